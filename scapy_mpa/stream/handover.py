@@ -60,8 +60,11 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
     ):
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
-    if silent is not None and connection.halves[silent].fpdus:
-        # It spoke before it was to, and what it said may still be asked for to judge that.
+    if silent is not None and (
+        connection.halves[silent].fpdus or connection.halves[1 - silent].counters.crc_bad
+    ):
+        # It spoke before it was to, and what it said may still be asked for to judge that.  Nor is
+        # it to speak after a damaged FPDU, which the straight path does not tell from a good one.
         return None
     ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
     if not any(each and index != silent for index, each in enumerate(ready)):
@@ -294,7 +297,7 @@ def _give_back(direction: Direction) -> None:
             return
         island.runs = (run,)
     run = island.runs[-1]
-    framing.allow(end - island.end)
+    framing.allowance.earn(end - island.end)
     held, at = direction.tail, origin + direction.offset
     for octets, frame in () if held else direction.pieces:
         held = [*held, Chunk(at, octets, frame)]
@@ -310,7 +313,7 @@ def _give_back(direction: Direction) -> None:
             _note_placed(inserted.islands[0], origin + offset, len(octets))
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
-        framing.allow(inserted.fresh)
+        framing.allowance.earn(inserted.fresh)
         half.high = max(half.high, origin + offset + inserted.fresh)
     half.budget.count(half)
 

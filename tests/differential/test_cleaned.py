@@ -171,8 +171,9 @@ def test_real_captures(capture: Path, tshark: str, tmp_path: Path) -> None:
 def test_constructed_captures(seed: int, tshark: str, tmp_path: Path) -> None:
     """Whatever may happen to a connection, but for what Wireshark cannot say of cut FPDUs."""
     damage = ("none", "CRC", "flip", "FPDUPTR")[seed % 4]
-    frames = frames_of(case(seed, damage=damage, snap=0).pcap())
-    compare(frames, tshark, tmp_path / "cleaned.pcapng")
+    made = case(seed, damage=damage, snap=0)
+    if made.dimensions.damage != "length":
+        compare(frames_of(made.pcap()), tshark, tmp_path / "cleaned.pcapng")
 
 
 def test_holes_are_seen(tshark: str, tmp_path: Path) -> None:

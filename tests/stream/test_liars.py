@@ -304,27 +304,6 @@ def fpdus_and_a_part(rng: random.Random, count: int) -> bytes:
     return inner[: others[count].start + 20]
 
 
-@pytest.mark.parametrize("flips", [(1, 1), (1, 5), (9, 5), (5, 9)])
-@pytest.mark.parametrize("carrier", [3, 4])
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("size", [97, 1460])
-def test_fpdus_in_the_payload_of_damaged_headers(
-    flips: tuple[int, int], carrier: int, markers: bool, size: int
-) -> None:
-    """Lengths lead over two to a good one, though their headers make no sense any more."""
-    rng = random.Random(sum(flips))
-    ulpdus = [messages.send(msn, rng.randbytes(30))[0] for msn in range(1, 12)]
-    ulpdus[carrier] = messages.send(carrier + 1, fpdus_and_a_part(rng, 6))[0]
-    damage = {at: Damage(flip=(flip, 0x80)) for at, flip in zip((3, 4), flips, strict=True)}
-    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=size)
-    talk.close()
-    found = told(talk.fed())
-    assert [each for each in found if each[2] == "good"] == true([*truth[:3], *truth[5:]])
-    assert {each for each in found if each[2] == "bad"} <= set(true(truth[3:5]))
-
-
 @pytest.mark.parametrize("ends_in_it", [False, True])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("size", [97, 400])
@@ -348,22 +327,6 @@ def test_fpdus_in_the_payload_of_one_that_a_hole_cuts_off(
     assert told(talk.fed()) == true([*truth[:5], *truth[7 if ends_in_it else 6 :]])
 
 
-def test_fpdus_in_the_payload_of_one_whose_header_is_in_a_hole() -> None:
-    """Where one is known to begin behind them, lengths must lead there."""
-    rng = random.Random(1)
-    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 40)]
-    ulpdus[5] = messages.send(6, fpdus_and_a_part(rng, 4))[0]
-    octets, truth = build_stream(ulpdus, markers=True)
-    assert not truth[5].markers
-    begin, end = truth[4].end - 40, truth[5].start + 18
-    talk = marked()
-    talk.say(0, octets[:begin], size=400)
-    talk.miss(0, octets[begin:end])
-    talk.say(0, octets[end:], size=400)
-    talk.close()
-    assert told(talk.fed()) == true([*truth[:4], *truth[6:]])
-
-
 @pytest.mark.parametrize("left", [4, 20, 36])
 @pytest.mark.parametrize("lie", [0, 60, 700, 65535])
 @pytest.mark.parametrize("markers", [False, True])
@@ -376,9 +339,9 @@ def test_fpdus_in_the_payload_of_a_liar_and_a_part_of_one(
     does its CRC fit."""
     rng = random.Random(left)
     inner, others = build_stream(
-        [messages.send(msn, rng.randbytes(rng.randrange(20, 60)))[0] for msn in range(1, 12)]
+        [messages.send(msn, rng.randbytes(rng.randrange(20, 60)))[0] for msn in range(1, 6)]
     )
-    payload = inner[: others[10].start + left]
+    payload = inner[: others[4].start + left]
     ulpdus = [messages.send(msn, rng.randbytes(900))[0] for msn in range(1, 100)]
     for carrier in (3, 20, 21, 60):
         ulpdus[carrier] = messages.send(carrier + 1, payload)[0]
@@ -492,7 +455,7 @@ def test_many_garbled_beginnings_hide_no_good_ones(seed: int, markers: bool) -> 
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("words", [2_250, 10_000])
+@pytest.mark.parametrize("words", [2_250, 5_000])
 @pytest.mark.parametrize("lie", [18, 20_000, 65_535])
 @pytest.mark.parametrize(("holed", "at"), [(1, 100), (2, 100), (3, 4_000)])
 def test_a_long_liar_full_of_headers_hides_no_good_ones(

@@ -28,9 +28,8 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.fpdus.candidate import HEAD, UNREADABLE, WORD, Candidate, header_octets
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
-from scapy_mpa.stream.fpdus.search import COST_OF_PLACE, agreeing_words, header_words
+from scapy_mpa.stream.fpdus.search import COST_OF_PLACE, FIRST_SEARCH, agreeing_words, header_words
 from scapy_mpa.stream.fpdus.sink import Sink
-from scapy_mpa.stream.fpdus.way_back import FIRST_SEARCH
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.crc import RESIDUE, crc32c

@@ -22,6 +22,7 @@ from scapy_mpa.wire.fpdu import (
     MARKER_RESERVED,
     Layout,
     fpdu_layout,
+    fpdu_length,
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import plausible
@@ -281,8 +282,8 @@ class FPDUReader:
     def _next_marker(self, position: int) -> int:
         return position + (self.origin - position) % MARKER_INTERVAL
 
-    def _pointed_at(self, island: Island, begin: int, limit: int) -> Iterator[int]:
-        """Yield where each Marker says that its FPDU starts."""
+    def pointers(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, int]]:
+        """Yield where each Marker is, and where it says that its FPDU starts."""
         for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
             fpduptr = self._fpduptr(island, marker)
             if fpduptr is None:
@@ -290,4 +291,30 @@ class FPDUReader:
             start = marker - fpduptr
             if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
                 start -= MARKER_LENGTH
-            yield start
+            yield marker, start
+
+    def starts_of(self, words: list[int], begin: int) -> list[int]:
+        """Return where the FPDUs start whose ULPDU_Lengths stand so far after ``begin``."""
+        if not self.markers:
+            return [begin + word for word in words]
+        phases = [(begin + word - self.origin) % MARKER_INTERVAL for word in words]
+        return [
+            begin + word - (MARKER_LENGTH if phase == MARKER_LENGTH else 0)
+            for word, phase in zip(words, phases, strict=True)
+            if phase and (word or phase != MARKER_LENGTH)
+        ]
+
+    def _must_lie(self, island: Island, start: int, end: int) -> bool:
+        """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.
+
+        Wherever Markers may be: its CRC is good as it is, and no number of them makes up for the
+        difference.
+        """
+        octets = island.read(start, end)
+        # Zero may as well be the beginning of a Marker.
+        ulpdu_length = int.from_bytes(octets[:HEADER_LENGTH], "big")
+        if self.markers or not ulpdu_length:
+            return False
+        unmarked = fpdu_length(ulpdu_length)
+        most = MARKER_LENGTH * (unmarked // (MARKER_INTERVAL - MARKER_LENGTH) + 1)
+        return not 0 <= len(octets) - unmarked <= most and crc32c(octets) == RESIDUE

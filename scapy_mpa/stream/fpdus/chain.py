@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream.fpdus.candidate import UNREADABLE, WHOLE_FPDUS, Candidate
-from scapy_mpa.stream.fpdus.finder import FPDUFinder
+from scapy_mpa.stream.fpdus.allowance import Allowance
+from scapy_mpa.stream.fpdus.candidate import UNREADABLE, WHOLE_FPDUS, Candidate, FPDUReader
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, Layout
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, Layout, fpdu_length
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
@@ -26,7 +26,7 @@ _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """What the first octets of a Key say as ULPDU_Length."""
 
 
-class FPDUChain(FPDUFinder):
+class FPDUChain(FPDUReader):
     """Passes on the FPDUs of a stretch of octets, from a place where one begins.
 
     :param sink: who is told.
@@ -37,7 +37,7 @@ class FPDUChain(FPDUFinder):
     :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ("_doubt", "_sink", "is_guess")
+    __slots__ = ("_doubt", "_sink", "allowance", "is_guess")
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class FPDUChain(FPDUFinder):
     ) -> None:
         super().__init__(origin, markers=markers, crc=crc)
         self._sink = sink
+        self.allowance = Allowance(sink.reserve)
         self.is_guess = is_guess
         # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
         self._doubt = 0 if crc_is_known else WHOLE_FPDUS
@@ -104,6 +105,11 @@ class FPDUChain(FPDUFinder):
             if isinstance(fpdu, int):
                 island.need = fpdu
                 if fpdu - at > _LENGTH_IN_KEY and not final and self._meets_startup(island, run):
+                    break
+                said = self._header_at(island, at, limit) if self.crc else None
+                if said is not None and not said[0] and said[1].length > fpdu_length(0):
+                    # Its length may be wrong, too.
+                    run.trouble = at
                     break
                 if final or fpdu == UNREADABLE:
                     makes_sense = self.crc or self._may_follow(island, at, limit)
@@ -164,17 +170,6 @@ class FPDUChain(FPDUFinder):
         if self.is_guess and not fpdu.is_pointed_at:
             return fpdu._replace(sound=False)
         return fpdu
-
-    def _is_disowned(
-        self, island: Island, fpdu: Candidate, end: int, begin: int, limit: int, liar: int | None
-    ) -> bool:
-        """Tell whether Markers say that good FPDUs are payload of one that begins before them.
-
-        Where Markers may as well be elsewhere, they say nothing.
-        """
-        if self.is_guess:
-            return False
-        return super()._is_disowned(island, fpdu, end, begin, limit, liar)
 
     @staticmethod
     def _is_cut(island: Island, start: int, end: int) -> bool:

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import FPDURecovered, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import WORD, Candidate
-from scapy_mpa.stream.fpdus.finder import found_by
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.fpdus.way_back import FPDUWayBack
 from scapy_mpa.stream.octets.island import Island, Run
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
 __all__ = ["Framing"]
+
+# The share of what is left that a place may cost for which nothing speaks but a Marker.
+_SHARE: Final = 64
 
 
 class Framing(FPDUWayBack):
@@ -86,8 +88,8 @@ class Framing(FPDUWayBack):
 
     def finish(self, island: Island) -> None:
         """Find what can be found in an island to whose end nothing will be added."""
-        self._sink.reaches(self._reach_of(island))
         self._find(island, 0, final=True)
+        self._sink.reaches(self._reach_of(island))
         if island.runs:
             self._abandon(island, island.runs[-1], island.end)
 
@@ -96,14 +98,14 @@ class Framing(FPDUWayBack):
 
         Return where the octets begin that might have been of use then.
         """
-        self._sink.reaches(self._reach_of(island))
         self._find(island, 0, final=True)
+        self._sink.reaches(self._reach_of(island))
         if island.runs:
             return island.runs[-1].end
         return island.end if self.from_start and island.end <= self.origin else island.start
 
     def _find(self, island: Island, fresh: int, *, final: bool) -> None:
-        self.allow(fresh)
+        self.allowance.earn(fresh)
         if island.joined:
             self._fill(island)
         else:
@@ -169,27 +171,23 @@ class Framing(FPDUWayBack):
             return True
         found = self._by_marker(island, island.end)
         if found is not None:
-            island.runs = (self._run_from(island, found),)
+            island.runs = (Run(found.start, "marker"),)
             return True
         if island.open_left:
             return False
-        over = self._run_over_hole(island)
-        if over is not None:
-            island.runs = (over,)
-            island.settled = True
-            return True
         # Nothing leads anywhere: a run of no FPDUs, behind which only a search can help.
-        run = Run(island.start, "search")
-        run.trouble = island.start - WORD
-        run.anchored = False
-        island.runs = (run,)
+        island.runs = (self._empty_run(island),)
         island.settled = True
         island.need = island.end
         return True
 
-    def _run_from(self, island: Island, found: Candidate) -> Run:
-        """Return the run that begins with what a Marker leads to, or right before that."""
-        return Run(self._over_zero_length(island, island.start, found.start), "marker")
+    @staticmethod
+    def _empty_run(island: Island) -> Run:
+        """Return a run of no FPDUs at the beginning of an island."""
+        run = Run(island.start, "search")
+        run.trouble = island.start - WORD
+        run.anchored = False
+        return run
 
     def first_run(self, island: Island) -> Run:
         """Return the run that begins with the Full Operation Phase."""
@@ -212,7 +210,7 @@ class Framing(FPDUWayBack):
             leads = island.leads = Leads(lowest)
         before = min(leads.begin + MARKER_LENGTH - 1, limit)
         for begin, end in ((lowest, before), (leads.end, limit)):
-            for start in self._pointed_at(island, begin, end):
+            for _, start in self.pointers(island, begin, end):
                 leads.add(start)
         leads.begin = lowest
         leads.end = max(leads.end, limit - MARKER_LENGTH + 1)
@@ -241,10 +239,9 @@ class Framing(FPDUWayBack):
         """Tell whether an FPDU to which a Marker points is worth what it costs to try it."""
         said = self._header_at(island, start, limit)
         makes_sense = said is not None and said[0]
-        self._allowance -= COST_OF_PLACE
-        is_worth_it = self._is_worth_it(end - start, makes_sense=makes_sense)
-        self._allowance -= (end - start) * is_worth_it
-        return is_worth_it
+        # Without CRCs, an FPDU that makes no sense is no evidence.
+        is_worth_it = makes_sense or (self.crc and _SHARE * (end - start) <= self.allowance.left)
+        return is_worth_it and self.allowance.spend(COST_OF_PLACE + (end - start))
 
     # -- between runs --------------------------------------------------------------------------
 
@@ -262,7 +259,7 @@ class Framing(FPDUWayBack):
         if begins and (not runs or self.origin < runs[0].start):
             runs = (self.first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
-            runs = (self._run_from(island, found), *runs)
+            runs = (Run(found.start, "marker"), *runs)
         self._unite_all(island, runs)
 
     def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
@@ -355,35 +352,4 @@ class Framing(FPDUWayBack):
         island.leads = None
         if island.start == first.start:
             return
-        run = self._run_over_hole(island)
-        if run is None:
-            found = self._search(island, island.start, first.start, final=True)
-            at = first.start if found is None else found.start
-            located_by = "search" if found is None else found_by(found)
-            run = Run(self._over_zero_length(island, island.start, at), located_by)
-        if run.start < first.start:
-            self._unite_all(island, (run, *island.runs))
-
-    # -- over holes ----------------------------------------------------------------------------
-
-    def _reach_of(self, island: Island) -> int:
-        """Return where the FPDU ends that begins for certain behind the last one of an island.
-
-        0 if there is none that is not all there, or if its header makes no sense.
-        """
-        run = island.runs[-1] if island.runs else None
-        if run is None or not run.anchored or run.trouble not in (None, run.end):
-            return 0
-        is_begun = island.held <= run.end < island.end
-        return self._reach(island, run.end) if is_begun else 0
-
-    def _run_over_hole(self, island: Island) -> Run | None:
-        """Return the run that begins where an FPDU ends that the hole before an island cuts off.
-
-        Its ULPDU_Length leads over the hole: what lies before is its payload.
-        """
-        if not self.crc:
-            return None
-        before = self._sink.before(island)
-        end = self._sink.reached if before is None else self._reach_of(before)
-        return Run(end, "length") if self._leads_into(island, end) else None
+        self._unite_all(island, (self._empty_run(island), *island.runs))

@@ -10,7 +10,6 @@ forty make sense.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from itertools import compress
 from typing import Final
@@ -21,6 +20,7 @@ from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
 
 __all__ = [
     "COST_OF_PLACE",
+    "FIRST_SEARCH",
     "MARKED_ZERO_LENGTH",
     "SEARCHED_AT_A_TIME",
     "SEARCHED_FIRST",
@@ -41,6 +41,9 @@ ZERO_LENGTH: Final = build_fpdu(b"")
 
 MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 """The same led by a Marker, as that FPDU is where there are any."""
+
+FIRST_SEARCH: Final = 2_048
+"""Octets that must have come before another search is worth its cost, at least."""
 
 COST_OF_PLACE: Final = 8
 """What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
@@ -90,19 +93,19 @@ def _crc_of_pad() -> tuple[tuple[bytes, bytes], ...]:
     )
 
 
-def zero_length_places(octets: bytes) -> Iterator[int]:
-    """Yield, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too.
+def zero_length_places(octets: bytes) -> list[int]:
+    """Return, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too.
 
     It has no header, but there is little that it may be, unless a Marker lies in it: its pad, which
     need not be as it must (RFC 5044 4.1), tells its CRC.  That is checked of all words at once.
     """
     count = len(octets) // _WORD - 1
     if count < 1:
-        return
+        return []
     length = octets[::_WORD][:count], octets[1::_WORD][:count]
     wrong = int.from_bytes(length[0], "big") | int.from_bytes(length[1], "big")
     if 0 not in wrong.to_bytes(count, "big"):
-        return
+        return []
     first, second, *crc = (octets[at::_WORD][:count] for at in range(HEADER_LENGTH, 2 * _WORD))
     for field, (one, other) in zip(crc, _crc_of_pad(), strict=True):
         wrong |= (
@@ -111,10 +114,7 @@ def zero_length_places(octets: bytes) -> Iterator[int]:
             ^ int.from_bytes(field, "big")
         )
     marks = wrong.to_bytes(count, "big")
-    found = marks.find(0)
-    while found >= 0:
-        yield _WORD * found
-        found = marks.find(0, found + 1)
+    return [_WORD * at for at, mark in enumerate(marks) if not mark]
 
 
 def agreeing_words(octets: bytes, expected: bytes) -> list[int]:

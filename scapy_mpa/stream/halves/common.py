@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.budget import Budget
+from scapy_mpa.stream.fpdus.allowance import Reserve
 from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.octets.overlap import RecentOctets
 
@@ -23,7 +24,7 @@ class Common:
     :param budget: what all half connections together may hold.
     """
 
-    __slots__ = ("budget", "current", "emit", "purse", "recent")
+    __slots__ = ("budget", "current", "emit", "purse", "recent", "reserve")
 
     emit: Callable[[Event], None]
     """Called with each event."""
@@ -34,5 +35,7 @@ class Common:
         """Where octets are kept for comparison."""
         self.purse = Purse()
         """What may be searched for FPDUs."""
+        self.reserve = Reserve()
+        """What searches may cost where it is known that there are FPDUs."""
         self.current: Segment | None = None
         """The segment that is being received, if one is."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from scapy_mpa.stream.inference.weights import CONTINUES, MARKER, PROOF, TAGGED, UNTAGGED
+from scapy_mpa.stream.fpdus.weights import CONTINUES, MARKER, PROOF, TAGGED, UNTAGGED
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 
 __all__ = ["Evidence"]

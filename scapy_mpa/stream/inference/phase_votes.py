@@ -4,7 +4,7 @@
 A CRC covers the Markers of an FPDU.  So it tells how many there are, but not where: an MSN of 12
 that stands 12 octets behind ULPDU_Length reads as a Marker.  Each place, and that there are none,
 is a hypothesis.  How well each explains the FPDUs is added up in bits.  The best one is certain as
-soon as all others are :data:`~scapy_mpa.stream.inference.weights.PROOF` behind it.
+soon as all others are :data:`~scapy_mpa.stream.fpdus.weights.PROOF` behind it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import WORD, header_octets
-from scapy_mpa.stream.inference.evidence import Evidence
-from scapy_mpa.stream.inference.weights import (
+from scapy_mpa.stream.fpdus.weights import (
     CRC,
     FORGED,
     LEADING,
@@ -24,6 +23,7 @@ from scapy_mpa.stream.inference.weights import (
     TAGGED,
     UNKNOWN_PHASE,
 )
+from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
     MARKER_INTERVAL,

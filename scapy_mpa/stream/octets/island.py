@@ -3,20 +3,16 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk
+from scapy_mpa.wire.sound_length import SoundLength
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.octets.leads import Leads
-    from scapy_mpa.wire.sound_length import SoundLength
 
-__all__ = ["SEAM", "Asked", "Island", "Run"]
-
-Asked: TypeAlias = "dict[int, SoundLength]"
-"""FPDUs of which it is asked where they truly end, by where they begin, ascending; and the CRC of
-each, up to where it was asked."""
+__all__ = ["SEAM", "Island", "Run", "Search"]
 
 SEAM: Final = 20
 """Octets behind the place where islands join that are looked at again: a startup header's."""
@@ -28,13 +24,19 @@ _TELLING_SEGMENT: Final = 64
 class Search:
     """How far it was looked for where FPDUs begin behind one that is not verified."""
 
-    __slots__ = ("asked", "at")
+    __slots__ = ("at", "crcs", "ends", "headers", "tries")
 
     def __init__(self) -> None:
         self.at = 0
         """How far octets must reach before another search is worth its cost."""
-        self.asked: Asked | None = None
-        """Those of which it was asked where they truly end."""
+        self.tries = 0
+        """How often it was tried."""
+        self.crcs: dict[tuple[int, int], bool] = {}
+        """Whether octets have a good CRC, by where they begin and end."""
+        self.headers: dict[int, bool] = {}
+        """Whether a header that makes sense stands where none begins that has a good CRC."""
+        self.ends: dict[int, SoundLength] = {}
+        """Up to where FPDUs do not end that lie about their length, by where they begin."""
 
 
 class Run:
@@ -52,7 +54,6 @@ class Run:
         "next_by",
         "phase",
         "search",
-        "searched",
         "start",
         "trouble",
     )
@@ -69,8 +70,6 @@ class Run:
         """Where the FPDU began behind which the chain of lengths broke, if it did."""
         self.search: Search | None = None
         """What was done to find the way back from there."""
-        self.searched = 0
-        """What ends here or before was tried by a search, and is no FPDU."""
         self.anchored = True
         """Whether an FPDU begins at ``end``, if those before it told the truth."""
         self.phase: int | None = None

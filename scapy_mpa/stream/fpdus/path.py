@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which FPDUs some octets hold: the cheapest path through them.
+
+Nodes are places in the octets, and edges are FPDUs read there.  An edge costs what must have
+happened if it is one: damage, a forged Marker, a lie about its length.  Octets in which nothing is
+found cost something, too, and so do FPDUs beyond doubt that would have to be payload of another
+one.  A place to which nothing leads must prove itself.  All of it is bits of one table
+(:mod:`~scapy_mpa.stream.fpdus.weights`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+from math import inf, log2
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from scapy_mpa.stream.fpdus import weights
+from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, WORD
+from scapy_mpa.stream.fpdus.region import Edge, Region
+from scapy_mpa.stream.fpdus.search import SEARCHED_AT_A_TIME, SEARCHED_FIRST
+from scapy_mpa.stream.fpdus.true_end import TrueEnd
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
+
+__all__ = ["Beyond", "Path", "Step", "cheapest_path"]
+
+# What every detour costs, so that of equal paths the one without is taken.
+_DETOUR: Final = 2
+# Paths that come to an end, of which the common beginning is taken.
+_MOST_ENDS: Final = 12
+# How many FPDUs ahead damage tells of more.
+_NEAR: Final = 4
+_MOST_NODES: Final = 200_000
+# What it costs to go on at a place to which nothing leads.
+_COST_OF_JUMP: Final = 16
+# How far a place may be to which nothing leads from the last FPDU.
+_FARTHEST_PLACE: Final = 4 * FRAMING_WINDOW
+
+Kind: TypeAlias = Literal["fpdu", "liar", "lost", "part"]
+
+
+class Step(NamedTuple):
+    """A part of a path."""
+
+    kind: Kind
+    """An FPDU as it says; one that lies about its length, or of which the snap length cut the
+    length off (``lost``); or one of which only a part is there."""
+    edge: Edge
+    is_led: bool
+    """Whether the length of another one leads to it."""
+
+
+class Beyond(NamedTuple):
+    """What is known of what comes after a region."""
+
+    is_walled: bool = False
+    """An FPDU is known to begin where it ends."""
+    may_grow: bool = False
+    """More octets may follow, so that nothing is given up yet."""
+    is_closed: bool = False
+    """Its sender has sent nothing more."""
+    begins_at: Callable[[int], bool] = lambda _: False
+    """Whether an FPDU begins at a place after the hole, or the place lies in the hole."""
+
+
+class Path(NamedTuple):
+    """The cheapest path."""
+
+    steps: Sequence[Step]
+    shared: int
+    """How many of its steps are those of all paths that may be right."""
+
+
+_Back: TypeAlias = "tuple[Step, _Back] | None"
+
+
+class _Places:
+    """Where FPDUs may begin in a region, looked for as far as is asked, block by block."""
+
+    def __init__(self, region: Region) -> None:
+        self._region = region
+        self._looked = region.begin
+        self._size = SEARCHED_FIRST if region.crc else SEARCHED_AT_A_TIME
+        self.all: list[int] = []
+        """All places, ascending, up to where they were looked for."""
+        self.sound: set[int] = set()
+        """Those that speak for themselves."""
+        # Headers, and how often each stands there.
+        self._names: Counter[bytes] = Counter()
+        self._evidence: dict[int, float] = {}
+        # FPDUs of proven rows, and what the Markers of all up to each say; and where rows go on.
+        self._proven: list[int] = []
+        self._marks = [0.0]
+        self._rows: set[int] = set()
+
+    def _look(self) -> bool:
+        """Look for places in the next block; tell whether there was one."""
+        region = self._region
+        begin, limit = self._looked, region.limit
+        if begin >= limit:
+            return False
+        upto = min(begin + self._size, limit)
+        upto -= (upto - region.reader.origin) % WORD if upto < limit else 0
+        self._looked = max(upto, begin + WORD)
+        self._size = min(2 * self._size, SEARCHED_AT_A_TIME)
+        found = region.places(begin, self._looked)
+        here = [at for at, _ in found]
+        self.all += here
+        if not region.crc:
+            self._names.update(edge.name for edge in map(region.edge, here) if edge is not None)
+        for start, is_sound in found:
+            if is_sound:
+                self.sound.add(start)
+                self._weigh(start)
+        return True
+
+    def _weigh(self, start: int) -> None:
+        """See whether an FPDU is of a proven row: it begins one, or one leads to it."""
+        if start in self._rows or self.evidence(start) >= _enough(start - self._region.begin):
+            edge = self._region.edge(start)
+            assert edge is not None
+            self._proven.append(start)
+            self._marks.append(self._marks[-1] + edge.marks)
+            if edge.end is not None:
+                self._rows.add(edge.end)
+
+    def is_led_to(self, position: int) -> bool:
+        """Tell whether a proven row leads to a place, as far as was looked."""
+        return position in self._rows
+
+    def evidence(self, start: int) -> float:
+        """Return what speaks for an FPDU at a place."""
+        if start not in self._evidence:
+            self._evidence[start] = self._region.evidence(start, self._names)
+        return self._evidence[start]
+
+    def nested(self, after: int, before: int) -> float:
+        """Return what it costs that proven FPDUs that begin between two places are payload.
+
+        The more there are the less they are that, and a payload has Markers elsewhere.
+        """
+        while self._looked < before and self._look():
+            pass
+        first = bisect_left(self._proven, after + 1)
+        last = bisect_left(self._proven, before, first)
+        if first == last:
+            return 0
+        marks = self._marks[last] - self._marks[first]
+        return weights.NESTED + weights.MORE * (last - first - 1) + marks
+
+    def blocks(self, begin: int, before: int) -> Iterator[list[int]]:
+        """Yield the places from one to another, some at a time."""
+        index = 0
+        at = begin
+        while at < before:
+            while self._looked <= at and self._look():
+                pass
+            upto = min(self._looked, before)
+            if upto <= at:
+                return
+            index = bisect_left(self.all, at, index)
+            yield self.all[index : bisect_left(self.all, upto, index)]
+            at = upto
+
+
+class _Search:
+    """A search for the cheapest path through a region.
+
+    :param is_certain: an FPDU begins at one of the entries.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        entries: Sequence[tuple[int, float]],
+        *,
+        is_certain: bool,
+        beyond: Beyond,
+    ) -> None:
+        self._region = region
+        self._beyond = beyond
+        self._places = _Places(region)
+        self._entries = {at for at, _ in entries}
+        self._heap: list[tuple[float, int, str, int, float, _Back]] = []
+        self._count = 0
+        self._done: list[tuple[float, _Back]] = []
+        for at, cost in entries:
+            self._push(cost, "at", at, None)
+        if not is_certain:
+            self._push(0, "enter", region.begin, None)
+
+    def _push(self, cost: float, kind: str, at: int, back: _Back, lie: float = 0) -> None:
+        self._count += 1
+        heappush(self._heap, (cost, self._count, kind, at, lie, back))
+
+    def path(self) -> Path:
+        """Return the cheapest path."""
+        seen: set[int] = set()
+        while self._heap and self._count < _MOST_NODES:
+            cost, _, kind, at, lie, back = heappop(self._heap)
+            if self._done and cost >= self._done[0][0] + weights.PROOF:
+                break
+            if kind == "done":
+                self._done.append((cost, back))
+                if len(self._done) > _MOST_ENDS:
+                    break
+            elif kind == "nothing":
+                # To ask what it passes over costs most.
+                limit = self._region.limit
+                passed = self._places.nested(at, limit) + self._region.disowned(at, limit)
+                if self._beyond.is_walled:
+                    self._push(cost + passed, "at", limit, back)
+                else:
+                    self._push(cost + passed, "done", limit, back)
+            elif kind == "enter":
+                self._enter(cost)
+            elif kind == "lie":
+                self._leave_liar(cost, at, lie, back)
+            elif at not in seen:
+                seen.add(at)
+                self._go_on(cost, at, back)
+        if not self._done:
+            return Path((), 0)
+        chains = [_unrolled(back) for _, back in self._done]
+        shared = 0
+        for steps in zip(*chains, strict=False):
+            if any(each.kind != steps[0].kind or each.edge != steps[0].edge for each in steps):
+                break
+            shared += 1
+        return Path(chains[0], shared)
+
+    def _enter(self, cost: float) -> None:
+        """Begin anywhere, or find nothing at all."""
+        region = self._region
+        passed = _passed(region.limit - region.begin)
+        if not self._beyond.is_walled:
+            passed += weights.NOTHING
+        self._push(cost + passed, "nothing", region.begin - 1, None)
+        self._jump(cost, region.begin - 1, region.begin, None)
+
+    def _go_on(self, cost: float, at: int, back: _Back) -> None:
+        """Read the FPDU at a place to which a path leads."""
+        region = self._region
+        is_led = at in self._entries if back is None else back[0].kind == "fpdu"
+        if at == region.limit:
+            self._push(cost, "done", at, back)
+            return
+        edge = region.edge(at)
+        if edge is None:
+            return
+        if edge.verdict == "short":
+            self._end_within(cost, edge, is_led, back)
+            return
+        assert edge.end is not None
+        step = Step("fpdu", edge, is_led), back
+        if edge.verdict == "good":
+            self._push(cost, "at", edge.end, step)
+            return
+        liar = Step("liar", edge, is_led), back
+        nested = self._places.nested(at, edge.end)
+        chance = region.coincidence(edge)
+        # One that leads to a good one, over none, is no liar: to ask costs most.
+        is_no_liar = chance >= weights.CRC and not nested
+        if not is_no_liar and self._ends_elsewhere(cost, edge, liar):
+            return
+        edge_cost = edge.cost
+        if is_led and edge.verdict == "bad" and _is_damaged_near(back):
+            edge_cost -= weights.DAMAGED - weights.BURST
+        self._push(cost + edge_cost + nested, "at", edge.end, step)
+        lie = weights.LIE + (0 if region.crc or region.meant(edge) else edge.cost)
+        # What a proven row leads to stands there anyway.
+        lie += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
+        self._push(cost + _DETOUR, "lie", at, liar, lie)
+
+    def _ends_elsewhere(self, cost: float, edge: Edge, liar: _Back) -> bool:
+        """Go on where the CRC of an FPDU says that it ends, if it lies about its length."""
+        region, at, limit = self._region, edge.start, self._region.limit
+        if not region.crc:
+            return False
+        ends = TrueEnd(region, at)
+        for block in self._places.blocks(ends.asked, min(limit, at + FRAMING_WINDOW)):
+            if (end := ends.first(block)) is not None:
+                self._push(cost + _DETOUR, "at", end, liar)
+                return True
+            if block and region.allowance.is_scarce and self._places.nested(at, block[-1]):
+                # It ends before these, most likely, and to ask on costs most.
+                return False
+        if (self._beyond.is_walled or not self._beyond.may_grow) and ends.first([limit]):
+            self._push(cost + _DETOUR, "at", limit, liar)
+            return True
+        return False
+
+    def _end_within(self, cost: float, edge: Edge, is_led: bool, back: _Back) -> None:
+        """Take an FPDU that goes on after the octets that are there."""
+        region, places = self._region, self._places
+        at, limit = edge.start, region.limit
+        if edge.end is None and region.captured_until(at, min(at + 2 * WORD, limit)) < min(
+            at + WORD + HEADER_LENGTH, limit
+        ):
+            # The snap length cut off where it ends.
+            lost = Step("lost", edge, is_led), back
+            passed = _passed(region.captured_octets(at, limit))
+            self._push(cost + places.nested(at, limit) + passed, "done", limit, lost)
+            self._jump(cost, at, at + 1, lost)
+            return
+        liar = Step("liar", edge, is_led), back
+        if edge.end is not None and self._ends_elsewhere(cost, edge, liar):
+            return
+        beyond = self._beyond
+        is_senseless = edge.end is not None and not edge.makes_sense
+        if not beyond.is_walled:
+            part: float = weights.SENSELESS + weights.DAMAGED if is_senseless else 0
+            part += edge.cost + places.nested(at, limit) + weights.CLOSED * beyond.is_closed
+            self._push(cost + part, "done", limit, (Step("part", edge, is_led), back))
+        if edge.end is not None:
+            lie: float = weights.LIE
+            if not is_senseless:
+                lie += weights.UNFINISHED * beyond.may_grow
+                lie += weights.CARRIED * beyond.begins_at(edge.end)
+            self._push(cost + _DETOUR, "lie", at, liar, lie)
+
+    def _leave_liar(self, cost: float, at: int, lie: float, back: _Back) -> None:
+        """Go on after an FPDU that lies about its length, and whose CRC does not tell its end."""
+        limit = self._region.limit
+        passed = lie + _passed(limit - at)
+        if not self._beyond.is_walled:
+            passed = lie + (0 if self._beyond.may_grow else weights.NOTHING + _passed(limit - at))
+        elif limit - at >= FRAMING_WINDOW:
+            return
+        self._push(cost + passed, "nothing", at, back)
+        self._jump(cost, at, at + fpdu_length(0), back, lie)
+
+    def _jump(
+        self, cost: float, start: int, begin: int, back: _Back, lie: float | None = None
+    ) -> None:
+        """Go on at any place that is proven.
+
+        :param start: after which octets are passed over.
+        :param lie: what it costs that an FPDU that begins there lies.
+        """
+        region, places = self._region, self._places
+        least = inf
+        among = region.limit - region.begin
+        for block in places.blocks(begin, min(region.limit, start + _FARTHEST_PLACE)):
+            for at in block:
+                if at not in places.sound:
+                    continue
+                if not region.allowance.spend(_COST_OF_JUMP):
+                    return
+                if lie is not None:
+                    among = at - start
+                extra = max(0, _enough(among) - places.evidence(at))
+                if lie is None and extra:
+                    continue
+                passed = _passed(region.captured_octets(start, at))
+                passed += places.nested(start, at) + region.disowned(start, at)
+                if passed > least + 2 * weights.PROOF:
+                    # The farther, the dearer.
+                    return
+                extra += passed + (lie or 0)
+                least = min(least, extra)
+                self._push(cost + extra, "at", at, back)
+
+
+def cheapest_path(
+    region: Region, entries: Sequence[tuple[int, float]], beyond: Beyond, *, is_certain: bool
+) -> Path:
+    """Return the cheapest path through a region.
+
+    :param entries: places to which something leads, and what it costs to begin there.
+    :param is_certain: an FPDU begins at one of them.
+    """
+    return _Search(region, entries, is_certain=is_certain, beyond=beyond).path()
+
+
+def _passed(octets: int) -> float:
+    """Return what it costs to pass over octets."""
+    return min(weights.PER_OCTET * octets, weights.FARTHEST)
+
+
+def _enough(octets: int) -> float:
+    """Return how many bits are enough for an FPDU somewhere in octets."""
+    return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
+
+
+def _is_damaged_near(back: _Back) -> bool:
+    """Tell whether one of the last FPDUs of a path is damaged."""
+    for _ in range(_NEAR):
+        if back is None:
+            break
+        step, back = back
+        if step.edge.verdict == "bad":
+            return True
+    return False
+
+
+def _unrolled(back: _Back) -> list[Step]:
+    steps = []
+    while back is not None:
+        step, back = back
+        steps.append(step)
+    return steps[::-1]

@@ -1,0 +1,522 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Octets in which FPDUs are looked for: an FPDU read at a place, what it costs, what it shows.
+
+With weights (:mod:`~scapy_mpa.stream.fpdus.weights`) this is all that the search for the cheapest
+path (:mod:`~scapy_mpa.stream.fpdus.path`) knows of FPDUs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import accumulate, compress
+from math import log2
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from scapy_mpa.stream.fpdus import weights
+from scapy_mpa.stream.fpdus.allowance import Allowance
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, FPDUReader, header_octets
+from scapy_mpa.stream.fpdus.search import (
+    COST_OF_PLACE,
+    SEARCHED_AT_A_TIME,
+    header_words,
+    zero_length_places,
+)
+from scapy_mpa.stream.octets.island import Island, Search
+from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
+from scapy_mpa.wire.fpdu import (
+    FPDUPTR_MASK,
+    HEADER_LENGTH,
+    MARKER_INTERVAL,
+    MARKER_LENGTH,
+    MARKER_RESERVED,
+    Layout,
+    fpdu_layout,
+    fpdu_length,
+)
+from scapy_mpa.wire.rdmap import (
+    TERMINATE_CONTROL_LENGTH,
+    may_begin_ulpdu,
+    parse_control,
+    plausible,
+)
+from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.sound_length import SoundLength
+
+__all__ = ["Edge", "Messages", "Region"]
+
+Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
+"""What a CRC says; ``off`` without CRCs, ``cut`` if the snap length cut off a part of the FPDU, and
+``short`` if it goes on after the octets that are there."""
+
+# What it costs to read an FPDU, beside the octets of which a CRC is taken.
+_COST_OF_EDGE: Final = 128
+# So many octets of a CRC cost as much as one that is looked at.
+_CRC_OCTETS_FOR_ONE: Final = 12
+# Octets from the control octets of a Terminate to the ULPDU_Length that it copies.
+_COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
+# Markers that may say that octets are of an FPDU that began before.
+_MARKERS: Final = 4
+# What it costs to try a place for which nothing speaks, beside the octets of its FPDU; and the
+# share of what may be spent so that one of them may cost.
+_COST_OF_TRY: Final = 768
+_SHARE_OF_TRY: Final = 16
+# FPDUs of a row at which evidence looks.
+_ROW: Final = 16
+# Lengths with which a header may make sense, if its own is a lie.
+_LENGTHS: Final = (64, TAGGED_LENGTH + 32, UNTAGGED_LENGTH, UNTAGGED_LENGTH + 28, 512)
+# Bits that only several things together can show.
+_BEYOND_HEADERS: Final = weights.PROOF + 20
+_MODULUS: Final = 1 << 32
+
+
+class Edge(NamedTuple):
+    """Octets read as an FPDU."""
+
+    start: int
+    end: int | None
+    """Where its length leads; None if its ULPDU_Length is not there."""
+    ulpdu_length: int
+    layout: Layout | None
+    verdict: Verdict
+    cost: int
+    """What speaks against it where lengths have led to it."""
+    bits: int
+    """What speaks for it, if nothing leads to it."""
+    marks: int
+    """What of that its Markers say."""
+    makes_sense: bool
+    """Whether its header does, as far as it is there."""
+    head: bytes
+    """Octets after its ULPDU_Length, in which its header lies."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it speaks for itself, and not merely by a Marker of zeros."""
+        if self.verdict == "bad" or self.cost > weights.FEW:
+            return False
+        if self.verdict == "short":
+            return self.marks > 0 and self.bits >= weights.PROOF
+        return self.bits > weights.LEADING
+
+    @property
+    def name(self) -> bytes:
+        """The octets that tell it from others."""
+        return self.head[:TAGGED_LENGTH]
+
+
+class Messages:
+    """Where the messages of a row go on (RFC 5041 5.1, 5.2)."""
+
+    def __init__(self) -> None:
+        self._due: dict[tuple[int | None, int | None], tuple[int | None, int | None]] = {}
+
+    def continues(self, edge: Edge) -> bool:
+        """Tell whether an FPDU goes on where one before it ended, and take note of its end."""
+        header = ddp_header_of(edge.head)
+        if header is None:
+            return False
+        buffer = header.stag, header.qn
+        payload = edge.ulpdu_length - header.length
+        if header.to is not None:
+            here: tuple[int | None, int | None] = header.to, None
+            due: tuple[int | None, int | None] = header.to + payload, None
+            is_telling = payload > 0
+        else:
+            msn, mo = header.msn or 0, header.mo or 0
+            here = msn, mo
+            due = ((msn + 1) % _MODULUS, 0) if header.last else (msn, mo + payload)
+            is_telling = True
+        goes_on = self._due.get(buffer) == here
+        self._due[buffer] = due
+        return goes_on and is_telling
+
+
+class Region:
+    """Octets from one place to another.
+
+    :param reader: tells where Markers are, and whether CRCs are on.
+    :param limit: up to where the octets are, or where an FPDU is known to begin.
+    :param search: what is known of the octets; what is found out is added.
+    """
+
+    def __init__(
+        self,
+        reader: FPDUReader,
+        allowance: Allowance,
+        island: Island,
+        begin: int,
+        limit: int,
+        search: Search,
+    ) -> None:
+        self.reader = reader
+        self.allowance = allowance
+        self.island = island
+        self.begin = begin
+        self.limit = limit
+        self.octets = island.read(begin, limit) if begin < limit else b""
+        self.crc = reader.crc
+        self._crcs = search.crcs
+        self._ends = search.ends
+        self._headers = search.headers
+        self._edges: dict[int, Edge | None] = {}
+        self._boundaries = {chunk.position for chunk in island.chunks(begin, limit)} | {limit}
+        words = (limit - begin) / WORD + 1
+        share = log2(words / (len(self._boundaries) + 1)) if words > len(self._boundaries) else 0.0
+        self._boundary = max(0.0, min(weights.BOUNDARY, share))
+
+    # -- one FPDU ------------------------------------------------------------------------------
+
+    def captured_until(self, start: int, end: int) -> int:
+        """Return up to where octets were captured without a cut."""
+        island = self.island
+        return island.captured_until(start, end) if island.absent and start < end else end
+
+    def phase(self, position: int) -> int | None:
+        """Return the offset of a position modulo 512; None without Markers."""
+        reader = self.reader
+        return (position - reader.origin) % MARKER_INTERVAL if reader.markers else None
+
+    def edge(self, start: int) -> Edge | None:
+        """Return the FPDU at a place; None if none can begin there."""
+        if start not in self._edges:
+            self._edges[start] = self._read(start)
+        return self._edges[start]
+
+    def _read(self, start: int) -> Edge | None:
+        phase = self.phase(start)
+        if phase is not None and phase % WORD:
+            return None
+        self.allowance.spend(_COST_OF_EDGE)
+        header = start + MARKER_LENGTH if phase == 0 else start
+        behind = header + HEADER_LENGTH
+        if behind > self.limit or self.captured_until(header, behind) < behind:
+            return Edge(start, None, 0, None, "short", 0, 0, 0, False, b"")
+        at = header - self.begin
+        ulpdu_length = self.octets[at] << 8 | self.octets[at + 1]
+        layout = fpdu_layout(ulpdu_length, phase)
+        end = start + layout.length
+        upto = self.captured_until(start, min(end, self.limit))
+        octets = self.octets[start - self.begin : upto - self.begin]
+        head = octets[HEADER_LENGTH:HEAD]
+        marks = forged = 0
+        if layout.markers:
+            head = header_octets(octets, layout)
+            marks, forged = self._markers(layout, octets)
+        makes_sense = plausible(head, ulpdu_length)
+        bits = self._bits_of(head, ulpdu_length) if makes_sense or not ulpdu_length else 0
+        cost = 0
+        verdict: Verdict = "good"
+        if upto < end:
+            verdict = "short" if end > self.limit else "cut"
+            makes_sense = makes_sense or self._lacks_header(head, ulpdu_length)
+            bits = bits if ulpdu_length else 0
+            cost = forged + (weights.SENSELESS if not makes_sense else 0 if bits else weights.FEW)
+            bits += marks
+        elif not self.crc:
+            verdict = "off"
+            cost = forged
+            if not makes_sense:
+                is_odd = plausible(head, ulpdu_length, any_stag=True)
+                cost += weights.ODD if is_odd else weights.SENSELESS
+                # Zeros are what payloads have most of, but not what fills a segment.
+                fills = start in self._boundaries and end in self._boundaries
+                cost += 0 if ulpdu_length or fills else weights.LEADING
+            bits = bits + marks if makes_sense and not forged else marks
+        elif self.has_good_crc(start, end):
+            bits += weights.CRC + marks
+        else:
+            verdict = "bad"
+            cost = weights.DAMAGED if makes_sense or not ulpdu_length else weights.SENSELESS
+            # What damaged it may have hit one of its Markers.
+            cost += max(0, forged - weights.FORGED)
+            bits = 0
+        return Edge(start, end, ulpdu_length, layout, verdict, cost, bits, marks, makes_sense, head)
+
+    def has_good_crc(self, start: int, end: int, *, keep: bool = True) -> bool:
+        """Tell whether octets have a good CRC, and spend what it takes, unless they have.
+
+        :param keep: whether to remember it if they have not.
+        """
+        known = self._crcs.get((start, end))
+        if known is None:
+            octets = self.octets[start - self.begin : end - self.begin]
+            known = crc32c(octets) == RESIDUE
+            if known or keep:
+                self._crcs[start, end] = known
+            if not known:
+                self.allowance.spend((end - start) // _CRC_OCTETS_FOR_ONE)
+        return known
+
+    def measured(self, start: int) -> SoundLength:
+        """Return the CRC of octets from a place on, up to where no FPDU ends that begins there."""
+        if start not in self._ends:
+            self._ends[start] = SoundLength(self.phase(start))
+        return self._ends[start]
+
+    def _bits_of(self, head: bytes, ulpdu_length: int) -> int:
+        """Return what a header shows that makes sense."""
+        if not ulpdu_length:
+            return weights.ZERO if self.crc else 0
+        return weights.TAGGED if head[:1] >= TAGGED else weights.UNTAGGED
+
+    @staticmethod
+    def _lacks_header(head: bytes, ulpdu_length: int) -> bool:
+        """Tell whether too little of a header is there to say that it makes no sense."""
+        if len(head) < TAGGED_LENGTH:
+            control = int.from_bytes(head[:2], "big")
+            return len(head) < 2 or not ulpdu_length or may_begin_ulpdu(control, ulpdu_length)
+        # Zeros are what least speaks against it.
+        is_short = head[:1] < TAGGED and len(head) < UNTAGGED_LENGTH
+        return is_short and plausible(head + bytes(HEAD), ulpdu_length)
+
+    @staticmethod
+    def _markers(layout: Layout, octets: bytes) -> tuple[int, int]:
+        """Return what Markers say for an FPDU, and against it, as far as they are there."""
+        marks = forged = 0
+        for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True):
+            field = octets[at : at + MARKER_LENGTH]
+            if len(field) < MARKER_LENGTH:
+                break
+            if (field[2] << 8 | field[3]) & FPDUPTR_MASK != fpduptr & FPDUPTR_MASK:
+                forged += weights.FORGED
+            elif not fpduptr or field[:2] != MARKER_RESERVED:
+                marks += weights.LEADING
+            else:
+                marks += weights.MARKER
+        return marks, forged
+
+    def meant(self, edge: Edge) -> int:
+        """Return what a header shows that makes sense with some length, if not with its own."""
+        for length in (edge.ulpdu_length, *_LENGTHS):
+            if length and plausible(edge.head, length):
+                return self._bits_of(edge.head, length)
+        return 0
+
+    # -- several -------------------------------------------------------------------------------
+
+    def evidence(self, start: int, names: Mapping[bytes, int]) -> float:
+        """Return what speaks for an FPDU at a place: itself, and those to which its length leads.
+
+        A header that comes again says nothing, nor does a length, unless a message goes on.
+
+        :param names: how often headers stand in these octets.
+        """
+        total, at = 0.0, start
+        seen: set[bytes] = set()
+        messages = Messages()
+        stride = None
+        begins_segment = at in self._boundaries
+        for _ in range(_ROW):
+            edge = self.edge(at) if self.allowance.spend(COST_OF_PLACE) else None
+            if edge is None or edge.end is None or not edge.is_sound:
+                if self.crc and edge is not None and edge.verdict == "short" and at > start:
+                    total += edge.bits / 2
+                break
+            goes_on = messages.continues(edge)
+            total += weights.CONTINUES * goes_on
+            is_proven = edge.verdict == "good" or edge.bits > _BEYOND_HEADERS
+            if is_proven and at > start:
+                return total + weights.ARRIVAL
+            is_again = edge.name in seen or names.get(edge.name, 0) > 1
+            is_new = not is_again and (self.crc or goes_on or edge.ulpdu_length != stride)
+            if is_proven or is_new:
+                total += edge.bits
+            seen.add(edge.name)
+            stride = edge.ulpdu_length
+            at = edge.end
+            ends_segment = at in self._boundaries
+            if begins_segment and ends_segment:
+                total += self._boundary
+            begins_segment = ends_segment
+            if at == self.limit:
+                # Without CRCs, that octets end there, too, is little.
+                return total + weights.ARRIVAL * (self.crc or at < self.island.end)
+            if total >= weights.PROOF or edge.verdict == "short":
+                break
+        return total
+
+    def coincidence(self, edge: Edge) -> int:
+        """Return how unlikely it is that a length that lies leads to what stands there: a header
+        that makes sense, that goes on where this one ends, and a length that leads to an FPDU."""
+        following = self.edge(edge.end) if edge.end is not None and edge.end < self.limit else None
+        if following is None or not following.head:
+            return 0
+        bits = max(self.meant(following), following.bits)
+        messages = Messages()
+        messages.continues(edge)
+        if bits and messages.continues(following):
+            bits += weights.CONTINUES
+        if (
+            following.ulpdu_length
+            and following.verdict != "short"
+            and following.end is not None
+            and following.end < self.limit
+        ):
+            third = self.edge(following.end)
+            if third is not None and third.is_sound:
+                bits += weights.ARRIVAL
+        return bits
+
+    # -- where FPDUs may begin -----------------------------------------------------------------
+
+    def places(self, begin: int, upto: int) -> list[tuple[int, bool]]:
+        """Return, ascending, where from ``begin`` on and before ``upto`` an FPDU may begin, and
+        whether the one there speaks for itself; if not, at least its header makes sense."""
+        begin += (self.reader.origin - begin) % WORD
+        if upto - begin < WORD:
+            return []
+        self.allowance.spend((upto - begin) // WORD)
+        found: dict[int, bool] = {}
+        for start in self._likely(begin, upto):
+            is_header: bool | None = None
+            if start in self._headers:
+                is_header = self._headers[start]
+            elif not self.allowance.spend(COST_OF_PLACE):
+                break
+            elif self.crc and start not in self._edges:
+                is_header = self._is_but_header(start)
+            if is_header is None:
+                edge = None if self._is_copied(start) else self.edge(start)
+                if edge is not None and edge.is_sound:
+                    found[start] = True
+                    continue
+                is_header = edge is not None and edge.makes_sense and edge.head != b""
+            if is_header:
+                found[start] = False
+        return list(found.items())
+
+    def _likely(self, begin: int, upto: int) -> list[int]:
+        """Return, ascending, where something says that an FPDU may begin."""
+        reader = self.reader
+        octets = self.octets[begin - self.begin : upto - self.begin + MARKER_LENGTH + HEAD]
+        words = header_words(octets[: upto - begin])
+        if self.crc:
+            words += zero_length_places(octets)
+        starts = set(reader.starts_of(words, begin))
+        if reader.markers:
+            first = bisect_left(self._pointers, (begin,))
+            last = bisect_left(self._pointers, (upto + SEARCHED_AT_A_TIME,), first)
+            starts.update([at for _, at in self._pointers[first:last]])
+        if self.crc and self._boundary > weights.BOUNDARY / 2:
+            starts.update([at for at in self._boundaries if (at - begin) % WORD == 0])
+        if self.crc and not self.island.absent:
+            starts.update(self._by_crc_alone(begin, upto))
+        return sorted([at for at in starts if begin <= at < upto])
+
+    def _by_crc_alone(self, begin: int, upto: int) -> list[int]:
+        """Return where FPDUs with a good CRC begin, whatever their headers say.
+
+        Long ones with Markers are found by these, and what a Marker leads, too.
+        """
+        found: list[int] = []
+        longest = max(0, min(self.allowance.spare // _SHARE_OF_TRY, 0xFFFF))
+        octets = self.octets[begin - self.begin : upto - self.begin]
+        # Of most places the first octet of what would be their ULPDU_Length tells that none is.
+        small = longest // 256 + 1
+        may_fit = octets[::WORD].translate(b"\1" * small + bytes(256 - small))
+        first = self.phase(begin)
+        phase = None
+        for at in compress(range(0, len(octets) - 1, WORD), may_fit):
+            start = begin + at
+            ulpdu_length = octets[at] << 8 | octets[at + 1]
+            if not 0 < ulpdu_length <= longest or start + ulpdu_length > self.limit:
+                continue
+            if first is not None:
+                phase = (first + at) % MARKER_INTERVAL
+            if start in self._headers or (phase is not None and phase <= MARKER_LENGTH):
+                continue
+            end = start + fpdu_length(ulpdu_length, phase)
+            if end > self.limit:
+                continue
+            if (start, end) not in self._crcs:
+                self.allowance.spare -= _COST_OF_TRY + end - start
+                if self.allowance.spare < 0:
+                    break
+            if self.has_good_crc(start, end):
+                found.append(start)
+        return found
+
+    def _is_copied(self, start: int) -> bool:
+        """Tell whether a Terminate copies at a place what an FPDU begins with: its ULPDU_Length and
+        its DDP header (RFC 5040 4.8).  A good CRC would tell.
+
+        A Marker may lie between the beginnings of the two.
+        """
+        if self.crc:
+            return False
+        at = start - self.begin - _COPY_AT
+        controls = (self.octets[each : each + 2] for each in (at, at - MARKER_LENGTH) if each >= 0)
+        return any(
+            control < TAGGED and parse_control(control[1]).opcode == Opcode.TERMINATE
+            for control in controls
+            if may_begin_ulpdu(int.from_bytes(control, "big"))
+        )
+
+    def _is_but_header(self, start: int) -> bool | None:
+        """Tell quickly of most places that no FPDU with a good CRC begins there.
+
+        Return None if one may, else whether a header stands there that makes sense.
+        """
+        phase = self.phase(start)
+        at = start - self.begin + (MARKER_LENGTH if phase == 0 else 0)
+        if (phase is not None and phase % WORD) or at + HEADER_LENGTH > len(self.octets):
+            return False
+        ulpdu_length = self.octets[at] << 8 | self.octets[at + 1]
+        end = start + fpdu_length(ulpdu_length, phase)
+        is_short = end > self.limit
+        if is_short:
+            # One of its Markers must be there.
+            may_be_sound = phase is not None and -phase % MARKER_INTERVAL < self.limit - start
+        else:
+            is_cut = self.island.absent is not None and self.captured_until(start, end) < end
+            may_be_sound = is_cut or self.has_good_crc(start, end, keep=False)
+        if may_be_sound:
+            return None
+        head = self.octets[at + HEADER_LENGTH : at + HEADER_LENGTH + HEAD]
+        if phase is not None and phase + HEAD > MARKER_INTERVAL:
+            layout = fpdu_layout(ulpdu_length, phase)
+            head = header_octets(self.octets[start - self.begin :][: 2 * HEAD], layout)
+        is_header = plausible(head, ulpdu_length)
+        if not is_short:
+            # So it stays, whatever else comes.
+            self._headers[start] = is_header
+        return is_header
+
+    def disowned(self, start: int, end: int) -> float:
+        """Return what Markers say against it that what begins at ``start`` reaches to ``end``: that
+        an FPDU holds these octets that began before (RFC 5044 4.3)."""
+        if start < self.begin:
+            return 0
+        first = bisect_left(self._pointers, (start,))
+        pointers = self._pointers[first : first + _MARKERS]
+        return weights.FORGED * sum(marker < end and at < start for marker, at in pointers)
+
+    @cached_property
+    def _pointers(self) -> list[tuple[int, int]]:
+        """Where Markers are, ascending, and where each says that its FPDU begins."""
+        if not self.reader.markers:
+            return []
+        return list(self.reader.pointers(self.island, self.begin, self.limit))
+
+    def captured_octets(self, start: int, end: int) -> int:
+        """Return how many octets from one place to another the snap length did not cut off."""
+        return max(0, end - start) - (self._absent_before(end) - self._absent_before(start))
+
+    def _absent_before(self, position: int) -> int:
+        """Return how many octets before a place the snap length cut off."""
+        starts, sums = self._absent
+        index = bisect_left(starts, position)
+        if not index:
+            return 0
+        begin, end = self.island.absent[index - 1] if self.island.absent else (0, 0)
+        return sums[index - 1] + min(position, end) - begin
+
+    @cached_property
+    def _absent(self) -> tuple[list[int], list[int]]:
+        """Where stretches begin that were cut off, and how many octets all before each have."""
+        absent = self.island.absent or []
+        lengths = [end - begin for begin, end in absent]
+        return [begin for begin, _ in absent], [0, *accumulate(lengths)][: len(absent)]

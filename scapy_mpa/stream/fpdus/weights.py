@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What speaks for FPDUs and against them, in bits.
+
+A bit count is minus the binary logarithm of the chance that other octets look so, or that a sender
+does such a thing to one FPDU.
+"""
+
+from typing import Final
+
+__all__ = [
+    "ARRIVAL",
+    "BOUNDARY",
+    "BURST",
+    "CARRIED",
+    "CLOSED",
+    "CONTINUES",
+    "CRC",
+    "DAMAGED",
+    "FARTHEST",
+    "FEW",
+    "FORGED",
+    "LEADING",
+    "LIE",
+    "MARGIN",
+    "MARKER",
+    "MORE",
+    "NESTED",
+    "NOTHING",
+    "ODD",
+    "PER_OCTET",
+    "PROOF",
+    "SENSELESS",
+    "TAGGED",
+    "UNFINISHED",
+    "UNKNOWN_PHASE",
+    "UNTAGGED",
+    "ZERO",
+]
+
+# -- what speaks for an FPDU -----------------------------------------------------------------------
+
+PROOF: Final = 40
+"""Bits that are enough: in 64 MiB, with 2^26 places, chance makes so much with 2^-14.  What is so
+much worse than the best is out of the question."""
+MARGIN: Final = PROOF - 26
+"""The same less the places: among fewer, fewer bits are enough."""
+TAGGED: Final = 13
+"""Of the 16 control bits 3 are free: Last, and one of few opcodes (RFC 5041 4.2, RFC 5040 4.1).
+STag, TO, and nearly all lengths, may be anything."""
+UNTAGGED: Final = 43
+"""The same with about a bit less, and 32 bits of QN, which the opcode gives.  The 32 bits where no
+Invalidate STag is count as nothing: zeros are common."""
+ZERO: Final = 16
+"""A ULPDU_Length of 0, for which a CRC speaks, too."""
+CONTINUES: Final = 24
+"""STag and TO, or QN, MSN and MO, are those that must follow (RFC 5041 5.1, 5.2): 96 bits.  But
+other protocols count, and have offsets, too: a quarter of it."""
+MARKER: Final = 28
+"""16 reserved bits, and 14 that point to the header of its FPDU; less two, for small numbers, which
+tables are full of, read so."""
+LEADING: Final = 4
+"""A Marker that says 0: zeros are what payloads have most of."""
+CRC: Final = 32
+"""A good CRC over octets that are no FPDU, or one with another number of Markers."""
+ARRIVAL: Final = 14
+"""A length leads to where an FPDU is known to begin: to one of 2^14 words."""
+BOUNDARY: Final = 6
+"""An FPDU begins and ends with segments: at most so much, the less the shorter segments are."""
+CARRIED: Final = 24
+"""The length of an FPDU before a hole leads over it to this place: ``ARRIVAL``, and its header."""
+
+# -- what speaks against a reading of the octets ---------------------------------------------------
+
+DAMAGED: Final = 10
+"""One FPDU in 10^6 has a bad CRC."""
+BURST: Final = 4
+"""So has one near it: damage comes in bursts."""
+SENSELESS: Final = 16
+"""A header that makes no sense stands where lengths have led."""
+FEW: Final = 2
+"""The snap length has left too little of a header to tell."""
+ODD: Final = 3
+"""An STag where none belongs: some senders leave one there."""
+FORGED: Final = 18
+"""One FPDU in some 10^5 has a Marker that says otherwise."""
+LIE: Final = 14
+"""An ULPDU_Length lies: its FPDU is damaged, and that where the length stands."""
+UNFINISHED: Final = 8
+"""A lie that nothing shows yet but that its FPDU is not all there."""
+CLOSED: Final = 14
+"""Its sender has closed within an FPDU: others fit what it sends."""
+NOTHING: Final = 20
+"""Octets in which no FPDU is found."""
+PER_OCTET: Final = 1 / 256
+"""The same for each of them: the more they are, the less likely."""
+FARTHEST: Final = 20
+"""But no more in all: they may be of one FPDU, whose beginning is missing."""
+NESTED: Final = 30
+"""A row that is proven is payload of another FPDU: one payload in 1000 is iWARP, say, and it
+is damaged."""
+MORE: Final = 3
+"""The same for each further FPDU of the row."""
+UNKNOWN_PHASE: Final = 9
+"""One place of 128, and that there are Markers at all."""
