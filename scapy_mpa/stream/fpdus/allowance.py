@@ -14,14 +14,14 @@ _AT_A_TIME: Final = 1 << 14
 _OF_RESERVE: Final = 1 << 17
 _IN_RESERVE: Final = 1 << 20
 _SHARE: Final = 4
-# What each octet brings, of which the first ones bring more: an octet that is looked at costs 1.
+# What each octet brings.  The first ones bring more.  To look at an octet costs 1.
 _FOR_AN_OCTET: Final = 6
 _FOR_A_FIRST_OCTET: Final = 12
 _FIRST_OCTETS: Final = 1 << 16
 _AT_MOST: Final = 3 << 20
 # What is kept for the octets to come.
 _SCARCE: Final = 1 << 19
-# The same for places for which nothing speaks but a CRC, so that no others are missed for these.
+# The same for places that only a CRC can prove.  Other places have their own, so none is missed.
 _SPARE_AT_FIRST: Final = 1 << 18
 _SPARE_FOR_AN_OCTET: Final = 4
 

@@ -9,12 +9,9 @@ The rules (RFC 5044 6, and section 8 for what does not fit):
   DDP and RDMAP headers must make sense.
 * Behind a verified FPDU the next one begins: that start is certain, so whatever stands there
   is reported, good or bad.  Any other start counts only if the FPDU there is verified.
-* An FPDU that is not verified may have lied about its length.  What follows is believed once
-  the chain of lengths comes to a verified FPDU, or to the very place where one is known to
-  begin; else the octets behind its start are searched.
-* Without CRCs no length is proven before something else says where the next FPDU begins.  Where
-  the chain of lengths breaks, the last one may have lied, so its octets are searched, too; what
-  stands behind it is an FPDU if its header makes sense or a Marker points to it.
+* An FPDU that is not verified may have lied about its length.  So may the last one of a chain
+  that breaks without CRCs.  Which FPDUs follow, the cheapest path tells
+  (:mod:`~scapy_mpa.stream.fpdus.path`).
 
 An island beyond a hole is framed at once if there are Markers to start from.  Without them
 nothing but a search could help, and the octets of a payload may look like an FPDU: such an

@@ -26,12 +26,13 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 
 __all__ = ["Beyond", "Path", "Step", "cheapest_path"]
 
-# What every detour costs, so that of equal paths the one without is taken.
+# What a detour costs.  So the path without one wins, if all else is equal.
 _DETOUR: Final = 2
-# Paths that come to an end, of which the common beginning is taken.
+# So many paths are followed to their ends.  Steps that all of them share are reported.
 _MOST_ENDS: Final = 12
-# How many FPDUs ahead damage tells of more.
+# Damage is in one burst if so few FPDUs lie between.
 _NEAR: Final = 4
+# A search ends after so many places.
 _MOST_NODES: Final = 200_000
 # What it costs to go on at a place to which nothing leads.
 _COST_OF_JUMP: Final = 16
@@ -45,8 +46,8 @@ class Step(NamedTuple):
     """A part of a path."""
 
     kind: Kind
-    """An FPDU as it says; one that lies about its length, or of which the snap length cut the
-    length off (``lost``); or one of which only a part is there."""
+    """``fpdu``: it ends where its length says.  ``liar``: it ends elsewhere.  ``lost``: the snap
+    length cut its length off.  ``part``: it goes on after the octets that are there."""
     edge: Edge
     is_led: bool
     """Whether the length of another one leads to it."""
@@ -55,13 +56,13 @@ class Step(NamedTuple):
 class Beyond(NamedTuple):
     """What is known of what comes after a region."""
 
-    is_walled: bool = False
+    is_walled: bool
     """An FPDU is known to begin where it ends."""
-    may_grow: bool = False
+    may_grow: bool
     """More octets may follow, so that nothing is given up yet."""
-    is_closed: bool = False
+    is_closed: bool
     """Its sender has sent nothing more."""
-    begins_at: Callable[[int], bool] = lambda _: False
+    begins_at: Callable[[int], bool]
     """Whether an FPDU begins at a place after the hole, or the place lies in the hole."""
 
 
@@ -137,9 +138,9 @@ class _Places:
         return self._evidence[start]
 
     def nested(self, after: int, before: int) -> float:
-        """Return what it costs that proven FPDUs that begin between two places are payload.
+        """Return what it costs if proven FPDUs between two places are payload.
 
-        The more there are the less they are that, and a payload has Markers elsewhere.
+        Each further one costs more, and so do their Markers: a payload has Markers elsewhere.
         """
         while self._looked < before and self._look():
             pass
@@ -261,7 +262,7 @@ class _Search:
         liar = Step("liar", edge, is_led), back
         nested = self._places.nested(at, edge.end)
         chance = region.coincidence(edge)
-        # One that leads to a good one, over none, is no liar: to ask costs most.
+        # If its length leads to a good FPDU and over none, it is no liar.  To ask costs most.
         is_no_liar = chance >= weights.CRC and not nested
         if not is_no_liar and self._ends_elsewhere(cost, edge, liar):
             return
@@ -270,7 +271,7 @@ class _Search:
             edge_cost -= weights.DAMAGED - weights.BURST
         self._push(cost + edge_cost + nested, "at", edge.end, step)
         lie = weights.LIE + (0 if region.crc or region.meant(edge) else edge.cost)
-        # What a proven row leads to stands there anyway.
+        # If a proven row leads there too, what stands there is no coincidence.
         lie += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
         self._push(cost + _DETOUR, "lie", at, liar, lie)
 
@@ -285,7 +286,7 @@ class _Search:
                 self._push(cost + _DETOUR, "at", end, liar)
                 return True
             if block and region.allowance.is_scarce and self._places.nested(at, block[-1]):
-                # It ends before these, most likely, and to ask on costs most.
+                # Most likely it ends before these.  To go on costs most.
                 return False
         if (self._beyond.is_walled or not self._beyond.may_grow) and ends.first([limit]):
             self._push(cost + _DETOUR, "at", limit, liar)

@@ -45,13 +45,13 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.sound_length import SoundLength
 
-__all__ = ["Edge", "Messages", "Region"]
+__all__ = ["Edge", "Region"]
 
 Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 """What a CRC says; ``off`` without CRCs, ``cut`` if the snap length cut off a part of the FPDU, and
 ``short`` if it goes on after the octets that are there."""
 
-# What it costs to read an FPDU, beside the octets of which a CRC is taken.
+# What it costs to read an FPDU.  A CRC over its octets costs more.
 _COST_OF_EDGE: Final = 128
 # So many octets of a CRC cost as much as one that is looked at.
 _CRC_OCTETS_FOR_ONE: Final = 12
@@ -59,8 +59,8 @@ _CRC_OCTETS_FOR_ONE: Final = 12
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Markers that may say that octets are of an FPDU that began before.
 _MARKERS: Final = 4
-# What it costs to try a place for which nothing speaks, beside the octets of its FPDU; and the
-# share of what may be spent so that one of them may cost.
+# What it costs to try a place that only a CRC can prove.  The octets of its FPDU cost more.  One
+# place may take this share of what is left.
 _COST_OF_TRY: Final = 768
 _SHARE_OF_TRY: Final = 16
 # FPDUs of a row at which evidence looks.
@@ -107,7 +107,7 @@ class Edge(NamedTuple):
         return self.head[:TAGGED_LENGTH]
 
 
-class Messages:
+class _Messages:
     """Where the messages of a row go on (RFC 5041 5.1, 5.2)."""
 
     def __init__(self) -> None:
@@ -306,7 +306,7 @@ class Region:
         """
         total, at = 0.0, start
         seen: set[bytes] = set()
-        messages = Messages()
+        messages = _Messages()
         stride = None
         begins_segment = at in self._boundaries
         for _ in range(_ROW):
@@ -345,7 +345,7 @@ class Region:
         if following is None or not following.head:
             return 0
         bits = max(self.meant(following), following.bits)
-        messages = Messages()
+        messages = _Messages()
         messages.continues(edge)
         if bits and messages.continues(following):
             bits += weights.CONTINUES
@@ -481,7 +481,7 @@ class Region:
             head = header_octets(self.octets[start - self.begin :][: 2 * HEAD], layout)
         is_header = plausible(head, ulpdu_length)
         if not is_short:
-            # So it stays, whatever else comes.
+            # More octets will not change that.
             self._headers[start] = is_header
         return is_header
 

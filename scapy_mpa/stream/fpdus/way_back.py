@@ -25,8 +25,8 @@ __all__ = ["FPDUWayBack", "found_by"]
 
 # Octets for which a decision is waited for.
 _LONGEST_WAIT: Final = 4 * FRAMING_WINDOW
-# A search is repeated when the octets have grown by this share of them; and so often when an FPDU
-# that lengths lead to has come.
+# A search is repeated when the octets have grown by a half.  So often it is repeated sooner, when
+# the last FPDU of the path ends.
 _GROWTH: Final = 2
 _EAGER_TRIES: Final = 8
 
@@ -59,7 +59,7 @@ class FPDUWayBack(FPDUChain):
         is_certain = self.crc and run.anchored and trouble == run.end and not self.is_guess
         first = self._try(island, trouble, limit) if is_certain else limit
         if not isinstance(first, int) and first.crc != "unknown":
-            # It has become whole, and is told, be it good or bad.
+            # It is whole now.  It is reported, good or bad.
             run.trouble = run.search = None
             return True
         begin = trouble if run.anchored else max(trouble + WORD, island.held)
@@ -170,8 +170,7 @@ class FPDUWayBack(FPDUChain):
     def _is_shown(self, island: Island, steps: Sequence[Step], index: int, limit: int) -> bool:
         """Tell whether an FPDU on a path is to be reported as what it says.
 
-        One of which its place on the path is all that speaks for it must lead to one that is sound,
-        or to the end.
+        If only the path speaks for it, it must lead to a sound one, or to the end.
         """
         step, edge = steps[index], steps[index].edge
         if self.is_guess and edge.verdict != "good" and not step.is_led:
