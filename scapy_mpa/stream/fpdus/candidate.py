@@ -12,7 +12,7 @@ from scapy_mpa.stream.events import CrcVerdict
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.crc import RESIDUE, crc32c
-from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
     FPDUPTR_MASK,
@@ -25,7 +25,7 @@ from scapy_mpa.wire.fpdu import (
     fpdu_length,
     strip_markers,
 )
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
     "FRAMING_WINDOW",
@@ -37,6 +37,7 @@ __all__ = [
     "Candidate",
     "FPDUReader",
     "header_octets",
+    "lacks_header",
 ]
 
 WORD: Final = 4
@@ -65,6 +66,20 @@ def header_octets(octets: bytes, layout: Layout) -> bytes:
     head = octets[: layout.header + HEAD]
     body = strip_markers(head, [at for at in layout.markers if at < len(head)])
     return body[HEADER_LENGTH:]
+
+
+def lacks_header(head: bytes, ulpdu_length: int) -> bool:
+    """Tell whether too little of a header was captured to say that it makes no sense.
+
+    :param head: the beginning of the ULPDU, as far as it was captured.
+    :param ulpdu_length: octets of the whole ULPDU.
+    """
+    if len(head) < TAGGED_LENGTH:
+        control = int.from_bytes(head[:2], "big")
+        return len(head) < 2 or not ulpdu_length or may_begin_ulpdu(control, ulpdu_length)
+    # Zeros are what least speaks against it.
+    is_short = head[:1] < TAGGED and len(head) < UNTAGGED_LENGTH
+    return is_short and plausible(head + bytes(HEAD), ulpdu_length)
 
 
 class Fault(NamedTuple):

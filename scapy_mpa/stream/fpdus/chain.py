@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.fpdus.allowance import Allowance
-from scapy_mpa.stream.fpdus.candidate import UNREADABLE, WHOLE_FPDUS, Candidate, FPDUReader
+from scapy_mpa.stream.fpdus.candidate import (
+    UNREADABLE,
+    WHOLE_FPDUS,
+    Candidate,
+    FPDUReader,
+    header_octets,
+    lacks_header,
+)
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, Layout, fpdu_length
@@ -146,12 +153,19 @@ class FPDUChain(FPDUReader):
     def _is_believed(self, fpdu: Candidate) -> bool:
         """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.
 
-        A Marker may say so.  And a Send may have an STag where there is none, which its receiver
-        ignores (RFC 5040 4.1); but where Markers may as well be elsewhere, one may stand there.
+        A Marker may say so.  The snap length may have cut the header off.  And a Send may have an
+        STag where there is none, which its receiver ignores (RFC 5040 4.1); but where Markers may
+        as well be elsewhere, one may stand there.
         """
         if fpdu.is_pointed_at:
             return True
-        return fpdu.agrees and not self.is_guess and self._header_makes_sense(fpdu, any_stag=True)
+        if not fpdu.agrees or self.is_guess:
+            return False
+        head = header_octets(fpdu.octets, fpdu.layout)
+        is_cut = len(fpdu.octets) < fpdu.end - fpdu.start
+        if is_cut and lacks_header(head, fpdu.ulpdu_length):
+            return True
+        return self._header_makes_sense(fpdu, any_stag=True)
 
     def _may_follow(self, island: Island, at: int, limit: int) -> bool:
         """Tell whether the header to which lengths have led makes sense, as far as it is there."""

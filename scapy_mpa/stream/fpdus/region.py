@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.allowance import Allowance
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, FPDUReader, header_octets
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, FPDUReader, header_octets, lacks_header
 from scapy_mpa.stream.fpdus.search import (
     COST_OF_PLACE,
     SEARCHED_AT_A_TIME,
@@ -211,7 +211,7 @@ class Region:
         verdict: Verdict = "good"
         if upto < end:
             verdict = "short" if end > self.limit else "cut"
-            makes_sense = makes_sense or self._lacks_header(head, ulpdu_length)
+            makes_sense = makes_sense or lacks_header(head, ulpdu_length)
             bits = bits if ulpdu_length else 0
             cost = forged + (weights.SENSELESS if not makes_sense else 0 if bits else weights.FEW)
             bits += marks
@@ -261,16 +261,6 @@ class Region:
         if not ulpdu_length:
             return weights.ZERO if self.crc else 0
         return weights.TAGGED if head[:1] >= TAGGED else weights.UNTAGGED
-
-    @staticmethod
-    def _lacks_header(head: bytes, ulpdu_length: int) -> bool:
-        """Tell whether too little of a header is there to say that it makes no sense."""
-        if len(head) < TAGGED_LENGTH:
-            control = int.from_bytes(head[:2], "big")
-            return len(head) < 2 or not ulpdu_length or may_begin_ulpdu(control, ulpdu_length)
-        # Zeros are what least speaks against it.
-        is_short = head[:1] < TAGGED and len(head) < UNTAGGED_LENGTH
-        return is_short and plausible(head + bytes(HEAD), ulpdu_length)
 
     @staticmethod
     def _markers(layout: Layout, octets: bytes) -> tuple[int, int]:
