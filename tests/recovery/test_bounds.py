@@ -79,7 +79,7 @@ BOUNDS = {
 ALONE_AT_MOST = 50
 """Times the calls a segment of a clean capture of one connection and as many segments, where each
 segment is alone in its connection."""
-SIX_ALONE = {"zero lengths in connections of their own": 400}
+SIX_ALONE = {"zero lengths in connections of their own": 250}
 """The same of those that may take more if they are six, which share all of the reserve."""
 SKIPPED = 12
 """Times the calls of the clean capture that messages may take whose MSNs leave out a thousand."""

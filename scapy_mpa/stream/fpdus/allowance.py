@@ -11,7 +11,7 @@ __all__ = ["Allowance", "Reserve"]
 # What a direction may have of the reserve, at a time and in all, and what the reserve has at most;
 # and the share of it that one may have at a time.
 _AT_A_TIME: Final = 1 << 14
-_OF_RESERVE: Final = 1 << 17
+_OF_RESERVE: Final = 1 << 16
 _IN_RESERVE: Final = 1 << 20
 _SHARE: Final = 4
 # What each octet brings.  The first ones bring more.  To look at an octet costs 1.

@@ -51,8 +51,10 @@ Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 """What a CRC says; ``off`` without CRCs, ``cut`` if the snap length cut off a part of the FPDU, and
 ``short`` if it goes on after the octets that are there."""
 
-# What it costs to read an FPDU.  A CRC over its octets costs more.
+# What it costs to read an FPDU.  A CRC over its octets costs more.  Without CRCs each header is
+# read, but once only.
 _COST_OF_EDGE: Final = 128
+_COST_WITHOUT_CRC: Final = 32
 # So many octets of a CRC cost as much as one that is looked at.
 _CRC_OCTETS_FOR_ONE: Final = 12
 # Octets from the control octets of a Terminate to the ULPDU_Length that it copies.
@@ -161,6 +163,7 @@ class Region:
         self._crcs = search.crcs
         self._ends = search.ends
         self._headers = search.headers
+        self._whole: dict[int, Edge] = search.edges
         self._edges: dict[int, Edge | None] = {}
         self._boundaries = {chunk.position for chunk in island.chunks(begin, limit)} | {limit}
         words = (limit - begin) / WORD + 1
@@ -181,15 +184,20 @@ class Region:
 
     def edge(self, start: int) -> Edge | None:
         """Return the FPDU at a place; None if none can begin there."""
+        if start in self._whole:
+            return self._whole[start]
         if start not in self._edges:
-            self._edges[start] = self._read(start)
+            edge = self._edges[start] = self._read(start)
+            if not self.crc and edge is not None and edge.verdict != "short":
+                # More octets will not change it.
+                self._whole[start] = edge
         return self._edges[start]
 
     def _read(self, start: int) -> Edge | None:
         phase = self.phase(start)
         if phase is not None and phase % WORD:
             return None
-        self.allowance.spend(_COST_OF_EDGE)
+        self.allowance.spend(_COST_OF_EDGE if self.crc else _COST_WITHOUT_CRC)
         header = start + MARKER_LENGTH if phase == 0 else start
         behind = header + HEADER_LENGTH
         if behind > self.limit or self.captured_until(header, behind) < behind:

@@ -3,7 +3,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk
@@ -24,7 +24,7 @@ _TELLING_SEGMENT: Final = 64
 class Search:
     """How far it was looked for where FPDUs begin behind one that is not verified."""
 
-    __slots__ = ("at", "crcs", "ends", "headers", "tries")
+    __slots__ = ("at", "crcs", "edges", "ends", "headers", "tries")
 
     def __init__(self) -> None:
         self.at = 0
@@ -33,6 +33,8 @@ class Search:
         """How often it was tried."""
         self.crcs: dict[tuple[int, int], bool] = {}
         """Whether octets have a good CRC, by where they begin and end."""
+        self.edges: dict[int, Any] = {}
+        """Without CRCs, FPDUs of which all octets are there, by where they begin."""
         self.headers: dict[int, bool] = {}
         """Whether a header that makes sense stands where none begins that has a good CRC."""
         self.ends: dict[int, SoundLength] = {}
