@@ -6,29 +6,49 @@ import os
 import pkgutil
 import random
 import shutil
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import tests
+from tests import effort
 
 # Of a plain assert in a helper of the tests, too, pytest is to show the values.
 pytest.register_assert_rewrite(
     *(
         f"tests.{each.name}"
         for each in pkgutil.iter_modules(tests.__path__)
-        if each.name != "conftest"
+        if each.name not in ("conftest", "effort")
     )
 )
 
 _MUST_RUN = "SCAPY_MPA_TESTS_MUST_RUN"
 """The environment variable by which `sh run test` says that a run without tests is a failed one."""
 
-# In CI Hypothesis takes a profile of its own, without deadlines and with the same examples every
-# time. Elsewhere a busy machine must not fail an example for being slow either.
-if not os.environ.get("CI"):
-    settings.register_profile("local", deadline=None)
-    settings.load_profile("local")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let whoever runs the tests say how much they try."""
+    group = parser.getgroup("scapy_mpa")
+    group.addoption("--quick", action="store_true", help="the core alone, with a few examples")
+    group.addoption("--thorough", action="store_true", help="with all examples there are")
+
+
+def _choose(config: pytest.Config) -> None:
+    """Take note of how much is to be tried, before any test is imported."""
+    effort.chosen = next(
+        (level for level in ("quick", "thorough") if config.getoption(level)), "usual"
+    )
+    # In CI the examples are the same each time.  A busy machine must not fail one for being slow.
+    parent = settings.get_profile("ci") if os.environ.get("CI") else settings.get_profile("default")
+    settings.register_profile(
+        "chosen",
+        parent=parent,
+        deadline=None,
+        max_examples=effort.DRAWN[effort.chosen],
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("chosen")
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +65,21 @@ def tshark() -> str:
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave alone what does not belong to the core, if that is to be quick."""
+    if not config.getoption("quick") or collection_path.suffix != ".py":
+        return None
+    is_core = collection_path.parent.name in effort.CORE and collection_path.stem != "test_bounds"
+    return None if is_core or not collection_path.name.startswith("test_") else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out examples that are not tried; pytest says how many these are."""
+    left_out = effort.left_out(items)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
@@ -76,6 +111,7 @@ class _Executed:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Count executed tests if there must be some; workers of xdist leave that to their master."""
+    _choose(config)
     is_worker = hasattr(config, "workerinput")
     if not is_worker and (os.environ.get("CI") or os.environ.get(_MUST_RUN)):
         config.pluginmanager.register(_Executed())

@@ -36,15 +36,21 @@ def status(*arguments: str, must_run: str = "1", **variables: str) -> int:
 
 
 def test_a_run_without_tests_fails() -> None:
-    """If `sh run test` asks for it, or in CI; not if a developer asks what there is."""
-    assert status("--collect-only", ONE) == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert status(ONE, PYTEST_ADDOPTS="--collect-only") == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert status("--collect-only", ONE, must_run="", CI="true") != 0
+    """If `sh run test` asks for it."""
     assert status("-k", "nosuch", ONE) != 0
-    assert status("--collect-only", ONE, must_run="") == 0
     assert status(ONE) == 0
 
 
+@pytest.mark.slow
+def test_what_was_only_collected_was_not_run() -> None:
+    """In CI, too; but a developer may ask what there is."""
+    assert status("--collect-only", ONE) == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert status(ONE, PYTEST_ADDOPTS="--collect-only") == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert status("--collect-only", ONE, must_run="", CI="true") != 0
+    assert status("--collect-only", ONE, must_run="") == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--collect-only"], ["-k", "nosuch"], []])
 def test_the_same_with_several_workers(arguments: list[str]) -> None:
     """Tests that workers have executed count."""
@@ -64,12 +70,13 @@ def test_helpers_show_values() -> None:
     plain = [
         name
         for name in names
-        if name != "tests.conftest"
+        if name not in ("tests.conftest", "tests.effort")
         and type(getattr(find_spec(name), "loader", None)).__name__ != "AssertionRewritingHook"
     ]
     assert plain == []
 
 
+@pytest.mark.slow
 def test_a_test_that_hangs_ends(tmp_path: Path) -> None:
     """The time limit of pytest-timeout is in force, and there is one for every test."""
     hanging = tmp_path / "test_hanging.py"

@@ -285,6 +285,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_memory(name: str) -> None:
     """Memory does not grow with the file; a length that lies costs no more than the largest frame.

@@ -47,6 +47,7 @@ def test_same_frames_in_every_format(tmp_path: Path, tshark: str, form: str) -> 
         assert rewritten.problem is None
 
 
+@pytest.mark.examples
 @each_file
 def test_same_as_scapy(path: Path) -> None:
     """Scapy's dissection of each frame has the same addresses, numbers, flags and payload."""

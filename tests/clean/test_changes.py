@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.build_frame import FrameBuilder, checksum
@@ -88,7 +88,6 @@ def test_an_fpdu_a_segment() -> None:
         assert [build_fpdu(ulpdu) for ulpdu in ulpdus] == payloads[1:]
 
 
-@settings(max_examples=40)
 @given(conversation=conversations(beginnings=WITH_HANDSHAKE, markers=(True, True)))
 def test_numbers_fit(conversation: Conversation) -> None:
     """Sequence numbers have no gap, and acknowledgements are of what was sent, to the end of it."""
@@ -214,6 +213,7 @@ def test_times_before_1970() -> None:
     assert frames_of(clean(earlier).file) == wanted
 
 
+@pytest.mark.slow
 def test_replies_to_requests_of_which_nobody_knows_cost_no_more_each_time() -> None:
     """They wait for these, for what they acknowledge was not captured; not for ever."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
@@ -39,6 +39,7 @@ def check(frames: list[Frame], *, twice: bool = True) -> None:
         assert clean(once.frames).frames == once.frames
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("capture", OVER_TCP, ids=capture_name)
 def test_real_captures(capture: Path) -> None:
     """Real captures, with whatever happened to them."""
@@ -46,7 +47,6 @@ def test_real_captures(capture: Path) -> None:
 
 
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
-@settings(max_examples=25)
 @given(conversation=conversations(crc=True, rtr_frames=False), seed=st.integers(0, 1 << 20))
 def test_crafted_conversations(impair: Impairment, conversation: Conversation, seed: int) -> None:
     """Conversations of all kinds, lost, copied, reordered or cut up on the way."""
@@ -55,7 +55,6 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
 
 
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
-@settings(max_examples=25)
 @given(
     conversation=conversations(
         crc=True, revision=1, rtr_frame=True, beginnings=("SYN",), handshake=True
@@ -71,7 +70,6 @@ def test_conversations_with_an_rtr_frame(
 
 
 @pytest.mark.parametrize("impair", [lose, reorder])
-@settings(max_examples=50)
 @given(
     conversation=conversations(beginnings=("rejection",), crc=True, rtr_frames=False),
     seed=st.integers(0, 1 << 20),
@@ -130,7 +128,6 @@ def test_a_hole_with_another_startup_in_it(octets: int) -> None:
     check(conversation.frames([each for n, each in enumerate(segments) if n not in at[1:]]))
 
 
-@settings(max_examples=25)
 @given(
     conversation=conversations(beginnings=("nothing",), crc=True, rtr_frames=False),
     request=st.integers(0, 8),
@@ -160,7 +157,6 @@ def test_a_request_behind_the_second_fpdu() -> None:
     assert (report.fpdus, report.startup_frames, report.left_out) == (2, 1, 0)
 
 
-@settings(max_examples=25)
 @given(conversation=conversations(), at=st.integers(0, 200))
 def test_mid_connection(conversation: Conversation, at: int) -> None:
     """Captures that begin anywhere."""

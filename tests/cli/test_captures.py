@@ -120,6 +120,7 @@ def test_a_request_that_was_never_finished() -> None:
     assert "closed 19 octets into a startup frame (RFC 5044 7.1.2 rule 10)" in wrong["text"]
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
     """A line for each record; the connection records of both commands; the same exit status."""

@@ -65,6 +65,7 @@ def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int,
     return done.returncode, done.stderr.decode()
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(
     ("what", "redirected", "reason"),
     [
@@ -81,6 +82,7 @@ def test_standard_output(what: str, redirected: str, reason: str, tmp_path: Path
     assert stderr.count("\n") == 1
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(
     ("what", "redirected"),
     [

@@ -55,6 +55,7 @@ def peak(capture: bytes, way: Way) -> int:
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "most"), [(listed, 880), (counted, 800)])
 def test_each_direction_takes_no_more_than_so_much(tmp_path: Path, way: Way, most: int) -> None:
     """From their startup, when all wait for a Reply, to their end, when all have sent a FIN.

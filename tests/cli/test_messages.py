@@ -94,6 +94,7 @@ def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
     return whole, reads
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_messages_of_a_capture(path: Path) -> None:
     """Every message that the walker found is complete, and no other one is."""
@@ -105,6 +106,7 @@ def test_messages_of_a_capture(path: Path) -> None:
     assert Counter(found) == Counter(expected)
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_reads_of_a_capture(path: Path) -> None:
     """Every RDMA Read Request is paired with its Response, or said to have none."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.build import enhanced, interface, pcap, section
@@ -131,7 +131,6 @@ def test_several_captures(tmp_path: Path, how: str) -> None:
     ]
 
 
-@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_any_number_of_files(
     data: st.DataObject,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, StartupItem
@@ -88,7 +88,6 @@ SPOKEN = {
 """The dialects of documents that have MPA's startup frames, with their revisions."""
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(sorted(SPOKEN)))
 def test_whatever_is_said_is_read(data: st.DataObject, dialect: Dialect) -> None:
     """What is built in a dialect is what is dissected in it, on both ways of reading."""
@@ -103,7 +102,6 @@ DEPTHS = st.integers(0, 0x3FFF) | st.sampled_from([0, 1, 0x3FFF])
 FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from([Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01]),
     st.tuples(DEPTHS, DEPTHS, DEPTHS, DEPTHS),

@@ -61,7 +61,7 @@ def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
 NO_OTHER_PROTOCOL = STREAMING.map(lambda octets: b"octets " + octets)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     conversations(
         rtr_frames=False,

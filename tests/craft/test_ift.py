@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import IFTConversation, IndicationItem, Segment
@@ -46,7 +46,6 @@ def told(conversation: IFTConversation, segments: list[Any]) -> list[Record]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(framed_conversations())
 def test_truth(conversation: IFTConversation) -> None:
     """The dissector reports the truth and nothing else, on both ways of reading (4, 5)."""
@@ -73,7 +72,6 @@ def test_4_2_messages_of_wrong_crcs(seed: int) -> None:
 
 
 @pytest.mark.parametrize("impair", SHUFFLES)
-@settings(max_examples=30, deadline=None)
 @given(conversation=framed_conversations(), seed=st.integers(0, 1 << 20))
 def test_whatever_order(impair: Impairment, conversation: IFTConversation, seed: int) -> None:
     """In whatever order segments come, as long as all do, each frame is found, once (6)."""
@@ -92,7 +90,6 @@ def with_holes(conversation: IFTConversation, seed: int, more: Impairment) -> li
     return segments[:begin] + more(lose(segments[begin:], rng), rng)
 
 
-@settings(max_examples=80, deadline=None)
 @given(framed_conversations(hc=True), st.integers(0, 1 << 20), st.sampled_from(SHUFFLES))
 def test_behind_holes(conversation: IFTConversation, seed: int, more: Impairment) -> None:
     """Of what has header CRCs every frame that is whole is found, and nothing else is."""
@@ -102,7 +99,6 @@ def test_behind_holes(conversation: IFTConversation, seed: int, more: Impairment
     assert not [record for record in records if record["type"] == "error"]
 
 
-@settings(max_examples=80, deadline=None)
 @given(framed_conversations(hc=False), st.integers(0, 1 << 20), st.sampled_from(SHUFFLES))
 def test_behind_holes_without_header_crcs(
     conversation: IFTConversation, seed: int, more: Impairment

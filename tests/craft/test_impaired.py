@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Segment
@@ -70,7 +70,6 @@ IMPAIRMENTS = (keep, lose, copy, reorder, cut_up, overlap)
 
 
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
-@settings(max_examples=40, deadline=None)
 @given(
     conversation=conversations(crc=True),
     seed=st.integers(0, 1 << 20),

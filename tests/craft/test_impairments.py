@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -80,7 +80,6 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
     return mix
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), conversations())
 def test_any_mix(data: st.DataObject, conversation: Conversation) -> None:
     """The truth is exactly what is whole; all that must be found is found, and nothing else."""
@@ -356,7 +355,6 @@ def test_frames_of_syn_are_kept() -> None:
     assert [bool(each.flags & SYN) for each in impaired[:3]] == [True, True, False]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(conversations(), min_size=2, max_size=4), st.data())
 def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     """Of several connections in one capture every record is the truth, numbers included."""

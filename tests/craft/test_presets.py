@@ -29,6 +29,7 @@ FEATURES = (
 )
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", NAMES)
 def test_truth(name: str) -> None:
     """The dissector reports the truth and nothing else, on both ways of reading."""
@@ -104,6 +105,7 @@ def test_unknown_name() -> None:
         conversation_of("xyzzy")
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", READABLE)
 def test_tshark_agrees(tmp_path: Path, tshark: str, name: str) -> None:
     """Wireshark finds the same startup frames and FPDUs, with the same fields."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -122,7 +122,6 @@ def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
         holds(printed(frames, options.dialect), conversation.truth(segments), crc=options.has_crcs)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), st.integers(0, 999))
 def test_any_mix(data: st.DataObject, seed: int) -> None:
     """Whatever befalls a preset, wherever its capture begins: what the truth says is found."""
@@ -174,6 +173,7 @@ PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
 """What stands alone, in which preset, by which seed and after which impairments."""
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(
     ("name", "seed", "impairments"), [each[1:] for each in PARTS], ids=[each[0] for each in PARTS]
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.write import write_pcap
@@ -55,7 +55,6 @@ def said(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
     return startups[-2:], *[[fields[1:] for fields in each] for each in fpdus]
 
 
-@settings(max_examples=40, deadline=None)
 @given(conversation=conversations())
 def test_a_conversation_is_said_again(
     conversation: Conversation, tmp_path_factory: pytest.TempPathFactory
@@ -149,6 +148,7 @@ def many(count: int, *, reset: bool) -> io.BytesIO:
     return file
 
 
+@pytest.mark.slow
 def test_memory_of_connections_that_have_ended() -> None:
     """What they held is let go of, however many there were."""
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -343,10 +343,6 @@ WRONG = {
     "start-time 4294967290\nrtt 3\ninitiator send 1\nclose\nreset": "f:3: by then it is more ",
     "dialect rfc5043\nstart-time 4294967290\nclose\npause 9\npause 9\nreset": "f:6: by then it ",
     "repeat 3000 pause 1000000\nclose": "f:2: by then it is more than 4294967295 seconds",
-    "mss 1\ninitiator send 2000000": "f:2: more than 2097152 FPDUs or segments in one scenario",
-    "mulpdu 70\ninitiator send 268435456": "f:2: more than 2097152 FPDUs or segments in one ",
-    "mss 1\nrepeat 262144 close": "f:2: more than 2097152 FPDUs or segments in one scenario; say "
-    "less, or have larger ones (mss, mulpdu)",
     "close " + "x " * 64: "f:1: more than 64 words in one line; nothing takes so many",
     'initiator send "\\': "f:1: a string ends with",
     'initiator send "\ud800"': r"f:1: the character '\ud800' has no octets in UTF-8",
@@ -360,7 +356,21 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), WRONG.items(), ids=[repr(text) for text in WRONG])
+TOO_MUCH = {
+    "mss 1\ninitiator send 2000000": "f:2: more than 2097152 FPDUs or segments in one scenario",
+    "mulpdu 70\ninitiator send 268435456": "f:2: more than 2097152 FPDUs or segments in one ",
+    "mss 1\nrepeat 262144 close": "f:2: more than 2097152 FPDUs or segments in one scenario; say "
+    "less, or have larger ones (mss, mulpdu)",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        *WRONG.items(),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in TOO_MUCH.items()),
+    ],
+)
 def test_what_is_wrong(text: str, told: str) -> None:
     """An error says where it is and what is wanted there, in one line."""
     with pytest.raises(ScenarioError) as caught:
@@ -506,7 +516,6 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(LINES.map(" ".join), max_size=8), st.booleans(), st.sampled_from([None, *KINDS]))
 def test_whatever_the_text(lines: list[str], loose: bool, dialect: Dialect | None) -> None:
     """There is a conversation that can be written, or an error of ours with the line."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -133,7 +133,6 @@ def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -
     assert not [each for each in found if each["type"] == "error"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(sessions())
 def test_truth(conversation: SctpConversation) -> None:
     """Whatever is said, the dissector reports the truth and nothing else (RFC 5043 6)."""
@@ -148,7 +147,6 @@ UNTOLD = {"frame", "time", "out_of_order", "crc"}
 """What depends on when a chunk is found."""
 
 
-@settings(max_examples=60, deadline=None)
 @given(sessions(), st.integers(0, 1 << 20))
 def test_rfc5043_10_whatever_order(conversation: SctpConversation, seed: int) -> None:
     """After the setup, in whatever order and as often packets come, each message is told once."""

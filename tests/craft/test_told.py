@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Reordering, impair
@@ -59,7 +59,6 @@ def agrees(found: list[Record], told: list[Record]) -> None:
             assert {name: record[name] for name in wanted} == wanted
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data(), conversations())
 def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> None:
     """Where every octet was captured, every record is told, and found, of whatever type."""
@@ -79,7 +78,6 @@ def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> 
     agrees(printed(frames), conversation.truth(segments))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data(), conversations(crc=True, beginnings=("SYN", "nothing", "octets")))
 def test_something_is_missing(data: st.DataObject, conversation: Conversation) -> None:
     """Where segments were not captured, gaps and Untagged messages in part are as they are told,

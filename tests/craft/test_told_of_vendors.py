@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Segment, conversation_of, impair
@@ -48,7 +48,6 @@ def agree(conversation: Conversation, segments: Sequence[Segment], *, forced: bo
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
 @given(st.data(), FORCED_OR_NOT, SEEDS)
 def test_nothing_is_missing(name: str, data: st.DataObject, forced: bool, seed: int) -> None:
     """Where every octet was captured, in whatever order, all is told and found."""
@@ -87,7 +86,6 @@ def fpdus_agree(conversation: Conversation, segments: Sequence[Segment]) -> None
         assert {name: found[key][name] for name in wanted} == wanted
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data(), SEEDS)
 def test_with_crcs(data: st.DataObject, seed: int) -> None:
     """Where octets are missing, startup frames or others, each whole FPDU of osc is found, no other
@@ -101,7 +99,6 @@ def test_with_crcs(data: st.DataObject, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["osc-without-crcs", "softuiwarp"])
-@settings(max_examples=50, deadline=None)
 @given(st.data(), SEEDS)
 def test_without_crcs(name: str, data: st.DataObject, seed: int) -> None:
     """Without CRCs less is found, but nothing that is not so."""

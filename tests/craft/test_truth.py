@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from scapy_mpa.craft import Conversation
 from tests.craft.reading import Record, plain, printed
@@ -18,7 +18,6 @@ def same(found: list[Record], wanted: list[Record]) -> None:
     assert len(found) == len(wanted)
 
 
-@settings(max_examples=150, deadline=None)
 @given(conversations())
 def test_conversation(conversation: Conversation) -> None:
     """Every record is the truth, and there are no others, on both ways of reading."""

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, Segment
@@ -81,7 +81,6 @@ def captures(draw: st.DrawFn, conversation: Conversation) -> list[Segment]:
     return [replace(each, time_ns=number * 1000) for number, each in enumerate(segments)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), conversations())
 def test_nothing_fails(data: st.DataObject, conversation: Conversation) -> None:
     """On neither way of reading is anything raised, nor is an FPDU reported twice."""

@@ -161,6 +161,7 @@ def test_mid_connection(markers: bool, at: int, tshark: str, tmp_path: Path) -> 
     assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 30
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
 def test_real_captures(capture: Path, tshark: str, tmp_path: Path) -> None:
     """Real captures."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -80,6 +80,7 @@ def agree(
     assert agreed == sum(each["type"] in ("startup", "fpdu") for each in capture.truth())
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("mix", MIXES)
 def test_presets(mix: str, tshark: str, tmp_path: Path) -> None:
     """Both find all startup frames and FPDUs of all presets, with the same fields."""
@@ -101,7 +102,6 @@ def test_captured_in_disorder(tshark: str, tmp_path: Path) -> None:
     agree(hurt, READABLE, tshark, tmp_path / "presets.pcapng")
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     spoken=st.lists(
         # Wireshark wants 20 octets of a startup frame at once, starts anew with a Request only, and

@@ -142,6 +142,7 @@ def unlike(row: Row, other: Row) -> Row:
     return {key: row[key] for key in row if key == "frame" or row[key] != other.get(key)}
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("capture", OVER_TCP, ids=capture_name)
 def test_real_capture(
     capture: Path, tshark: str, record_property: Callable[[str, object], None]

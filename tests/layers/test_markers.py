@@ -52,6 +52,7 @@ def test_any_octets_are_rebuilt(octets: bytes, phase: int) -> None:
     assert bytes(FPDU(octets, phase=phase)) == octets
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("phase", [0, 8, 488, 492, 496, 500, 504, 508])
 def test_cut_short_anywhere(phase: int) -> None:
     """Before, in, and behind a Marker, and in the CRC."""

@@ -2,7 +2,7 @@
 """What hostile captures cost: work and memory within factors of a clean capture of the same size.
 
 Work is counted, not timed: function calls, and octets read out of islands or run through CRCs.
-``python -m benchmarks.bounds`` prints times. The factors stand in ``docs/recovery.md``, too.
+``python -m benchmarks.bounds`` prints times. The factors stand in ``docs/measured.md``, too.
 """
 
 from __future__ import annotations
@@ -109,6 +109,7 @@ def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
     return work_of(read, frames), len(frames)
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_work(name: str) -> None:
     """Calls and octets a segment are within factors of a clean capture.
@@ -148,6 +149,7 @@ def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
     assert work.calls / segments <= most * ordinary
 
 
+@pytest.mark.slow
 def test_messages_left_out_cost_little() -> None:
     """One segment may skip very many of them, and of each Request it is kept that there was one."""
     name = "MSNs skipped behind damage"
@@ -160,6 +162,7 @@ def test_messages_left_out_cost_little() -> None:
     assert more.calls / more_segments <= GROWTH * work.calls / segments
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name not in ALONE])
 def test_memory_is_within_a_limit(name: str) -> None:
     """The same for every capture, and something for each flow."""
@@ -168,6 +171,7 @@ def test_memory_is_within_a_limit(name: str) -> None:
     assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * flows
 
 
+@pytest.mark.slow
 def test_twenty_thousand_half_open_flows() -> None:
     """Each takes as much as any other; none costs the others anything."""
     frames = syn_flood(20_000).hostile

@@ -230,6 +230,7 @@ def test_anything_at_once(seed: int) -> None:
     check(case(seed))
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(
     ("situation", "markers", "seed"),
     [pytest.param(*each, id="{}, Markers {}, {}".format(*each)) for each in IN_SITUATIONS],
@@ -245,6 +246,7 @@ def test_once_wrong(situation: str, seed: int, fixed: dict[str, object]) -> None
     check(case_of(situation, seed, **fixed))
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(("seed", "fixed"), ONCE_WRONG_SEEDS)
 def test_once_wrong_somewhere(seed: int, fixed: dict[str, object]) -> None:
     """The same of all dimensions, the snap length included."""

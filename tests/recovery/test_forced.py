@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import Conversation, SctpConversation
@@ -29,7 +29,6 @@ def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     )
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.sampled_from(sorted(PRESETS)), st.integers(0, 5), st.sampled_from(Dialect))
 def test_presets(name: str, seed: int, dialect: Dialect) -> None:
     """Whole connections say themselves what they speak."""
@@ -45,7 +44,6 @@ def test_presets(name: str, seed: int, dialect: Dialect) -> None:
         assert forced == free
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.sampled_from(sorted(PRESETS)),
     st.integers(0, 5),

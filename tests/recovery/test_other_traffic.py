@@ -71,6 +71,7 @@ def claims(kind: str, records: list[Record]) -> list[Record]:
     ]
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(
     ("kind", "begin", "cut"),
     [

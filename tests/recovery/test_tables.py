@@ -65,6 +65,7 @@ def test_table_of_shares() -> None:
     ]
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_captures_and_clean_ones_are_of_one_size(name: str) -> None:
     """About as many segments, and none longer than another's."""

@@ -65,6 +65,7 @@ def test_a_file_is_read_as_what_cannot_be_read_ahead(
     assert one.session.not_followed == other.session.not_followed
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("count", [1, 2, 7, 63, 64, 65, 150])
 def test_who_stops_may_read_on(count: int, tmp_path: Path) -> None:
     """The frames behind the last that was looked at are still there to be read."""

@@ -68,6 +68,7 @@ def is_recovered(packet: Packet) -> bool:
 # -- whole captures ------------------------------------------------------------------------------
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """Every packet of every capture, from ``sniff()`` and from ``rdmpa()``."""

@@ -44,6 +44,7 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
     assert not recovery._last
 
 
+@pytest.mark.slow
 def test_frames_of_many_directions() -> None:
     """Their payload is let go; the packets that come to light in the end have all their layers."""
     count = 400

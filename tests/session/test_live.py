@@ -158,6 +158,7 @@ def grown(counts: list[Counter[str]]) -> dict[str, int]:
     return {kind: more for kind, more in (after - before).items() if more >= FEW // 3}
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", OVER)
 def test_connections_that_are_over(name: str) -> None:
     """Each lingers for a while, and costs no object after that."""

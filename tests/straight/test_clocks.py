@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
@@ -28,7 +28,6 @@ def pcap(frames: list[tuple[int, bytes]]) -> bytes:
     )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     clocks=st.lists(st.tuples(CLOCKS, CLOCKS), min_size=1, max_size=6),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.cli.group import cli
@@ -107,7 +107,6 @@ def check(records: list[dict[str, Any]], connections: list[tuple[Half, Half]]) -
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     size=SIZES,
@@ -133,7 +132,6 @@ def test_blocks(
     check(read(list(in_blocks(capture(segments), size, apart_ns, times))), [sides])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     close=CLOSES,
@@ -157,7 +155,6 @@ def test_any_interleaving(seed: int, close: str | None, crc: bool, chance: float
     check(read(mixed), [sides])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     size=SIZES,
@@ -178,7 +175,6 @@ def test_handshakes_that_were_not_captured(
     check(read(mixed), [sides])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     copies=st.tuples(st.integers(1, 2), st.integers(1, 2)),
@@ -199,7 +195,6 @@ def test_the_same_initial_numbers_again(
     check(read(capture(segments * copies[0] + more * copies[1])), [sides, others])
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     size=SIZES,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.straight.ways import same, texts
@@ -50,7 +50,6 @@ HEADERS = st.one_of(
 
 
 @pytest.mark.parametrize("cut", ["packed", "alone", "alike"])
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     headers=st.lists(HEADERS, min_size=8, max_size=24),
     markers=st.booleans(),

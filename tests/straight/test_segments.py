@@ -7,7 +7,7 @@ import io
 import random
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import open_capture
@@ -43,7 +43,6 @@ def test_segments_of_captures() -> None:
     assert sum(map(compare, OVER_TCP)) > 1000
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), markers=st.booleans(), crc=st.booleans())
 def test_segments_of_any_message(seed: int, markers: bool, crc: bool) -> None:
     """RDMAP headers with Markers in them, too."""

@@ -7,7 +7,7 @@ import json
 import random
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
@@ -40,7 +40,6 @@ def number_far_from(rng: random.Random, half: Half) -> int:
     return (rng.randrange(end + FAR, half.isn - FAR + 2**32)) % 2**32
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     strays=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1), st.integers(1, 3)), max_size=4),

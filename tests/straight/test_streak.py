@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from crc32c import crc32c
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import source
@@ -110,8 +110,8 @@ CHANGES = (
 )
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("what", ["nothing", *CHANGES])
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(("write", "send")),
@@ -162,7 +162,6 @@ class Fails(io.BytesIO):
         return super().read1(left if size is None or size < 0 else min(size, left))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(("write", "send")),
@@ -221,7 +220,6 @@ def _damaged(rng: random.Random, fpdu: bytes) -> bytes:
     return bytes(octets)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(("write", "send", "both")),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -59,6 +59,7 @@ def is_the_same_in_pcapng(octets: bytes, lines: list[str]) -> None:
     assert texts(others) == texts(octets)
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
     """Each capture gives the same lines in the same order, and the same counts without lines."""
@@ -67,7 +68,6 @@ def test_captures(path: pathlib.Path) -> None:
     is_the_same_in_pcapng(octets, lines)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     markers=st.tuples(st.booleans(), st.booleans()),
@@ -156,7 +156,6 @@ def test_conversations(
         is_the_same_in_pcapng(octets, lines)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     lengths=st.lists(st.integers(0, 90) | st.integers(0, 3000), max_size=60),
@@ -239,7 +238,6 @@ def outcome(file: Any, *, walks: bool) -> tuple[list[str], str]:
     return [json_line(event) for event in events], str(capture.problem)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 @given(
     changes=st.lists(st.tuples(st.integers(0, 6169), st.integers(1, 255)), max_size=12),
     cut=st.one_of(st.none(), st.integers(0, 6169)),

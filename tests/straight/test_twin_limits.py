@@ -10,7 +10,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -43,7 +43,6 @@ def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers
     return pcapfile.pcap(frames)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(1, 12),
@@ -176,7 +175,6 @@ def test_pieces_count_like_all_other_octets(total: int) -> None:
     assert [line for line in every if line.startswith('{"type":"fpdu"')] == fpdus
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(1, 12),

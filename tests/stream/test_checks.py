@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -134,14 +134,12 @@ def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(conversations())
 def test_valid_conversations_are_accepted(conversation: Conversation) -> None:
     """Of a conversation in which everything is right nothing is said."""
     assert not errors_of(events_of(conversation))
 
 
-@settings(max_examples=60, deadline=None)
 @given(conversations(), st.integers(0, 1 << 32), st.booleans(), st.booleans())
 def test_nor_when_impaired(
     conversation: Conversation, seed: int, loses: bool, reorders: bool

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
@@ -365,7 +365,6 @@ def test_a_capture_of_iwarp_behind_a_lie() -> None:
     assert {each.offset for each in fpdus(events, 0)} <= known
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     markers=st.booleans(),

@@ -7,7 +7,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
@@ -257,7 +257,6 @@ def test_out_of_order_is_said_of_what_lies_beyond_a_hole() -> None:
     assert ahead == could
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     markers=st.booleans(),
@@ -393,6 +392,7 @@ def test_octets_of_a_gap_that_come_after_all_are_not_taken() -> None:
     assert gaps(events + flows.finish()) == holes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["ascending", "descending", "odd then even"])
 def test_tiny_segments_behind_a_hole_take_linear_time(order: str) -> None:
     """A stream of tiny segments in any order costs about the same for each of them."""
@@ -425,7 +425,6 @@ def test_tiny_segments_behind_a_hole_take_linear_time(order: str) -> None:
     assert large < 1.5 * 8 * small
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**32), acks=st.booleans())
 def test_gaps_of_a_real_conversation(seed: int, acks: bool) -> None:
     """Both directions at once, each with holes of its own."""
@@ -450,7 +449,6 @@ BEFORE = bytes(range(1, 101))
 """What the Responder says before the startup frames."""
 
 
-@settings(max_examples=60)
 @given(
     edges=st.lists(st.integers(0, len(BEFORE)), unique=True, max_size=6).map(sorted),
     data=st.data(),

@@ -7,7 +7,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
@@ -211,7 +211,6 @@ def test_8_how_far_ahead() -> None:
 
 @pytest.mark.parametrize("crcs", CRCS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
 def test_6_however_segments_are_cut(crcs: int, data: st.DataObject) -> None:
     """Frames of any length, whose CRCs are not aligned, are delivered in order (5.1, 7.2)."""
     sizes = data.draw(st.lists(st.integers(0, 700), min_size=1, max_size=8))
@@ -234,7 +233,6 @@ def test_6_however_segments_are_cut(crcs: int, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("flags", [*CRCS, BOTH | SP])
 @given(size=st.integers(30, 400), seed=st.integers(0, 1 << 32))
-@settings(max_examples=25, deadline=None)
 def test_6_captured_in_any_order(flags: int, size: int, seed: int) -> None:
     """Whatever the order of all segments, handshake and indications too, all is found once."""
     octets = sends(12, flags)
@@ -255,7 +253,6 @@ def test_6_captured_in_any_order(flags: int, size: int, seed: int) -> None:
 
 
 @given(st.integers(0, 1 << 32), st.sampled_from(CRCS), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_any_octets(seed: int, crcs: int, speculative: bool) -> None:
     """Garbage among frames, in any order: read to the end, nothing twice."""
     rng = random.Random(seed)

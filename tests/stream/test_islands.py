@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.octets.island import Island
@@ -57,7 +57,6 @@ def check(islands: Islands, model: Model) -> None:
         assert island.read(island.start, island.end) == model.octets(island.start, island.end)
 
 
-@settings(max_examples=300)
 @given(stretches=st.lists(STRETCH, min_size=1, max_size=25), data=st.data())
 def test_islands_are_what_a_dictionary_would_hold(
     stretches: list[tuple[int, int]], data: st.DataObject

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -124,7 +124,6 @@ def test_a_startup_frame_that_lacks_private_data() -> None:
     assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     markers=st.tuples(st.booleans(), st.booleans()),

@@ -46,6 +46,7 @@ def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
     assert held < 6 << 20 and peak < 12 << 20
 
 
+@pytest.mark.slow
 def test_memory_of_small_segments_is_bounded() -> None:
     """Segments of one octet beyond a hole: what they cost in memory is what counts."""
     flows = Flows()
@@ -108,6 +109,7 @@ def test_memory_of_what_is_known_of_messages(
     assert held < 2 * count * most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [False, True])
 def test_memory_of_skipped_msns_is_bounded(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that skip MSNs on each queue all the time, beside holes or without any."""
@@ -141,6 +143,7 @@ def test_memory_of_skipped_msns_is_bounded(lost: bool, monkeypatch: pytest.Monke
     assert held[1] < 3 * most and held[1] - held[0] < 20 * 12_000
 
 
+@pytest.mark.slow
 def test_memory_of_connections_that_never_end_is_bounded() -> None:
     """A scan of ports leaves many a SYN and no end; not all of them are kept for ever."""
     flows = Flows()

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream import messages as stream_messages
@@ -552,7 +552,6 @@ def test_time_is_linear_in_the_segments_of_a_message(kind: str) -> None:
     assert large < 1.5 * 8 * small
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     markers=st.booleans(),
@@ -613,7 +612,6 @@ def segments_of_any_kind(draw: st.DrawFn) -> bytes:
     return messages.untagged_header(opcode, qn, msn, mo, last) + body
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     said=st.lists(
         st.tuples(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -165,6 +165,7 @@ CHANGED = [
 ]
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("mutation", CHANGED, ids=lambda mutation: mutation.name)
 def test_broken_rules(mutation: Any) -> None:
     """What a mutation breaks is told as its truth has it, and nothing of the valid one is.
@@ -262,7 +263,6 @@ def test_captured_near_either_side(name: str, first_is_responders: bool) -> None
     assert (result.rtr is None) == (name == "draft-ulp-send")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([*OF_PEERS, *OF_DRAFT, "mpa-rev2-enhanced", "depths-left-to-ulp"]),
     st.integers(0, 1 << 16),
@@ -386,7 +386,6 @@ def test_reply_captured_before_its_request() -> None:
     assert (result.rtr, result.kept, result.ird) == ("read", True, (4, 4))
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.tuples(st.sampled_from(REAL + CRAFTED), st.sampled_from(Dialect)).filter(
         lambda pair: pair[1] is not Dialect.SOFTUIWARP or not pair[0].stem.startswith("softuiwarp")
@@ -415,7 +414,6 @@ def test_a_dialect_forced_wrongly(capture: tuple[Path, Dialect]) -> None:
         assert {key for key in one if one[key] != other[key]} <= differing
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.sampled_from([*OF_PEERS, *OF_DRAFT]), st.sampled_from([None, *Dialect]))
 def test_read_as_another_dialect(name: str, dialect: Dialect | None) -> None:
     """Conversations of RFC 6581 and of the draft, taken for anything, are read to their end."""

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import open_capture
@@ -101,7 +101,6 @@ def impaired(
 # -- forced ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
 @given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(40, 1460))
 def test_forced(
     lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
@@ -116,7 +115,6 @@ def test_forced(
     assert {each["dialect"] for each in found if "dialect" in each} == {"osc"}
 
 
-@settings(max_examples=200)
 @given(
     impaired(
         *(Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3)),
@@ -132,7 +130,6 @@ def test_impaired(drawn: tuple[Conversation, list[CraftedSegment], Impairment]) 
     assert not of(found, "error") and not of(found, "gap")
 
 
-@settings(max_examples=200)
 @given(
     impaired(CaptureLoss(0.1), SnapLength(120), LateStart(5), packing="stream", mss=100),
 )
@@ -232,7 +229,6 @@ def test_a_late_copy_fills_the_hole(seed: int) -> None:
 # -- recognised ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
 @given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
 def test_recognised(
     lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
@@ -297,7 +293,6 @@ def test_octets_before_the_reply() -> None:
 # -- what conforms -------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
 @given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
 def test_a_reply_that_breaks_the_rule(
     lengths: list[int],

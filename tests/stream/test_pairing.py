@@ -338,6 +338,7 @@ def test_waiting_responses_are_limited() -> None:
     assert all(each.complete and each.requested is None for each in early + late)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["holes", "floods", "strays"])
 def test_time_is_linear_whatever_is_asked_and_answered(kind: str) -> None:
     """Requests that nobody answers, and a hole before every Response: each costs about the same."""
@@ -362,6 +363,7 @@ def test_time_is_linear_whatever_is_asked_and_answered(kind: str) -> None:
     assert large < 1.5 * 8 * small
 
 
+@pytest.mark.slow
 def test_held_octets_are_limited_in_total() -> None:
     """Many connections with open messages each: who began first gives up first."""
     taker = Messages()

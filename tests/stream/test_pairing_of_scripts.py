@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.stream.spoken import (
@@ -29,7 +29,6 @@ SCRIPTS = {
 }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(**SCRIPTS, buffers=st.sampled_from((None, 1, 3)), late=st.booleans())
 def test_a_conversation_that_was_captured_whole(
     seed: int, depth: int, markers: bool, buffers: int | None, late: bool
@@ -52,7 +51,6 @@ def test_a_conversation_that_was_captured_whole(
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     **SCRIPTS,
     buffers=st.sampled_from((None, None, 1, 3)),
@@ -92,7 +90,6 @@ def test_a_conversation_of_which_some_is_missing(
     event(f"paired: {10 * sum(each is not None for each in paired) // max(1, len(paired))}/10")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     depth=st.sampled_from((1, 2, 8)),
@@ -119,7 +116,6 @@ def test_a_conversation_whose_beginning_is_missing(
             assert each.answers == wanted
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     **SCRIPTS,
     room=st.sampled_from((8, 20, 30)),

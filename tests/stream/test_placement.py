@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
@@ -61,7 +61,6 @@ def test_nothing_of_the_phase_is_there_yet() -> None:
     assert summary(events).farthest_ahead == max(fpdu.start for fpdu in truth)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     size=st.sampled_from((300, 1460, 4000)),

@@ -7,14 +7,12 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
 from tests.truth import impair
-
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def cut(way: str, half: impair.Half, rng: random.Random) -> list[impair.Sending]:
@@ -53,7 +51,6 @@ def check_found(
         assert found == wanted
 
 
-@PATIENT
 @given(
     seed=st.integers(0, 2**32),
     markers=st.tuples(st.booleans(), st.booleans()),
@@ -105,7 +102,6 @@ def test_every_fpdu_is_found_once(
     event(f"out of order: {any(each.out_of_order for each in fpdus(events))}")
 
 
-@PATIENT
 @given(
     seed=st.integers(0, 2**32),
     markers=st.tuples(st.booleans(), st.booleans()),

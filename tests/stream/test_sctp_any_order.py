@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,6 +198,7 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
         assert msns == [first + number & 0xFFFFFFFF for number in range(count + 1)]
 
 
+@pytest.mark.slow
 def test_ddp_ssns_of_a_whole_lap() -> None:
     """DDP-SSN 65535 is followed by 0 in a session that began in the capture."""
     talk = Talk()

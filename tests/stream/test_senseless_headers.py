@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import FPDURecovered
@@ -70,7 +70,6 @@ def test_between_two_holes(name: str, is_amid: bool, count: int, markers: bool) 
     assert set(found) == {each.seq_offset for each in (*whole, *truth[2 : 2 + count])}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
     markers=st.booleans(),

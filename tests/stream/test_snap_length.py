@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
@@ -281,7 +281,6 @@ def test_octets_that_were_not_captured_are_not_counted() -> None:
     assert end.halves[0].octets == 20 + 200
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     snap=st.integers(1, 1500),

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
@@ -149,7 +149,6 @@ def test_two_at_the_end_are_enough() -> None:
     assert (one, two) == ("rfc5044", "softuiwarp")
 
 
-@settings(max_examples=300)
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.integers(0, 2**32), st.data())
 def test_conforming_streams_are_not_taken_for_it(
     lengths: list[int], seed: int, data: st.DataObject
@@ -182,7 +181,6 @@ def test_forced_wrongly(lengths: list[int], crc: bool, markers: bool) -> None:
     assert len(of(records, "fpdu")) <= len(lengths)
 
 
-@settings(max_examples=150)
 @given(
     LENGTHS,
     st.integers(0, 2**32),

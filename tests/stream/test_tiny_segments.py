@@ -25,6 +25,7 @@ def told(talk: Talk, limits: Limits) -> tuple[list[FPDURecovered], list[GapFound
     return fpdus(events, 0), [each for each in events if isinstance(each, GapFound)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, 8])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("holes", [(), (30_000,), range(40, 20_000, 400)])

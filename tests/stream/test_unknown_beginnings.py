@@ -8,15 +8,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, StartupSeen
 from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
 from tests.stream.talk import Talk, started
 from tests.truth import impair, messages, mpastream
-
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def without_offset(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
@@ -42,7 +40,6 @@ def lacking(segments: list[impair.Segment], what: str, rng: random.Random) -> li
     return [each for each in segments if each.payload[7:10] not in gone]
 
 
-@PATIENT
 @given(
     seed=st.integers(0, 2**32),
     markers=st.tuples(st.booleans(), st.booleans()),

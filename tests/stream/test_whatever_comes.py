@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import (
@@ -87,7 +87,6 @@ def check_sane(events: list[Event]) -> None:
             assert each.octets.startswith(b"MPA ID Re")
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(script=st.lists(ANY, max_size=25), syn=st.booleans(), begun=st.booleans())
 def test_whatever_comes_there_are_events_and_no_exception(
     script: list[tuple[int, int | None, int | None, int, bytes, int]], syn: bool, begun: bool
@@ -153,7 +152,6 @@ def test_a_request_comes_with_octets_behind_those_that_the_reply_acknowledged(
     assert len([each for each in events if isinstance(each, StartupSeen)]) == 2
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     said=st.lists(st.tuples(st.integers(0, 1), PAYLOADS), max_size=8),
     size=st.sampled_from((1, 3, 64, 500)),

@@ -85,6 +85,7 @@ def test_the_walker_agrees(seed: int, tmp_path: pathlib.Path) -> None:
         assert found[key].endswith(each.statement.payload)
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_situations_are_what_they_are_called(situation: str) -> None:
     """Nothing but the dimensions named differs from the ordinary, sizes and messages aside."""

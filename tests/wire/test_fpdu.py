@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.wire.crc import crc_is_good
@@ -75,6 +75,7 @@ def check(ulpdu_length: int, phase: int | None) -> None:
     assert crc_is_good(octets)
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("phase", PHASES)
 def test_around_every_marker(phase: int) -> None:
     """At every phase: the shortest FPDUs, and those that end just before or behind a Marker."""
@@ -88,7 +89,6 @@ def test_without_markers() -> None:
         check(ulpdu_length, None)
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 64768), st.sampled_from(PHASES))
 def test_any_length(ulpdu_length: int, phase: int) -> None:
     """Any ULPDU that DDP may pass down (RFC 5044 3), anywhere in a marked stream."""
@@ -116,7 +116,6 @@ def test_longer_than_fpduptr_can_say(ulpdu_length: int, phase: int) -> None:
     assert strip_markers(fpdu, layout.markers)[2 : 2 + ulpdu_length] == OCTETS[:ulpdu_length]
 
 
-@settings(max_examples=50)
 @given(
     ulpdu_length=st.integers(0, 3000),
     phase=st.sampled_from(PHASES),

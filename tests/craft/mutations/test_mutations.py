@@ -623,6 +623,7 @@ def is_as_over_mpa(case: Case) -> None:
 # -- tests ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.name)
 def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
     """It is in the catalogue with all that belongs there, breaks what it says and nothing else, and

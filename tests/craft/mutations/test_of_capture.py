@@ -27,6 +27,7 @@ def names(conversation: Conversation) -> set[str]:
     return found - RANDOM
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize(
     ("capture", "least"),
     [
