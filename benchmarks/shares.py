@@ -6,7 +6,7 @@
     python -m benchmarks.shares --seeds 20
 
 makes a capture for each situation, without Markers and with, in which so many connections lie one
-behind the other, and prints a table in Markdown.  ``docs/recovery.md`` says how to read it.
+behind the other, and prints a table in Markdown.  ``docs/measured.md`` says how to read it.
 """
 
 from __future__ import annotations

@@ -13,9 +13,11 @@ import sys
 
 import pytest
 
+from scapy_mpa.stream.fpdus import weights
 from tests.cli.command import environment, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECOVERY = ROOT / "docs" / "recovery.md"
 DOCUMENTS = [
     *(ROOT / "benchmarks" / "README.md", ROOT / "pcaps" / "README.md"),
     *sorted(ROOT.glob("*.md")),
@@ -84,6 +86,15 @@ def test_there_are_examples() -> None:
     assert counts["cleaning.md"] == ["python", "console", "python"]
     assert {"python", "console"} <= set(counts["mutations.md"])
     assert len(counts["crafting.md"] + counts["scenarios.md"]) >= 6
+
+
+def test_weights_are_those_of_the_code() -> None:
+    """The table has each of them, with the bits that it has."""
+    told = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", RECOVERY.read_text(), re.MULTILINE)
+    bits = {name: getattr(weights, name) for name in weights.__all__}
+    # Two stand beside that of NOTHING.
+    assert dict(told).keys() == bits.keys() - {"PER_OCTET", "FARTHEST"}
+    assert all(int(value) == bits[name] for name, value in told)
 
 
 def anchors(text: str) -> set[str]:

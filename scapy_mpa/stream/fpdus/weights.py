@@ -72,7 +72,7 @@ CARRIED: Final = 24
 # -- what speaks against a reading of the octets ---------------------------------------------------
 
 DAMAGED: Final = 10
-"""One FPDU in 10^6 has a bad CRC."""
+"""One FPDU in 1000 is damaged."""
 BURST: Final = 4
 """So has one near it: damage comes in bursts."""
 SENSELESS: Final = 16
