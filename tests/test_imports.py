@@ -27,6 +27,7 @@ ROOMS = (
     "layers",
     "records",
     "capture",
+    "dialects",
     "stream",
     "wire",
     PACKAGE,
@@ -35,7 +36,7 @@ ROOMS = (
 """From top to bottom. A room is a module or package directly below ``scapy_mpa``, which is itself
 near the bottom: its ``__init__`` is executed before any room."""
 
-PURE_ROOMS = ("stream", "wire")
+PURE_ROOMS = ("dialects", "stream", "wire")
 """The protocol core: the same for files, ``sniff()``, sockets and tests."""
 
 PURE_IMPORTS = frozenset(
@@ -73,14 +74,11 @@ STREAM_ROOMS = (
     ("direction",),
     ("connections",),
     ("startup",),
-    ("ift",),
     ("halves",),
     ("inference",),
-    ("dialects",),
     ("fpdus",),
     ("octets",),
     ("delivery",),
-    ("sctp",),
     ("budget", "doubtful", "lingering"),
     ("ordinary",),
     ("shapes",),
@@ -95,6 +93,7 @@ IO_BUILTINS = frozenset({"breakpoint", "input", "open", "print"})
 ROOMS_WITHOUT_SCAPY = (
     "records",
     "capture",
+    "dialects",
     "stream",
     "wire",
     PACKAGE,

@@ -16,7 +16,7 @@ from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.stream.segment import Segment
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.sctp.packet import SctpPacket
+    from scapy_mpa.dialects.sctp.packet import SctpPacket
 
 __all__ = ["Decoder", "segment_of"]
 

@@ -12,7 +12,7 @@ from typing import Literal
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.ip import Datagram
 from scapy_mpa.capture.reason import demand
-from scapy_mpa.stream.sctp.packet import SctpPacket
+from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.wire.sctp_packet import (
     COMMON_HEADER_LENGTH,
     checksum_is_good,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from scapy_mpa.capture.decoder import Decoder
+    from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.stream.flows import Flows
-    from scapy_mpa.stream.sctp.associations import Associations
 
 __all__ = ["unfollowed"]
 

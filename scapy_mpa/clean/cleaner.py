@@ -13,6 +13,7 @@ from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
+from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import (
     ConnectionEnded,
@@ -66,7 +67,7 @@ class Cleaner:
     def __init__(self, *, limits: Limits | None = None, dialect: Dialect | None = None) -> None:
         self.report = Report()
         self._decoder = Decoder()
-        self._flows = Flows(limits=limits, dialect=dialect, straight=False)
+        self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings)
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}

@@ -12,6 +12,7 @@ from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.unfollowed import MOST_NAMED, not_followed
+from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.direction import event_of, number_of
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
 from scapy_mpa.stream.flows import Flows
@@ -19,10 +20,10 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
+    from scapy_mpa.dialects.sctp.associations import Associations
+    from scapy_mpa.dialects.sctp.packet import SctpPacket
     from scapy_mpa.stream.checks import Checks
     from scapy_mpa.stream.events import Event
-    from scapy_mpa.stream.sctp.associations import Associations
-    from scapy_mpa.stream.sctp.packet import SctpPacket
 
 __all__ = ["Reading"]
 
@@ -64,7 +65,7 @@ class Reading:
         self._live = live
         self._checks = self._new_checks() if checks else None
         self._decoder = Decoder(self._take_sctp)
-        self._flows = Flows(first_number, limits=limits, dialect=dialect)
+        self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
         self._limits = limits
         self._dialect = dialect
         self._associations: Associations | None = None
@@ -109,7 +110,7 @@ class Reading:
         self._has_sctp = True
         if self._associations is None:
             # Hardly any capture has some, and a command is to start soon.
-            from scapy_mpa.stream.sctp.associations import Associations
+            from scapy_mpa.dialects.sctp.associations import Associations
 
             self._associations = Associations(self._flows.take_number, self._limits, self._dialect)
         self._flows.shared.rows.extend(self._associations.receive(packet))

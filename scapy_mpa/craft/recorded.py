@@ -14,6 +14,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.script import CloseItem, FPDUItem, HandshakeItem, Item, StartupItem
+from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
@@ -159,7 +160,7 @@ class _Search:
 
 
 def _events(capture: Capture) -> Iterator[Event]:
-    flows, decoder = Flows(), Decoder()
+    flows, decoder = Flows(others=other_framings), Decoder()
     for frame in capture:
         segment = decoder.segment(frame)
         if segment is not None:

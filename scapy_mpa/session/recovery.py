@@ -14,6 +14,9 @@ from scapy.packet import NoPayload, Packet
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.unfollowed import unfollowed
+from scapy_mpa.dialects import other_framings
+from scapy_mpa.dialects.sctp.associations import Associations
+from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
 from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.session.form import put, stack
@@ -36,8 +39,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
@@ -79,7 +80,7 @@ class Recovery:
         self._upper = UpperLayers()
         self._on_event = on_event
         self._checks = Checks() if check else None
-        self._flows = Flows(limits=limits, dialect=dialect)
+        self._flows = Flows(limits=limits, dialect=dialect, others=other_framings)
         self._associations = Associations(self._flows.take_number, limits, dialect)
         self._packet: SctpPacket | None = None
         """What the decoder has last found in place of a segment."""

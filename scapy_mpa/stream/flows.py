@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.direction import Direction, Shared, event_of
@@ -19,6 +19,7 @@ from scapy_mpa.wire.dialect import Dialect
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
     from scapy_mpa.stream.events import Event
+    from scapy_mpa.stream.halves.other import OtherFramings
     from scapy_mpa.stream.recovery import Recovery
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
@@ -43,6 +44,8 @@ class Flows:
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
     :param dialect: what the user says is spoken, where octets leave a choice.
+    :param others: returns what finds other framings than MPA's over TCP, such as
+        :func:`scapy_mpa.dialects.other_framings`; called once, if there is need of it.
     :param straight: whether ordinary segments may go without recovery.  Whoever asks connections
         what they hold must have all of them in recovery.
     """
@@ -51,6 +54,7 @@ class Flows:
         "_common",
         "_dialect",
         "_is_straight",
+        "_others",
         "_recovery",
         "_table",
         "directions",
@@ -65,11 +69,13 @@ class Flows:
         *,
         limits: Limits | None = None,
         dialect: Dialect | None = None,
+        others: Callable[[], OtherFramings[Any]] | None = None,
         straight: bool = True,
     ) -> None:
         self.limits = limits or Limits()
         self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
         self._dialect = dialect
+        self._others = others
         self._table = ConnectionTable(first_number, self.limits, self._settle)
         self._recovery: Recovery | None = None
         self._common = common = Common(Budget(self.limits))
@@ -172,6 +178,7 @@ class Flows:
             # Half of all code, which most captures need none of; and a command is to start soon.
             from scapy_mpa.stream.recovery import Recovery
 
+            self._common.others = self._others() if self._others else None
             self._recovery = Recovery(
                 self._table,
                 self.directions,

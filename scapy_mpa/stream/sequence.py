@@ -5,7 +5,7 @@ Inside the stream core a place in a TCP half connection is a *position*: an inte
 bits are the sequence number.  Of the rooms ``stream`` and ``clean`` none but this module and the
 straight path reckon with their wrap; MSNs and TSNs, which do so at the same place, become positions
 here, too.  DDP-SSNs have 16 bits, and become numbers that never wrap in
-:mod:`scapy_mpa.stream.sctp.half`.
+:mod:`scapy_mpa.dialects.sctp.half`.
 """
 
 from __future__ import annotations

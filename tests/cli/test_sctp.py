@@ -10,7 +10,7 @@ import pytest
 
 from tests.captures import OVER_SCTP, PCAPS, capture_name, expectation
 from tests.cli.command import parsed, records, run
-from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
+from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
 from tests.truth import pcapfile, sctpwalker
 from tests.truth import sctpstream as sctp
 

@@ -14,7 +14,7 @@ from scapy.sendrecv import sniff
 from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl, RDMAPSendWithSE
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import PCAPS
-from tests.stream.sctp_feed import OPENING, Talk, closing, frames_of
+from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
 from tests.truth import pcapfile, sctpwalker
 from tests.truth import sctpstream as sctp
 

@@ -21,6 +21,7 @@ from scapy_mpa.craft.mutations.catalogue import mutations
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.flows import Flows
@@ -73,7 +74,7 @@ def _is_like_ours(conversation: Conversation) -> bool:
 
 
 def _is_valid(conversation: Conversation) -> bool:
-    flows, decoder, checks = Flows(), Decoder(), Checks()
+    flows, decoder, checks = Flows(others=other_framings), Decoder(), Checks()
     events = []
     for frame in conversation.frames():
         segment = decoder.segment(frame)

@@ -16,10 +16,9 @@ from scapy_mpa.stream.halves.extent import (
     tail,
 )
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.other import OtherFraming
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
-from scapy_mpa.stream.ift.phase import IFTPhase
-from scapy_mpa.stream.octets.ift_scan import FoundIndication
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
@@ -291,7 +290,7 @@ class Connection(Telling):
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
-        if self.spoken_ift is None:
+        if self.spoken is None:
             beginnings.look(self.startup, half, must_decide=False)
 
     def decide(self, half: HalfConnection) -> None:
@@ -300,29 +299,13 @@ class Connection(Telling):
         Called more than once: also where octets have become many, or memory short.
         """
         order.wait_no_more(self.startup)
-        if self.spoken_ift is None:
+        if self.spoken is None:
             beginnings.decide(self.startup, half)
 
     @property
-    def spoken_ift(self) -> IFTPhase | None:
-        """What is known of it if it speaks iWARP Framing for TCP, else None."""
-        return self.ift if self.ift is not None and self.ift.is_begun else None
-
-    def on_indication(
-        self,
-        half: HalfConnection,
-        found: FoundIndication,
-        frames: tuple[int, ...],
-        *,
-        is_first: bool,
-    ) -> None:
-        """Take what may be an adaption indication of iWARP Framing for TCP.
-
-        :param is_first: whether its direction begins with it.
-        """
-        if self.ift is None:
-            self.ift = IFTPhase(self.halves)
-        self.ift.take(half, found, frames, is_first=is_first)
+    def spoken(self) -> OtherFraming | None:
+        """What is known of the other framing that it speaks, None if it speaks none."""
+        return self.other if self.other is not None and self.other.is_begun else None
 
 
 def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) -> None:
@@ -332,13 +315,13 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
     :param ending: how the connection ended, if the connection itself does not know.
     """
     one, other = connection.halves
-    ift = connection.spoken_ift
-    if ift is None:
+    other_framing = connection.spoken
+    if other_framing is None:
         _conclude_startup(connection)
         initiator = connection.startup.initiator
     else:
-        ift.conclude(_how_it_ended(connection))
-        initiator = ift.initiator
+        other_framing.conclude(_how_it_ended(connection))
+        initiator = other_framing.initiator
     for half in (other, one) if initiator else (one, other):
         holes.finish(half, reason)
     _leave(connection, ending or _ending_of(connection))
@@ -384,10 +367,10 @@ def _ending_of(connection: Connection) -> Ending:
 
 def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
     """Return what is told of a connection as a whole."""
-    startup, ift = connection.startup, connection.spoken_ift
+    startup, spoken = connection.startup, connection.spoken
     initiator, last = startup.initiator, startup.last
-    if ift is not None:
-        initiator, last = ift.initiator, None
+    if spoken is not None:
+        initiator, last = spoken.initiator, None
     one, other = connection.halves
     endpoints = connection.identity.endpoints
     return ConnectionEnded(
@@ -397,9 +380,9 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
         time_ns=connection.time_ns,
         initiator=None if initiator is None else endpoints[initiator],
         responder=None if initiator is None else endpoints[1 - initiator],
-        dialect=startup.dialect if ift is None else Dialect.DRAFT_IFT_01,
+        dialect=startup.dialect if spoken is None else spoken.dialect,
         revision=None if last is None else last.revision,
-        crc=startup.uses_crc if ift is None else None,
+        crc=startup.uses_crc if spoken is None else None,
         rejected=startup.state is StartupState.REJECTED,
         halves=(one.summary(), other.summary()),
         errors=connection.errors,

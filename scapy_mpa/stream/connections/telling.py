@@ -25,7 +25,7 @@ from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
-    from scapy_mpa.stream.ift.phase import IFTPhase
+    from scapy_mpa.stream.halves.other import OtherFraming
 
 __all__ = ["Telling"]
 
@@ -40,7 +40,7 @@ class Telling:
     :param common: what all connections have in common.
     """
 
-    __slots__ = ("common", "errors", "frame", "identity", "ift", "startup", "time_ns")
+    __slots__ = ("common", "errors", "frame", "identity", "other", "startup", "time_ns")
 
     startup: StartupPhase
     """What is known of its startup frames."""
@@ -53,8 +53,8 @@ class Telling:
         self.time_ns = 0
         self.errors = 0
         """Errors told so far."""
-        self.ift: IFTPhase | None = None
-        """Made when the first adaption indication is seen, or what may be one."""
+        self.other: OtherFraming | None = None
+        """What is known of another framing, once something of it was seen."""
 
     def _head(self, half: HalfConnection, position: int) -> tuple[ConnectionId, int, int, int, int]:
         """Return what most events begin with.

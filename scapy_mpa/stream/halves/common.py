@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.fpdus.allowance import Reserve
@@ -13,6 +13,7 @@ from scapy_mpa.stream.octets.overlap import RecentOctets
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.events import Event
+    from scapy_mpa.stream.halves.other import OtherFramings
     from scapy_mpa.stream.segment import Segment
 
 __all__ = ["Common"]
@@ -24,7 +25,7 @@ class Common:
     :param budget: what all half connections together may hold.
     """
 
-    __slots__ = ("budget", "current", "emit", "purse", "recent", "reserve")
+    __slots__ = ("budget", "current", "emit", "others", "purse", "recent", "reserve")
 
     emit: Callable[[Event], None]
     """Called with each event."""
@@ -37,5 +38,7 @@ class Common:
         """What may be searched for FPDUs."""
         self.reserve = Reserve()
         """What searches may cost where it is known that there are FPDUs."""
+        self.others: OtherFramings[Any] | None = None
+        """What finds connections that speak another framing."""
         self.current: Segment | None = None
         """The segment that is being received, if one is."""

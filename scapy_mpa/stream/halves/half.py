@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from scapy_mpa.stream.dialects.in_order import InOrder
-from scapy_mpa.stream.dialects.softuiwarp import pads_otherwise
 from scapy_mpa.stream.events import ConnectionId, GapReason, HalfSummary, LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
+from scapy_mpa.stream.fpdus.in_order import InOrder
+from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.phase import Phase
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.allowance import Reserve
     from scapy_mpa.stream.fpdus.sink import Handover
     from scapy_mpa.stream.halves.common import Common
+    from scapy_mpa.stream.halves.other import OtherFraming
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
     from scapy_mpa.stream.inference.purse import Purse
-    from scapy_mpa.stream.octets.ift_scan import FoundIndication
 
 __all__ = ["HalfConnection", "Owner"]
 
@@ -54,6 +54,10 @@ class Owner(Protocol):
     """When that was captured, in nanoseconds since the epoch."""
     lingers: bool
     """Whether it is known to be over, and late copies are waited for."""
+    halves: tuple[HalfConnection, HalfConnection]
+    """By direction."""
+    other: OtherFraming | None
+    """What is known of another framing that it may speak."""
 
     @property
     def was_reset(self) -> bool:
@@ -89,19 +93,6 @@ class Owner(Protocol):
 
     def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether an Rtr Frame may follow a startup frame."""
-
-    def on_indication(
-        self,
-        half: HalfConnection,
-        found: FoundIndication,
-        frames: tuple[int, ...],
-        *,
-        is_first: bool,
-    ) -> None:
-        """Take what may be an adaption indication.
-
-        :param is_first: whether its direction begins with it.
-        """
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
@@ -199,10 +190,9 @@ class HalfConnection:
         return reader if isinstance(reader, (Framing, InOrder)) else None
 
     @property
-    def ift(self) -> FrameReader | None:
-        """What finds the frames of iWARP Framing for TCP, if it carries these."""
-        # Of its own it is not imported, for a command is to start soon.
-        return cast("FrameReader", self.reader) if self.phase is Phase.IFT else None
+    def other(self) -> FrameReader | None:
+        """What finds the frames of another framing, if it carries these."""
+        return cast("FrameReader", self.reader) if self.phase is Phase.OTHER else None
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -465,8 +455,8 @@ class HalfConnection:
 
     def summary(self) -> HalfSummary:
         """Return what was counted."""
-        ift = self.ift
-        reading = self.framing or ift
+        other = self.other
+        reading = self.framing or other
         return HalfSummary(
             markers=None if reading is None else reading.markers,
             fpdus=self.fpdus,
@@ -476,5 +466,5 @@ class HalfConnection:
             out_of_order=self.counters.out_of_order,
             retransmitted=self.counters.retransmitted,
             farthest_ahead=self.counters.farthest_ahead,
-            crcs=None if ift is None else ift.crcs,
+            crcs=None if other is None else other.crcs,
         )

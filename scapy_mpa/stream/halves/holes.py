@@ -187,7 +187,7 @@ def _close_acknowledged(half: HalfConnection) -> None:
         acks = half.counters.acks = Acknowledgements()
     acks.note(half.owner.segments, half.acknowledged)
     while (island := half.islands.behind_open_hole()) is not None and island.start <= acks.passed:
-        if half.ift is None:
+        if half.other is None:
             _close(half, island)
         elif half.islands.items[0] is not island:
             # Its frames are reported in order, so that no late copy is waited for.

@@ -17,5 +17,5 @@ class Phase(enum.Enum):
     """Its startup frame was seen; what follows is held until the peer's is there."""
     FULL = enum.auto()
     """FPDUs: the Full Operation Phase (RFC 5044 7.1.2)."""
-    IFT = enum.auto()
-    """Frames of iWARP Framing for TCP (draft-williams-iwarp-ift-01 5)."""
+    OTHER = enum.auto()
+    """What another framing than MPA's has (:mod:`~scapy_mpa.stream.halves.other`)."""

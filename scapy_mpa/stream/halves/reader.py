@@ -30,7 +30,7 @@ class Reader(Protocol):
 
 
 class FrameReader(Reader, Protocol):
-    """Reads frames of iWARP Framing for TCP."""
+    """Reads the frames of another framing than MPA's."""
 
     @property
     def markers(self) -> bool:

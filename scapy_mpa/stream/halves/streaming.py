@@ -9,7 +9,6 @@ from typing import Final
 
 from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.indications import take_indications
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
@@ -28,7 +27,7 @@ __all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming", "is_unknown", "st
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets of a half connection in streaming mode after which it is taken for something else than
-iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Adaption indications
+iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Other framings
 are no longer looked for then, since all other TCP traffic would pay for it."""
 
 ASSUMING_OCTETS: Final = 1 << 16
@@ -141,8 +140,9 @@ class Streaming:
         before = island.scan
         if not self._find_startup(island, final=final):
             return
-        if half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
-            take_indications(half, island, before)
+        others = half.owner.common.others
+        if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
+            others.look(half, island, before)
         if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due(_LEAST):
             half.owner.on_unknown(half)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from scapy_mpa.stream.dialects.in_order import InOrder
 from scapy_mpa.stream.fpdus.framing import Framing
+from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.reader import FrameReader
@@ -15,7 +15,7 @@ from scapy_mpa.wire.dialect import Dialect
 __all__ = [
     "abandon",
     "enter_full_operation",
-    "enter_ift",
+    "enter_other",
     "hold",
     "leave_full_operation",
     "resume_streaming",
@@ -120,13 +120,12 @@ def _let_go_before(half: HalfConnection, position: int) -> None:
         island.start = max(island.start, min(island.held, position))
 
 
-def enter_ift(half: HalfConnection, reader: FrameReader, origin: int) -> None:
-    """Take what follows the adaption indication for frames of iWARP Framing for TCP.
+def enter_other(half: HalfConnection, reader: FrameReader, origin: int) -> None:
+    """Take what begins at ``origin`` for frames of another framing than MPA's.
 
     :param reader: finds them.
-    :param origin: position of the first octet behind the indication.
     """
-    half.phase = Phase.IFT
+    half.phase = Phase.OTHER
     half.reader = reader
     _begin_at(half, origin)
     _hand_over(half, origin)

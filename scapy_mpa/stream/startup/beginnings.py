@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scapy_mpa.stream.dialects.in_order import InOrder
 from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.heads import begins_otherwise
+from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.halves.extent import is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.octets.ift_scan import begins_indication
 from scapy_mpa.stream.octets.scan import (
     LEAST_OF_KEY,
     FoundStartup,
@@ -29,8 +28,6 @@ from scapy_mpa.stream.startup.steps import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH
-from scapy_mpa.wire.ift_indication import DOCUMENT as INDICATION_DOCUMENT
-from scapy_mpa.wire.ift_indication import INDICATION_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
@@ -363,7 +360,7 @@ def _begins(half: HalfConnection, kind: StartupKind, position: int) -> bool | No
 def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
     """Tell whether the connection ended within what it began with (rule 10).
 
-    That is the header of a Request, or an adaption indication (draft-williams-iwarp-ift-01 4.2).
+    That is the header of a Request, or what another framing begins with.
 
     :param how: how the connection ended; None if that was not captured.
     """
@@ -371,14 +368,14 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     for half in startup.halves:
         begin, there = half.begin, half.octets
-        if begin is None or not LEAST_OF_KEY <= there < INDICATION_LENGTH or not is_whole(half):
+        if begin is None or there < LEAST_OF_KEY or not is_whole(half):
             continue
         if there < STARTUP_HEADER_LENGTH and _begins(half, StartupKind.REQUEST, begin):
             return cut_short(half, begin, there, how)
-        island = half.islands.at(begin)
-        if island is not None and begins_indication(island, begin):
-            what, clause = "an adaption indication", f"{INDICATION_DOCUMENT} 4.2"
-            return cut_short(half, begin, there, how, what=what, clause=clause)
+        island, others = half.islands.at(begin), half.owner.common.others
+        other = others.begins(island, begin) if others and island is not None else None
+        if other is not None and there < other.length:
+            return cut_short(half, begin, there, how, what=other.name, clause=other.clause)
     return None
 
 

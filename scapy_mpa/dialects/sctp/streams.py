@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scapy_mpa.stream.sctp.session import Session
-from scapy_mpa.stream.sctp.tsn import TSNSpace
+from scapy_mpa.dialects.sctp.session import Session
+from scapy_mpa.dialects.sctp.tsn import TSNSpace
 from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES, SessionControl
 
 __all__ = ["Streams", "begins_session"]

@@ -7,6 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from scapy_mpa.dialects.sctp.fragments import Fragments, UserMessage
+from scapy_mpa.dialects.sctp.half import SessionHalf
+from scapy_mpa.dialects.sctp.packet import SctpPacket
+from scapy_mpa.dialects.sctp.session import Session
+from scapy_mpa.dialects.sctp.setup import Setup
+from scapy_mpa.dialects.sctp.streams import Streams, begins_session
+from scapy_mpa.dialects.sctp.tsn import TSNSpace
 from scapy_mpa.stream.events import (
     CrcVerdict,
     Ending,
@@ -14,13 +21,6 @@ from scapy_mpa.stream.events import (
     GapReason,
     SctpConnectionId,
 )
-from scapy_mpa.stream.sctp.fragments import Fragments, UserMessage
-from scapy_mpa.stream.sctp.half import SessionHalf
-from scapy_mpa.stream.sctp.packet import SctpPacket
-from scapy_mpa.stream.sctp.session import Session
-from scapy_mpa.stream.sctp.setup import Setup
-from scapy_mpa.stream.sctp.streams import Streams, begins_session
-from scapy_mpa.stream.sctp.tsn import TSNSpace
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError

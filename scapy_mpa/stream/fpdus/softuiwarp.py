@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.dialects.in_order import makes_sense
 from scapy_mpa.stream.fpdus.candidate import HEAD
+from scapy_mpa.stream.fpdus.in_order import makes_sense
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 from scapy_mpa.wire.rdmap import plausible

@@ -9,6 +9,7 @@ from itertools import count
 
 import pytest
 
+from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.doubtful import DOUBTFUL
 from scapy_mpa.stream.events import (
@@ -18,9 +19,8 @@ from scapy_mpa.stream.events import (
     Event,
     SessionControlSeen,
 )
-from scapy_mpa.stream.sctp.associations import Associations
 from scapy_mpa.wire.dialect import Dialect
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, said
+from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, said
 from tests.truth import sctpstream as sctp
 
 

@@ -8,14 +8,17 @@ once there is one in each direction, since only then their VTags are known.
 
 from __future__ import annotations
 
+from typing import Final
+
+from scapy_mpa.dialects.ift.framing import IFTFraming
+from scapy_mpa.dialects.ift.scan import FoundIndication
 from scapy_mpa.stream.events import AdaptionIndicationSeen
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.takeover import enter_ift
-from scapy_mpa.stream.ift.framing import IFTFraming
-from scapy_mpa.stream.octets.ift_scan import FoundIndication
+from scapy_mpa.stream.halves.takeover import enter_other
 from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import negotiate
 
@@ -29,6 +32,7 @@ class IFTPhase:
     """
 
     __slots__ = ("_halves", "_received", "_seen", "_unreported", "is_begun")
+    dialect: Final = Dialect.DRAFT_IFT_01
 
     def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
         self._halves = halves
@@ -104,7 +108,7 @@ class IFTPhase:
         for half, found in zip(self._halves, (one, other), strict=True):
             agreed = agreement.directions[half.direction]
             framing = IFTFraming(half, found.end, agreed, agreement.rdma)
-            enter_ift(half, framing, found.end)
+            enter_other(half, framing, found.end)
 
     def _check_order(self, one: FoundIndication, other: FoundIndication) -> None:
         """Report a phase 1 whose sender had not received phase 0, which it answers."""

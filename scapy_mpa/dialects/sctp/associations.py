@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
+from scapy_mpa.dialects.sctp.association import Association
+from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import Ending, Event, GapReason
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import Lingering
-from scapy_mpa.stream.sctp.association import Association
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from scapy_mpa.stream.sctp.packet import SctpPacket
-from scapy_mpa.stream.sctp.tsn import NEAR, TSNSpace
+from scapy_mpa.dialects.sctp.packet import SctpPacket
+from scapy_mpa.dialects.sctp.tsn import NEAR, TSNSpace
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_chunks import TSN_LENGTH, DataChunk, InitChunk, parse_init

@@ -21,7 +21,7 @@ from scapy_mpa.stream.events import (
     SessionControlSeen,
 )
 from scapy_mpa.stream.messages import Messages
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of
+from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import B, E, Unit
 

@@ -8,10 +8,10 @@ from itertools import count
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.dialects.sctp.associations import Associations
+from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.packet import SctpPacket
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
-from tests.stream.ift import (
+from tests.dialects.ift import (
     BOTH,
     HC,
     IH,

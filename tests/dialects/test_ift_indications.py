@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.stream.segment import ACK, FIN, RST
-from tests.stream.ift import (
+from tests.dialects.ift import (
     BOTH,
     HC,
     PC,

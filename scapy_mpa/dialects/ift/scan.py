@@ -4,7 +4,7 @@
 Where octets begin, two of these make an indication: its magic number; its CRC; versions, reserved
 flags and reserved octets that are as they must be.  Behind other octets, such as those with which
 the ULP agrees on RDMA, it must be one that a receiver may accept; and captures travel over TCP,
-too, so such a one is still doubtful (:mod:`~scapy_mpa.stream.ift.phase`).
+too, so such a one is still doubtful (:mod:`~scapy_mpa.dialects.ift.phase`).
 """
 
 from typing import Final, NamedTuple

@@ -8,9 +8,9 @@ from itertools import count
 
 import pytest
 
+from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
-from scapy_mpa.stream.sctp.associations import Associations
-from tests.stream.sctp_feed import FIRST_TSNS, OPENING, Talk, closing, events_of, frames_of
+from tests.dialects.sctp_feed import FIRST_TSNS, OPENING, Talk, closing, events_of, frames_of
 from tests.truth import sctpstream as sctp
 
 OTHER_TAGS = (0x77777777, 0x55555555)

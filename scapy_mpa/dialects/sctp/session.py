@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from scapy_mpa.dialects.sctp.fragments import UserMessage
+from scapy_mpa.dialects.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
+from scapy_mpa.dialects.sctp.negotiation import negotiated, note_control, note_segment
 from scapy_mpa.stream.doubtful import Doubt, Doubtful
 from scapy_mpa.stream.events import (
     ChunksMissing,
@@ -19,9 +22,6 @@ from scapy_mpa.stream.events import (
     SctpConnectionId,
     SessionControlSeen,
 )
-from scapy_mpa.stream.sctp.fragments import UserMessage
-from scapy_mpa.stream.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
-from scapy_mpa.stream.sctp.negotiation import negotiated, note_control, note_segment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.rules import Violation

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.dialects.sctp.associations import Associations
+from scapy_mpa.dialects.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.stream.events import (
     ChunksMissing,
     ConnectionEnded,
@@ -23,12 +25,9 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGERING_CONNECTIONS
-from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
-from tests.recovery.work import read_plainly
-from tests.stream.sctp_feed import (
+from tests.dialects.sctp_feed import (
     MILLISECOND,
     OPENING,
     Talk,
@@ -38,6 +37,7 @@ from tests.stream.sctp_feed import (
     of,
     packet_of,
 )
+from tests.recovery.work import read_plainly
 from tests.stream.work import calls
 from tests.truth import pcapfile
 from tests.truth import sctpstream as sctp

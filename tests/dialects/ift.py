@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from crc32c import crc32c
 
+from scapy_mpa.dialects import other_framings
 from scapy_mpa.records import Record, record_of
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
@@ -80,7 +81,7 @@ class Capture:
     """
 
     def __init__(self, *flags: int, limits: Limits | None = None, handshake: bool = True) -> None:
-        self._flows = Flows(limits=limits)
+        self._flows = Flows(limits=limits, others=other_framings)
         self._messages = Messages()
         self._number = 0
         self.records: list[Record] = []

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.dialects.sctp.half import SessionHalf
 from scapy_mpa.stream.events import Negotiated
-from scapy_mpa.stream.sctp.half import SessionHalf
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.negotiation import SCTP_WORDS, negotiate

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.dialects.sctp.associations import Associations
+from scapy_mpa.dialects.sctp.tsn import HOLES
 from scapy_mpa.stream.events import ChunksMissing, ConnectionEnded, DDPSegmentRecovered, ErrorFound
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.sctp.associations import Associations
-from scapy_mpa.stream.sctp.tsn import HOLES
-from tests.stream.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, packet_of
+from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, packet_of
 from tests.truth import sctpstream as sctp
 
 _PART = sctp.U | sctp.B

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What carries DDP in another way than MPA: nobody who reads the stream core meets it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scapy_mpa.stream.halves.half import HalfConnection
+    from scapy_mpa.stream.halves.other import OtherFramings
+
+__all__ = ["other_framings"]
+
+
+def other_framings() -> OtherFramings[HalfConnection]:
+    """Return what finds other framings than MPA's over TCP, for ``Flows``."""
+    # Loaded with recovery, which most captures need none of.
+    from scapy_mpa.dialects.ift.indications import Indications
+
+    return Indications()
