@@ -68,7 +68,7 @@ class Datagram(NamedTuple):
     at: int
     """Where the TCP or SCTP header begins."""
     end: int
-    """Where the segment ends, which may be behind what was captured."""
+    """Where the segment ends, which may be after what was captured."""
     protocol: int = TCP
     """TCP or SCTP."""
 
@@ -117,7 +117,7 @@ def ipv6_datagram(octets: bytes, at: int, length: int) -> Datagram:
 def _past_extensions(
     octets: bytes, at: int, end: int, protocol: int, extensions: frozenset[int], header: str
 ) -> tuple[int, int]:
-    """Return where the header behind a chain of extension headers begins, and its protocol.
+    """Return where the header after a chain of extension headers begins, and its protocol.
 
     :param at: where the first of them begins, of the kind ``protocol``.
     :param extensions: the kinds that may occur.

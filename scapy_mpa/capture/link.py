@@ -68,7 +68,7 @@ def network_packet(link_type: int, octets: bytes, length: int) -> tuple[int, int
 
 
 def _past_tags(octets: bytes, length: int, field: int, at: int) -> tuple[int, int]:
-    """Return EtherType and place of what lies behind a header and the tags that follow it.
+    """Return EtherType and place of what lies after a header and the tags that follow it.
 
     :param field: where the header has its EtherType.
     :param at: where it ends.

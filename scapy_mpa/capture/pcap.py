@@ -103,7 +103,7 @@ def link_type_and_fcs(field: int) -> tuple[int, int]:
 
 
 def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
-    """Yield the frames behind the file header.
+    """Yield the frames after the file header.
 
     :raises DamagedError: the file ends inside a record, or a length cannot be true.
     """

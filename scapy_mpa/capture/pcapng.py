@@ -40,7 +40,7 @@ _READ: Final = frozenset({_INTERFACE_DESCRIPTION, _PACKET, _SIMPLE_PACKET, _ENHA
 _HEAD: Final = 8
 """Octets of block type and length, in front of a block's body."""
 _TAIL: Final = 4
-"""Octets of the length that is repeated behind it."""
+"""Octets of the length that is repeated after it."""
 _SHORTEST_BLOCK: Final = _HEAD + _TAIL
 _SHORTEST_SECTION_HEADER: Final = 28
 

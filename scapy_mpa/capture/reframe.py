@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other TCP segments behind the link and IP headers of a captured frame.
+"""Other TCP segments after the link and IP headers of a captured frame.
 
 The counterpart of :mod:`~scapy_mpa.capture.build_frame` for who has a frame of a direction:
 whatever lies in front of its TCP header stays as it was captured (addresses, VLAN tags, IP options

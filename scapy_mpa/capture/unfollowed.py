@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many frames of a capture were not followed, and why: in headers, or behind them."""
+"""How many frames of a capture were not followed, and why: in headers, or after them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class WrittenHalf:
         self.startups: list[tuple[int, int]] = []
         """From where to where startup frames lie."""
         self.fpdus_from: int | None = None
-        """Position behind which octets are those of FPDUs."""
+        """Position after which octets are those of FPDUs."""
         self.lowest: int | None = None
         """Position of the first FPDU known."""
         self.copied = 0
@@ -63,7 +63,7 @@ class WrittenHalf:
         self.has_fin = False
 
     def advance(self, position: int, new: int) -> None:
-        """Go on behind what was written."""
+        """Go on after what was written."""
         self.old = position if self.old is None else max(self.old, position)
         self.new = sequence_number(new)
 

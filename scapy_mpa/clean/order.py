@@ -58,7 +58,7 @@ class _Half:
         self.near: int | None = None
         """The highest position seen, around which sequence numbers are placed."""
         self.behind = 0
-        """Position of what follows the FPDU that was told of last, as that was told."""
+        """Position of what follows the FPDU that was reported last, as that was reported."""
         self.expected = 0
         """Position up to which everything is in its slot."""
         self.covered = 0
@@ -137,7 +137,7 @@ class Order:
         start = half.position(event.seq)
         is_reply = event.startup.kind is StartupKind.REPLY
         if is_reply and event.startup.rejected and start < half.expected:
-            # It was captured behind the startup that followed.
+            # It was captured after the startup that followed.
             return
         octets = event.octets
         known = known_octets(event.startup, octets, event.dialect)
@@ -154,7 +154,7 @@ class Order:
         )
         half.covered = max(half.covered, item.end)
         completed = max(event.frames, default=event.frame)
-        # Octets in streaming mode before it may have been captured behind it.
+        # Octets in streaming mode before it may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
         ack = self._queue.acknowledged_by(completed)
         if ack is not None:
@@ -268,7 +268,7 @@ class Order:
 
     @staticmethod
     def _awaited(half: _Half, core: HalfConnection) -> int:
-        """Return the position of the first octet that FPDUs behind it wait for."""
+        """Return the position of the first octet that FPDUs after it wait for."""
         if core.phase is not Phase.FULL:
             return NEVER
         awaits = core.awaits

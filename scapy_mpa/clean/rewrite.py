@@ -322,7 +322,7 @@ class Rewriter:
             half.acknowledged = half.new
         missing = half.hole_before(item)
         if missing:
-            # A startup that was not captured may have been of any length, but behind the startup
+            # A startup that was not captured may have been of any length, but after the startup
             # frames that are written, FPDUs are looked for where they lie by RFC 5044 4.1.
             kept = missing - missing % WORD if item.kind is Kind.FPDU else missing
             half.new = sequence_number(half.new + kept)

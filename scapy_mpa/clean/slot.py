@@ -60,7 +60,7 @@ class Item:
     """Octets in the stream that is written; more than ``octets`` if a snap length cut it."""
     captured: int = 0
     """Octets that were captured, Markers included: its own, and by how many (more or less than 0)
-    the one before it was told of with too few."""
+    the one before it was reported with too few."""
     phase: int | None = None
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
     drift: int = 0
@@ -159,7 +159,7 @@ class Queue:
         slots, times = self.slots, self._times
         item.time_ns = times[max(number - self._next, -len(times))]
         if not slots:
-            # Behind the last frame, or before the next.
+            # After the last frame, or before the next.
             slots.append(Slot(self.last, times[-1], None))
             self.held += _OVERHEAD
         slot = slots[max(0, number - slots[0].number)]

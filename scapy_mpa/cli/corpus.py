@@ -46,7 +46,7 @@ class Corpus:
         self._only = only
         self._name = name
         self._status = CLEAN
-        """What is told in the end of what was made."""
+        """What is reported in the end of what was made."""
 
     def show(self, *, as_json: bool) -> int:
         """Print the catalogue; return the exit status."""

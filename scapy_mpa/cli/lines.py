@@ -82,7 +82,7 @@ _CACHED_PATTERNS: Final = 1024
 """Patterns of FPDUs that are kept: real traffic has some twenty."""
 
 _LENGTH: Final = "%d octets"
-"""What of a pattern is filled with the octets behind the DDP header."""
+"""What of a pattern is filled with the octets after the DDP header."""
 
 _COLOURS: Final[dict[type, str]] = {
     StartupSeen: "green",

@@ -71,7 +71,7 @@ class Assembled(NamedTuple):
 
     octets: bytes
     header: int
-    """Where ULPDU_Length begins: 4 behind a leading Marker, else 0."""
+    """Where ULPDU_Length begins: 4 after a leading Marker, else 0."""
     markers: int
     """How many Markers there are."""
     ulpdu: bytes

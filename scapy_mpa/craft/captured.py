@@ -173,7 +173,7 @@ class CapturedStream:
                 index += 1
             if index == len(items):
                 return
-            # Go on behind what was there.
+            # Go on after what was there.
             at = items[index].end
             index += 1
 
@@ -221,7 +221,7 @@ class CapturedStream:
 
     @property
     def end(self) -> int | None:
-        """Offset behind the last octet that was captured; None: nothing is known of any."""
+        """Offset after the last octet that was captured; None: nothing is known of any."""
         if self._items:
             return self._items[-1].end
         return 0 if self.has_syn else None

@@ -53,7 +53,7 @@ class IFTSide(Side):
         """Send a frame with anything in it, any field overridden; what DDP mode is made of.
 
         :param ulpdu: the DDP header, or octets that begin with it.
-        :param payload: octets behind that.
+        :param payload: octets after that.
         :param overrides: fields of :class:`~scapy_mpa.craft.script.FrameOverrides`.
         """
         header = build_ddp(ulpdu) if isinstance(ulpdu, DDPHeader) else as_octets("ulpdu", ulpdu)

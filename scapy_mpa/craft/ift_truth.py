@@ -3,7 +3,7 @@
 
 The rules are those of :mod:`scapy_mpa.craft.truth`: what the script alone does not say is left out.
 Of impaired segments that is ``placed``, too, as it depends on what came when;
-behind a frame whose sizes lie, or whose CRCs are wrong, all that depends on how the next is found.
+after a frame whose sizes lie, or whose CRCs are wrong, all that depends on how the next is found.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
 
 
 def _is_doubtful(frame: object) -> bool:
-    """Tell whether what lies behind a frame must be looked for."""
+    """Tell whether what lies after a frame must be looked for."""
     if not isinstance(frame, AssembledFrame):
         return False
     if frame.header_crc is not None:

@@ -119,7 +119,7 @@ class Interleaved:
 
 
 def _placed(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
-    """Yield each record behind the number of the frame with which it is found at the earliest."""
+    """Yield each record after the number of the frame with which it is found at the earliest."""
     upto = 0
     for record in records:
         frame, frames = record.get("frame"), record.get("frames")

@@ -53,7 +53,7 @@ class Placed(NamedTuple):
     octets: bytes
     """What it puts into the TCP stream."""
     offset: int | None = None
-    """Of its first octet in the Full Operation Phase, or behind the adaption indication; None
+    """Of its first octet in the Full Operation Phase, or after the adaption indication; None
     before."""
     phase: int | None = None
     """Of an FPDU: which octet its first one is to the count of Markers, modulo 512; None without

@@ -56,7 +56,7 @@ class Message(NamedTuple):
     side: int
     opcode: int
     length: int
-    """Octets behind the DDP headers, those of all segments."""
+    """Octets after the DDP headers, those of all segments."""
     stag: int | None = None
     to: int | None = None
     """Of a Tagged message, where its first octet goes."""
@@ -117,7 +117,7 @@ class StartupItem:
     side: int
     kind: StartupKind
     private_data: bytes = b""
-    """Behind any enhanced data."""
+    """After any enhanced data."""
     rejected: bool = False
     """R."""
     control_flags: str | None = None
@@ -210,7 +210,7 @@ class SegmentItem:
         return replace(self, ulpdu=build_ddp(self.header._replace(**numbers)) + self.payload)
 
     def with_payload(self: _Segment, payload: bytes) -> _Segment:
-        """Return this item with something else behind its DDP header."""
+        """Return this item with something else after its DDP header."""
         return replace(self, ulpdu=self.ulpdu[: self.header.length] + payload)
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ class FrameOverrides:
     header_size: int | None = None
     """16 bits; computed: the octets of the DDP header."""
     payload_size: int | None = None
-    """16 bits; computed: the octets behind it."""
+    """16 bits; computed: the octets after it."""
     vtag: int | None = None
     """16 bits; computed: what the receiver has announced."""
     header_crc: bytes | Callable[[bytes], bytes] | None = None

@@ -196,7 +196,7 @@ class Scripted:
     ) -> list[Record]:
         """Return the records that a perfect dissector must report (``docs/records.md``).
 
-        What cannot be told of segments that were lost, copied, reordered or cut is left out: see
+        What cannot be known of segments that were lost, copied, reordered or cut is left out: see
         :mod:`scapy_mpa.craft.truth`, and of SCTP :mod:`scapy_mpa.craft.sctp.truth`.
 
         :param segments: as they were captured, in this order; None: :meth:`segments`.

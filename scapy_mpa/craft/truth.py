@@ -11,7 +11,7 @@ A key is left out where the script alone does not say what it must be:
   ``farthest_ahead``), and ``offset`` of an FPDU that was captured before everything up to the last
   startup frame was;
 * where octets are missing or other than they were sent: ``startup`` and ``fpdu`` records are of
-  those of which every octet is there; but no FPDUs are told of a direction that is taken for
+  those of which every octet is there; but no FPDUs are reported of a direction that is taken for
   something else, since among its first ``STREAMING_OCTETS`` none is, or before ``HELD_ISLANDS``
   holes, nor a startup frame of either.  ``message`` records are of Untagged messages of which an
   FPDU is, but for Responses: of a Tagged message nobody knows whether it goes on in a hole, and of
@@ -20,7 +20,7 @@ A key is left out where the script alone does not say what it must be:
   out, all of it unless everything up to the last startup frame is there;
 * where a snap length has cut segments, also ``gap``, ``overlap`` and ``message`` records: what is
   made of FPDUs that are cut is up to the dissector;
-* behind something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
+* after something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
   kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
   that is counted, and what depends on the RTR indication.  There are no ``message`` records then,
   nor if an FPDU carries something else than the segment that a verb put into it;
@@ -174,7 +174,7 @@ def _of_what_is_there(
     messages: bool,
 ) -> list[Record]:
     """Return what there is to say if octets are missing."""
-    # A startup frame behind a hole may be part of something else.
+    # A startup frame after a hole may be part of something else.
     beginning = _beginning(pieces, setting.options)
     is_known = bool(beginning) and all(each.fate == "whole" for each in beginning)
     known_at = _known_at(beginning) if is_known else len(setting.segments) + 1

@@ -76,7 +76,7 @@ class _Part:
 
 
 def records_in_part(pieces: list[Captured], setting: Setting) -> list[tuple[int, Record]]:
-    """Return the record of each Untagged message of which an FPDU is whole, behind the place where
+    """Return the record of each Untagged message of which an FPDU is whole, after the place where
     it may be found; but for Responses, for it may not be known what they answer.
 
     There are none if any FPDU carries something else than the segment that a verb put into it.
@@ -115,7 +115,7 @@ def _number(number: int | None) -> int:
 
 
 def _partly_said(part: _Part, setting: Setting) -> Record:
-    """Return what is told of an Untagged message that is there in part, or whole."""
+    """Return what is reported of an Untagged message that is there in part, or whole."""
     if not part.is_ended:
         # Nobody knows where it ends.
         part.missing[-1][1] = None
@@ -149,7 +149,7 @@ def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
 
 
 def _said(message: Message, fpdus: int) -> MessageRecovered:
-    """Return what is told of a message."""
+    """Return what is reported of a message."""
     opcode, answers = message.opcode, message.answers
     is_response = opcode in _RESPONSES
     asked = answers if is_response else message
@@ -167,7 +167,7 @@ def _said(message: Message, fpdus: int) -> MessageRecovered:
 
 
 def _unanswered(request: Message) -> MessageRecovered:
-    """Return what is told of a Response that never came."""
+    """Return what is reported of a Response that never came."""
     read = request.read
     is_atomic = read is None
     at, size = (0, ATOMIC_RESPONSE_LENGTH) if read is None else (read.sink_to, read.rdma_read_size)

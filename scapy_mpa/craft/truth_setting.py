@@ -137,7 +137,7 @@ class Found(NamedTuple):
 
     @property
     def is_bad(self) -> bool:
-        """Whether it is an FPDU with a wrong CRC: what is behind it must be looked for."""
+        """Whether it is an FPDU with a wrong CRC: what is after it must be looked for."""
         return isinstance(self.detail, Assembled) and self.detail.crc is False
 
 

@@ -68,7 +68,7 @@ def gap_records(streams: tuple[CapturedStream, CapturedStream], setting: Setting
 def overlap_records(
     streams: tuple[CapturedStream, CapturedStream], setting: Setting
 ) -> list[tuple[int, Record]]:
-    """Return the ``overlap`` records, each behind the place of the segment that shows it."""
+    """Return the ``overlap`` records, each after the place of the segment that shows it."""
     return [
         (
             place,

@@ -93,7 +93,7 @@ class DialectField(Field):
 
 
 class _TrailerField(Field):
-    """A field behind the payload, which its layer reads and writes."""
+    """A field after the payload, which its layer reads and writes."""
 
     def getfield(self, pkt: Any, s: Any) -> Any:
         return s, None

@@ -98,7 +98,7 @@ class FPDU(_Carrier):
     Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``, and those of
     SoftUiWARP with their dialect: ``FPDU(octets, dialect="softuiwarp")``, since nothing in one FPDU
     says whose pad it has.  FPDUs that are cut short are read as far as they go: what is cut of a
-    field stays octets.  Octets behind the CRC, in a stream the next FPDU, become ``Padding``.
+    field stays octets.  Octets after the CRC, in a stream the next FPDU, become ``Padding``.
 
     :raises LocalProtocolError: when built, or read with a phase: the phase is not a multiple of
         4 below 512, Markers are given without a phase, or the payload exceeds 65535 octets; when
@@ -184,7 +184,7 @@ class FPDU(_Carrier):
         length = len(body) + crc_length
         places = marker_places(length, self.phase)
         if crc_length < CRC_LENGTH and len(given) > len(places):
-            # Cut short right behind a Marker, or in it.
+            # Cut short right after a Marker, or in it.
             places = marker_places(length + 1, self.phase)
         computed = insert_markers(b"", places)
         octets = [
@@ -227,7 +227,7 @@ class FPDU(_Carrier):
                 MPAMarker(octets[at : at + MARKER_LENGTH], _internal=1, _parent=self)
                 for at in markers
             ]
-        # Not kept: it would be the header alone, and hide what has changed behind it.
+        # Not kept: it would be the header alone, and hide what has changed after it.
         self.raw_packet_cache = None
         self.explicit = 1
         return body[HEADER_LENGTH:pad_at] + rest if is_whole else b""

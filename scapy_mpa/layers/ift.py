@@ -116,7 +116,7 @@ class IFTFrame(_Carrier):
     vtag          what the receiver has announced, 16 bits
     header_crc    CRC32c of everything before it, which stands between DDP
                   header and DDP payload
-    payload_crc   CRC32c of the DDP payload, behind it
+    payload_crc   CRC32c of the DDP payload, after it
     crcs          not on the wire: which of the two there are, ``h``, ``p``,
                   ``hp`` or nothing at all; None: both, and when octets are
                   read, those that fit
@@ -128,7 +128,7 @@ class IFTFrame(_Carrier):
     it is rebuilt as it came: whoever changes it says ``packet[IFTFrame].recompute()``.
 
     Which CRCs there are was negotiated, so octets are best read with it: ``IFTFrame(octets,
-    crcs="h")``.  Octets behind the frame, in a stream the next one, become ``Padding``.  What RDMAP
+    crcs="h")``.  Octets after the frame, in a stream the next one, become ``Padding``.  What RDMAP
     says of a segment holds in RDMA mode only; in DDP mode these octets are the ULP's.
 
     :raises RemoteProtocolError: read from fewer than 6 octets.
@@ -232,7 +232,7 @@ class IFTFrame(_Carrier):
         if "p" in crcs:
             self.fields["payload_crc"] = field.any2i(self, s[layout.payload_end : layout.length])
         self.fields["crcs"] = crcs
-        # Not kept: it would be the header alone, and hide what has changed behind it.
+        # Not kept: it would be the header alone, and hide what has changed after it.
         self.raw_packet_cache = None
         self.explicit = 1
         segment = (

@@ -130,7 +130,7 @@ class MPARequest(_Startup):
     s             S, 1 bit: with revision 2, enhanced data come first
     reserved      Res, 4 bits
     revision      Rev, 8 bits
-    pd_length     PD_Length, octets of everything behind it, 16 bits
+    pd_length     PD_Length, octets of everything after it, 16 bits
     enhanced      not on the wire: whether there are enhanced data; None: if
                   ``revision`` is 2 and ``s`` is set
     dialect       not on the wire: whose meaning the control flags have, by its
@@ -166,7 +166,7 @@ class MPAReply(_Startup):
 
 
 class MPARtr(_Startup):
-    """Rtr Frame, sent by the Initiator behind the Reply (rtr-frame-proposal-2007).
+    """Rtr Frame, sent by the Initiator after the Reply (rtr-frame-proposal-2007).
 
     Its fields are those of MPARequest; ``s`` is 0, and ``crc`` that of the Reply.  The proposal
     spells the Key in two ways; ``MPARtr(key=b"MPA ID RtR Frame")`` is the other one.

@@ -53,7 +53,7 @@ class RPCRDMAPrivateData(PrivateData):
     send_size            octets of the largest message sent inline, 1024 to
                          262144, a multiple of 1024
     receive_size         octets of the largest received, likewise
-    rest                 octets behind it, which are none of RFC 8797
+    rest                 octets after it, which are none of RFC 8797
     ===================  ====================================================
 
     :raises RemoteProtocolError: read from fewer than 8 octets.

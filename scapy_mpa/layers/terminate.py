@@ -73,7 +73,7 @@ def _header(octets: bytes | None, layer: type[_Layer]) -> Packet | bytes | None:
     """Return a copied header as a packet, octets if it was cut short."""
     if octets is None or len(octets) < layer.shortest:
         return octets
-    # A header alone: no message behind it, not even one of length zero.
+    # A header alone: no message after it, not even one of length zero.
     return layer(octets, stop_dissection_after=layer)
 
 

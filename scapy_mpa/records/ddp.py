@@ -66,7 +66,7 @@ def ddp_header(fpdu: DDPCarrier) -> bytes:
 
 
 def ddp_payload(fpdu: DDPCarrier) -> bytes:
-    """Return what was captured behind the DDP header."""
+    """Return what was captured after the DDP header."""
     ulpdu = fpdu.ulpdu
     return ulpdu[ddp_header_length(ulpdu) :]
 
@@ -90,7 +90,7 @@ def frame_fields(frame: IFTFrameRecovered) -> DDPFields:
 
 
 def frame_payload(frame: IFTFrameRecovered) -> bytes:
-    """Return what was captured behind the DDP header."""
+    """Return what was captured after the DDP header."""
     return frame.ulpdu[frame.header.header_size :]
 
 
@@ -127,7 +127,7 @@ def _fields(octets: bytes, ulpdu_length: int) -> DDPFields:
 
 
 def _as_far_as_captured(fields: DDPFields, there: int) -> DDPFields:
-    """Return ``fields`` without those that lie behind the first ``there`` octets of a header."""
+    """Return ``fields`` without those that lie after the first ``there`` octets of a header."""
     ends = (
         {"rdmap_version": 2, "opcode": 2, "message": 2, "stag": 6, "to": 14}
         if fields.tagged

@@ -63,7 +63,7 @@ def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
     """Return the record of ``event``.
 
     :param payload: give an ``fpdu``, ``ift_frame`` or ``ddp_segment`` record the key ``payload``:
-        what was captured behind the DDP header, in hexadecimal.
+        what was captured after the DDP header, in hexadecimal.
     """
     endpoints = event.connection.endpoints
     return {
@@ -100,7 +100,7 @@ def _startup(event: StartupSeen) -> Record:
 
 
 def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
-    """Return the keys of a ``startup`` record behind those that all records have.
+    """Return the keys of a ``startup`` record after those that all records have.
 
     :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
     """

@@ -127,7 +127,7 @@ class MPASession(DefaultSession):
                     yield source.packet(mark)
         finally:
             if shown < len(taken):
-                # Who has opened the capture may read on behind what was seen.
+                # Who has opened the capture may read on after what was seen.
                 source.return_to(shown)
         if ending is not None:
             # Of a capture that has ended, or an interface that has gone down: nothing more comes.

@@ -36,7 +36,7 @@ class Provenance(NamedTuple):
     TSN."""
     offset: int | None
     """Offset of the ULPDU_Length field in the Full Operation Phase; of a frame of iWARP Framing for
-    TCP behind the adaption indication; None for all else."""
+    TCP after the adaption indication; None for all else."""
     frames: tuple[int, ...]
     """Numbers, from 1, of the captured frames that brought its octets."""
     located_by: LocatedBy | None

@@ -72,7 +72,7 @@ class Source(Protocol):
         return
 
     def return_to(self, frames: int) -> None:
-        """Go back to where so many frames behind that place were read, if others were, too."""
+        """Go back to where so many frames after that place were read, if others were, too."""
         return
 
 

@@ -29,7 +29,7 @@ _WITHOUT = (
 
 
 def banner(loaded: Loaded) -> str:
-    """Return some lines of text, without a line end behind the last one."""
+    """Return some lines of text, without a line end after the last one."""
     lines = [f"scapy-mpa {__version__}, Scapy {conf.version}: MPA, DDP and RDMAP at hand"]
     if loaded.files:
         of = ", ".join(map(shown, loaded.files))

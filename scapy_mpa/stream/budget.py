@@ -31,7 +31,7 @@ class Budget:
         self.room = limits.octets_in_total
         """Octets that may be held beside those that are, less than 0 if these are too many."""
         # There may be very many, of which the first goes each time: a plain dictionary would look
-        # for it behind all that went before.
+        # for it after all that went before.
         self._holders: OrderedDict[Holder, int] = OrderedDict()
 
     def update(self, holder: Holder) -> None:

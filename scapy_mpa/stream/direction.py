@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction in which all is as it should be: what goes on where it stands, what waits behind a
+"""One direction in which all is as it should be: what goes on where it stands, what waits after a
 hole, what comes again.
 
 A segment is taken whole, or it is refused and nothing has changed.  A direction that refuses one
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 AHEAD_SEGMENTS: Final = 256
-"""Segments that may wait behind a hole: more than overtake another on the way."""
+"""Segments that may wait after a hole: more than overtake another on the way."""
 
 AHEAD_OCTETS: Final = 1 << 20
 """How far from the hole they may end, in octets."""
@@ -168,7 +168,7 @@ class Direction:
         self.missing = 0
         """Octets that the FPDU lacks, as far as is known."""
         self.ahead: list[tuple[int, bytes, int]] = _NONE
-        """Segments behind a hole, ascending: offset, octets, frame; none overlaps another."""
+        """Segments after a hole, ascending: offset, octets, frame; none overlaps another."""
         self.held = 0
         """Octets that count as held."""
         self.reserved = 0
@@ -270,7 +270,7 @@ class Direction:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the hole is filled, and what waited behind it cannot be read."""
+        """Whether the hole is filled, and what waited after it cannot be read."""
         ahead = self.ahead
         return bool(ahead) and ahead[0][0] == self.offset + self.have
 
@@ -438,7 +438,7 @@ class Direction:
         return self.origin + self.offset + self.have
 
     def _keep(self, offset: int, octets: bytes, frame: int, time_ns: int) -> bool:
-        """Keep a segment that lies behind a hole; tell whether that is possible."""
+        """Keep a segment that lies after a hole; tell whether that is possible."""
         ahead = self.ahead
         end = offset + len(octets)
         if (
@@ -473,7 +473,7 @@ class Direction:
     def _place(
         self, offset: int, octets: bytes, frame: int, time_ns: int, *, follows: bool
     ) -> bool:
-        """Find the FPDUs of a segment behind a hole, if Markers prove where they begin and it holds
+        """Find the FPDUs of a segment after a hole, if Markers prove where they begin and it holds
         nothing else; tell whether that is so (RFC 5044 4.3).
 
         :param follows: whether it goes on where FPDUs end that were found so.

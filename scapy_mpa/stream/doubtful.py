@@ -15,7 +15,7 @@ from scapy_mpa.wire.rules import Violation
 __all__ = ["DOUBTFUL", "Doubt", "Doubtful"]
 
 DOUBTFUL: Final = 8
-"""Errors of one kind that are kept; the one behind them may say how many more came."""
+"""Errors of one kind that are kept; the one after them may say how many more came."""
 
 
 class Doubt(NamedTuple):

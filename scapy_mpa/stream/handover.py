@@ -193,7 +193,7 @@ def _begins(half: HalfConnection) -> bool:
         and not framing.is_guess
         and island.start == half.begin
         and island.end == framing.origin
-        and not (island.runs or island.open_left or island.is_torn or island.absent)
+        and not (island.runs or island.open_left or island.has_hole or island.absent)
     )
 
 
@@ -206,7 +206,7 @@ def _last_run(half: HalfConnection) -> Run | None:
     run = island.runs[-1] if island.runs else None
     if (
         run is None
-        or not (run.anchored and run.trouble is None and run.next_by == "length")
+        or not (run.is_certain and run.broken_at is None and run.next_by == "length")
         or island.absent
         or half.islands.lies_beyond(island)
         or island.count(run.end) > PIECES
@@ -319,7 +319,7 @@ def _give_back(direction: Direction) -> None:
 
 
 def _note_placed(island: Island, start: int, length: int) -> None:
-    """Note that the FPDUs of a segment behind a hole were found."""
+    """Note that the FPDUs of a segment after a hole were found."""
     run = island.runs[-1] if island.runs else None
     if run is None or run.end != start:
         run = Run(start, "marker")

@@ -15,9 +15,9 @@ class _Limits(NamedTuple):
     """Octets that one half connection may hold while it waits for others, those of memory that
     holding them takes included; at least 1.
 
-    A sender has no more than its window under way, so more than 4 MiB behind a hole nearly always
+    A sender has no more than its window under way, so more than 4 MiB after a hole nearly always
     means that the hole will stay.  More is of use on paths with larger windows.  With less than
-    about 600 KiB, FPDUs may be lost behind one with a wrong ULPDU_Length, and with less than about
+    about 600 KiB, FPDUs may be lost after one with a wrong ULPDU_Length, and with less than about
     64 KiB long ones anywhere."""
 
     octets_in_total: int

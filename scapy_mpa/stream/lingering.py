@@ -41,7 +41,7 @@ class Lingering(Generic[_Each]):
         self._latest_ns = 0
         self._witnesses = 0
         self.apart_ns = 0
-        """How far what was captured later has been behind what was captured before, at most."""
+        """How far what was captured later has been after what was captured before, at most."""
 
     def __contains__(self, each: _Each) -> bool:
         return each in self._until

@@ -237,7 +237,7 @@ class OrdinaryConnection:
 
     @property
     def is_settled(self) -> bool:
-        """Whether both startup frames are there, and nothing is held or missing behind them."""
+        """Whether both startup frames are there, and nothing is held or missing after them."""
         one, other = self.one, self.other
         if other is None or not other.startup:
             return False

@@ -137,7 +137,7 @@ class ShapeTables:
         return table
 
     def ahead_of(self, table: Shapes, located_by: LocatedBy) -> Shapes:
-        """Return the table of FPDUs of the same direction that are found behind a hole."""
+        """Return the table of FPDUs of the same direction that are found after a hole."""
         return self.table(
             crc=table.crc,
             marked=table.marked,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the register of a CRC32c held before zeros, which is linear in what it holds behind them."""
+"""What the register of a CRC32c held before zeros, which is linear in what it holds after them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def before_zeros(register: int, words: int) -> int:
 
 def masks_before(words: int) -> Sequence[array[int]]:
     """Return for each of the four highest bits of a register masks, by how many words of zeros
-    there were: which bits of the register behind them sum up to it.
+    there were: which bits of the register after them sum up to it.
 
     :param words: for how many words there must be one, at least.
     """

@@ -49,7 +49,7 @@ TAGGED: Final = b"\x80"
 4.1)."""
 
 TAGGED_FIELDS: Final = struct.Struct(">2xIQ")
-"""A tagged header as its STag and TO, behind the control octets."""
+"""A tagged header as its STag and TO, after the control octets."""
 UNTAGGED_FIELDS: Final = struct.Struct(">2xIIII")
 """An untagged header as the rest of its RsvdULP, QN, MSN and MO, likewise."""
 

@@ -80,7 +80,7 @@ class Layout(NamedTuple):
     length: int
     """Octets of the whole FPDU."""
     header: int
-    """Where ULPDU_Length begins: 4 behind a leading Marker, else 0."""
+    """Where ULPDU_Length begins: 4 after a leading Marker, else 0."""
     pad: int
     """Octets of the pad, 0 to 3."""
     markers: tuple[int, ...]
@@ -203,7 +203,7 @@ def marker_octets(at: int, header: int) -> bytes:
     """Return the 4 octets of a conforming Marker (RFC 5044 4.3).
 
     :param at: where it begins, counted from the FPDU's first octet.
-    :param header: where ULPDU_Length begins: 4 behind a leading Marker, else 0.
+    :param header: where ULPDU_Length begins: 4 after a leading Marker, else 0.
     """
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
     return (max(0, at - header) & 0xFFFF).to_bytes(MARKER_LENGTH, "big")

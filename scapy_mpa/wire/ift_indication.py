@@ -98,7 +98,7 @@ class AdaptionIndication(NamedTuple):
     bc_version: int = VERSION
     """16 bits."""
     reserved_flags: int = 0
-    """The 23 bits behind RM."""
+    """The 23 bits after RM."""
     reserved: bytes = bytes(RESERVED_LENGTH)
     """44 octets."""
     crc: int | None = None

@@ -26,7 +26,7 @@ class RNIC(str, enum.Enum):
     """The kinds of RNIC (RFC 5044 C.1)."""
 
     RDMAC = "RDMAC"
-    """RDMA Consortium hardware behind something that exchanges startup frames for it."""
+    """RDMA Consortium hardware after something that exchanges startup frames for it."""
     NON_PERMISSIVE = "non-permissive"
     """IETF, and not capable of the RDMA Consortium's protocols."""
     PERMISSIVE = "permissive"

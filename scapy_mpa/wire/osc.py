@@ -4,7 +4,7 @@
 Three things differ from RFC 5044 4:
 
 * The count that decides where Markers fall skips CRC fields.  So each FPDU is laid out as RFC 5044
-  4.3 has it, but at a *phase* of its own, which falls behind that of RFC 5044 by 4 octets an FPDU.
+  4.3 has it, but at a *phase* of its own, which falls after that of RFC 5044 by 4 octets an FPDU.
 * FPDUPTR is in the order of octets of the host, taken to be the least significant octet first.
 * With CRCs off there is no CRC field.  Then nothing is skipped, and Markers are where RFC 5044 has
   them for the octets that are there.
@@ -80,7 +80,7 @@ def marker_octets(at: int, header: int) -> bytes:
     """Return the 4 octets of a Marker.
 
     :param at: where it begins, counted from the FPDU's first octet.
-    :param header: where ULPDU_Length begins: 4 behind a leading Marker, else 0.
+    :param header: where ULPDU_Length begins: 4 after a leading Marker, else 0.
     """
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
     return bytes(2) + (max(0, at - header) & 0xFFFF).to_bytes(2, "little")

@@ -54,7 +54,7 @@ ATOMIC_RESPONSE_LENGTH: Final = 12
 IMMEDIATE_DATA_LENGTH: Final = 8
 """Octets of Immediate Data (RFC 7306 6.2)."""
 TERMINATE_CONTROL_LENGTH: Final = 4
-"""Octets of Terminate Control and the reserved bits behind it (RFC 5040 figure 7)."""
+"""Octets of Terminate Control and the reserved bits after it (RFC 5040 figure 7)."""
 LARGEST_TERMINATE_LENGTH: Final = (
     TERMINATE_CONTROL_LENGTH + 2 + UNTAGGED_LENGTH + READ_REQUEST_LENGTH
 )
@@ -263,7 +263,7 @@ class _Rule(NamedTuple):
     largest_mo: int
     """0 for a message that is a single segment."""
     invalidates: bool
-    """Whether the 32 bits behind the control octets are an Invalidate STag, or must be zero."""
+    """Whether the 32 bits after the control octets are an Invalidate STag, or must be zero."""
 
 
 _REST: Final = struct.Struct(">2xII4xI")
@@ -276,7 +276,7 @@ _HEADER_LENGTHS: Final = {
     Opcode.ATOMIC_REQUEST: (ATOMIC_REQUEST_LENGTH, ATOMIC_REQUEST_LENGTH),
     Opcode.ATOMIC_RESPONSE: (ATOMIC_RESPONSE_LENGTH, ATOMIC_RESPONSE_LENGTH),
 }
-"""Fewest and most octets behind the DDP header, for the messages that carry no ULP payload."""
+"""Fewest and most octets after the DDP header, for the messages that carry no ULP payload."""
 
 HEADER_OPCODES: Final = frozenset(_HEADER_LENGTHS)
 """Opcodes of those messages, which are an RDMAP header and nothing else."""

@@ -116,7 +116,7 @@ def message_violation(opcode: int, body: bytes, length: int) -> Violation | None
 
     Whatever the octets are, nothing is raised.
 
-    :param body: the octets behind the DDP headers of the message, or of a long one those that the
+    :param body: the octets after the DDP headers of the message, or of a long one those that the
         longest RDMAP header may have.
     :param length: how many there are.
     """
@@ -196,7 +196,7 @@ def _read_request(body: bytes, length: int) -> Violation | None:
     try:
         request = parse_read_request(body, length)
     except RemoteProtocolError as error:
-        # Octets behind the header are ULP Payload, which there must not be.
+        # Octets after the header are ULP Payload, which there must not be.
         clause = "RFC 5040 4.2" if length > READ_REQUEST_LENGTH else "RFC 5040 4.4"
         return Violation(str(error), clause)
     if request.src_to + request.rdma_read_size > _TO_LIMIT:

@@ -116,7 +116,7 @@ class SessionControl(NamedTuple):
 
     @property
     def private_data(self) -> bytes:
-        """What the ULP gave: the Private Data field behind any enhanced data."""
+        """What the ULP gave: the Private Data field after any enhanced data."""
         return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""SCTP packets: the common header and the chunks behind it (RFC 4960 section 3).
+"""SCTP packets: the common header and the chunks after it (RFC 4960 section 3).
 
 ::
 

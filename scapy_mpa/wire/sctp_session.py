@@ -18,7 +18,7 @@ The passive side::
     OPEN     DDP Segment                            OPEN
     OPEN     Terminate                              DONE         (6.2)
 
-Behind DONE, REJECTED and REFUSED nothing follows but another session, which begins with another
+After DONE, REJECTED and REFUSED nothing follows but another session, which begins with another
 Initiate.  Where the beginning of a direction was not captured it is OPEN; what is there shows which
 side it is, or that stays unknown.
 
@@ -84,7 +84,7 @@ NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
     **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
 }
-"""By role, state and what is sent: the state behind it.  What is not there is illegal."""
+"""By role, state and what is sent: the state after it.  What is not there is illegal."""
 
 
 def role_of(code: int) -> Role | None:

@@ -18,7 +18,7 @@ LONGEST: Final = 64
 def shown(name: str) -> str:
     """Return a name, of a file say, as it is if it is harmless, else in quotes and in ASCII.
 
-    It is not shortened: whoever is told of a file is to find it.
+    It is not shortened: who reads of a file is to find it.
     """
     return name if name and name.isprintable() else ascii(name)
 

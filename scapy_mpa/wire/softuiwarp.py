@@ -2,7 +2,7 @@
 """FPDUs of SoftUiWARP: other pads than RFC 5044 4.1 has them, and a CRC field of zeros.
 
 Where RFC 5044 pads ULPDU_Length field and ULPDU to a multiple of 4, SoftUiWARP adds the remainder
-of dividing them by 4.  For ULPDUs of even length that comes to the same; behind one of odd length
+of dividing them by 4.  For ULPDUs of even length that comes to the same; after one of odd length
 all that follows is off the 4-octet grid by 2.  Of its Markers nothing is known.
 """
 

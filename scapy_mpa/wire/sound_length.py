@@ -2,7 +2,7 @@
 """Which ULPDU_Length would make the CRC of octets good (RFC 5044 4.1, 4.4).
 
 CRC32c is linear: octets that differ have CRCs that differ by something that the difference and the
-octets behind it alone tell.  So from the CRC as it is, the octets that the field should hold can be
+octets after it alone tell.  So from the CRC as it is, the octets that the field should hold can be
 worked out, wherever the FPDU may end, and each octet is gone over once.
 """
 
@@ -21,7 +21,7 @@ _WORD: Final = 4
 _BITS_OF_WORD: Final = 8 * _WORD
 _ONE: Final = (1).to_bytes(_WORD, "big")
 _IS_BIG_ENDIAN: Final = array("I", [1]).tobytes()[0] == 0
-# A register that holds RESIDUE holds it again behind this word: how much one differs from RESIDUE
+# A register that holds RESIDUE holds it again after this word: how much one differs from RESIDUE
 # depends on nothing but how much it did before, and how much the words differ from this one.
 _AS_BEFORE: Final = int.from_bytes(RESIDUE.to_bytes(_WORD, "little"), "big")
 

@@ -15,7 +15,7 @@ PD_Length does not count it.
 With revision 2 and S set, the Private Data begin with 4 octets of enhanced data: control
 flags A and B, 14 bits of IRD, control flags C and D, 14 bits of ORD (RFC 6581 9).
 
-The Rtr frame proposal of 2007 has a third frame, which the Initiator sends behind the Reply if S is
+The Rtr frame proposal of 2007 has a third frame, which the Initiator sends after the Reply if S is
 set in Request and Reply.  Its text and the octets beside it spell the Key in two ways.
 """
 
@@ -135,7 +135,7 @@ class StartupFrame(NamedTuple):
 
     @property
     def private_data(self) -> bytes:
-        """What the ULP gave: the Private Data field behind any enhanced data."""
+        """What the ULP gave: the Private Data field after any enhanced data."""
         return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
 
     @property

@@ -32,7 +32,7 @@ segments."""
 
 WORD: Final = 0xFFFFFFFF
 SPACING_NS: Final = 1_000
-"""From the last segment of a capture to one that is put behind it, in nanoseconds."""
+"""From the last segment of a capture to one that is put after it, in nanoseconds."""
 
 
 def impair(

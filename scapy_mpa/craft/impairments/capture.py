@@ -89,7 +89,7 @@ class LateStart:
 
 @dataclass(frozen=True, slots=True)
 class StartupCut:
-    """The capture starts behind the startup frames, and behind every copy of them."""
+    """The capture starts after the startup frames, and after every copy of them."""
 
     conversation: Conversation
 

@@ -24,7 +24,7 @@ from scapy_mpa.wire.shown import quoted
 __all__ = ["Duplication", "Loss", "Reordering"]
 
 _DUPLICATES: Final = 3
-"""How many segments must arrive behind a hole before the sender fills it at once (RFC 5681 3.2)."""
+"""How many segments must arrive after a hole before the sender fills it at once (RFC 5681 3.2)."""
 
 _LONGEST_TIMEOUT: Final = 1000
 
@@ -34,7 +34,7 @@ class Loss:
     """Segments with octets are lost and sent again.
 
     Where at least three more segments of the sender follow before the receiver says anything, the
-    lost one is sent again behind some of these (RFC 5681 3.2), else after a timeout, which delays
+    lost one is sent again after some of these (RFC 5681 3.2), else after a timeout, which delays
     all that comes later.  Meanwhile the receiver acknowledges no more than it has.
 
     :raises LocalProtocolError: a value is out of range.
@@ -43,9 +43,9 @@ class Loss:
     rate: float
     """The share of segments that is lost, 0 to 1."""
     captured: bool = False
-    """Lost behind the point of capture, so that both copies are captured; else before it."""
+    """Lost after the point of capture, so that both copies are captured; else before it."""
     distance: int = 8
-    """Behind how many more segments of the sender a lost one is sent again at most, from 3."""
+    """After how many more segments of the sender a lost one is sent again at most, from 3."""
     timeout: float = 0.2
     """Seconds until a segment is sent again that nothing else tells of, 0 to 1000."""
 
@@ -131,7 +131,7 @@ class Duplication:
     rate: float
     """The share of segments of which there is a copy, 0 to 1."""
     distance: int = 4
-    """Behind how many others the copy comes at most, from 0."""
+    """After how many others the copy comes at most, from 0."""
 
     def __post_init__(self) -> None:
         check_rate(self.rate)

@@ -132,7 +132,7 @@ def _from_zero(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _beyond_message(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Have a segment end behind octet 2 to the power of 32."""
+    """Have a segment end after octet 2 to the power of 32."""
     length = len(item.payload)
     return item.with_header(mo=_WORD - rng.randrange(length))
 

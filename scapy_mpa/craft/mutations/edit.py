@@ -180,7 +180,7 @@ def override(**fields: Any) -> Edit:
 
 
 def longer_payload(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Return an FPDU with more octets behind its payload."""
+    """Return an FPDU with more octets after its payload."""
     return replace(item, ulpdu=item.ulpdu + rng.randbytes(rng.randrange(1, 100)))
 
 

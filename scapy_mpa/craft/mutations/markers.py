@@ -130,7 +130,7 @@ def _first_not_zero(fpdu: Marked, rng: Random) -> FPDUItem:
 
 
 def _points_to_marker(fpdu: Marked, rng: Random) -> FPDUItem:
-    """Have the second Marker point to the leading one, not to the ULPDU_Length behind it."""
+    """Have the second Marker point to the leading one, not to the ULPDU_Length after it."""
     return fpdu.with_fpduptr(1, _fpduptr(fpdu.markers[1]) + MARKER_LENGTH)
 
 

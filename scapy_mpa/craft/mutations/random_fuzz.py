@@ -177,7 +177,7 @@ def _placed(conversation: Conversation, kinds: Any) -> list[Placed]:
 def _startup_of(before: Item, octets: bytes) -> StartupItem:
     """Return a startup frame that has exactly these octets, at least 20.
 
-    The Full Operation Phase of its side begins behind it, as it did behind the one before.
+    The Full Operation Phase of its side begins after it, as it did after the one before.
     """
     assert isinstance(before, StartupItem)
     flags, revision = octets[KEY_LENGTH], octets[KEY_LENGTH + 1]

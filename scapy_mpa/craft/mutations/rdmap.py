@@ -203,7 +203,7 @@ def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
 
 
 def _after_terminate(conversation: Conversation, rng: Random) -> Conversation:
-    """Have the Responder say something behind its Terminate."""
+    """Have the Responder say something after its Terminate."""
     at = fpdus(conversation, (Opcode.TERMINATE,))[0]
     other = Conversation(strict=False)
     other.responder.send(rng.randbytes(rng.randrange(1, 100)))

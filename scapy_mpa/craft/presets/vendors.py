@@ -43,7 +43,7 @@ def erdma(rng: Random, **options: Any) -> Conversation:
 
 @preset("softuiwarp", "SoftUiWARP: other pads than RFC 5044, so FPDUs leave the 4-octet grid")
 def softuiwarp(rng: Random, **options: Any) -> Conversation:
-    """Neither Markers nor CRCs; ULPDUs of odd length, behind which the pads tell."""
+    """Neither Markers nor CRCs; ULPDUs of odd length, after which the pads tell."""
     conversation = Conversation(**{"dialect": "softuiwarp", **options})
     return _talk(conversation, rng)
 

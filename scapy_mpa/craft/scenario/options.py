@@ -72,7 +72,7 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "marker-interval": (UINT16,),
     "seed": (number(0, 1 << 64),),
 }
-"""What is wanted behind each, in order; pairs are for Initiator and Responder."""
+"""What is wanted after each, in order; pairs are for Initiator and Responder."""
 
 _OF_ENDPOINTS: Final = {"macs": "mac", "isns": "isn"}
 

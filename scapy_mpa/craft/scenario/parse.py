@@ -37,7 +37,7 @@ def parse_scenario(
 ) -> Conversation:
     """Return the conversation that a text tells (``docs/scenarios.md``).
 
-    :param name: of the text, for what is told of errors: a file's.
+    :param name: of the text, for what is reported of errors: a file's.
     :param seed: of data of which only the size is given; None: as the text has it, else 0.
     :raises ScenarioError: the text cannot be understood, or tells what cannot be: says in which
         line, counted from 1, and what is wanted there.

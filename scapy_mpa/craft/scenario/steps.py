@@ -58,7 +58,7 @@ class Step:
         """Do what a line says.
 
         :param verb: with the name of the side, if it is one's.
-        :param words: behind the verb.
+        :param words: after the verb.
         :param side: who says it; None: both do.
         :raises LocalProtocolError: the words are not what is wanted, or a conforming peer must not
             do that.

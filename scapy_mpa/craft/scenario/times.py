@@ -22,10 +22,10 @@ _MOST_SEGMENTS: Final = 4 * MOST_PIECES
 
 
 def too_late(conversation: Conversation, ends: Sequence[tuple[int, int]]) -> int | None:
-    """Return the line behind which a conversation is later than a pcap file can tell; None: it
+    """Return the line after which a conversation is later than a pcap file can tell; None: it
     never is.
 
-    :param ends: of each line with a step, its number, and how long the script is behind it.
+    :param ends: of each line with a step, its number, and how long the script is after it.
     """
     options = conversation.options
     script = conversation.script

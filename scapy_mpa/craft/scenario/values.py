@@ -105,7 +105,7 @@ Read: TypeAlias = Callable[[Word, Chance], Any]
 
 
 def number(low: int, high: int) -> Read:
-    """Read a number: decimal, or hexadecimal behind ``0x``."""
+    """Read a number: decimal, or hexadecimal after ``0x``."""
 
     def read(word: Word, chance: Chance) -> int:
         if word.octets is None and _NUMBER.fullmatch(word.text):

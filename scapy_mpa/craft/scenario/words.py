@@ -72,7 +72,7 @@ def words_of(line: str) -> list[Word]:
 
 
 def _past(what: re.Pattern[str], line: str, at: int, end: int) -> int:
-    """Return where a line goes on behind what is there at a place, which is the place if nothing
+    """Return where a line goes on after what is there at a place, which is the place if nothing
     is."""
     found = what.match(line, at, end)
     return at if found is None else found.end()

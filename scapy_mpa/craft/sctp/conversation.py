@@ -128,7 +128,7 @@ class SctpConversation(Conversation):
         return [*self._sent()[0]]
 
     def layout(self) -> list[Placed]:
-        """Return each item of the script with the octets of its DATA chunk behind the DDP-SSN."""
+        """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
         return [
             Placed(
                 number,

@@ -42,7 +42,7 @@ class ControlItem:
     function_code: int
     """16 bits."""
     private_data: bytes = b""
-    """Behind any enhanced data."""
+    """After any enhanced data."""
     control_flags: str | None = None
     """Letters out of ``ABCD``. Enhanced data are there if this, ``ird`` or ``ord`` is not None."""
     ird: int | None = None

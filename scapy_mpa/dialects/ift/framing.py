@@ -9,7 +9,7 @@ The rules (draft-williams-iwarp-ift-01 4.2 to 9):
   its VTag and a DDP header that makes sense will do (5.1, 8.1).
 * One that is not sound is reported if its sizes lead to a sound one, or to the end of what was
   captured.
-* Behind anything else, and behind a hole that stays, a frame is searched for: nothing in the stream
+* After anything else, and after a hole that stays, a frame is searched for: nothing in the stream
   says where frames begin.
 * If a payload CRC is bad, payload_size may be wrong, and frames may lie in what it claims.  Only
   those count whose payload CRC is good, so that no octets are reported again and again.
@@ -75,7 +75,7 @@ class IFTFraming:
     """Finds and reports the frames of one direction.
 
     :param half: the direction.
-    :param origin: position of the first octet behind the adaption indication.
+    :param origin: position of the first octet after the adaption indication.
     :param agreed: what the indications say of the direction.
     :param rdma: whether RDMAP is in the frames; None if the two sides disagree.
     """
@@ -157,7 +157,7 @@ class IFTFraming:
         return lost
 
     def _skip_to(self, position: int) -> None:
-        """Go on behind octets that are of no use, if there are some."""
+        """Go on after octets that are of no use, if there are some."""
         if self._at < position or self._lost is not None:
             self._at = self._lost = self._kept = position
             self._why = "hole"

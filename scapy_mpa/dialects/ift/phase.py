@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The adaption indications of a connection, and what they agree on (draft-williams-iwarp-ift-01 4).
 
-One with which a direction begins is reported at once.  One behind octets in streaming mode may be
+One with which a direction begins is reported at once.  One after octets in streaming mode may be
 part of a file: it counts if the other direction has one, too, of the other phase.  Frames are read
 once there is one in each direction, since only then their VTags are known.
 """
@@ -16,7 +16,7 @@ from scapy_mpa.stream.events import AdaptionIndicationSeen
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.halves.takeover import enter_other
+from scapy_mpa.stream.halves.transitions import enter_other
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import Problem

@@ -2,7 +2,7 @@
 """Adaption indications in streaming mode octets (draft-williams-iwarp-ift-01 section 4).
 
 Where octets begin, two of these make an indication: its magic number; its CRC; versions, reserved
-flags and reserved octets that are as they must be.  Behind other octets, such as those with which
+flags and reserved octets that are as they must be.  After other octets, such as those with which
 the ULP agrees on RDMA, it must be one that a receiver may accept; and captures travel over TCP,
 too, so such a one is still doubtful (:mod:`~scapy_mpa.dialects.ift.phase`).
 """
@@ -34,7 +34,7 @@ class FoundIndication(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Position behind it."""
+        """Position after it."""
         return self.position + INDICATION_LENGTH
 
 

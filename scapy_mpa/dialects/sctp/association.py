@@ -59,7 +59,7 @@ _HELD_BY_TURN: Final = 200
 """Octets of memory that a waiting chunk takes, roughly."""
 
 _MOST_PROBLEMS: Final = 16
-"""Errors that wait for a session to be reported of: a chunk with another PPID counts once."""
+"""Errors that wait for a session, to be reported with it: a chunk with another PPID counts once."""
 
 _CODES: Final = frozenset(FunctionCode)
 
@@ -407,7 +407,7 @@ class Association:
         self.sessions -= 1
         self._waiting -= self._waiters.pop(session, 0)
         # Of an association whose beginning was not captured, the beginning of a session may have
-        # been before the first chunk of one direction, and other chunks of it behind that.
+        # been before the first chunk of one direction, and other chunks of it after that.
         sure = self._streams.is_gapless and (all(self._setup.inits) or session.is_initiated)
         whole = all(each.is_complete for each in self._tsns) and not self._unplaced
         session.finish(ending, reason, whole=whole, sure=sure, orderly=orderly)

@@ -40,7 +40,7 @@ class Fragments:
 
     def __init__(self) -> None:
         # Runs of consecutive fragments of one message, by the TSN of their first one and by that
-        # behind their last one.
+        # after their last one.
         self._by_start: dict[int, deque[UserMessage]] = {}
         self._by_end: dict[int, deque[UserMessage]] = {}
         self.held = 0

@@ -34,7 +34,7 @@ class Turn(NamedTuple):
     serial: int
     """Its DDP-SSN, counted on where that wraps."""
     order: int
-    """So that nothing behind it is ever compared."""
+    """So that nothing after it is ever compared."""
     code: int
     """Function code, or SEGMENT."""
     seq: int
@@ -123,7 +123,7 @@ class SessionHalf:
         return len(self._waiting)
 
     def hole(self) -> tuple[int, int] | None:
-        """Return the first hole that chunks wait behind: serial number and length."""
+        """Return the first hole that chunks wait after: serial number and length."""
         if not self._waiting or self.expected is None:
             return None
         return self.expected, self._waiting[0].serial - self.expected

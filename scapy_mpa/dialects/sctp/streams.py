@@ -74,7 +74,7 @@ class Streams:
         ddp_ssn: int,
         control: SessionControl | None,
     ) -> bool:
-        """Tell whether a chunk is not of a session on its stream, but of another one behind it."""
+        """Tell whether a chunk is not of a session on its stream, but of another one after it."""
         if begins_session(ddp_ssn, control):
             return self._begins_anew(session, direction, position)
         half = session.halves[direction]
@@ -82,7 +82,7 @@ class Streams:
             return False
         # Of another session the Initiate was not captured.
         if control is not None and control.function_code in ANSWERS and not ddp_ssn:
-            # Behind the end of a session it answers the Initiate of the next one, though nothing
+            # After the end of a session it answers the Initiate of the next one, though nothing
             # else shows that there was any.
             return half.is_over or (not self.is_gapless and half.begun and bool(half.expected))
         return half.is_over and not self.is_gapless

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from scapy_mpa.stream.connections.reporter import Reporter
 from scapy_mpa.stream.connections.reset import Reset
-from scapy_mpa.stream.connections.telling import Telling
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Ending, GapReason
-from scapy_mpa.stream.halves import holes, intake, takeover
+from scapy_mpa.stream.halves import holes, intake, transitions
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
     is_captured,
@@ -32,7 +32,7 @@ from scapy_mpa.wire.errors import ErrorCode
 __all__ = ["Connection"]
 
 
-class Connection(Telling):
+class Connection(Reporter):
     """One TCP connection, from its first captured segment to its end.
 
     :param identity: number and flow.
@@ -144,7 +144,7 @@ class Connection(Telling):
         text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
         self.on_error(half, None, position, text)
         for each in self.halves:
-            takeover.abandon(each)
+            transitions.abandon(each)
 
     def hear(self, segment: Segment) -> None:
         """See whether the Responder speaks too early, with a segment that was taken already."""
@@ -217,14 +217,14 @@ class Connection(Telling):
     def on_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:
-        """Take a startup frame, pass it on, and go on behind it (RFC 5044 7.1.2)."""
+        """Take a startup frame, pass it on, and go on after it (RFC 5044 7.1.2)."""
         taken = self.startup.take(half, found)
         if taken is None:
             return
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
-        is_torn = found.lacking > 0 and span(half)[1] > found.end - found.lacking
-        if not is_torn:
+        has_hole = found.lacking > 0 and span(half)[1] > found.end - found.lacking
+        if not has_hole:
             self.tell_startup(half, found, frames)
             for breach in breaches.of_frame(self.startup, half, found, what):
                 self.report(breach)
@@ -238,7 +238,7 @@ class Connection(Telling):
     def _read_key(self, half: HalfConnection, position: int) -> None:
         """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
 
-        If it begins no startup, FPDUs go on behind it as before.
+        If it begins no startup, FPDUs go on after it as before.
         """
         self.met_key = None
         framing, island = half.framing, half.islands.at(position)
@@ -248,13 +248,13 @@ class Connection(Telling):
         if found is None:
             return
         is_first = self.startup.state is StartupState.IDLE
-        takeover.leave_full_operation(half, position, found.end)
+        transitions.leave_full_operation(half, position, found.end)
         self.on_startup(half, found, island.frames(position, found.end))
         if is_first:
             text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, position, text)
         if half.phase is Phase.STREAMING:
-            takeover.enter_full_operation(
+            transitions.enter_full_operation(
                 half,
                 found.end,
                 markers=bool(framing.markers),
@@ -366,7 +366,7 @@ def _ending_of(connection: Connection) -> Ending:
 
 
 def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
-    """Return what is told of a connection as a whole."""
+    """Return what is reported of a connection as a whole."""
     startup, spoken = connection.startup, connection.spoken
     initiator, last = startup.initiator, startup.last
     if spoken is not None:

@@ -174,7 +174,7 @@ class ConnectionChecks:
 
     def _judge(self, segment: DDPSegment) -> bool:
         """Hold a segment against the rules for itself, and the message that it makes whole; tell
-        whether anything can be told of it."""
+        whether anything can be reported of it."""
         header, length, opcode = segment.header, segment.length, segment.opcode
         ulpdu_length = length + header.length if segment.has_header else length
         if ulpdu_length > LARGEST_MULPDU and segment.is_fpdu:

@@ -5,9 +5,9 @@ Only the order says where a Tagged message begins, and whether anything is missi
 been one.  So what was recovered ahead of it waits here.  That makes an FPDU's record a matter of
 Placement, and a message's one of Delivery (RFC 5041 5.4).
 
-Where a direction begins may be told only behind its first FPDUs: without the SYN nobody knows that
+Where a direction begins may be told only after its first FPDUs: without the SYN nobody knows that
 a startup frame was overtaken by them.  So these wait as well, for as long as a capture may hold a
-frame behind others.
+frame after others.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class HalfMessages:
             self.responses.settle(end)
 
     def _note_last_gap(self) -> None:
-        """Take note of octets given up of which no segment behind them tells."""
+        """Take note of octets given up of which no segment after them tells."""
         if self._turns.expected is not None and self._given_up > self._turns.expected:
             self._note_hole()
 

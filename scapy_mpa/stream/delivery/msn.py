@@ -22,11 +22,11 @@ FIRST_MSN: Final = 1
 
 SKIPPED_STRETCHES: Final = 64
 """Stretches of skipped MSNs of one queue that may yet be filled; then the oldest is settled.  So
-many that were settled are remembered, for a sender may use an MSN behind higher ones."""
+many that were settled are remembered, for a sender may use an MSN after higher ones."""
 
 
 class Skipped(NamedTuple):
-    """MSNs with others behind them, of which no segment was seen."""
+    """MSNs with others after them, of which no segment was seen."""
 
     qn: int
     first: int
@@ -34,7 +34,7 @@ class Skipped(NamedTuple):
     position: int
     """Position in the stream before which their segments lie."""
     behind: Origin | None
-    """What begins there; None once nothing more is to be told of them."""
+    """What begins there; None once nothing more is to be reported of them."""
     is_lossless: bool
     """Whether nothing was missing before it, so that the sender skipped them."""
 
@@ -101,7 +101,7 @@ class MSNSequence:
 
     def settle(self, skipped: Skipped) -> None:
         """Wait no more for what was skipped."""
-        # What brought the message behind it is of no more use, and there may be very many.
+        # What brought the message after it is of no more use, and there may be very many.
         self._settled.append(skipped._replace(behind=None))
         if len(self._settled) > SKIPPED_STRETCHES:
             del self._settled[0]

@@ -56,7 +56,7 @@ class QueueOrder:
     def take(self, header: DDPHeader, length: int) -> Violation | None:
         """Take an Untagged segment; return what is wrong with its MSN, None if nothing is.
 
-        :param length: octets behind its header.
+        :param length: octets after its header.
         """
         qn, msn, mo = header.qn, header.msn, header.mo
         if qn not in UNTAGGED_QUEUES or msn is None or mo is None:

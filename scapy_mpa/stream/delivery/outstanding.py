@@ -25,7 +25,7 @@ OUTSTANDING: Final = 4096
 
 EXCESSIVE: Final = 64
 """RDMA Read Requests of one direction that seem too many and may wait for what may yet be captured;
-further ones are not held against IRD.  Only the first that is too many is told."""
+further ones are not held against IRD.  Only the first that is too many is reported."""
 
 _NO_BUFFER: Final = (1, 2, 2)
 _OF_ATOMICS: Final = "RFC 7306 5.2.2"
@@ -67,7 +67,7 @@ class Outstanding:
     _reads: int = 0
     """RDMA Read Requests sent, less those that the peer has answered."""
     _excess: tuple[_Excess, ...] = ()
-    """Of them, those that seem too many: a capture may hold a Response behind the Request that
+    """Of them, those that seem too many: a capture may hold a Response after the Request that
     was sent when it had been received."""
     _identifiers: Counter[int] = field(default_factory=Counter)
     """Of Atomic Requests that were sent and are not answered."""
@@ -134,7 +134,7 @@ class Outstanding:
         self._reads -= 1
         if not self._excess:
             return
-        # It may be captured behind Requests whose sender had it.
+        # It may be captured after Requests whose sender had it.
         seq, _, leading, extent = segment.place
         end = seq - leading + extent
         for excess in self._excess:

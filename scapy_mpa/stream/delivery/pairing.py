@@ -37,10 +37,10 @@ OUTSTANDING_REQUESTS: Final = 1024
 16383 (RFC 6581 9.1), implementations have a few hundred at most; the oldest is forgotten."""
 
 LOOKED_AT: Final = 64
-"""Requests that are looked at, one by one, for one Response behind a hole."""
+"""Requests that are looked at, one by one, for one Response after a hole."""
 
 PATIENCE: Final = 64
-"""Frames by which a capture may hold a Request behind its Response."""
+"""Frames by which a capture may hold a Request after its Response."""
 
 _LEAST: Final = fpdu_length(TAGGED_LENGTH)
 # Octets that a Response without payload takes in the stream.
@@ -79,7 +79,7 @@ class Requests:
     captured: int = 0
     """The last frame that brought a segment of the requesting direction that was looked at."""
     is_whole: bool = True
-    """Whether everything was captured that the direction sent behind the last Request."""
+    """Whether everything was captured that the direction sent after the last Request."""
     _queue: list[Request] = field(default_factory=list)
     """Requests outstanding, without a break in their serial numbers."""
     _by_key: dict[Key, list[Request]] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Requests:
     def fill(self, request: Request) -> None:
         """Take a Request that was missing when later ones came.
 
-        If it is not outstanding any more its Response was told of, or its absence was.
+        If it is not outstanding any more its Response was reported, or its absence was.
         """
         missing = self._missing.pop(request.msn, None)
         if missing is not None:
@@ -220,7 +220,7 @@ class Requests:
         return True
 
     def behind_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
-        """Return the Requests whose Responses a segment behind a hole may be of, ascending.
+        """Return the Requests whose Responses a segment after a hole may be of, ascending.
 
         :param current: the RDMA Read Response that was in progress.
         """
@@ -413,7 +413,7 @@ class Requests:
         return True
 
     def _pass(self, serial: int, position: int) -> None:
-        """Let go of the Requests before ``serial``, and of those behind it that are answered.
+        """Let go of the Requests before ``serial``, and of those after it that are answered.
 
         :param position: where Responses to them would have been before.
         """

@@ -60,7 +60,7 @@ class Request:
 
     @property
     def end(self) -> int:
-        """The Tagged Offset behind what an RDMA Read Request asks for."""
+        """The Tagged Offset after what an RDMA Read Request asks for."""
         return self.size if self.read is None else self.read.sink_to + self.size
 
     def holds(self, segment: DDPSegment) -> bool:

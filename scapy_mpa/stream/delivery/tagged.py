@@ -2,7 +2,7 @@
 """The Tagged messages of one direction (RFC 5041 5.2).
 
 A Tagged message has no name and no mark at its beginning: it is the segments between two Last
-flags, one behind the other in the stream, to one STag.
+flags, one after the other in the stream, to one STag.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class UntaggedMessages:
         return sequence
 
     def _open_late(self, segment: DDPSegment, sequence: MSNSequence, number: int) -> DDPMessage:
-        """Begin a message behind one of its queue with a higher MSN."""
+        """Begin a message after one of its queue with a higher MSN."""
         skipped = sequence.fill(number)
         self._settle_skipped()
         message = DDPMessage(segment, is_late=True, repeats=skipped is None)

@@ -18,13 +18,13 @@ from scapy_mpa.stream.events.connection import (
     HalfSummary,
     Negotiated,
 )
+from scapy_mpa.stream.events.faults import ErrorFound, GapFound, GapReason, OverlapDiffers
 from scapy_mpa.stream.events.mpa import (
     FPDURecovered,
     FPDUWithoutCRC,
     SoftUiWARPRecovered,
     StartupSeen,
 )
-from scapy_mpa.stream.events.trouble import ErrorFound, GapFound, GapReason, OverlapDiffers
 from scapy_mpa.stream.events.union import (
     CARRIERS,
     AdaptionIndicationSeen,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which connection an event belongs to, and what is told of one at its end."""
+"""Which connection an event belongs to, and what is reported of one at its end."""
 
 from typing import Literal, NamedTuple, TypeAlias
 

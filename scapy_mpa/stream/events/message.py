@@ -50,13 +50,13 @@ class MessageRecovered(NamedTuple):
     """Segments of which only some octets had been there."""
     conflicts: int = 0
     """Segments that deny what others say of the message's end: a Last flag at another place, or
-    octets behind the Last segment."""
+    octets after the Last segment."""
     messages: int = 1
     """How many messages with consecutive MSNs this stands for: 1, or more of those missing."""
     answers: int | None = None
     """Of a Response, MSN of the Request that it answers, None if that is not known."""
     requested: bool | None = None
-    """Of a Response, whether a captured Request asked for it; None if that cannot be told."""
+    """Of a Response, whether a captured Request asked for it; None if that cannot be reported."""
     as_requested: bool | None = None
     """Of an RDMA Read Response, whether ``size`` is what the Request asked for."""
     read_request: ReadRequest | None = None

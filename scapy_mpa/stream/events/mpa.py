@@ -58,7 +58,7 @@ class FPDURecovered(NamedTuple):
     """Sequence number up to which its sender had acknowledged the other direction by then, None if
     it had not, or that is not known."""
     settled: bool = False
-    """Whether nothing that lies before it in its direction will be told of any more: all octets
+    """Whether nothing that lies before it in its direction will be reported any more: all octets
     there were captured, or given up as a gap."""
 
     @property
@@ -93,8 +93,8 @@ class FPDURecovered(NamedTuple):
 class SoftUiWARPRecovered(FPDURecovered):
     """An FPDU of SoftUiWARP is whole.
 
-    It begins where the one before it ends, and they are told of in order: wherever that one, told
-    of when SoftUiWARP was not recognised yet, is to end by RFC 5044, nothing lies between them.
+    It begins where the one before it ends, and they are reported in order.  Wherever that one is to
+    end by RFC 5044, as it was reported before SoftUiWARP was recognised, nothing lies between them.
     """
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, Place
 from scapy_mpa.stream.events.connection import ConnectionId
-from scapy_mpa.stream.events.trouble import GapFound
+from scapy_mpa.stream.events.faults import GapFound
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
@@ -99,7 +99,7 @@ class DDPSegmentRecovered(NamedTuple):
 
     @property
     def is_acceptable(self) -> bool:
-        """True: nothing is told of packets that SCTP must discard."""
+        """True: nothing is reported of packets that SCTP must discard."""
         return True
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.events.connection import ConnectionEnded
+from scapy_mpa.stream.events.faults import ErrorFound, GapFound, OverlapDiffers
 from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
 from scapy_mpa.stream.events.message import MessageRecovered
 from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen
@@ -15,7 +16,6 @@ from scapy_mpa.stream.events.sctp import (
     SctpConnectionId,
     SessionControlSeen,
 )
-from scapy_mpa.stream.events.trouble import ErrorFound, GapFound, OverlapDiffers
 
 __all__ = [
     "CARRIERS",

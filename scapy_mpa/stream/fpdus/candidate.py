@@ -59,7 +59,7 @@ HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 
 
 def header_octets(octets: bytes, layout: Layout) -> bytes:
-    """Return the octets behind the ULPDU_Length of an FPDU in which its DDP header lies.
+    """Return the octets after the ULPDU_Length of an FPDU in which its DDP header lies.
 
     :param octets: of the FPDU, from its first one on, with Markers.
     """
@@ -159,7 +159,7 @@ class FPDUReader:
         return None if self._looks_like_start(island, start, island.end) else False
 
     def _read_at(self, island: Island, start: int) -> Candidate | int:
-        """Read the FPDU at ``start``, as of :meth:`_try`, where others may be known behind it."""
+        """Read the FPDU at ``start``, as of :meth:`_try`, where others may be known after it."""
         # The octets of runs are those of others, and not held.
         limit = min((run.start for run in island.runs if run.start > start), default=island.end)
         return self._try(island, start, limit)
@@ -233,7 +233,7 @@ class FPDUReader:
     ) -> bool:
         return plausible(header_octets(octets, layout), ulpdu_length, any_stag=any_stag)
 
-    def _liar(self, island: Island, start: int, end: int) -> Candidate:
+    def _with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
         phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
         header = start + MARKER_LENGTH if phase == 0 else start

@@ -36,7 +36,7 @@ _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 class FPDUChain(FPDUReader):
     """Passes on the FPDUs of a stretch of octets, from a place where one begins.
 
-    :param sink: who is told.
+    :param sink: who is reported.
     :param origin: position from which Markers are counted.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
@@ -71,7 +71,7 @@ class FPDUChain(FPDUReader):
     # -- what is found -------------------------------------------------------------------------
 
     def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
-        """Report an FPDU and count it to the run behind which it stands."""
+        """Report an FPDU and count it to the run after which it stands."""
         if fpdu.crc == "bad" and self._doubt:
             is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
             fpdu = fpdu._replace(crc="off" if is_off else "unknown")
@@ -116,11 +116,11 @@ class FPDUChain(FPDUReader):
                 said = self._header_at(island, at, limit) if self.crc else None
                 if said is not None and not said[0] and said[1].length > fpdu_length(0):
                     # Its length may be wrong, too.
-                    run.trouble = at
+                    run.broken_at = at
                     break
                 if final or fpdu == UNREADABLE:
                     makes_sense = self.crc or self._may_follow(island, at, limit)
-                    run.trouble = at if makes_sense else run.last
+                    run.broken_at = at if makes_sense else run.last
                 break
             if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
                 self._pass_on(island, run, fpdu)
@@ -130,14 +130,14 @@ class FPDUChain(FPDUReader):
             if fpdu.crc == "bad" and not self.is_guess:
                 # Its start is certain, whatever it holds.
                 self._pass_on(island, run, fpdu)
-                run.trouble = at
+                run.broken_at = at
             else:
                 # Without CRCs, it may be the one before that lied.
-                run.trouble = at if self.crc else run.last
+                run.broken_at = at if self.crc else run.last
             break
-        # Without CRCs a length is not proven before the next FPDU stands behind it.
+        # Without CRCs a length is not proven before the next FPDU stands after it.
         done = run.end if self.crc else run.last
-        self._sink.release(island, run.start, done if run.trouble is None else run.trouble)
+        self._sink.release(island, run.start, done if run.broken_at is None else run.broken_at)
 
     def _meets_startup(self, island: Island, run: Run) -> bool:
         """Leave a run at a startup frame, whose Key is no header of an FPDU; tell whether one
@@ -192,6 +192,6 @@ class FPDUChain(FPDUReader):
 
     @staticmethod
     def _await(island: Island, run: Run) -> None:
-        """Leave a run as it is until the startup frame behind it was read."""
+        """Leave a run as it is until the startup frame after it was read."""
         run.awaits = True
         island.need = _NOWHERE

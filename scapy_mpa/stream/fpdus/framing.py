@@ -7,7 +7,7 @@ The rules (RFC 5044 6, and section 8 for what does not fit):
   before it, by a Marker, or, last, by search.
 * It is *verified* by its CRC.  Without CRCs its Markers must agree on where it begins and its
   DDP and RDMAP headers must make sense.
-* Behind a verified FPDU the next one begins: that start is certain, so whatever stands there
+* After a verified FPDU the next one begins: that start is certain, so whatever stands there
   is reported, good or bad.  Any other start counts only if the FPDU there is verified.
 * An FPDU that is not verified may have lied about its length.  So may the last one of a chain
   that breaks without CRCs.  Which FPDUs follow, the cheapest path tells
@@ -44,7 +44,7 @@ _SHARE: Final = 64
 class Framing(FPDUWayBack):
     """Finds the FPDUs of one direction in its islands.
 
-    :param sink: who is told.
+    :param sink: who is reported.
     :param origin: position of offset 0 of the Full Operation Phase.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
@@ -125,7 +125,7 @@ class Framing(FPDUWayBack):
         astray.
         """
         super()._chain(island, run, limit, final=final)
-        is_doubtful = run.trouble is None and run.end < limit and self._may_pad(island, limit)
+        is_doubtful = run.broken_at is None and run.end < limit and self._may_pad(island, limit)
         if is_doubtful and not self._may_follow(island, run.end, limit):
             need = island.need
             if self._sink.hand_to_softuiwarp(island, run, final=False) == "undecided":
@@ -136,14 +136,14 @@ class Framing(FPDUWayBack):
 
         First of all see whether it was the pad that led astray.
         """
-        if run.trouble == run.last and self._may_pad(island, limit):
+        if run.broken_at == run.last and self._may_pad(island, limit):
             handover = self._sink.hand_to_softuiwarp(island, run, final=final)
             if handover != "refused":
                 return False
         return super()._recover(island, run, limit, final=final)
 
     def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
-        """Go on at an FPDU that was found behind a run."""
+        """Go on at an FPDU that was found after a run."""
         is_first = run.is_empty and run is island.runs[0]
         super()._resume(island, run, at, located_by)
         if is_first and not self.from_start:
@@ -172,7 +172,7 @@ class Framing(FPDUWayBack):
             return True
         if island.open_left:
             return False
-        # Nothing leads anywhere: a run of no FPDUs, behind which only a search can help.
+        # Nothing leads anywhere: a run of no FPDUs, after which only a search can help.
         island.runs = (self._empty_run(island),)
         island.settled = True
         island.need = island.end
@@ -182,8 +182,8 @@ class Framing(FPDUWayBack):
     def _empty_run(island: Island) -> Run:
         """Return a run of no FPDUs at the beginning of an island."""
         run = Run(island.start, "search")
-        run.trouble = island.start - WORD
-        run.anchored = False
+        run.broken_at = island.start - WORD
+        run.is_certain = False
         return run
 
     def first_run(self, island: Island) -> Run:
@@ -260,7 +260,7 @@ class Framing(FPDUWayBack):
         self._unite_all(island, runs)
 
     def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
-        """See whether FPDUs directly follow startup frames that were captured behind them, or may.
+        """See whether FPDUs directly follow startup frames that were captured after them, or may.
 
         Return the runs of the island from there on.
         """
@@ -276,7 +276,7 @@ class Framing(FPDUWayBack):
         end = frames[-1].end
         leads_on = known and end == limit
         follows = leads_on or self.verifies(island, end)
-        # Behind a Reply that rejects there are some only if they are there.
+        # After a Reply that rejects there are some only if they are there.
         may_follow = (
             follows is None
             and not known
@@ -312,7 +312,7 @@ class Framing(FPDUWayBack):
         return (position - self.origin) % (MARKER_INTERVAL if self.markers else WORD) == 0
 
     def _begin_behind(self, island: Island, frames: list[FoundStartup]) -> None:
-        """Take it that the Full Operation Phase begins behind startup frames."""
+        """Take it that the Full Operation Phase begins after startup frames."""
         self.origin = frames[-1].end
         self.from_start = True
         island.settled = True
@@ -336,7 +336,7 @@ class Framing(FPDUWayBack):
         if run.awaits:
             return False
         self._abandon(island, run, right.start)
-        if was_empty and not run.anchored:
+        if was_empty and not run.is_certain:
             # Nothing was found in it, but an FPDU may yet reach into it from the left.
             run.start = right.start
         run.end_like(right)

@@ -65,7 +65,7 @@ _OCTETS_PER_OCTET: Final = 16
 class InOrder:
     """Finds the FPDUs of one direction.
 
-    :param sink: what is told of them.
+    :param sink: takes them.
     :param origin: position of offset 0 of the Full Operation Phase.
     :param dialect: osc or SoftUiWARP.
     :param markers: whether the direction has Markers, None if that is not known.
@@ -134,7 +134,7 @@ class InOrder:
         :param position: where its last FPDU ends.
         """
         run.end = position
-        run.trouble = None
+        run.broken_at = None
         run.next_by = "length"
         island.runs = (run,)
         island.need = island.start
@@ -152,8 +152,8 @@ class InOrder:
             self._sink.release(island, run.start, run.end)
             if not others:
                 break
-            # A hole was filled after FPDUs behind it had been found.
-            run.trouble = run.end
+            # A hole was filled after FPDUs after it had been found.
+            run.broken_at = run.end
             self._end(island, run, limit)
             others[0].start = run.start
             island.runs = tuple(others)
@@ -188,35 +188,35 @@ class InOrder:
     def _go(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
         """Go on after a run, up to a limit at the most."""
         while run.end < limit:
-            if run.trouble is not None:
+            if run.broken_at is not None:
                 if not self._leave_trouble(island, run, limit, final=final):
                     break
-            elif not self._take(island, run, limit, final=final) and run.trouble is None:
+            elif not self._take(island, run, limit, final=final) and run.broken_at is None:
                 break
 
     def _take(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Report the FPDU at the end of a run; return whether there is a whole one before a limit.
 
-        If there is none, ``run.trouble`` or ``island.need`` says why.
+        If there is none, ``run.broken_at`` or ``island.need`` says why.
         """
         fpdu = self._read_at(island, run.end, limit, run.phase)
         if isinstance(fpdu, int):
-            if fpdu == UNREADABLE or (final and not run.anchored):
-                run.trouble = run.end
+            if fpdu == UNREADABLE or (final and not run.is_certain):
+                run.broken_at = run.end
             island.need = fpdu
             return False
         if fpdu.sound:
-            run.anchored = True
+            run.is_certain = True
         elif self._may_hide_markers(run.phase):
-            run.trouble = run.end
+            run.broken_at = run.end
             return False
-        elif self.crc and run.anchored:
+        elif self.crc and run.is_certain:
             # Its start is certain, whatever it holds.
-            run.anchored = False
+            run.is_certain = False
         elif not makes_sense(island, fpdu.end, limit, self._phase_after(fpdu)):
             island.need = fpdu.end + HEAD
             if final or island.need <= limit:
-                run.trouble = run.end
+                run.broken_at = run.end
             return False
         if fpdu.layout.markers:
             self.markers = True
@@ -232,21 +232,21 @@ class InOrder:
 
     def _leave_trouble(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Go on at an FPDU that a search finds; return whether there is one."""
-        assert run.trouble is not None
+        assert run.broken_at is not None
         search = run.searching()
         if not self._searches or (limit < search.at and not final):
             island.need = search.at
             return False
-        found = self.search(island, run.trouble + WORD, limit, final=final)
+        found = self.search(island, run.broken_at + WORD, limit, final=final)
         if found is None:
-            island.need = search.at = limit + max(FIRST_SEARCH, limit - run.trouble)
+            island.need = search.at = limit + max(FIRST_SEARCH, limit - run.broken_at)
             return False
         self._end(island, run, found.start)
         run.end = run.last = found.start
         run.phase = found.layout.phase
         run.next_by = "search"
-        run.trouble = run.search = None
-        run.anchored = True
+        run.broken_at = run.search = None
+        run.is_certain = True
         return True
 
     def _end(self, island: Island, run: Run, limit: int) -> None:
@@ -255,7 +255,7 @@ class InOrder:
             return
         if run.end < island.held or island.captured_until(run.end, limit) < limit:
             self._sink.cut_off(run.end, limit)
-        elif run.trouble is None:
+        elif run.broken_at is None:
             self._sink.unfinished(run.end, limit - run.end)
         else:
             text = f"{limit - run.end} octets in which no FPDU begins ({self.dialect.value})"

@@ -39,14 +39,14 @@ _COST_OF_JUMP: Final = 16
 # How far a place may be to which nothing leads from the last FPDU.
 _FARTHEST_PLACE: Final = 4 * FRAMING_WINDOW
 
-Kind: TypeAlias = Literal["fpdu", "liar", "lost", "part"]
+Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 
 
 class Step(NamedTuple):
     """A part of a path."""
 
     kind: Kind
-    """``fpdu``: it ends where its length says.  ``liar``: it ends elsewhere.  ``lost``: the snap
+    """``fpdu``: it ends where its length says.  ``wrong length``: elsewhere.  ``lost``: the snap
     length cut its length off.  ``part``: it goes on after the octets that are there."""
     edge: Edge
     is_led: bool
@@ -218,7 +218,7 @@ class _Search:
             elif kind == "enter":
                 self._enter(cost)
             elif kind == "lie":
-                self._leave_liar(cost, at, lie, back)
+                self._leave_wrong_length(cost, at, lie, back)
             elif at not in seen:
                 seen.add(at)
                 self._go_on(cost, at, back)
@@ -259,12 +259,12 @@ class _Search:
         if edge.verdict == "good":
             self._push(cost, "at", edge.end, step)
             return
-        liar = Step("liar", edge, is_led), back
+        wrong = Step("wrong length", edge, is_led), back
         nested = self._places.nested(at, edge.end)
         chance = region.coincidence(edge)
-        # If its length leads to a good FPDU and over none, it is no liar.  To ask costs most.
-        is_no_liar = chance >= weights.CRC and not nested
-        if not is_no_liar and self._ends_elsewhere(cost, edge, liar):
+        # If its length leads to a good FPDU and over none, its length is right.  To ask costs most.
+        is_right = chance >= weights.CRC and not nested
+        if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
         edge_cost = edge.cost
         if is_led and edge.verdict == "bad" and _is_damaged_near(back):
@@ -273,9 +273,9 @@ class _Search:
         lie = weights.LIE + (0 if region.crc or region.meant(edge) else edge.cost)
         # If a proven row leads there too, what stands there is no coincidence.
         lie += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
-        self._push(cost + _DETOUR, "lie", at, liar, lie)
+        self._push(cost + _DETOUR, "lie", at, wrong, lie)
 
-    def _ends_elsewhere(self, cost: float, edge: Edge, liar: _Back) -> bool:
+    def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
         """Go on where the CRC of an FPDU says that it ends, if it lies about its length."""
         region, at, limit = self._region, edge.start, self._region.limit
         if not region.crc:
@@ -283,13 +283,13 @@ class _Search:
         ends = TrueEnd(region, at)
         for block in self._places.blocks(ends.asked, min(limit, at + FRAMING_WINDOW)):
             if (end := ends.first(block)) is not None:
-                self._push(cost + _DETOUR, "at", end, liar)
+                self._push(cost + _DETOUR, "at", end, wrong)
                 return True
             if block and region.allowance.is_scarce and self._places.nested(at, block[-1]):
                 # Most likely it ends before these.  To go on costs most.
                 return False
         if (self._beyond.is_walled or not self._beyond.may_grow) and ends.first([limit]):
-            self._push(cost + _DETOUR, "at", limit, liar)
+            self._push(cost + _DETOUR, "at", limit, wrong)
             return True
         return False
 
@@ -306,8 +306,8 @@ class _Search:
             self._push(cost + places.nested(at, limit) + passed, "done", limit, lost)
             self._jump(cost, at, at + 1, lost)
             return
-        liar = Step("liar", edge, is_led), back
-        if edge.end is not None and self._ends_elsewhere(cost, edge, liar):
+        wrong = Step("wrong length", edge, is_led), back
+        if edge.end is not None and self._ends_elsewhere(cost, edge, wrong):
             return
         beyond = self._beyond
         is_senseless = edge.end is not None and not edge.makes_sense
@@ -320,9 +320,9 @@ class _Search:
             if not is_senseless:
                 lie += weights.UNFINISHED * beyond.may_grow
                 lie += weights.CARRIED * beyond.begins_at(edge.end)
-            self._push(cost + _DETOUR, "lie", at, liar, lie)
+            self._push(cost + _DETOUR, "lie", at, wrong, lie)
 
-    def _leave_liar(self, cost: float, at: int, lie: float, back: _Back) -> None:
+    def _leave_wrong_length(self, cost: float, at: int, lie: float, back: _Back) -> None:
         """Go on after an FPDU that lies about its length, and whose CRC does not tell its end."""
         limit = self._region.limit
         passed = lie + _passed(limit - at)

@@ -36,7 +36,7 @@ class Sink(Protocol):
         """Take note of a stretch in which the snap length cut off what is needed to go on."""
 
     def ends_at(self, position: int) -> bool:
-        """Tell whether the sender has closed the direction behind the octets up to a position."""
+        """Tell whether the sender has closed the direction after the octets up to a position."""
 
     @property
     def reached(self) -> int:
@@ -49,7 +49,7 @@ class Sink(Protocol):
         """Return the island before another one, if it is still held."""
 
     def behind(self, position: int) -> Island | None:
-        """Return the first island that lies behind a position."""
+        """Return the first island that lies after a position."""
 
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
@@ -65,13 +65,13 @@ class Sink(Protocol):
         """Tell whether an Rtr Frame may follow a startup frame."""
 
     def started(self, island: Island, found: FoundStartup) -> None:
-        """Take the startup frame that was captured behind FPDUs."""
+        """Take the startup frame that was captured after FPDUs."""
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
         """Have a run read on as SoftUiWARP's, if the sender's pads are seen to be its; return
         whether that was done.  If so, it is no longer the business of who asks.
 
-        :param run: behind which the chain of lengths broke.
+        :param run: after which the chain of lengths broke.
         :param final: nothing more will come.
         """
 

@@ -2,7 +2,7 @@
 """What shows that the FPDUs of a direction have the pads of SoftUiWARP.
 
 A direction without Markers and CRCs is taken for SoftUiWARP's if the chain of RFC 5044 breaks
-behind an FPDU of odd length, and the one with the other pad goes on: there three FPDUs in a row
+after an FPDU of odd length, and the one with the other pad goes on: there three FPDUs in a row
 have headers that make sense, and pads and CRC fields of zeros, or as many as there are up to the
 end of the stream, two at least.  All FPDUs of a conforming sender are on the 4-octet grid, the next
 one of these is off it.

@@ -40,30 +40,30 @@ class FPDUWayBack(FPDUChain):
     __slots__ = ()
 
     def _follow(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Go on behind a run.
+        """Go on after a run.
 
         :param limit: where the next run begins, or the island ends.
         :param final: nothing more will come between here and there.
         """
         run.awaits = False
         while True:
-            if run.trouble is None:
+            if run.broken_at is None:
                 self._chain(island, run, limit, final=final)
-            if run.trouble is None or not self._recover(island, run, limit, final=final):
+            if run.broken_at is None or not self._recover(island, run, limit, final=final):
                 return
 
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Find the way back to where FPDUs begin; tell whether that succeeded."""
-        trouble = run.trouble
-        assert trouble is not None
-        is_certain = self.crc and run.anchored and trouble == run.end and not self.is_guess
-        first = self._try(island, trouble, limit) if is_certain else limit
+        broken_at = run.broken_at
+        assert broken_at is not None
+        is_certain = self.crc and run.is_certain and broken_at == run.end and not self.is_guess
+        first = self._try(island, broken_at, limit) if is_certain else limit
         if not isinstance(first, int) and first.crc != "unknown":
             # It is whole now.  It is reported, good or bad.
-            run.trouble = run.search = None
+            run.broken_at = run.search = None
             return True
-        begin = trouble if run.anchored else max(trouble + WORD, island.held)
-        is_too_much = limit - trouble > _LONGEST_WAIT
+        begin = broken_at if run.is_certain else max(broken_at + WORD, island.held)
+        is_too_much = limit - broken_at > _LONGEST_WAIT
         if run.search is not None and limit < run.search.at and not (final or is_too_much):
             island.need = run.search.at
             return False
@@ -71,21 +71,21 @@ class FPDUWayBack(FPDUChain):
         steps = path.steps if final else path.steps[: path.shared]
         at = run.end
         for index in range(len(steps)):
-            is_startup = run.trouble is None and startup_reach(island, run.end)
+            is_startup = run.broken_at is None and startup_reach(island, run.end)
             if is_startup or not self._take(island, run, steps, index, limit, final=final):
                 break
-        if run.end != at or (self.crc and run.trouble is None):
+        if run.end != at or (self.crc and run.broken_at is None):
             run.search = None
-            return run.trouble is None
+            return run.broken_at is None
         if final:
             return False
         if is_too_much:
-            run.trouble = limit - FRAMING_WINDOW
-            run.anchored = False
+            run.broken_at = limit - FRAMING_WINDOW
+            run.is_certain = False
             # A late copy may fill the hole before the island, and need what follows it.
             kept = run.start + FRAMING_WINDOW if run.is_empty else run.start
-            island.is_torn = island.is_torn or run.is_empty
-            self._sink.release(island, kept, run.trouble)
+            island.has_hole = island.has_hole or run.is_empty
+            self._sink.release(island, kept, run.broken_at)
         search = run.searching()
         wait = max(WORD, (limit - begin) // _GROWTH)
         end = path.steps[-1].edge.end if path.steps else None
@@ -102,8 +102,8 @@ class FPDUWayBack(FPDUChain):
         """Return the cheapest path through the octets from ``begin`` on."""
         region = Region(self, self.allowance, island, begin, limit, run.searching())
         is_walled = limit < island.end
-        entries = [(begin, 0.0)] if run.anchored else []
-        if not run.anchored and run.is_empty and begin == island.start:
+        entries = [(begin, 0.0)] if run.is_certain else []
+        if not run.is_certain and run.is_empty and begin == island.start:
             carried = self._carried(island)
             if begin <= carried < limit + is_walled:
                 # At the limit one is known to begin.
@@ -115,7 +115,7 @@ class FPDUWayBack(FPDUChain):
             is_closed=final and self._sink.ends_at(limit),
             begins_at=lambda at: self._leads_over_hole(island, at),
         )
-        return cheapest_path(region, entries, beyond, is_certain=run.anchored)
+        return cheapest_path(region, entries, beyond, is_certain=run.is_certain)
 
     def _take(
         self,
@@ -137,23 +137,23 @@ class FPDUWayBack(FPDUChain):
         )
         if not is_shown and (step.kind == "lost" or edge.verdict == "cut"):
             # It is of one gap with what follows.
-            if run.trouble is None:
-                run.trouble = edge.start
+            if run.broken_at is None:
+                run.broken_at = edge.start
             return following is not None
-        if not is_reported and (run.end != edge.start or not run.anchored):
+        if not is_reported and (run.end != edge.start or not run.is_certain):
             located_by: LocatedBy = "length" if step.is_led else found_by(edge.marks)
             self._resume(island, run, edge.start, located_by)
         if is_shown:
             fpdu = self._try(island, edge.start, limit)
             if not is_reported and not isinstance(fpdu, int):
                 self._pass_on(island, run, fpdu)
-            run.trouble = None
+            run.broken_at = None
             return True
         # Where it ends is known by the next one only.
-        run.trouble = edge.start
+        run.broken_at = edge.start
         is_certain = index == 0 or steps[index - 1].edge.is_sound
         is_whole = edge.verdict == "bad" or (edge.verdict == "off" and edge.makes_sense)
-        if step.kind == "liar" and is_whole and is_certain:
+        if step.kind == "wrong length" and is_whole and is_certain:
             fpdu = self._try(island, edge.start, limit)
             if not (isinstance(fpdu, int) or is_reported or self.is_guess):
                 self._pass_on(island, run, fpdu)
@@ -164,7 +164,7 @@ class FPDUWayBack(FPDUChain):
             return False
         if step.kind == "fpdu" and not is_certain:
             # Nothing is said of it.
-            run.anchored = False
+            run.is_certain = False
         return True
 
     def _is_shown(self, island: Island, steps: Sequence[Step], index: int, limit: int) -> bool:
@@ -208,13 +208,18 @@ class FPDUWayBack(FPDUChain):
         return not isinstance(fpdu, int) and fpdu.crc == "good"
 
     def _reach_of(self, island: Island) -> int:
-        """Return where the FPDU ends that begins for certain behind the last one of an island.
+        """Return where the FPDU ends that begins for certain after the last one of an island.
 
         0 if there is none that is not all there, if its header makes no sense, or if nobody knows
         how many Markers it holds.
         """
         run = island.runs[-1] if island.runs else None
-        if run is None or not run.anchored or run.trouble not in (None, run.end) or self.is_guess:
+        if (
+            run is None
+            or not run.is_certain
+            or run.broken_at not in (None, run.end)
+            or self.is_guess
+        ):
             return 0
         if not island.held <= run.end < island.end:
             return 0
@@ -227,67 +232,67 @@ class FPDUWayBack(FPDUChain):
     # -- what is reported ----------------------------------------------------------------------
 
     def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
-        """Go on at an FPDU that was found behind a run."""
+        """Go on at an FPDU that was found after a run."""
         begin = run.end
         if self._is_cut(island, begin, at):
             self._sink.cut_off(begin, at)
         elif (
-            self._is_liar(island, run, at)
+            self._has_wrong_length(island, run, at)
             if self.crc
-            else run.anchored and begin == run.trouble and self._makes_sense(island, begin, at)
+            else run.is_certain and begin == run.broken_at and self._makes_sense(island, begin, at)
         ):
-            self._pass_on(island, run, self._liar(island, begin, at))
+            self._pass_on(island, run, self._with_wrong_length(island, begin, at))
         elif run.start < begin < at and not self.is_guess:
             self._report_nothing(begin, at)
         if run.is_empty:
             run.start = at
         run.end = run.last = at
         run.next_by = located_by
-        run.trouble = run.search = None
-        run.anchored = True
+        run.broken_at = run.search = None
+        run.is_certain = True
 
     def _report_nothing(self, begin: int, end: int) -> None:
         code = ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH
         text = f"{end - begin} octets in which no FPDU begins (RFC 5044 4.1)"
         self._sink.wrong(code, begin, text)
 
-    def _is_liar(self, island: Island, run: Run, end: int) -> bool:
-        """Tell whether the FPDU behind a run claims octets from ``end`` on, which others own."""
+    def _has_wrong_length(self, island: Island, run: Run, end: int) -> bool:
+        """Tell whether the FPDU after a run claims octets from ``end`` on, which others own."""
         start = run.end
-        is_certain = run.anchored and start == run.trouble and start + SHORTEST <= end
+        is_certain = run.is_certain and start == run.broken_at and start + SHORTEST <= end
         return is_certain and (not self.is_guess or self._must_lie(island, start, end))
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""
-        if run.trouble is None:
+        if run.broken_at is None:
             return
-        if not self.crc and run.anchored and self._makes_sense(island, run.end, limit):
+        if not self.crc and run.is_certain and self._makes_sense(island, run.end, limit):
             fpdu = self._try(island, run.end, limit)
             if not isinstance(fpdu, int):
                 self._pass_on(island, run, fpdu)
             elif limit < island.end:
                 # An FPDU is known to begin amid its octets.
-                self._pass_on(island, run, self._liar(island, run.end, limit))
+                self._pass_on(island, run, self._with_wrong_length(island, run.end, limit))
         if run.end < limit:
-            is_open = run.anchored and run.end == run.trouble
+            is_open = run.is_certain and run.end == run.broken_at
             is_cut = self._is_cut(island, run.end, limit)
             if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
-            elif self.crc and limit < island.end and self._is_liar(island, run, limit):
-                self._pass_on(island, run, self._liar(island, run.end, limit))
+            elif self.crc and limit < island.end and self._has_wrong_length(island, run, limit):
+                self._pass_on(island, run, self._with_wrong_length(island, run.end, limit))
             elif is_open:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
                 self._report_nothing(run.end, limit)
-        run.trouble = None
+        run.broken_at = None
         run.end = run.last = limit
 
     def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
-        """Tell whether the FPDU behind a run says that it goes on behind all that was sent.
+        """Tell whether the FPDU after a run says that it goes on after all that was sent.
 
         Where Markers may as well be elsewhere, nobody knows how many of them it holds.
         """
-        if limit < island.end or not run.anchored or run.end != run.trouble or self.is_guess:
+        if limit < island.end or not run.is_certain or run.end != run.broken_at or self.is_guess:
             return False
         fpdu: Candidate | int = self._try(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE

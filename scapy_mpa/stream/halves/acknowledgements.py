@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the peer has acknowledged while there were holes, and what holes were left behind."""
+"""What the peer has acknowledged while there were holes, and what holes were left after."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["LATE_SEGMENTS", "Acknowledgements"]
 
 LATE_SEGMENTS: Final = 64
 """Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
-capture may hold a segment behind the acknowledgement of it."""
+capture may hold a segment after the acknowledgement of it."""
 
 
 class Acknowledgements:
-    """Those that came while there was an open hole, and what holes are left behind; made when the
+    """Those that came while there was an open hole, and what holes are left after; made when the
     first hole opens."""
 
     __slots__ = ("_noted", "behind", "passed")

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
-# scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured behind no more than these.
+# scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured after no more than these.
 _FIRST_WINDOW: Final = 65_535
 
 _KEYS: Final = tuple(KIND_OF_KEY)
@@ -74,7 +74,7 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
 def _is_foreign(half: HalfConnection, peer: HalfConnection, start: int, segment: Segment) -> bool:
     """Tell whether octets are of a later connection whose SYN was not captured.
 
-    They can be none of this one where they lie before those behind a captured SYN, or behind a FIN;
+    They can be none of this one where they lie before those after a captured SYN, or after a FIN;
     and where they lie farther ahead than a window they are none if they begin with a startup frame.
     To be of a later one, and not astray, they must acknowledge what the peer has not sent in this
     one, either.  An octet that a keep-alive probe repeats may lie next to others (RFC 9293 3.8.4).
@@ -97,7 +97,7 @@ def _is_foreign(half: HalfConnection, peer: HalfConnection, start: int, segment:
 def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
     """Tell whether octets can be none of a connection that is over, or a segment without any.
 
-    Behind a FIN, which counts as an octet, there are none.  Behind a RST there may be what was
+    After a FIN, which counts as an octet, there are none.  After a RST there may be what was
     under way, and before either what comes twice: both no farther off than octets of connections
     before are known.
     """
@@ -189,7 +189,7 @@ def is_captured(half: HalfConnection) -> bool:
 def is_whole(half: HalfConnection, known: int = 0) -> bool:
     """Tell whether all that was sent was captured, from the SYN on, as far as is known.
 
-    What the snap length cut off behind the first FPDU is no matter: nothing but FPDUs stands there.
+    What the snap length cut off after the first FPDU is no matter: nothing but FPDUs stands there.
 
     :param known: up to where it is no matter, either.
     """
@@ -210,7 +210,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
 
 def _is_cut(half: HalfConnection, known: int) -> bool:
-    """Tell whether the snap length cut off octets behind ``known`` that may be anything."""
+    """Tell whether the snap length cut off octets after ``known`` that may be anything."""
     if half.cut_below > known:
         return True
     items = half.islands.items

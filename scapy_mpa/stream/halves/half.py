@@ -281,7 +281,7 @@ class HalfConnection:
         self.owner.on_key(self, position)
 
     def started(self, island: Island, found: FoundStartup) -> None:
-        """Pass on a startup frame that was captured behind FPDUs."""
+        """Pass on a startup frame that was captured after FPDUs."""
         if self.islands.floor == 0:
             self.leave_behind(found.end)
         self.islands.floor = max(found.end, self.islands.floor)
@@ -295,7 +295,7 @@ class HalfConnection:
         self.owner.on_startup(self, found, frames)
 
     def _drop_before(self, position: int) -> None:
-        """Be done with islands before the startup frame behind which FPDUs begin."""
+        """Be done with islands before the startup frame after which FPDUs begin."""
         for island in list(self.islands.items):
             if island.end <= position and all(run.is_empty for run in island.runs):
                 self.release(island, island.start, island.end)
@@ -310,7 +310,7 @@ class HalfConnection:
         self.owner.on_error(self, code, position, text)
 
     def ends_at(self, position: int) -> bool:
-        """Tell whether a FIN stands behind the octets up to a position."""
+        """Tell whether a FIN stands after the octets up to a position."""
         return self.fin == position
 
     @property
@@ -329,7 +329,7 @@ class HalfConnection:
         return items[index - 1] if index else None
 
     def behind(self, position: int) -> Island | None:
-        """Return the first island that lies behind a position."""
+        """Return the first island that lies after a position."""
         return next((each for each in self.islands.items if each.start >= position), None)
 
     def unfinished(self, position: int, length: int) -> None:
@@ -367,7 +367,7 @@ class HalfConnection:
         """Give up octets whose work is done, or of which none will come."""
         if island.runs and start < island.runs[0].start:
             # A late segment before them can no longer be read on into them.
-            island.is_torn = True
+            island.has_hole = True
         self.let_go(island, start, end)
 
     def let_go(self, island: Island, start: int, end: int) -> None:
@@ -383,7 +383,7 @@ class HalfConnection:
             self.owner.common.recent.remember(self, known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
-        """Hold octets that were let go of, back to back, behind all others that are held."""
+        """Hold octets that were let go of, back to back, after all others that are held."""
         for chunk in chunks:
             island.put_back(chunk)
             self.held += weight_of(chunk)
@@ -439,7 +439,7 @@ class HalfConnection:
     # -- the end -----------------------------------------------------------------------------
 
     def how_it_ended(self, end: int) -> str | None:
-        """Return how the connection ended behind the octets up to ``end``; None if not there."""
+        """Return how the connection ended after the octets up to ``end``; None if not there."""
         items = self.islands.items
         if not items or items[-1].end != end:
             return None

@@ -2,12 +2,12 @@
 """Holes in one direction: which are still waited for, and what becomes of the others.
 
 A hole is *open* while the receiver may wait for it.  Once it need not (the peer has acknowledged
-what lies in it), it is *closed*: the island behind it is framed as well as can be without the
+what lies in it), it is *closed*: the island after it is framed as well as can be without the
 missing octets; but a late copy may still fill the hole.  It is a *gap* when that is no longer
 waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
 reached.
 
-A hole in what came before the startup frames is *left behind* when FPDUs begin: nothing waits for
+A hole in what came before the startup frames is *left after* when FPDUs begin: nothing waits for
 it, and what a late copy brings of it is counted and not kept.
 """
 
@@ -67,7 +67,7 @@ def check(half: HalfConnection) -> None:
 
 
 def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Take what a late copy brings of the holes left behind.
+    """Take what a late copy brings of the holes left after.
 
     :param copy: stretches that are not waited for, ascending.
     :return: what of them had been captured before.
@@ -108,8 +108,8 @@ def relieve(half: HalfConnection) -> None:
     # That may have begun the Full Operation Phase.
     if streaming is not None and half.phase is Phase.STREAMING:
         streaming.stop_looking()
-    elif len(items) == 1 and items[0].runs and items[0].runs[0].trouble is None:
-        # No more than is needed to go on behind the last FPDU, which is believed now, and to
+    elif len(items) == 1 and items[0].runs and items[0].runs[0].broken_at is None:
+        # No more than is needed to go on after the last FPDU, which is believed now, and to
         # search before the first one.
         run = items[0].runs[0]
         run.last = run.end
@@ -119,7 +119,7 @@ def relieve(half: HalfConnection) -> None:
 
 
 def give_up(half: HalfConnection, reason: GapReason) -> None:
-    """Finish the first island and report the hole behind it; free their memory."""
+    """Finish the first island and report the hole after it; free their memory."""
     islands = half.islands
     first = islands.items[0]
     half.report_gap(islands.floor, first.start, reason)
@@ -167,7 +167,7 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
 
 
 def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
-    """Report what the peer or the FIN says was sent behind the last octets.
+    """Report what the peer or the FIN says was sent after the last octets.
 
     :param end: where these end.
     """
@@ -199,7 +199,7 @@ def _close_acknowledged(half: HalfConnection) -> None:
 
 
 def _close(half: HalfConnection, island: Island) -> None:
-    """Go on behind a hole that the receiver does not wait for."""
+    """Go on after a hole that the receiver does not wait for."""
     half.islands.front = island.start
     island.open_left = False
     island.need = island.start

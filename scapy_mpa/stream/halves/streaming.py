@@ -31,7 +31,7 @@ iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Oth
 are no longer looked for then, since all other TCP traffic would pay for it."""
 
 ASSUMING_OCTETS: Final = 1 << 16
-"""Octets behind a startup frame after which the peer's is taken for lost."""
+"""Octets after a startup frame after which the peer's is taken for lost."""
 
 _LEAST: Final = 64
 
@@ -172,11 +172,11 @@ class Streaming:
         islands = [grown] if grown and self._look_at is None else self._half.islands.items
         self._look_at = None
         for island in list(islands):
-            if self._half.islands.lies_beyond(island) and not island.is_torn:
+            if self._half.islands.lies_beyond(island) and not island.has_hole:
                 # What begins beyond a hole may be the rest of a frame that lies across it.
                 self._half.islands.split_scanned(island, island.start + SEAM)
             half.release(island, island.start, island.scan)
-            island.is_torn = island.held > island.start
+            island.has_hole = island.held > island.start
 
     def undecided_from(self) -> int | None:
         """Return the position of the first octet that may belong to a startup frame that is not

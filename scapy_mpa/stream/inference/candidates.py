@@ -46,7 +46,7 @@ COST_OF_FAILURE: Final = 4096
 # The share that is kept for the less likely alignments: an STag may look like the header of a long
 # FPDU, and stands in all FPDUs of a message.
 _SHARE_OF_OTHERS: Final = 16
-# What the words behind a ULPDU_Length field say if they are Markers: its first, or its second, for
+# What the words after a ULPDU_Length field say if they are Markers: its first, or its second, for
 # one of them may be forged.
 _POINTERS: Final = b"".join(
     back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
@@ -218,7 +218,7 @@ class Candidates:
         return Reading(start, start + layout.length, layout, phase)
 
     def header(self, reading: Reading) -> bytes:
-        """Return the octets of an FPDU behind its ULPDU_Length in which its DDP header lies."""
+        """Return the octets of an FPDU after its ULPDU_Length in which its DDP header lies."""
         at, layout = reading.start - self.begin, reading.layout
         return header_octets(self.octets[at : at + layout.header + HEAD], layout)
 
@@ -240,7 +240,7 @@ class Candidates:
         return int.from_bytes(self.octets[at : at + WORD], "big")
 
     def markers_behind(self, header: int) -> list[int]:
-        """Return how far behind ``header`` words stand that read as Markers pointing there."""
+        """Return how far after ``header`` words stand that read as Markers pointing there."""
         self.allowance -= _COST_OF_WORD
         at = header - self.begin
         words = self.octets[at + WORD : at + 2 * MARKER_INTERVAL]

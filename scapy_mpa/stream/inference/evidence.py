@@ -68,7 +68,7 @@ class Evidence:
     def take(self, head: bytes, length: int, telling: Sequence[int], zeros: int = 0) -> None:
         """Take the next FPDU.
 
-        :param head: octets behind its ULPDU_Length, without Markers, up to the end of its header.
+        :param head: octets after its ULPDU_Length, without Markers, up to the end of its header.
         :param length: its ULPDU_Length.
         :param telling: what those of its Markers say that do not say 0.
         :param zeros: how many say 0, if it was captured whole.

@@ -57,7 +57,7 @@ class Inferred(NamedTuple):
 
 
 def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
-    """Find out what a direction carries, if it can be told.
+    """Find out what a direction carries, if it can be reported.
 
     :param islands: whose octets are all there.
     :param final: nothing will be added to them.

@@ -2,9 +2,9 @@
 """Where Markers are, as FPDUs with good CRCs say (RFC 5044 4.3).
 
 A CRC covers the Markers of an FPDU.  So it tells how many there are, but not where: an MSN of 12
-that stands 12 octets behind ULPDU_Length reads as a Marker.  Each place, and that there are none,
+that stands 12 octets after ULPDU_Length reads as a Marker.  Each place, and that there are none,
 is a hypothesis.  How well each explains the FPDUs is added up in bits.  The best one is certain as
-soon as all others are :data:`~scapy_mpa.stream.fpdus.weights.PROOF` behind it.
+soon as all others are :data:`~scapy_mpa.stream.fpdus.weights.PROOF` after it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Verified(NamedTuple):
     start: int
     end: int
     header: int
-    """Position of its ULPDU_Length: behind ``start`` if a Marker leads it."""
+    """Position of its ULPDU_Length: after ``start`` if a Marker leads it."""
     ulpdu_length: int
     octets: bytes
     """Empty if its CRC is bad or was cut off: then only its length counts."""

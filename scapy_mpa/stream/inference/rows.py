@@ -27,7 +27,7 @@ _PLAUSIBLE_OCTETS: Final = AGREEING_MARKERS * MARKER_INTERVAL
 
 
 class Row(NamedTuple):
-    """FPDUs one behind the other, with headers that make sense."""
+    """FPDUs one after the other, with headers that make sense."""
 
     island: int
     """Where its island begins."""
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     evidence: Evidence
 
     def phase(self, position: int) -> int | None:
-        """How far behind the place of a Marker a position is, None without."""
+        """How far after the place of a Marker a position is, None without."""
         return None if self.origin is None else (position - self.origin) % MARKER_INTERVAL
 
     @property
@@ -167,7 +167,7 @@ def _row(looked_at: Candidates, first: Reading, passed: set[tuple[int, int | Non
         whole += is_whole
         reading = looked_at.read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
     if not is_whole and looked_at.known.markers is None:
-        # Nothing stands behind it that says how many Markers lie in what was cut off.
+        # Nothing stands after it that says how many Markers lie in what was cut off.
         return Row(looked_at.begin, first.start, last, origin, fpdus - 1, whole, evidence)
     end = at if may_be_fpdu(island, at) else last
     return Row(looked_at.begin, first.start, end, origin, fpdus, whole, evidence)

@@ -18,7 +18,7 @@ class Chunk(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Position behind the last octet."""
+        """Position after the last octet."""
         return self.position + len(self.octets)
 
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["SEAM", "Island", "Run", "Search"]
 
 SEAM: Final = 20
-"""Octets behind the place where islands join that are looked at again: a startup header's."""
+"""Octets after the place where islands join that are looked at again: a startup header's."""
 
 _TELLING_SEGMENT: Final = 64
 """Octets from which on it tells something where a segment begins: smaller ones begin anywhere."""
 
 
 class Search:
-    """How far it was looked for where FPDUs begin behind one that is not verified."""
+    """How far it was looked for where FPDUs begin after one that is not verified."""
 
     __slots__ = ("at", "crcs", "edges", "ends", "headers", "tries")
 
@@ -49,15 +49,15 @@ class Run:
     """
 
     __slots__ = (
-        "anchored",
         "awaits",
+        "broken_at",
         "end",
+        "is_certain",
         "last",
         "next_by",
         "phase",
         "search",
         "start",
-        "trouble",
     )
 
     def __init__(self, position: int, located_by: LocatedBy) -> None:
@@ -68,11 +68,11 @@ class Run:
         """Where the last FPDU that was passed on began."""
         self.next_by: LocatedBy = located_by
         """What says that an FPDU begins at ``end``."""
-        self.trouble: int | None = None
-        """Where the FPDU began behind which the chain of lengths broke, if it did."""
+        self.broken_at: int | None = None
+        """Where the FPDU began after which the chain of lengths broke, if it did."""
         self.search: Search | None = None
         """What was done to find the way back from there."""
-        self.anchored = True
+        self.is_certain = True
         """Whether an FPDU begins at ``end``, if those before it told the truth."""
         self.phase: int | None = None
         """Phase of what begins at ``end``, where that does not follow from its position."""
@@ -82,7 +82,7 @@ class Run:
     @property
     def is_empty(self) -> bool:
         """Whether this is but a place from which a search goes on."""
-        return not self.anchored and self.end == self.start
+        return not self.is_certain and self.end == self.start
 
     def searching(self) -> Search:
         """Return what was done to find the way back, which is nothing at first."""
@@ -91,12 +91,12 @@ class Run:
         return self.search
 
     def end_like(self, right: "Run") -> None:
-        """End as a run does that lies behind this one, and so go on as it would have."""
+        """End as a run does that lies after this one, and so go on as it would have."""
         self.end = right.end
         self.last = right.last
-        self.trouble = right.trouble
+        self.broken_at = right.broken_at
         self.next_by = right.next_by
-        self.anchored = right.anchored
+        self.is_certain = right.is_certain
 
 
 class Island:
@@ -110,7 +110,7 @@ class Island:
         "absent",
         "crcless",
         "end",
-        "is_torn",
+        "has_hole",
         "joined",
         "leads",
         "need",
@@ -126,7 +126,7 @@ class Island:
     def __init__(self, position: int) -> None:
         self.start = position
         self.end = position
-        # Ascending, so that (position,) finds the first that begins there or behind.
+        # Ascending, so that (position,) finds the first that begins there or after.
         self._chunks: list[Chunk] | None = None
         self.absent: list[tuple[int, int]] | None = None
         """Stretches that the capture's snap length cut off; they read as zeros."""
@@ -141,10 +141,10 @@ class Island:
         self.scan = position
         """Up to here it was scanned for startup frames."""
         self.scanned: list[tuple[int, int]] | None = None
-        """Stretches behind ``scan`` that were, too, ascending."""
+        """Stretches after ``scan`` that were, too, ascending."""
         self.leads: Leads | None = None
         """Where its Markers say that FPDUs begin, as long as none was found."""
-        self.is_torn = False
+        self.has_hole = False
         """Whether octets in its midst or at its start were released unframed, so that nothing leads
         across: no island before it is joined to it."""
         self.settled = False
@@ -160,7 +160,7 @@ class Island:
         self.end += len(chunk.octets)
 
     def put_back(self, chunk: Chunk) -> None:
-        """Hold octets again that were released, behind all others that are held."""
+        """Hold octets again that were released, after all others that are held."""
         if self._chunks is None:
             self._chunks = [chunk]
         else:
@@ -175,7 +175,7 @@ class Island:
             self._chunks = others
         elif others:
             mine += others
-        # A Key may lie across the seam; what lies behind that was scanned.
+        # A Key may lie across the seam; what lies after that was scanned.
         self.scanned = self.scanned or []
         if right.start + SEAM < right.scan:
             self.scanned.append((right.start + SEAM, right.scan))
@@ -197,7 +197,7 @@ class Island:
     def held(self) -> int:
         """Where the first octets begin that were not released, ``end`` if there are none.
 
-        As long as it has no runs, all behind that are held.
+        As long as it has no runs, all after that are held.
         """
         return self._chunks[0].position if self._chunks else self.end
 
@@ -258,7 +258,7 @@ class Island:
         ]
 
     def count(self, start: int) -> int:
-        """Return how many chunks begin at ``start`` or behind."""
+        """Return how many chunks begin at ``start`` or after."""
         chunks = self._chunks or ()
         return len(chunks) - bisect_left(chunks, (start,))
 

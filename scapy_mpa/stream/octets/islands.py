@@ -88,7 +88,7 @@ class Islands:
         return bisect_right(self.items, position, key=_start_of) - 1
 
     def _place(self, index: int, chunk: Chunk) -> Island:
-        """Add a chunk behind the island at ``index``, touching it or not."""
+        """Add a chunk after the island at ``index``, touching it or not."""
         items = self.items
         if index >= 0 and items[index].end == chunk.position:
             island = items[index]
@@ -102,12 +102,12 @@ class Islands:
                 items = self.items = [island]
         island.append(chunk)
         following = items[index + 1] if index + 1 < len(items) else None
-        if following and following.start == island.end and not following.is_torn:
+        if following and following.start == island.end and not following.has_hole:
             island.join(items.pop(index + 1))
         return island
 
     def split_scanned(self, island: Island, start: int) -> None:
-        """Make an island of its own of the octets up to the first chunk at ``start`` or behind.
+        """Make an island of its own of the octets up to the first chunk at ``start`` or after.
 
         That is done if the chunk was scanned, so that it can be released.
         """
@@ -183,7 +183,7 @@ class Islands:
         )
 
     def behind_open_hole(self) -> Island | None:
-        """Return the island behind the first open hole, None if there is no such hole."""
+        """Return the island after the first open hole, None if there is no such hole."""
         items = self.items
         if self.front is None or not items or items[-1].start <= self.front:
             return None
@@ -198,6 +198,6 @@ class Islands:
     def delivery_point(self, island: Island) -> int:
         """Return the position of the first octet that was neither captured nor given up.
 
-        :param island: in which an FPDU was found that lies behind it.
+        :param island: in which an FPDU was found that lies after it.
         """
         return self.front_end() if self.lies_beyond(island) else island.runs[0].end

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Places to which the Markers of an island point, so that none of them is tried twice.
 
-Behind a hole Markers alone say where FPDUs begin (RFC 5044 4.3).  An honest one is believed at
+After a hole Markers alone say where FPDUs begin (RFC 5044 4.3).  An honest one is believed at
 once; those that point anywhere are many, and an island grows segment by segment.  So each Marker
 is read once, and a place is looked at again only when octets are there that it lacked.
 """

@@ -53,7 +53,7 @@ _STARTUPS_IN_A_ROW: Final = 2
 _REVISION_AT: Final = KEY_LENGTH + 1
 _PD_LENGTH_AT: Final = KEY_LENGTH + 2
 _TELLING: Final = 28
-"""Octets behind a startup frame that tell whether an FPDU follows it: a Marker, and what its first
+"""Octets after a startup frame that tell whether an FPDU follows it: a Marker, and what its first
 ones may be with another one among them."""
 _BEHIND: Final = STARTUP_HEADER_LENGTH + _TELLING - 1
 _READ_FIRST: Final = 2 << 10
@@ -71,11 +71,11 @@ class FoundStartup(NamedTuple):
     """As far as they were captured."""
     startup: StartupFrame
     end: int
-    """Position behind its Private Data."""
+    """Position after its Private Data."""
     is_cut: bool = False
     """Whether the snap length cut off Private Data."""
     behind: bytes = b""
-    """Octets directly behind it, if they were at hand: as many as tell whether an FPDU is there."""
+    """Octets directly after it, if they were at hand: as many as tell whether an FPDU is there."""
 
     @property
     def lacking(self) -> int:
@@ -86,7 +86,7 @@ class FoundStartup(NamedTuple):
 def find_startups(
     island: Island, begin: int | None, *, final: bool = False
 ) -> Iterator[FoundStartup]:
-    """Yield the startup frames at or behind ``island.scan``, which moves along.
+    """Yield the startup frames at or after ``island.scan``, which moves along.
 
     Whoever takes them moves it on, past each of them or into it.
 
@@ -98,7 +98,7 @@ def find_startups(
     while not is_done:
         is_done = True
         for start, end in _pieces(island.to_scan()):
-            # What begins before the end of a piece may end behind it.
+            # What begins before the end of a piece may end after it.
             octets = island.read(start, min(end + _BEHIND, island.end))
             there = len(octets)
             at = octets.find(KEY_PREFIX)
@@ -198,7 +198,7 @@ def startup_reach(island: Island, position: int) -> int:
 
 
 def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
-    """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame behind it
+    """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame after it
     if it is a Request (rtr-frame-proposal-2007 2)."""
     found = startup_at(island, position, limit)
     if found is None:
@@ -210,9 +210,9 @@ def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]
 
 
 def startups_before(island: Island, limit: int) -> list[FoundStartup]:
-    """Return the startup frames that directly precede ``limit``, one behind the other, ascending.
+    """Return the startup frames that directly precede ``limit``, one after the other, ascending.
 
-    There may be a Request, and an Rtr Frame behind it.  Of Private Data no more is looked for than
+    There may be a Request, and an Rtr Frame after it.  Of Private Data no more is looked for than
     any revision but 0 has.
     """
     found: list[FoundStartup] = []
@@ -243,7 +243,7 @@ def has_key(island: Island, position: int, kind: StartupKind) -> bool:
 
 
 def may_be_marker(found: FoundStartup) -> bool:
-    """Tell whether the word behind a Key may be a Marker as well as flags, Rev and PD_Length.
+    """Tell whether the word after a Key may be a Marker as well as flags, Rev and PD_Length.
 
     Or zeros: a CRC field that is not used, for one.
     """
@@ -291,7 +291,7 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
     """Say why a receiver must not accept the startup frame at a position; empty if it may, or if
     there is none whose header is whole.
 
-    :param holds_fpdus: whether FPDUs are among the octets behind the header.
+    :param holds_fpdus: whether FPDUs are among the octets after the header.
     """
     startup = _header_at(island, position)
     if startup is None:
@@ -326,7 +326,7 @@ def _header_at(island: Island, position: int) -> StartupFrame | None:
 
 
 def may_begin(island: Island, begin: int) -> int:
-    """Return where behind ``begin`` a startup frame has begun, else where the island ends."""
+    """Return where after ``begin`` a startup frame has begun, else where the island ends."""
     at = island.read(begin, island.end).find(KEY_PREFIX) if begin < island.end else -1
     return island.end if at < 0 else begin + at
 

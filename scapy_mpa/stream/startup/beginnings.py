@@ -16,7 +16,7 @@ from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
-from scapy_mpa.stream.halves.takeover import enter_full_operation
+from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
@@ -103,7 +103,7 @@ def look(
     if origin is not None and (
         island is None or (is_unanswered and begins_otherwise(island, origin))
     ):
-        # Another startup may lie in the hole there, or behind what is there, if FPDUs say so.
+        # Another startup may lie in the hole there, or after what is there, if FPDUs say so.
         is_other = island is not None
         free = infer(islands, known._replace(origin=None), final=must_decide)
         if free is not None and (inferred is None or is_other or free.contradicts(origin)):
@@ -133,7 +133,7 @@ def _infer(
     *,
     must_decide: bool,
 ) -> Inferred | None:
-    """Find out what a direction carries, if it can be told.
+    """Find out what a direction carries, if it can be reported.
 
     A Responder whose Reply was not captured has no Markers if the Request wants none, unless it
     is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What breaks the rules of startup (RFC 5044 7.1.2), and how that is said.
 
-Where a rule stands is told in :mod:`~scapy_mpa.stream.startup.steps`.
+Where a rule stands is reported in :mod:`~scapy_mpa.stream.startup.steps`.
 """
 
 from typing import NamedTuple
@@ -129,7 +129,7 @@ def _begin_of_answer(startup: StartupPhase, answering: HalfConnection) -> int | 
     """Return where the Reply must begin, None if that is not known."""
     if startup.answer_at is None:
         return None
-    # Behind a Request from both sides, the Reply follows the Responder's own.
+    # After a Request from both sides, the Reply follows the Responder's own.
     return max(startup.answer_at, startup.origins[answering.direction])
 
 
@@ -155,12 +155,12 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
     elif _has_spoken(answering, segment, answered):
         island = answering.islands.at(answered)
         if island is not None and island.holds(answered) and startup_reach(island, answered):
-            # It repeats its Reply, which is told with that.
+            # It repeats its Reply, which is reported with that.
             return None
         if startup.negotiating is not None:
             opcode = _first_opcode(answering, segment)
             if opcode == Opcode.TERMINATE:
-                # What went wrong is told before the connection is reset (RFC 6581 9.3).
+                # What went wrong is reported before the connection is reset (RFC 6581 9.3).
                 startup.is_silent = False
             if opcode in (None, Opcode.TERMINATE):
                 return None
@@ -185,9 +185,9 @@ def _has_no_fpdu(asking: HalfConnection, asked: int, had: int) -> bool:
 
 
 def _has_spoken(answering: HalfConnection, segment: Segment, answered: int) -> bool:
-    """Tell whether a segment shows that octets were sent behind a Reply.
+    """Tell whether a segment shows that octets were sent after a Reply.
 
-    One without octets stands behind a FIN by one, which need not have been captured.
+    One without octets stands after a FIN by one, which need not have been captured.
 
     :param answered: where the Reply ends.
     """
@@ -201,7 +201,7 @@ def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:
     """Return the opcode of the Responder's first FPDU, None as long as it is not there."""
     framing = answering.framing
     assert framing is not None
-    # Behind Marker and ULPDU_Length come the control octets of DDP and RDMAP.
+    # After Marker and ULPDU_Length come the control octets of DDP and RDMAP.
     at = framing.origin + (MARKER_LENGTH if framing.markers else 0) + HEADER_LENGTH + 1
     island = answering.islands.at(framing.origin)
     if island is not None and island.holds(framing.origin):
@@ -337,7 +337,7 @@ def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | Non
     """
     island = answering.islands.at(begin)
     if there >= STARTUP_HEADER_LENGTH and island is not None and lacks_octets(island, begin):
-        # What it lacks is told with it.
+        # What it lacks is reported with it.
         return None
     if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin):
         text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"

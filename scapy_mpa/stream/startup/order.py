@@ -103,7 +103,7 @@ def _first_unread(startup: StartupPhase, half: HalfConnection) -> int:
 def note(startup: StartupPhase, half: HalfConnection, segment: Segment) -> None:
     """Keep what the sender of a segment had received, if it may bring a startup frame.
 
-    One behind another that waits is not looked at when it comes.
+    One after another that waits is not looked at when it comes.
     """
     at = key_in(segment.payload)
     if at < len(segment.payload) and half.high is not None and segment.flags & ACK:
@@ -148,6 +148,6 @@ def _go_on(startup: StartupPhase) -> None:
 
 def is_answered(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
     """Tell whether a startup frame of the peer acknowledges what seems to be a Request, and nothing
-    behind it."""
+    after it."""
     received = startup.heard(1 - half.direction).values()
     return found.startup.kind is StartupKind.REQUEST and sequence_number(found.end) in received

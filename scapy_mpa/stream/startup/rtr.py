@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the Initiator sends first behind a Reply that accepts: an Rtr Frame, or FPDUs.
+"""What the Initiator sends first after a Reply that accepts: an Rtr Frame, or FPDUs.
 
 S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or means
 nothing, unless the user says that the proposal is spoken.  So the Initiator's octets are held until
@@ -21,7 +21,7 @@ __all__ = ["find", "find_unanswered"]
 
 
 def find(startup: StartupPhase, *, final: bool) -> None:
-    """See what the Initiator sends behind a Reply that accepts.
+    """See what the Initiator sends after a Reply that accepts.
 
     :param final: nothing more will come.
     """
@@ -49,7 +49,7 @@ def _miss(startup: StartupPhase, half: HalfConnection) -> None:
 
 
 def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool) -> None:
-    """Take an Rtr Frame behind a Request whose Reply was not captured."""
+    """Take an Rtr Frame after a Request whose Reply was not captured."""
     if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD:
         found = _look(half, startup.origins[half.direction], final=final)
         if isinstance(found, FoundStartup):
@@ -60,7 +60,7 @@ def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup |
     """Return the Rtr Frame at a position, False if there is none, None if that is not known."""
     island = half.islands.at(position)
     if island is None or not island.holds(position):
-        # What lies behind a hole there does not begin there.
+        # What lies after a hole there does not begin there.
         return False if final and (half.high or 0) <= position else None
     if final and island.end == half.high and island.end < position + STARTUP_HEADER_LENGTH:
         # No more was sent.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
-from scapy_mpa.stream.halves import takeover
+from scapy_mpa.stream.halves import transitions
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
@@ -84,7 +84,7 @@ class StartupPhase(Agreement):
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
         self.is_waiting = False
-        """Whether the Initiator has sent nothing behind its Request yet."""
+        """Whether the Initiator has sent nothing after its Request yet."""
         self.early_ack: int | None = None
         """What it had received when it first did so before a Reply was captured."""
 
@@ -161,7 +161,7 @@ class StartupPhase(Agreement):
         return what, not is_first
 
     def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request ends behind what the Responder had received when
+        """Tell whether what seems to be a Request ends after what the Responder had received when
         it sent a Reply that accepts.  FPDUs are all that the Initiator sends there."""
         return (
             self.state is StartupState.ANSWERED
@@ -196,7 +196,7 @@ class StartupPhase(Agreement):
     def _had_others(
         self, asking: HalfConnection, found: FoundStartup, received: int | None
     ) -> bool:
-        """Tell whether the Responder had octets behind the Request that are no FPDUs: then it
+        """Tell whether the Responder had octets after the Request that are no FPDUs: then it
         answers another one.
 
         FPDUs are what an Initiator sends that goes on too early.
@@ -270,7 +270,7 @@ class StartupPhase(Agreement):
         direction = half.direction
         self.origins = self.origins.move(direction, found.end)
         if what.holds or self.state is StartupState.REJECTED:
-            takeover.hold(half)
+            transitions.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None
         if what is Step.ACCEPT:
@@ -303,7 +303,7 @@ class StartupPhase(Agreement):
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]
         if half.phase is Phase.HELD:
-            takeover.enter_full_operation(
+            transitions.enter_full_operation(
                 half,
                 self.origins[direction],
                 markers=bool(self.has_markers(direction)),
@@ -327,18 +327,18 @@ class StartupPhase(Agreement):
         self.is_silent = False
         self.negotiating = None
 
-    # -- behind a startup frame ----------------------------------------------------------------
+    # -- after a startup frame ----------------------------------------------------------------
 
     def resume_streaming(self, *halves: HalfConnection) -> None:
         """Go back to streaming mode, and look for startup frames there: first for a Request."""
-        back = [half for half in halves if takeover.resume_streaming(half)]
+        back = [half for half in halves if transitions.resume_streaming(half)]
         for half in sorted(back, key=lambda half: half.direction != self.initiator):
             streaming = streaming_of(half)
             if streaming is not None:
                 streaming.scan_again()
 
     def look_behind(self, half: HalfConnection) -> None:
-        """See what stands directly behind a startup frame: another Request, or, where the startup
+        """See what stands directly after a startup frame: another Request, or, where the startup
         was rejected, anything (RFC 5044 7.1.2 rule 3)."""
         come_to = -1
         # What was captured before may hold several startups.
@@ -376,7 +376,7 @@ class StartupPhase(Agreement):
                 text = "the Initiator sends before it has received the Reply"
                 text += " (RFC 5044 7.1.2 rule 3)"
             half.owner.on_error(half, None, origin, text)
-            takeover.enter_full_operation(half, origin, markers=markers, crc=crc)
+            transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
         elif verdict is False:
             self.resume_streaming(*self.halves)
 
@@ -388,6 +388,6 @@ class StartupPhase(Agreement):
             return False
         for markers in (False, True):
             if FPDUReader(begin, markers=markers, crc=True).verifies(island, begin):
-                takeover.enter_full_operation(half, begin, markers=markers, crc=True)
+                transitions.enter_full_operation(half, begin, markers=markers, crc=True)
                 return True
         return False

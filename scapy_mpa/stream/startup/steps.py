@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Startup Phase of a connection as a table (RFC 5044 7.1.2).
 
-The rules of RFC 5044 7.1.2, and where what breaks them is told:
+The rules of RFC 5044 7.1.2, and where what breaks them is reported:
 
 1. Who sends the Request is the Initiator (``IDLE``).  FPDUs on a connection without startup frames:
    :func:`~scapy_mpa.stream.startup.breaches.of_beginning`.
@@ -16,7 +16,7 @@ The rules of RFC 5044 7.1.2, and where what breaks them is told:
    :func:`~scapy_mpa.stream.startup.breaches.of_frame`,
    :func:`~scapy_mpa.stream.startup.breaches.of_silence`.  An Initiator that goes on before it has
    the Reply: :func:`~scapy_mpa.stream.startup.breaches.speak`.
-4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's behind one of the
+4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's after one of the
    Initiator.  What it had received is told by the acknowledgement in its segment
    (:func:`~scapy_mpa.stream.startup.breaches.hear`).
 5. A Key that was meant to be one and is none: :func:`~scapy_mpa.stream.octets.scan.almost_key`.
@@ -31,7 +31,7 @@ The rules of RFC 5044 7.1.2, and where what breaks them is told:
 10. What was not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
     :func:`~scapy_mpa.stream.startup.breaches.of_part`.
 
-The Rtr frame proposal of 2007 adds a frame of the Initiator behind the Reply, which comes if S is
+The Rtr frame proposal of 2007 adds a frame of the Initiator after the Reply, which comes if S is
 set in both frames.  Linux siw echoes S without meaning it, and then none comes.  So with S in
 either frame the Initiator's first octets decide (``ACCEPTED``).  They are held until then: where
 Markers lie depends on them.
@@ -234,7 +234,7 @@ def both(one: Declared | None, other: Declared | None) -> tuple[Declared | None,
 def step(
     state: StartupState, startup: StartupFrame, *, by_initiator: bool
 ) -> tuple[StartupState, Step]:
-    """Return the state behind a startup frame, and what the frame is where it stands."""
+    """Return the state after a startup frame, and what the frame is where it stands."""
     key = (state, startup.kind, by_initiator, startup.rejects)
     return _TABLE.get(key, (state, _OUT_OF_PLACE[startup.kind]))
 

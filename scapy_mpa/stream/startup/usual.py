@@ -49,7 +49,7 @@ def usual_startup(octets: bytes) -> Usual | None:
     """Return what octets are, as one object for all connections.
 
     :return: None if they are anything but one startup frame, with which nothing is wrong, and
-        behind which nothing but FPDUs comes.
+        after which nothing but FPDUs comes.
     """
     if (
         len(octets) < STARTUP_HEADER_LENGTH

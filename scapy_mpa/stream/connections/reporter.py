@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.other import OtherFraming
 
-__all__ = ["Telling"]
+__all__ = ["Reporter"]
 
 
-class Telling:
+class Reporter:
     """Makes events of what is found in a connection.
 
     What a connection is beside that, it is as a subclass: one object more for each would be a

@@ -105,7 +105,7 @@ def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:
     half.islands.floor = max(position, half.islands.floor)
     for island in half.islands.items:
         island.runs = ()
-        island.settled = island.is_torn = False
+        island.settled = island.has_hole = False
         island.scan = island.need = max(island.start, end)
         island.scanned = None
 
@@ -144,7 +144,7 @@ def _hand_over(half: HalfConnection, begin: int) -> None:
         if island.held > max(island.start, begin):
             # What was released in streaming mode leaves a hole.
             island.start = island.held
-            island.is_torn = False
+            island.has_hole = False
         island.scan = island.need = island.start
         # It was for Keys.
         island.scanned = None
