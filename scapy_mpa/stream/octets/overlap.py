@@ -47,7 +47,8 @@ class RecentOctets:
         self.order: deque[tuple[int, bytes, object]] = deque(maxlen=RECENT_CHUNKS)
         """Position, octets, and whose they are, in the order in which they came."""
         self.fresh = 0
-        """Octets added since :meth:`trim`: at most ``FRESH_OCTETS``, who adds them sees to it."""
+        """Octets added since :meth:`trim`, less the room there was: at most ``FRESH_OCTETS``.  Who
+        adds them sees to it."""
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
@@ -62,7 +63,7 @@ class RecentOctets:
         surplus = sum([len(octets) for _, octets, _ in order]) - RECENT_OCTETS
         while surplus > 0:
             surplus -= len(order.popleft()[1])
-        self.fresh = 0
+        self.fresh = surplus
 
     def forget(self, owner: object, start: int, end: int) -> None:
         """Drop what is kept of ``owner`` from position ``start`` up to ``end``.
