@@ -33,6 +33,7 @@ __all__ = [
     "lacking_crcs",
     "left_to_ulp",
     "marked",
+    "marked_without_crcs",
     "oldest",
     "padded_otherwise",
     "peer_connect",
@@ -67,6 +68,11 @@ def marked(rng: Random) -> Conversation:
     In each the second FPDU has a leading Marker, and more of them.
     """
     return _spoken(Conversation(markers=True), rng, first=_UP_TO_NEXT_MARKER)
+
+
+def marked_without_crcs(rng: Random) -> Conversation:
+    """Return the same without CRCs."""
+    return _spoken(Conversation(markers=True, crc=False), rng, first=_UP_TO_NEXT_MARKER)
 
 
 def without_crcs(rng: Random) -> Conversation:

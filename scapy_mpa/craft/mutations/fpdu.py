@@ -17,11 +17,17 @@ from scapy_mpa.craft.mutations.edit import (
     swapped,
     with_bits_wrong,
 )
-from scapy_mpa.craft.mutations.expectation import ACCEPT, error
+from scapy_mpa.craft.mutations.expectation import ACCEPT, error, surface
 from scapy_mpa.craft.mutations.mutation import Change, Family
 from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
 from scapy_mpa.wire.crc import CRC_LENGTH
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, LARGEST_ULPDU_LENGTH, pad_length
+from scapy_mpa.wire.fpdu import (
+    HEADER_LENGTH,
+    LARGEST_MULPDU,
+    LARGEST_ULPDU_LENGTH,
+    pad_length,
+)
+from scapy_mpa.wire.rdmap_names import Opcode
 
 __all__ = ["FPDU"]
 
@@ -66,7 +72,23 @@ def _ended_within(end: type[CloseItem] | type[ResetItem]) -> Change:
     return apply
 
 
+def _oversized(item: FPDUItem, rng: Random) -> FPDUItem:
+    """Return an FPDU with a payload that makes its ULPDU as long as no MULPDU may be."""
+    length = rng.randrange(LARGEST_MULPDU + 1, LARGEST_ULPDU_LENGTH + 1)
+    return item.with_payload(rng.randbytes(length - item.header.length))
+
+
+def _is_a_message(item: FPDUItem) -> bool:
+    return item.header.last and not item.header.mo
+
+
 FPDU: Final = (
+    _mutation(
+        "3/ulpdu-over-64768",
+        "A ULPDU is longer than MULPDU may be.",
+        surface("no code is defined for it"),
+        change_fpdu(_oversized, (Opcode.SEND, Opcode.SEND_WITH_SE), _is_a_message),
+    ),
     _mutation(
         "4.1/ulpdu-length-longer",
         "ULPDU_Length says more octets than the ULPDU has.",

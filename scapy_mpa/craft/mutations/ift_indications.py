@@ -9,10 +9,17 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import framed
-from scapy_mpa.craft.mutations.edit import change_item, other_than, replaced, valued
-from scapy_mpa.craft.mutations.expectation import ACCEPT, Action, Expectation, accept
+from scapy_mpa.craft.mutations.edit import (
+    change_item,
+    cut_short,
+    moved,
+    other_than,
+    replaced,
+    valued,
+)
+from scapy_mpa.craft.mutations.expectation import ACCEPT, Action, Expectation, accept, error
 from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
-from scapy_mpa.craft.script import IndicationItem
+from scapy_mpa.craft.script import CloseItem, FrameItem, IndicationItem
 from scapy_mpa.wire.ift_indication import (
     DOCUMENT,
     MAGIC,
@@ -46,6 +53,12 @@ def _at(conversation: Conversation, phase: int) -> int:
         for at, item in enumerate(conversation.script)
         if isinstance(item, IndicationItem) and item.indication.ph == phase
     )
+
+
+def _last_frame(conversation: Conversation) -> int:
+    """Return the place of the last frame of the Initiator."""
+    items = enumerate(conversation.script)
+    return max(at for at, item in items if isinstance(item, FrameItem) and not item.side)
 
 
 def _crc_of(indication: Any) -> int:
@@ -158,6 +171,30 @@ IFT_INDICATIONS: Final = [
         "Nothing at all answers phase 0 before the connection is closed.",
         _CLOSED,
         _silent,
+    ),
+    _family(
+        "4.2/phase-1-first",
+        "Phase 1 comes before phase 0.",
+        _CLOSED,
+        lambda given, _: moved(given, _at(given, 1), _at(given, 0)),
+    ),
+    _family(
+        "5.1/phase-0-twice",
+        "Phase 0 comes twice.",
+        _CLOSED,
+        change_item(lambda item, _: (item, item), lambda given, _: _at(given, 0)),
+    ),
+    _family(
+        "4.2/phase-0-incomplete",
+        "The connection ends in the midst of phase 0.",
+        error(1, note="or a timeout comes first"),
+        lambda given, rng: cut_short(given, _at(given, 0), 12, CloseItem(0), rng),
+    ),
+    _family(
+        "6/closed-within-a-frame",
+        "The connection ends in the midst of a frame.",
+        _CLOSED,
+        lambda given, rng: cut_short(given, _last_frame(given), 6, CloseItem(0), rng),
     ),
     _family(
         "9/markers-agreed",

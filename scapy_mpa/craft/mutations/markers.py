@@ -10,7 +10,7 @@ from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed, assembled, manner_of
-from scapy_mpa.craft.mutations.bases import marked
+from scapy_mpa.craft.mutations.bases import marked, marked_without_crcs
 from scapy_mpa.craft.mutations.edit import replaced
 from scapy_mpa.craft.mutations.expectation import ACCEPT, error
 from scapy_mpa.craft.mutations.mutation import Change, Family
@@ -199,6 +199,13 @@ MARKERS: Final = (
         "A Marker does not point to the ULPDU_Length field of the FPDU that it is in.",
         error(3),
         _change(_one_points_elsewhere),
+    ),
+    _mutation(
+        "4.3/fpduptr-not-pointing-without-crcs",
+        "A Marker points elsewhere than to its FPDU, and CRCs are off.",
+        error(3),
+        _change(_one_points_elsewhere),
+        marked_without_crcs,
     ),
     _mutation(
         "4.3/fpduptr-all-not-pointing",

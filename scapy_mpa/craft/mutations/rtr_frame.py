@@ -7,12 +7,18 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import announced
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
     change_item,
     change_startup,
+    cut_short,
+    longer,
     of_kind,
+    replaced,
+    shorter,
+    startup_at,
     startup_before,
     startup_twice,
     too_much,
@@ -20,8 +26,8 @@ from scapy_mpa.craft.mutations.edit import (
 )
 from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, error, improper
 from scapy_mpa.craft.mutations.mutation import Family
-from scapy_mpa.craft.options import RESPONDER
-from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
+from scapy_mpa.craft.script import CloseItem, StartupItem
 from scapy_mpa.wire.startup import RTR_KEYS, StartupKind
 
 __all__ = ["RTR_FRAME"]
@@ -30,6 +36,13 @@ _REQUEST, _REPLY, _RTR = StartupKind
 _NAME: Final = "rtr-frame-proposal-2007"
 _mutation: Final = Family(_NAME, announced)
 _TAKEN_FOR_FPDU: Final = "or what RFC 5044 has for an FPDU that does not check"
+
+
+def _after_rejection(conversation: Conversation, rng: Random) -> Conversation:
+    """Have the Reply reject, and nothing but an Rtr Frame follow."""
+    at, end = startup_at(conversation, _RTR), len(conversation.script)
+    rejecting = change_startup(_REPLY, rejected=True)(conversation, rng)
+    return replaced(rejecting, at + 1, CloseItem(INITIATOR), end=end)
 
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
@@ -103,6 +116,37 @@ RTR_FRAME: Final = (
         "The Rtr Frame comes before the Reply.",
         accept("nothing shows the Responder when the frame was sent"),
         startup_before(_RTR, _REPLY),
+        is_overheard=True,
+    ),
+    _mutation(
+        "1/pd-length-longer",
+        "PD_Length of the Rtr Frame says more octets than there are.",
+        error(1, 2, 4, note="what follows is taken for Private Data"),
+        change_startup(_RTR, pd_length=longer),
+    ),
+    _mutation(
+        "1/pd-length-shorter",
+        "PD_Length of the Rtr Frame says fewer octets than there are.",
+        error(1, 2, 4, note="what is left of the Private Data is taken for an FPDU"),
+        change_startup(_RTR, pd_length=shorter),
+    ),
+    _mutation(
+        "1/incomplete",
+        "The connection ends in the midst of the Rtr Frame.",
+        error(1, note="or code 4, if the timeout comes first"),
+        lambda given, rng: cut_short(given, startup_at(given, _RTR), 20, CloseItem(INITIATOR), rng),
+    ),
+    _mutation(
+        "2/first",
+        "An Rtr Frame comes where the Request must be.",
+        improper(),
+        startup_before(_RTR, _REQUEST),
+    ),
+    _mutation(
+        "2/after-rejection",
+        "The Reply rejects, and an Rtr Frame comes.",
+        accept("MPA is over, and what comes is the ULP's"),
+        _after_rejection,
         is_overheard=True,
     ),
     _mutation(

@@ -177,6 +177,14 @@ def _mutation(
 
 
 SCTP: Final = (
+    Mutation(
+        "rfc4960/6.8/checksum-wrong",
+        "The Checksum of a packet with a DDP Segment is wrong.",
+        accept("the packet is discarded, and its chunks are sent again"),
+        sctp_plain,
+        _change_segment(lambda item, _: item.override(checked=False)),
+        is_overheard=True,
+    ),
     _mutation(
         "rfc5043/11.1/init-no-indication",
         "The INIT has no adaptation layer indication.",
@@ -239,6 +247,11 @@ SCTP: Final = (
         "rfc5043/5.2.3/function-code-undefined",
         "A session control message has a function code that is not defined.",
         _insert(_before_segments, lambda rng: ControlItem(RESPONDER, rng.randrange(8, 1 << 16))),
+    ),
+    _mutation(
+        "rfc5043/5.2.3/function-code-0",
+        "A session control message has function code 0, which is not defined.",
+        _insert(_before_segments, lambda _: ControlItem(RESPONDER, 0)),
     ),
     _mutation(
         "rfc5043/5.2.3/initiate-private-data-over-512",
@@ -332,6 +345,11 @@ SCTP: Final = (
         "The active side sends a DDP Segment of a session that was refused by a Terminate.",
         _insert(_last, _segment(INITIATOR)),
         base=sctp_refused,
+    ),
+    _mutation(
+        "rfc5043/6.6/initiate-missing",
+        "An Accept comes, and nobody has sent an Initiate.",
+        _change_control(_INITIATES, lambda *_: ()),
     ),
     _mutation(
         "rfc5043/6.6/segment-before-initiate",

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import marked, plain, without_crcs
+from scapy_mpa.craft.mutations.bases import marked, plain, terminated, without_crcs
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
     change_item,
@@ -30,7 +31,7 @@ from scapy_mpa.craft.mutations.edit import (
 from scapy_mpa.craft.mutations.expectation import ACCEPT, REJECT, accept, error, improper
 from scapy_mpa.craft.mutations.mutation import Change, Family
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, StartupItem
+from scapy_mpa.craft.script import CloseItem, FPDUItem, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.wire.dialect import TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import Opcode
@@ -173,10 +174,38 @@ def _rejected(conversation: Conversation, rng: Random) -> Conversation:
     return replaced(rejecting, at + 1, CloseItem(0), end=len(conversation.script))
 
 
-def _incomplete(kind: StartupKind) -> Change:
+def _used_after_rejection(side: int) -> Change:
+    """Return what has a side send FPDUs although the Reply rejects."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        spoken = [conversation.script[at] for at in fpdus(conversation, side=side)[:2]]
+        if not spoken:
+            raise LookupError("that side sends no FPDUs")
+        at = startup_at(conversation, _REPLY)
+        rejecting = change_startup(_REPLY, rejected=True)(conversation, rng)
+        end = len(conversation.script)
+        return replaced(rejecting, at + 1, *spoken, CloseItem(0), end=end)
+
+    return apply
+
+
+def _terminated_at_once(conversation: Conversation, rng: Random) -> Conversation:
+    """Have the Responder answer the Request with a Terminate, and close."""
+    (at,) = fpdus(conversation, {Opcode.TERMINATE})
+    reply = startup_at(conversation, _REPLY)
+    end = len(conversation.script)
+    return replaced(conversation, reply, conversation.script[at], CloseItem(1), end=end)
+
+
+def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
+    at, end = startup_at(conversation, _REPLY), len(conversation.script)
+    return replaced(conversation, at, CloseItem(INITIATOR), end=end)
+
+
+def _ended_within(kind: StartupKind, end: type[CloseItem | ResetItem]) -> Change:
     """Return what ends the connection in the midst of a startup frame."""
-    end = CloseItem(INITIATOR if kind is _REQUEST else RESPONDER)
-    return lambda given, rng: cut_short(given, startup_at(given, kind), 20, end, rng)
+    item = end(INITIATOR if kind is _REQUEST else RESPONDER)
+    return lambda given, rng: cut_short(given, startup_at(given, kind), 20, item, rng)
 
 
 def _without_any(conversation: Conversation, rng: Random) -> Conversation:
@@ -219,6 +248,18 @@ STARTUP: Final = (
         startup_before(_REPLY, _REQUEST),
     ),
     _mutation(
+        "7.1.2/rule-1-fpdu-before-request",
+        "The Initiator sends an FPDU before its Request.",
+        improper("the FPDU comes where the Request must be"),
+        lambda given, _: moved(given, fpdus(given, side=INITIATOR)[0], startup_at(given, _REQUEST)),
+    ),
+    _mutation(
+        "7.1.2/rule-2-request-after-reply",
+        "A second Request comes after the Reply.",
+        error(1, 2, 4, note="it is taken for an FPDU"),
+        change_item(lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), of_kind(_REPLY)),
+    ),
+    _mutation(
         "7.1.2/rule-2-octets-for-request",
         "Octets that are no Request come where it must be, and a Reply answers them.",
         improper(),
@@ -236,6 +277,41 @@ STARTUP: Final = (
         "The Request comes twice, and one Reply.",
         error(1, 2, 4, note="the second one is taken for an FPDU"),
         startup_twice(_REQUEST),
+    ),
+    _mutation(
+        "7.1.2/rule-3-reply-twice",
+        "The Reply comes twice.",
+        error(1, 2, 4, note="the second one is taken for an FPDU"),
+        startup_twice(_REPLY),
+    ),
+    _mutation(
+        "7.1.2/rule-3-fpdus-for-reply",
+        "FPDUs come where the Reply must be.",
+        improper(),
+        without_startup(_REPLY),
+    ),
+    _mutation(
+        "7.1.2/rule-3-terminate-for-reply",
+        "A Terminate comes where the Reply must be.",
+        improper(),
+        _terminated_at_once,
+        terminated,
+    ),
+    _mutation(
+        "7.1.2/rule-3-request-unanswered",
+        "Nobody answers the Request.",
+        error(1, note="when the connection ends, or a timeout comes first"),
+        _unanswered,
+    ),
+    *(
+        _mutation(
+            f"7.1.2/rule-3-{who.lower()}-speaks-after-rejection",
+            f"The Reply rejects, and the {who} sends FPDUs.",
+            accept("MPA is over, and what comes is the ULP's"),
+            _used_after_rejection(side),
+            is_overheard=True,
+        )
+        for side, who in ((INITIATOR, "Initiator"), (RESPONDER, "Responder"))
     ),
     _mutation(
         "7.1.2/rule-3-rejected",
@@ -282,7 +358,12 @@ STARTUP: Final = (
         (
             "7.1.2/rule-10-{}-incomplete",
             "The connection ends in the midst of the {}.",
-            *(_ENDED, _incomplete),
+            *(_ENDED, partial(_ended_within, end=CloseItem)),
+        ),
+        (
+            "7.1.2/rule-10-{}-reset",
+            "The connection is reset in the midst of the {}.",
+            *(_ENDED, partial(_ended_within, end=ResetItem)),
         ),
     ),
 )
