@@ -79,8 +79,6 @@ BOUNDS = {
 ALONE_AT_MOST = 50
 """Times the calls a segment of a clean capture of one connection and as many segments, where each
 segment is alone in its connection."""
-SIX_ALONE = {"zero lengths in connections of their own": 250}
-"""The same of those that may take more if they are six, which share all of the reserve."""
 SKIPPED = 12
 """Times the calls of the clean capture that messages may take whose MSNs leave out a thousand."""
 LOW = Limits(octets_per_half=1 << 18, octets_in_total=1 << 18)
@@ -145,8 +143,7 @@ def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
         read_by_recovery(pcapfile.pcap(frames))
     ordinary = work_of(read_by_recovery, clean).calls / len(clean)
     work, segments = hostile_work(name, scale, read_plainly)
-    most = SIX_ALONE.get(name, ALONE_AT_MOST) if scale == 6 else ALONE_AT_MOST
-    assert work.calls / segments <= most * ordinary
+    assert work.calls / segments <= ALONE_AT_MOST * ordinary
 
 
 @pytest.mark.slow

@@ -8,13 +8,14 @@ from typing import Final
 
 __all__ = ["Allowance", "Reserve"]
 
-# What a direction may have of the reserve, at a time and in all, and what the reserve has at most;
+# What a direction may have of the reserve at least, and at a time; what the reserve has at most;
 # and the share of it that one may have at a time.
+_LEAST_LOAN: Final = 1 << 10
 _AT_A_TIME: Final = 1 << 14
-_OF_RESERVE: Final = 1 << 16
 _IN_RESERVE: Final = 1 << 20
 _SHARE: Final = 4
-# What each octet brings.  The first ones bring more.  To look at an octet costs 1.
+# What each octet brings.  The first ones bring more, and each lets the direction borrow 1 more of
+# the reserve: so short connections do not empty it.  To look at an octet costs 1.
 _FOR_AN_OCTET: Final = 6
 _FOR_A_FIRST_OCTET: Final = 12
 _FIRST_OCTETS: Final = 1 << 16
@@ -52,7 +53,7 @@ class Allowance:
 
     def __init__(self, reserve: Reserve) -> None:
         self._reserve = reserve
-        self._may_borrow = _OF_RESERVE
+        self._may_borrow = _LEAST_LOAN
         self.left = 0
         self.spare = _SPARE_AT_FIRST
         self._first_octets = _FIRST_OCTETS
@@ -62,6 +63,7 @@ class Allowance:
         self._reserve.earn(octets)
         first = min(octets, self._first_octets)
         self._first_octets -= first
+        self._may_borrow += first
         earned = _FOR_AN_OCTET * octets + (_FOR_A_FIRST_OCTET - _FOR_AN_OCTET) * first
         self.left = min(self.left + earned, _AT_MOST)
         self.spare = min(self.spare + _SPARE_FOR_AN_OCTET * octets, _AT_MOST)
