@@ -188,7 +188,7 @@ class Region:
             return self._whole[start]
         if start not in self._edges:
             edge = self._edges[start] = self._read(start)
-            if not self.crc and edge is not None and edge.verdict != "short":
+            if edge is not None and edge.verdict != "short":
                 # More octets will not change it.
                 self._whole[start] = edge
         return self._edges[start]

@@ -66,7 +66,7 @@ ARRIVAL: Final = 14
 """A length leads to where an FPDU is known to begin: to one of 2^14 words."""
 BOUNDARY: Final = 6
 """An FPDU begins and ends with segments: at most so much, the less the shorter segments are."""
-CARRIED: Final = 24
+CARRIED: Final = ARRIVAL + TAGGED
 """The length of an FPDU before a hole leads over it to this place: ``ARRIVAL``, and its header."""
 
 # -- what speaks against a reading of the octets ---------------------------------------------------
