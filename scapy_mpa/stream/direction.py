@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction in which all is as it should be: what goes on where it stands, what waits after a
-hole, what comes again.
+"""One direction in order: it takes the next octets, octets after a hole, and equal copies.
 
-A segment is taken whole, or it is refused and nothing has changed.  A direction that refuses one
-goes to recovery (:mod:`~scapy_mpa.stream.handover`) until all is as it should be again.
+It takes a segment whole, or refuses it.  Of a refused segment it notes at most what the segment
+acknowledges.  A direction that refuses one goes to recovery (:mod:`~scapy_mpa.stream.handover`)
+until all is in order again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
-from scapy_mpa.stream.ordinary import lacks, read
+from scapy_mpa.stream.ordinary import octets_missing, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shapes, ShapeTables
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -39,7 +39,7 @@ AHEAD_SEGMENTS: Final = 256
 """Segments that may wait after a hole: more than overtake another on the way."""
 
 AHEAD_OCTETS: Final = 1 << 20
-"""How far from the hole they may end, in octets."""
+"""How far from the first octet that is not read they may end, in octets."""
 
 PIECES: Final = 64
 """Segments of an FPDU that is not whole yet: enough for the largest one in usual segments."""
@@ -69,20 +69,20 @@ class Carried(Protocol):
 class Shared:
     """What all directions of a capture share.
 
-    :param give_back: gives a connection to recovery.
+    :param to_recovery: gives a connection to recovery.
     """
 
-    __slots__ = ("budget", "give_back", "nothing", "recent", "rows", "tables")
+    __slots__ = ("budget", "recent", "rows", "tables", "to_recovery", "unread_shapes")
 
     def __init__(
-        self, budget: Budget, recent: RecentOctets, give_back: Callable[[Any], object]
+        self, budget: Budget, recent: RecentOctets, to_recovery: Callable[[Any], object]
     ) -> None:
         self.budget = budget
         self.recent = recent
         self.tables = ShapeTables()
-        self.nothing = self.tables.table(crc=True, marked=False, from_start=True)
-        """What a direction has of which nothing can be read."""
-        self.give_back = give_back
+        self.unread_shapes = self.tables.table(crc=True, marked=False, from_start=True)
+        """Shapes of a direction that takes no FPDUs."""
+        self.to_recovery = to_recovery
         self.rows: list[Any] = []
         """What was found: rows of FPDUs, and events of anything else, in order."""
 
@@ -91,11 +91,11 @@ class Direction:
     """A direction of a connection that is in Full Operation.
 
     :param index: 0 or 1, see :mod:`scapy_mpa.stream.events`.
-    :param half: the same direction for recovery; None as long as that has nothing to do with it.
-        Whose octets are remembered is this, or the direction itself.
+    :param half: the same direction for recovery; None if recovery has not seen it.  Octets are
+        remembered under this, or under the direction itself.
     :param origin: position of offset 0, from which Markers are counted.
     :param offset: where the next FPDU begins.
-    :param ack: the last acknowledgement number that it has sent, 32 bits.
+    :param ack: the highest acknowledgement number that it has sent, 32 bits.
     """
 
     __slots__ = (
@@ -103,6 +103,7 @@ class Direction:
         "ahead",
         "awaits",
         "brought_by",
+        "can_read_next",
         "connection",
         "copies",
         "crc",
@@ -114,7 +115,6 @@ class Direction:
         "held",
         "index",
         "is_closed",
-        "is_mute",
         "label",
         "last",
         "markers",
@@ -123,7 +123,6 @@ class Direction:
         "origin",
         "peer",
         "pieces",
-        "plain",
         "reserved",
         "segments",
         "seq",
@@ -132,6 +131,7 @@ class Direction:
         "shared",
         "startup",
         "tail",
+        "takes_no_octets",
     )
 
     peer: Direction
@@ -166,7 +166,7 @@ class Direction:
         self.have = 0
         """Octets of them."""
         self.missing = 0
-        """Octets that the FPDU lacks, as far as is known."""
+        """Octets that the FPDU octets_missing, as far as is known."""
         self.ahead: list[tuple[int, bytes, int]] = _NONE
         """Segments after a hole, ascending: offset, octets, frame; none overlaps another."""
         self.held = 0
@@ -174,23 +174,24 @@ class Direction:
         self.reserved = 0
         """Octets of them for the pieces of an FPDU."""
         self.settled = True
-        """Whether nothing will be found any more before what comes next."""
+        """Whether all that was captured before the next octet is read or reported."""
         self.segments = 0
         """Segments taken."""
         self.early = 0
-        """FPDUs of them that were found before octets before them were captured,"""
+        """FPDUs that were read after a hole."""
         self.farthest = 0
-        """and how many octets before them Delivery stood at most."""
+        """Octets from the first one not read to the farthest such FPDU, at most."""
         self.fpdus = 0
         """FPDUs found."""
         self.copies = 0
         """Segments that brought octets captured before."""
         self.awaits = False
         """Whether it must not send before it has received an FPDU (RFC 5044 7.1.2 rule 4)."""
-        self.plain = False
-        """Whether a segment that begins at ``seq`` can be read without further ado."""
-        self.is_mute = False
-        """Whether nothing is known of its octets, so that none can be taken."""
+        self.can_read_next = False
+        """Whether a segment that begins at ``seq`` can be read with no other check."""
+        self.takes_no_octets = False
+        """Whether a segment with octets is refused: after a FIN, say, and before the first FPDU
+        without CRCs, which recovery checks."""
         self.startup = b""
         """Of an ordinary connection, its startup frame."""
         self.brought_by = 0
@@ -205,7 +206,7 @@ class Direction:
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
-        """Take a segment with no flags but ACK and PSH; tell whether that is possible.
+        """Take a segment with no flags but ACK and PSH; return False if it is refused.
 
         :param seq: 32 bits, like ``ack``.
         :param octets: all that it carries.
@@ -220,9 +221,9 @@ class Direction:
         if not octets:
             if (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
                 return False
-            if self.awaits and not self._keeps_turn(seq, 0, ack):
+            if self.awaits and not self._keeps_startup_rules(seq, 0, ack):
                 return False
-        elif self.plain and seq == self.seq:
+        elif self.can_read_next and seq == self.seq:
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
             before = len(rows)
@@ -235,7 +236,7 @@ class Direction:
                     recent.trim()
                 self.offset = offset + end
                 self.seq = (seq + end) & _MASK
-            elif not self._move(octets, end, offset + end, before, frame):
+            elif not self._finish_read(octets, end, offset + end, before, frame):
                 return False
         elif not self._take(seq, ack, octets, frame, time_ns):
             return False
@@ -243,30 +244,30 @@ class Direction:
         connection = self.connection
         connection.frame = frame
         connection.time_ns = time_ns
-        if octets and not self.plain:
+        if octets and not self.can_read_next:
             self._look_ahead()
         return True
 
     def _take(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
-        """Take octets that do not just go on with an FPDU; tell whether that is possible."""
-        if self._is_first and not self._keeps_turn(seq, len(octets), ack):
+        """Take octets that need more checks; return False if they are refused."""
+        if self._must_check_startup and not self._keeps_startup_rules(seq, len(octets), ack):
             return False
         if seq == self.seq and not self.ahead:
-            return self._go_on(octets, frame, frame, time_ns)
-        return self._take_elsewhere(seq, octets, frame, time_ns)
+            return self._append(octets, frame, frame, time_ns)
+        return self._take_out_of_order(seq, octets, frame, time_ns)
 
     def _look_ahead(self) -> None:
         """See what the next segment will meet, after one that was taken."""
-        self.plain = self.is_plain
+        self.can_read_next = self.may_read_next
         if self.is_stuck:
-            self.shared.give_back(self.connection)
+            self.shared.to_recovery(self.connection)
         elif self.shared.budget.room < 0:
             self.shared.budget.make_room()
 
     @property
-    def is_plain(self) -> bool:
-        """What ``plain`` must be."""
-        return self.crc and not (self.pieces or self.ahead or self._is_first)
+    def may_read_next(self) -> bool:
+        """What ``can_read_next`` must be."""
+        return self.crc and not (self.pieces or self.ahead or self._must_check_startup)
 
     @property
     def is_stuck(self) -> bool:
@@ -281,7 +282,7 @@ class Direction:
         """
         octets = b"".join([each for each, _ in pieces])
         self.pieces, self.have = pieces, len(octets)
-        self.missing = lacks(self, octets, self.offset, self.shapes) or 1
+        self.missing = octets_missing(self, octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
 
@@ -296,8 +297,8 @@ class Direction:
         self.crc = shapes.crc
         self.markers = shapes.marked
 
-    def _keeps_turn(self, seq: int, length: int, ack: int) -> bool:
-        """Tell whether it keeps to its turn with its first octets (RFC 5044 7.1.2 rules 3, 4)."""
+    def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
+        """Tell whether its first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
         peer = self.peer
         received = (ack - sequence_number(peer.origin)) & _MASK
         # What acknowledges part of them may not acknowledge the first FPDU.
@@ -306,21 +307,21 @@ class Direction:
         if self.awaits:
             # It shows nothing of octets that it must not have sent yet.
             sent = (seq + length - sequence_number(self.origin)) & _MASK
-            return not (self.is_mute or 0 < sent < _BEHIND)
-        return not length or (not self.is_mute and received < _BEHIND)
+            return not (self.takes_no_octets or 0 < sent < _BEHIND)
+        return not length or (not self.takes_no_octets and received < _BEHIND)
 
     @property
-    def _is_first(self) -> bool:
-        """Whether its turn must be looked at: its first octets come next, or may not come yet."""
-        return self.awaits or self.is_mute or self._begins
+    def _must_check_startup(self) -> bool:
+        """Whether these rules must be checked: its first octets come next, or must not come yet."""
+        return self.awaits or self.takes_no_octets or self._begins
 
     @property
     def _begins(self) -> bool:
         """Whether the first octets of the Full Operation Phase come next."""
         return self.shapes.from_start and not self.offset
 
-    def _take_elsewhere(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
-        """Take octets that do not begin where it stands, or that may fill a hole."""
+    def _take_out_of_order(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
+        """Take octets that do not begin at ``seq``, or that may fill a hole."""
         ahead = (seq - self.seq) & _MASK
         if ahead >= _BEHIND:
             return self._repeats(SEQUENCE_SPACE - ahead, octets)
@@ -329,7 +330,7 @@ class Direction:
         waiting = self.ahead
         if self.offset + self.have + len(octets) > waiting[0][0]:
             return False
-        if not self._go_on(octets, frame, frame, time_ns):
+        if not self._append(octets, frame, frame, time_ns):
             return False
         freed = 0
         while waiting and waiting[0][0] == self.offset + self.have:
@@ -338,7 +339,7 @@ class Direction:
                 if self.have:
                     break
                 self._pass_by(waited, brought_by)
-            elif not self._go_on(waited, brought_by, frame, time_ns):
+            elif not self._append(waited, brought_by, frame, time_ns):
                 break
             freed += len(waited) + CHUNK_OVERHEAD
             del waiting[0]
@@ -347,11 +348,11 @@ class Direction:
             self.hold(-freed)
         return True
 
-    def _go_on(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
-        """Take octets that go on where it stands; tell whether they can be read.
+    def _append(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
+        """Read octets that begin at ``seq``; return False if they are refused.
 
         :param brought_by: the frame that brought them.
-        :param frame: the frame that makes them the next.
+        :param frame: the frame that filled the hole before them, or the same one.
         """
         rows, shapes, offset = self.shared.rows, self.shapes, self.offset
         before, at = len(rows), 0
@@ -365,17 +366,19 @@ class Direction:
                 brought = brought_by if len(frames) == 1 else tuple(frames)
                 if read(self, head, 0, offset, frame, time_ns, brought, shapes, rows):
                     break
-                more = lacks(self, head, offset, shapes)
+                more = octets_missing(self, head, offset, shapes)
                 if not more:
                     return False
                 need += more
             at = need
             offset += len(head)
         end = read(self, octets, at, offset, frame, time_ns, brought_by, shapes, rows)
-        return self._move(octets, end, offset + end - at, before, brought_by)
+        return self._finish_read(octets, end, offset + end - at, before, brought_by)
 
-    def _move(self, octets: bytes, end: int, offset: int, before: int, brought_by: int) -> bool:
-        """Go on after octets that were read; tell whether that is possible.
+    def _finish_read(
+        self, octets: bytes, end: int, offset: int, before: int, brought_by: int
+    ) -> bool:
+        """Move on over octets that were read; return False if the rest is refused.
 
         :param end: up to where they are whole FPDUs.
         :param offset: where that lies in the stream.
@@ -385,7 +388,7 @@ class Direction:
         rest = octets[end:]
         # A startup frame may stand where an FPDU must begin.
         is_lacking = rest and not begins_like_key(rest)
-        missing = lacks(self, rest, offset, self.shapes) if is_lacking else 0
+        missing = octets_missing(self, rest, offset, self.shapes) if is_lacking else 0
         # The first FPDU must be whole in its segment: it is looked at more closely.
         if (rest and not missing) or (len(rows) == before and self._begins):
             del rows[before:]
@@ -393,12 +396,12 @@ class Direction:
         if len(rows) > before:
             self.fpdus += len(rows) - before
             self.last = rows[-1][3]
-        self._moves(octets, brought_by)
+        self._note_taken(octets, brought_by)
         self.offset = offset
         self.pieces = [(rest, brought_by)] if rest else ()
         self.have, self.missing = len(rest), missing
         if rest:
-            self.plain = False
+            self.can_read_next = False
             self._reserve()
         return True
 
@@ -409,8 +412,8 @@ class Direction:
             self.hold(need - self.reserved)
             self.reserved = need
 
-    def _moves(self, octets: bytes, brought_by: int) -> None:
-        """Take note of octets that were taken, before anything says where they have led."""
+    def _note_taken(self, octets: bytes, brought_by: int) -> None:
+        """Take note of octets that were taken, before ``offset`` and ``pieces`` are changed."""
         chunk = Chunk(self.position, octets, brought_by)
         self.shared.recent.remember(self.half or self, chunk)
         self.seq = (self.seq + len(octets)) & _MASK
@@ -426,7 +429,7 @@ class Direction:
         assert isinstance(self.pieces, list)
         if len(self.pieces) >= PIECES:
             return False
-        self._moves(octets, brought_by)
+        self._note_taken(octets, brought_by)
         self.pieces.append((octets, brought_by))
         self.have += len(octets)
         self.missing = need - len(octets)
@@ -466,7 +469,7 @@ class Direction:
             ahead.insert(index, (offset, octets, frame))
         else:
             self.ahead = [(offset, octets, frame)]
-            self.plain = False
+            self.can_read_next = False
         self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
@@ -498,7 +501,7 @@ class Direction:
 
     def _pass_by(self, octets: bytes, brought_by: int) -> None:
         """Go on after FPDUs that were found before their turn."""
-        self._moves(octets, brought_by)
+        self._note_taken(octets, brought_by)
         self.offset += len(octets)
 
     def _repeats(self, back: int, octets: bytes) -> bool:
@@ -529,9 +532,9 @@ class Direction:
         self.shared.budget.count(self)
 
     def relieve(self) -> None:
-        """Hold nothing: what waits goes to recovery, which knows what it can do without."""
-        if self.pieces or self.ahead or self.is_mute:
-            self.shared.give_back(self.connection)
+        """Free what is held.  If octets wait, recovery takes the connection over."""
+        if self.pieces or self.ahead or self.takes_no_octets:
+            self.shared.to_recovery(self.connection)
         else:
             self.held = self.reserved = 0
 

@@ -79,7 +79,7 @@ class Flows:
         self._table = ConnectionTable(first_number, self.limits, self._settle)
         self._recovery: Recovery | None = None
         self._common = common = Common(Budget(self.limits))
-        self.shared = Shared(common.budget, common.recent, self._give_back)
+        self.shared = Shared(common.budget, common.recent, self._to_recovery)
         common.emit = self.shared.rows.append
         self.directions: dict[bytes, Direction] = {}
         """By flow, the directions that are as they should be."""
@@ -108,7 +108,7 @@ class Flows:
             self.fail(segment, error)
             return
         if length and self._is_straight:
-            self.recovery().take_out(flow)
+            self.recovery().to_straight_path(flow)
 
     def _follow(self, segment: Segment, direction: Direction | None) -> bool:
         """Have a connection that is ordinary from its SYN on take a segment, or begin with it.
@@ -189,8 +189,8 @@ class Flows:
             )
         return self._recovery
 
-    def _give_back(self, connection: Either) -> Connection:
-        return self.recovery().give_back(connection)
+    def _to_recovery(self, connection: Either) -> Connection:
+        return self.recovery().to_recovery(connection)
 
     def _settle(self, connection: Either) -> Either:
         """Return a connection that is to end as the one that can say what there is to be said."""
@@ -198,7 +198,7 @@ class Flows:
             self.directions.pop(connection.identity.flow, None)
             self.directions.pop(connection.reverse, None)
             return connection
-        return self._give_back(connection)
+        return self._to_recovery(connection)
 
     def events(self) -> list[Event]:
         """Return what was found since this was asked last, in order of recovery."""

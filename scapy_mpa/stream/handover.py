@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From recovery to the straight path and back: when a connection is ordinary, and how it goes over.
+"""Moves a connection from recovery to the straight path, and back.
 
 Recovery (:mod:`~scapy_mpa.stream.connections`) can follow a connection in any state, and takes a
-hundred steps for each segment.  A connection in which all is as it should be is taken out of it:
-two :class:`~scapy_mpa.stream.direction.Direction` objects follow it until one refuses a segment.
+hundred steps for each segment.  So a connection in order leaves it: two
+:class:`~scapy_mpa.stream.direction.Direction` objects follow it until one refuses a segment.
 One that is ordinary from its SYN on (:mod:`~scapy_mpa.stream.ordinary_connection`) comes to
 recovery only then.
 """
@@ -30,18 +30,21 @@ from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["give_back", "recover", "take_out"]
+__all__ = ["recover", "to_recovery", "to_straight_path"]
 
 _WORTH_IT: Final = 16
-"""Segments that the straight path must take to be worth the way there and back."""
+"""Segments that the straight path must take, or a stay there is short."""
 
-_HASTY: Final = 4
-"""Times in a row that it may take fewer before there is a pause; some do while a connection
-begins."""
+_SHORT_STAYS: Final = 4
+"""Short stays in a row before a connection stays in recovery for a while.  Some are short while a
+connection begins."""
 
 
-def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
-    """Take a connection out of recovery if all is as it should be; else return None."""
+def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
+    """Take a connection out of recovery if a direction is in order; else return None.
+
+    A direction that is not takes no octets.
+    """
     one, other = connection.halves
     startup = connection.startup
     if (
@@ -63,8 +66,8 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
     if silent is not None and (
         connection.halves[silent].fpdus or connection.halves[1 - silent].counters.crc_bad
     ):
-        # It spoke before it was to, and what it said may still be asked for to judge that.  Nor is
-        # it to speak after a damaged FPDU, which the straight path does not tell from a good one.
+        # It spoke before it was to, and what it said may still be needed to judge that.  Nor may it
+        # speak after a damaged FPDU: the straight path does not know that its peer sent one.
         return None
     ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
     if not any(each and index != silent for index, each in enumerate(ready)):
@@ -77,12 +80,12 @@ def take_out(connection: Connection, shared: Shared) -> tuple[Direction, Directi
     for direction in directions:
         direction.peer = directions[1 - direction.index]
         direction.awaits = direction.index == silent
-        direction.plain = direction.is_plain
+        direction.can_read_next = direction.may_read_next
     connection.is_ordinary = True
     return directions
 
 
-def give_back(directions: tuple[Direction, Direction]) -> None:
+def to_recovery(directions: tuple[Direction, Direction]) -> None:
     """Give a connection back to recovery, as the straight path has left it."""
     connection = directions[0].connection
     assert isinstance(connection, Connection)
@@ -90,7 +93,7 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
     connection.is_ordinary = False
     connection.segments += segments
     connection.hasty = 0 if segments >= _WORTH_IT else connection.hasty + 1
-    if connection.hasty > _HASTY:
+    if connection.hasty > _SHORT_STAYS:
         connection.resume_at = connection.segments + _WORTH_IT
     startup = connection.startup
     startup.is_silent = startup.is_silent and any(each.awaits for each in directions)
@@ -100,8 +103,8 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
         if direction.early:
             half.counters.out_of_order += direction.early
             half.counters.farthest_ahead = max(half.counters.farthest_ahead, direction.farthest)
-        if not direction.is_mute:
-            _give_back(direction)
+        if not direction.takes_no_octets:
+            _to_recovery(direction)
         direction.held = 0
         direction.shared.budget.count(direction)
     one, other = connection.halves
@@ -118,7 +121,7 @@ def give_back(directions: tuple[Direction, Direction]) -> None:
 def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     """Return what recovery makes of an ordinary connection, as it stands.
 
-    It is shown the beginning once more, where nobody else is; what it finds was reported.
+    It reads the first segments once more.  What it finds was reported, so nobody is told.
     """
     apart = Common(Budget(Limits()))
     apart.emit = _ignore
@@ -143,10 +146,10 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
         direction.connection, direction.half = connection, half
     if carries_fpdus and not connection.failed:
         for direction in directions:
-            direction.is_mute = False
+            direction.takes_no_octets = False
         connection.segments = 0
         connection.startup.negotiating = ordinary.negotiating
-        give_back((directions[0], directions[1]))
+        to_recovery((directions[0], directions[1]))
     else:
         connection.segments = sum([each.segments for each in directions])
         for direction in directions:
@@ -167,7 +170,7 @@ def _ignore(event: object) -> None:
 def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
     """Tell whether a direction is in its ordinary state.
 
-    :param may_begin: whether that may be before the first FPDU was found.
+    :param may_begin: whether a direction with no FPDU yet counts.
     """
     if _begins(half):
         framing = half.framing
@@ -175,7 +178,7 @@ def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
         is_ready = may_begin and framing is not None and framing.crc
     else:
         is_ready = _last_run(half) is not None
-    # Sequence numbers do not tell what was acknowledged ahead if they wrap on the way there.
+    # If sequence numbers wrap in between, they hide that octets not captured were acknowledged.
     return is_ready and (
         (half.acknowledged or 0) // SEQUENCE_SPACE <= half.islands.items[0].end // SEQUENCE_SPACE
     )
@@ -235,8 +238,10 @@ def _direction(
     ack, acknowledged = acks[index], acks[1 - index]
     if not is_ready:
         # It may still send what carries nothing, and acknowledge what was acknowledged before.
-        direction = Direction(shared, connection, index, half, shared.nothing, acknowledged, 0, ack)
-        direction.is_mute = True
+        direction = Direction(
+            shared, connection, index, half, shared.unread_shapes, acknowledged, 0, ack
+        )
+        direction.takes_no_octets = True
         return direction
     direction = _following(connection, half, ack, shared)
     half.octets -= direction.offset + direction.have
@@ -279,7 +284,7 @@ def _half(direction: Direction) -> HalfConnection:
     return direction.half
 
 
-def _give_back(direction: Direction) -> None:
+def _to_recovery(direction: Direction) -> None:
     """Have recovery stand where a direction stands."""
     half, origin = _half(direction), direction.origin
     end = compact(direction.position)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ordinary segment: whole FPDUs out of octets in a row.
+"""The ordinary segment: reads FPDU after FPDU from contiguous octets.
 
-This is the only loop that goes from FPDU to FPDU where all is as it should be.  Octets in order, an
-FPDU in pieces, a hole that was filled, octets beyond a hole: all come here, with other arguments.
-What it cannot read it leaves alone; recovery goes on where it stops.
+This is the only such loop of the straight path.  Octets in order, an FPDU in pieces, a filled hole
+and octets after a hole come here with other arguments.  It stops at what it cannot read.  Recovery
+goes on there.
 """
 
 from struct import Struct
@@ -14,7 +14,7 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 
-__all__ = ["Carrier", "Row", "lacks", "read"]
+__all__ = ["ReadDirection", "Row", "octets_missing", "read"]
 
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 """Octets of the longer header, and of the shortest FPDU with a DDP header, its CRC included."""
@@ -25,14 +25,14 @@ _LAST_PHASE: Final = MARKER_INTERVAL - _HEAD
 """The last phase at which no Marker stands within the header."""
 
 
-class Carrier(Protocol):
-    """Whose octets are read: a direction."""
+class ReadDirection(Protocol):
+    """The direction whose octets are read."""
 
     crc: bool
     """Whether CRCs are on, so that they verify; else headers that make sense do."""
     markers: bool
     ack: int
-    """The last acknowledgement number that it has sent."""
+    """The highest acknowledgement number that it has sent."""
 
 
 Row: TypeAlias = tuple[int, int, Any, int, Shape, int, int, int, int | tuple[int, ...], bytes, int]
@@ -42,7 +42,7 @@ and what its sender had acknowledged."""
 
 
 def read(
-    carrier: Carrier,
+    carrier: ReadDirection,
     octets: bytes,
     at: int,
     offset: int,
@@ -59,7 +59,7 @@ def read(
     :param offset: where ``octets[at]`` lies in the stream; Markers are counted from 0.
     :param frame: the frame that shows them, with its time.
     :param frames: the frame or frames that brought them.
-    :return: where the first octets begin that are no such FPDU.
+    :return: the index of the first octet that was not read.
     """
     last = len(octets) - _HEAD
     base = offset - at
@@ -84,7 +84,7 @@ def read(
             break
         if markers and shape.pointers is not None and shape.pointers(fpdu) != shape.expected:
             break
-        if not crc and _breaks(shape, first, second, third):
+        if not crc and _is_wrong_header(shape, first, second, third):
             break
         rows.append(
             (frame, time_ns, carrier, base + at, shape, first, second, third, frames, fpdu, ack)
@@ -93,8 +93,10 @@ def read(
     return at
 
 
-def lacks(carrier: Carrier, octets: bytes, offset: int, shapes: Shapes) -> int:
-    """Return how many octets the FPDU at the beginning of ``octets`` lacks; 0 if it is not sound.
+def octets_missing(carrier: ReadDirection, octets: bytes, offset: int, shapes: Shapes) -> int:
+    """Return how many octets the FPDU that begins with ``octets`` misses; 0 if it cannot be sound.
+
+    As long as its header is not there, that is what the header misses.
 
     :param offset: where ``octets`` lie in the stream.
     """
@@ -116,13 +118,17 @@ def lacks(carrier: Carrier, octets: bytes, offset: int, shapes: Shapes) -> int:
         head = _without_marker(octets, 0, phase) if phase > _LAST_PHASE else octets
         word, first, second, third = _head(head, at)
         shape = shapes[word * MARKER_INTERVAL + phase]
-    if there >= shape.size or shape.size == NOT_ORDINARY or _breaks(shape, first, second, third):
+    if (
+        there >= shape.size
+        or shape.size == NOT_ORDINARY
+        or _is_wrong_header(shape, first, second, third)
+    ):
         return 0
     return shape.size - there
 
 
-def _breaks(shape: Shape, first: int, second: int, third: int) -> bool:
-    """Tell whether no conforming sender sends such a header, where that is all that verifies it."""
+def _is_wrong_header(shape: Shape, first: int, second: int, third: int) -> bool:
+    """Tell whether a header breaks a rule, where there is no CRC to verify it."""
     rule = shape.rule
     return rule is not None and (
         second >> 32 != rule.qn or third > rule.largest_mo or (first > 0 and not rule.has_stag)

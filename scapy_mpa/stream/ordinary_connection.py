@@ -3,9 +3,9 @@
 
 SYN, SYN,ACK, Request, Reply, FPDUs each way, a FIN each way or a RST: all of it was captured, whole
 and in order.  Nearly all connections are so, and recovery (:mod:`~scapy_mpa.stream.connections`)
-takes five times as long for one.  A segment is taken whole, or it is refused and nothing has
-changed.  A connection that refuses one goes to recovery, which is shown its beginning once more
-(:func:`~scapy_mpa.stream.handover.recover`), and does not come back.
+takes five times as long for one.  A segment is taken whole, or it is refused.  A connection that
+refuses one goes to recovery, which reads its beginning once more
+(:func:`~scapy_mpa.stream.handover.recover`).
 """
 
 from collections.abc import Iterator
@@ -80,8 +80,8 @@ class OrdinaryConnection:
     def _direction(self, shared: Shared, index: int, syn: Segment) -> Direction:
         """Return a direction of which there is no more than its SYN, and that takes no octets."""
         begin = compact(first_position(syn.seq) + 1)
-        direction = Direction(shared, self, index, None, shared.nothing, begin, 0, syn.ack)
-        direction.is_mute = True
+        direction = Direction(shared, self, index, None, shared.unread_shapes, begin, 0, syn.ack)
+        direction.takes_no_octets = True
         direction.segments = 1
         return direction
 
@@ -183,14 +183,14 @@ class OrdinaryConnection:
                 direction.hold(-direction.held)
             direction.read_as(shared.tables.table(crc=both.crc, marked=marked, from_start=True))
             # Without CRCs, the first FPDU is looked at more closely than here.
-            direction.is_mute = not both.crc
+            direction.takes_no_octets = not both.crc
         self.other.awaits = True
         request, reply = both.request, both.reply
         if request.startup.revision == 2:
             negotiating = self.negotiating = Negotiating()
             negotiating.take_startup(request.startup, Step.REQUEST, request.dialect)
             negotiating.take_startup(reply.startup, Step.ACCEPT, reply.dialect)
-            self.one.is_mute |= negotiating.is_open
+            self.one.takes_no_octets |= negotiating.is_open
 
     def _take_first(self, segment: Segment) -> bool:
         """Take the Initiator's first FPDU, if it may be an RTR indication (RFC 6581 9)."""
@@ -199,11 +199,11 @@ class OrdinaryConnection:
             return False
         rows = one.shared.rows
         before = len(rows)
-        one.is_mute = False
+        one.takes_no_octets = False
         if not one.receive(
             segment.seq, segment.ack, segment.payload, segment.frame, segment.time_ns
         ):
-            one.is_mute = True
+            one.takes_no_octets = True
             return False
         first = event_of(rows[before])
         assert isinstance(first, FPDURecovered)
@@ -219,12 +219,12 @@ class OrdinaryConnection:
 
     def _take_fin(self, direction: Direction, segment: Segment) -> bool:
         """Take a FIN: it takes a sequence number, and no octets follow it."""
-        if direction.is_mute or not direction.receive(
+        if direction.takes_no_octets or not direction.receive(
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
-        direction.is_closed = direction.is_mute = True
-        direction.plain = False
+        direction.is_closed = direction.takes_no_octets = True
+        direction.can_read_next = False
         direction.seq = sequence_number(segment.seq + 1)
         return True
 

@@ -11,7 +11,7 @@ from scapy_mpa.stream.connections.repeat import HELD_REPEATS, Repeat, begin, sho
 from scapy_mpa.stream.direction import Direction, Shared
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import belongs
-from scapy_mpa.stream.handover import give_back, recover, take_out
+from scapy_mpa.stream.handover import recover, to_recovery, to_straight_path
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.past import PAST_OCTETS
@@ -73,19 +73,19 @@ class Recovery:
     def connection(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow, None if there is none; recovery has it from now on."""
         connection = self._table.find(flow)
-        return None if connection is None else self.give_back(connection)
+        return None if connection is None else self.to_recovery(connection)
 
-    def take_out(self, flow: bytes) -> None:
+    def to_straight_path(self, flow: bytes) -> None:
         """Let the straight path have the connection of a flow if all is as it should be."""
         connection = self.connection(flow)
         if connection is None or connection.lingers:
             return
-        directions = take_out(connection, self._shared)
+        directions = to_straight_path(connection, self._shared)
         if directions is not None:
             self._directions[connection.identity.flow] = directions[0]
             self._directions[connection.reverse] = directions[1]
 
-    def give_back(self, connection: Either) -> Connection:
+    def to_recovery(self, connection: Either) -> Connection:
         """Let recovery have a connection, if the straight path has it; return it."""
         if isinstance(connection, OrdinaryConnection):
             self._forget_directions(connection)
@@ -94,7 +94,7 @@ class Recovery:
             return recovered
         if connection.is_ordinary:
             one = self._directions.pop(connection.identity.flow)
-            give_back((one, self._directions.pop(connection.reverse)))
+            to_recovery((one, self._directions.pop(connection.reverse)))
         return connection
 
     def fail(self, segment: Segment, error: Exception) -> None:

@@ -26,7 +26,7 @@ _MOST: Final = 4096
 
 
 class Shape:
-    """Size and verdict of such FPDUs.  Who writes them keeps patterns here."""
+    """What FPDUs have in common that begin alike.  Who writes them keeps patterns here."""
 
     __slots__ = (
         "control",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7).
+"""Which Response answers which Request (RFC 5040 5.2.1, 5.2.2; RFC 7306 5.2 and 7).
 
 RDMA Read Requests and Atomic Requests travel on QN 1.  The Responses travel in the other direction
 and in the order of the Requests, of both kinds.  A Response does not name its Request: an RDMA Read
@@ -72,7 +72,7 @@ class Requests:
     """The Requests of one direction, and which of them the other direction answers next."""
 
     _out: list[MessageRecovered]
-    """Where the Responses go that are missing."""
+    """To which the missing Responses are added."""
     hidden: bool = False
     """Whether Requests may be outstanding that are not known, from before the capture for one.
     Then a Response is paired only if one Request alone fits."""

@@ -128,11 +128,11 @@ class FPDUChain(FPDUReader):
             if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run):
                 break
             if fpdu.crc == "bad" and not self.is_guess:
-                # Its start is certain, whatever it holds.
+                # Its start is certain, so it is reported (RFC 5044 4.4).
                 self._pass_on(island, run, fpdu)
                 run.broken_at = at
             else:
-                # Without CRCs, it may be the one before that lied.
+                # Without CRCs, the length of the one before may be wrong.
                 run.broken_at = at if self.crc else run.last
             break
         # Without CRCs a length is not proven before the next FPDU stands after it.

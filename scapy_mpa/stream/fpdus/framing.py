@@ -6,16 +6,16 @@ The rules (RFC 5044 6, and section 8 for what does not fit):
 * An FPDU is *located* by the beginning of the Full Operation Phase, by the end of the FPDU
   before it, by a Marker, or, last, by search.
 * It is *verified* by its CRC.  Without CRCs its Markers must agree on where it begins and its
-  DDP and RDMAP headers must make sense.
+  DDP and RDMAP headers must make sense.  Where a length has led to it, less is enough
+  (:meth:`~scapy_mpa.stream.fpdus.chain.FPDUChain._is_believed`).
 * After a verified FPDU the next one begins: that start is certain, so whatever stands there
   is reported, good or bad.  Any other start counts only if the FPDU there is verified.
-* An FPDU that is not verified may have lied about its length.  So may the last one of a chain
-  that breaks without CRCs.  Which FPDUs follow, the cheapest path tells
+* An FPDU that is not verified may have a wrong length.  So may the last one of a chain that breaks
+  without CRCs.  The cheapest path tells which FPDUs follow
   (:mod:`~scapy_mpa.stream.fpdus.path`).
 
-An island beyond a hole is framed at once if there are Markers to start from.  Without them
-nothing but a search could help, and the octets of a payload may look like an FPDU: such an
-island waits until the hole is filled, or is known to stay.
+In an island after a hole, a Marker leads to an FPDU at once.  Without Markers only a search helps,
+and a payload may look like an FPDU: such an island waits until the hole is filled or closed.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 """Which FPDUs some octets hold: the cheapest path through them.
 
 Nodes are places in the octets, and edges are FPDUs read there.  An edge costs what must have
-happened if it is one: damage, a forged Marker, a lie about its length.  Octets in which nothing is
-found cost something, too, and so do FPDUs beyond doubt that would have to be payload of another
-one.  A place to which nothing leads must prove itself.  All of it is bits of one table
-(:mod:`~scapy_mpa.stream.fpdus.weights`).
+happened if it is one: damage, a forged Marker, a wrong ULPDU_Length.  Octets in which nothing is
+found cost something, too.  So do proven FPDUs that would have to be payload of another one.  A
+place to which nothing leads must prove itself, or pays for what it lacks.  All these bits are of
+one table (:mod:`~scapy_mpa.stream.fpdus.weights`).
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 
 __all__ = ["Beyond", "Path", "Step", "cheapest_path"]
 
-# What a detour costs.  So the path without one wins, if all else is equal.
-_DETOUR: Final = 2
-# So many paths are followed to their ends.  Steps that all of them share are reported.
-_MOST_ENDS: Final = 12
-# Damage is in one burst if so few FPDUs lie between.
+# Of two paths that cost the same, the one without a wrong length wins.
+_TIE: Final = 2
+# Paths that are compared.  The steps that all share are reported.
+_MOST_ENDS: Final = 13
+# FPDUs that may stand between two damaged ones of a burst.
 _NEAR: Final = 4
-# A search ends after so many places.
+# Nodes after which a search ends, each counted as often as a path leads to it.
 _MOST_NODES: Final = 200_000
-# What it costs to go on at a place to which nothing leads.
+# What the allowance pays for a place to which nothing leads.
 _COST_OF_JUMP: Final = 16
 # How far a place may be to which nothing leads from the last FPDU.
 _FARTHEST_PLACE: Final = 4 * FRAMING_WINDOW
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
+_Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
+"""``enter``: anywhere in the region.  ``at``: an FPDU is read there.  ``wrong length``: nobody
+knows where the FPDU there ends.  ``nothing``: no FPDU is found after it.  ``done``: at the end."""
 
 
 class Step(NamedTuple):
@@ -56,14 +59,14 @@ class Step(NamedTuple):
 class Beyond(NamedTuple):
     """What is known of what comes after a region."""
 
-    is_walled: bool
-    """An FPDU is known to begin where it ends."""
+    ends_at_known_fpdu: bool
+    """An FPDU is known to begin where the region ends."""
     may_grow: bool
     """More octets may follow, so that nothing is given up yet."""
-    is_closed: bool
-    """Its sender has sent nothing more."""
+    sender_is_done: bool
+    """The sender has sent nothing more."""
     begins_at: Callable[[int], bool]
-    """Whether an FPDU begins at a place after the hole, or the place lies in the hole."""
+    """Whether an FPDU begins at a place after the hole, or the place is in the hole."""
 
 
 class Path(NamedTuple):
@@ -87,7 +90,7 @@ class _Places:
         self.all: list[int] = []
         """All places, ascending, up to where they were looked for."""
         self.sound: set[int] = set()
-        """Those that speak for themselves."""
+        """Those whose FPDU speaks for itself: see :attr:`Edge.is_sound`."""
         # Headers, and how often each stands there.
         self._names: Counter[bytes] = Counter()
         self._evidence: dict[int, float] = {}
@@ -119,7 +122,9 @@ class _Places:
 
     def _weigh(self, start: int) -> None:
         """See whether an FPDU is of a proven row: it begins one, or one leads to it."""
-        if start in self._rows or self.evidence(start) >= _enough(start - self._region.begin):
+        if start in self._rows or self.evidence(start) >= _bits_to_believe(
+            start - self._region.begin
+        ):
             edge = self._region.edge(start)
             assert edge is not None
             self._proven.append(start)
@@ -184,7 +189,7 @@ class _Search:
         self._beyond = beyond
         self._places = _Places(region)
         self._entries = {at for at, _ in entries}
-        self._heap: list[tuple[float, int, str, int, float, _Back]] = []
+        self._heap: list[tuple[float, int, _Node, int, float, _Back]] = []
         self._count = 0
         self._done: list[tuple[float, _Back]] = []
         for at, cost in entries:
@@ -192,33 +197,39 @@ class _Search:
         if not is_certain:
             self._push(0, "enter", region.begin, None)
 
-    def _push(self, cost: float, kind: str, at: int, back: _Back, lie: float = 0) -> None:
+    def _push(self, cost: float, kind: _Node, at: int, back: _Back, price: float = 0) -> None:
+        """Add a node.
+
+        :param price: of a wrong length: what it costs that it is wrong, and leads where it does.
+        """
         self._count += 1
-        heappush(self._heap, (cost, self._count, kind, at, lie, back))
+        heappush(self._heap, (cost, self._count, kind, at, price, back))
 
     def path(self) -> Path:
         """Return the cheapest path."""
         seen: set[int] = set()
         while self._heap and self._count < _MOST_NODES:
-            cost, _, kind, at, lie, back = heappop(self._heap)
+            cost, _, kind, at, price, back = heappop(self._heap)
             if self._done and cost >= self._done[0][0] + weights.PROOF:
                 break
             if kind == "done":
                 self._done.append((cost, back))
-                if len(self._done) > _MOST_ENDS:
+                if len(self._done) == _MOST_ENDS:
                     break
             elif kind == "nothing":
-                # To ask what it passes over costs most.
+                # Checking what it passes over is expensive, so that comes last.
                 limit = self._region.limit
-                passed = self._places.nested(at, limit) + self._region.disowned(at, limit)
-                if self._beyond.is_walled:
+                passed = self._places.nested(at, limit) + self._region.marker_contradictions(
+                    at, limit
+                )
+                if self._beyond.ends_at_known_fpdu:
                     self._push(cost + passed, "at", limit, back)
                 else:
                     self._push(cost + passed, "done", limit, back)
             elif kind == "enter":
                 self._enter(cost)
-            elif kind == "lie":
-                self._leave_wrong_length(cost, at, lie, back)
+            elif kind == "wrong length":
+                self._leave_wrong_length(cost, at, price, back)
             elif at not in seen:
                 seen.add(at)
                 self._go_on(cost, at, back)
@@ -236,7 +247,7 @@ class _Search:
         """Begin anywhere, or find nothing at all."""
         region = self._region
         passed = _passed(region.limit - region.begin)
-        if not self._beyond.is_walled:
+        if not self._beyond.ends_at_known_fpdu:
             passed += weights.NOTHING
         self._push(cost + passed, "nothing", region.begin - 1, None)
         self._jump(cost, region.begin - 1, region.begin, None)
@@ -262,7 +273,8 @@ class _Search:
         wrong = Step("wrong length", edge, is_led), back
         nested = self._places.nested(at, edge.end)
         chance = region.coincidence(edge)
-        # If its length leads to a good FPDU and over none, its length is right.  To ask costs most.
+        # If its length leads to a good FPDU and over none, its length is right.  Else the CRC is
+        # asked where it ends, which is expensive.
         is_right = chance >= weights.CRC and not nested
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
@@ -270,26 +282,26 @@ class _Search:
         if is_led and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
         self._push(cost + edge_cost + nested, "at", edge.end, step)
-        lie = weights.LIE + (0 if region.crc or region.meant(edge) else edge.cost)
-        # If a proven row leads there too, what stands there is no coincidence.
-        lie += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
-        self._push(cost + _DETOUR, "lie", at, wrong, lie)
+        price = weights.WRONG_LENGTH + (0 if region.crc or region.meant(edge) else edge.cost)
+        # If a proven row leads there, too, what stands there is no coincidence.
+        price += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
+        self._push(cost + _TIE, "wrong length", at, wrong, price)
 
     def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
-        """Go on where the CRC of an FPDU says that it ends, if it lies about its length."""
+        """Go on where the CRC of an FPDU says that it ends, if its length is wrong."""
         region, at, limit = self._region, edge.start, self._region.limit
         if not region.crc:
             return False
         ends = TrueEnd(region, at)
         for block in self._places.blocks(ends.asked, min(limit, at + FRAMING_WINDOW)):
             if (end := ends.first(block)) is not None:
-                self._push(cost + _DETOUR, "at", end, wrong)
+                self._push(cost + _TIE, "at", end, wrong)
                 return True
             if block and region.allowance.is_scarce and self._places.nested(at, block[-1]):
-                # Most likely it ends before these.  To go on costs most.
+                # Most likely it ends before these.  To look further is expensive.
                 return False
-        if (self._beyond.is_walled or not self._beyond.may_grow) and ends.first([limit]):
-            self._push(cost + _DETOUR, "at", limit, wrong)
+        if (self._beyond.ends_at_known_fpdu or not self._beyond.may_grow) and ends.first([limit]):
+            self._push(cost + _TIE, "at", limit, wrong)
             return True
         return False
 
@@ -311,35 +323,36 @@ class _Search:
             return
         beyond = self._beyond
         is_senseless = edge.end is not None and not edge.makes_sense
-        if not beyond.is_walled:
+        if not beyond.ends_at_known_fpdu:
             part: float = weights.SENSELESS + weights.DAMAGED if is_senseless else 0
-            part += edge.cost + places.nested(at, limit) + weights.CLOSED * beyond.is_closed
+            part += edge.cost + places.nested(at, limit) + weights.CLOSED * beyond.sender_is_done
             self._push(cost + part, "done", limit, (Step("part", edge, is_led), back))
         if edge.end is not None:
-            lie: float = weights.LIE
+            price: float = weights.WRONG_LENGTH
             if not is_senseless:
-                lie += weights.UNFINISHED * beyond.may_grow
-                lie += weights.CARRIED * beyond.begins_at(edge.end)
-            self._push(cost + _DETOUR, "lie", at, wrong, lie)
+                price += weights.UNFINISHED * beyond.may_grow
+                price += weights.CARRIED * beyond.begins_at(edge.end)
+            self._push(cost + _TIE, "wrong length", at, wrong, price)
 
-    def _leave_wrong_length(self, cost: float, at: int, lie: float, back: _Back) -> None:
-        """Go on after an FPDU that lies about its length, and whose CRC does not tell its end."""
+    def _leave_wrong_length(self, cost: float, at: int, price: float, back: _Back) -> None:
+        """Go on after an FPDU whose length is wrong, and whose CRC does not tell its end."""
         limit = self._region.limit
-        passed = lie + _passed(limit - at)
-        if not self._beyond.is_walled:
-            passed = lie + (0 if self._beyond.may_grow else weights.NOTHING + _passed(limit - at))
+        passed = price + _passed(limit - at)
+        if not self._beyond.ends_at_known_fpdu:
+            passed = price + (0 if self._beyond.may_grow else weights.NOTHING + _passed(limit - at))
         elif limit - at >= FRAMING_WINDOW:
             return
         self._push(cost + passed, "nothing", at, back)
-        self._jump(cost, at, at + fpdu_length(0), back, lie)
+        self._jump(cost, at, at + fpdu_length(0), back, price)
 
     def _jump(
-        self, cost: float, start: int, begin: int, back: _Back, lie: float | None = None
+        self, cost: float, start: int, begin: int, back: _Back, price: float | None = None
     ) -> None:
-        """Go on at any place that is proven.
+        """Go on at any place where an FPDU speaks for itself.
 
         :param start: after which octets are passed over.
-        :param lie: what it costs that an FPDU that begins there lies.
+        :param price: what it costs that the length of the FPDU at ``start`` is wrong; None if none
+            is.  After one, a place may lack evidence: it pays for that.
         """
         region, places = self._region, self._places
         least = inf
@@ -350,17 +363,17 @@ class _Search:
                     continue
                 if not region.allowance.spend(_COST_OF_JUMP):
                     return
-                if lie is not None:
+                if price is not None:
                     among = at - start
-                extra = max(0, _enough(among) - places.evidence(at))
-                if lie is None and extra:
+                extra = max(0, _bits_to_believe(among) - places.evidence(at))
+                if price is None and extra:
                     continue
                 passed = _passed(region.captured_octets(start, at))
-                passed += places.nested(start, at) + region.disowned(start, at)
+                passed += places.nested(start, at) + region.marker_contradictions(start, at)
                 if passed > least + 2 * weights.PROOF:
                     # The farther, the dearer.
                     return
-                extra += passed + (lie or 0)
+                extra += passed + (price or 0)
                 least = min(least, extra)
                 self._push(cost + extra, "at", at, back)
 
@@ -381,8 +394,8 @@ def _passed(octets: int) -> float:
     return min(weights.PER_OCTET * octets, weights.FARTHEST)
 
 
-def _enough(octets: int) -> float:
-    """Return how many bits are enough for an FPDU somewhere in octets."""
+def _bits_to_believe(octets: int) -> float:
+    """Return the evidence that proves an FPDU found among so many octets."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
 
 

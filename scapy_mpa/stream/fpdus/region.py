@@ -55,22 +55,22 @@ Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 # read, but once only.
 _COST_OF_EDGE: Final = 128
 _COST_WITHOUT_CRC: Final = 32
-# So many octets of a CRC cost as much as one that is looked at.
+# Octets of a CRC for one unit of the allowance.
 _CRC_OCTETS_FOR_ONE: Final = 12
 # Octets from the control octets of a Terminate to the ULPDU_Length that it copies.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Markers that may say that octets are of an FPDU that began before.
 _MARKERS: Final = 4
-# What it costs to try a place that only a CRC can prove.  The octets of its FPDU cost more.  One
-# place may take this share of what is left.
+# What the allowance pays to try a place that only a CRC can prove, beside the octets of its FPDU.
 _COST_OF_TRY: Final = 768
+# The share of what is left that the octets of one such place may take.
 _SHARE_OF_TRY: Final = 16
 # FPDUs of a row at which evidence looks.
 _ROW: Final = 16
-# Lengths with which a header may make sense, if its own is a lie.
+# Lengths with which a header may make sense, if its own is wrong.
 _LENGTHS: Final = (64, TAGGED_LENGTH + 32, UNTAGGED_LENGTH, UNTAGGED_LENGTH + 28, 512)
-# Bits that only several things together can show.
-_BEYOND_HEADERS: Final = weights.PROOF + 20
+# More than headers alone show: a CRC or Markers are among it.
+_PROOF_OF_ONE: Final = weights.PROOF + 20
 _MODULUS: Final = 1 << 32
 
 
@@ -258,8 +258,8 @@ class Region:
                 self.allowance.spend((end - start) // _CRC_OCTETS_FOR_ONE)
         return known
 
-    def measured(self, start: int) -> SoundLength:
-        """Return the CRC of octets from a place on, up to where no FPDU ends that begins there."""
+    def crc_so_far(self, start: int) -> SoundLength:
+        """Return the CRC, as far as it was calculated, of the octets that begin at a place."""
         if start not in self._ends:
             self._ends[start] = SoundLength(self.phase(start))
         return self._ends[start]
@@ -298,14 +298,15 @@ class Region:
     def evidence(self, start: int, names: Mapping[bytes, int]) -> float:
         """Return what speaks for an FPDU at a place: itself, and those to which its length leads.
 
-        A header that comes again says nothing, nor does a length, unless a message goes on.
+        A header that comes again shows nothing.  Without CRCs, a ULPDU_Length that comes again
+        counts only if a message continues.
 
         :param names: how often headers stand in these octets.
         """
         total, at = 0.0, start
         seen: set[bytes] = set()
         messages = _Messages()
-        stride = None
+        last_length = None
         begins_segment = at in self._boundaries
         for _ in range(_ROW):
             edge = self.edge(at) if self.allowance.spend(COST_OF_PLACE) else None
@@ -315,15 +316,15 @@ class Region:
                 break
             goes_on = messages.continues(edge)
             total += weights.CONTINUES * goes_on
-            is_proven = edge.verdict == "good" or edge.bits > _BEYOND_HEADERS
+            is_proven = edge.verdict == "good" or edge.bits > _PROOF_OF_ONE
             if is_proven and at > start:
                 return total + weights.ARRIVAL
             is_again = edge.name in seen or names.get(edge.name, 0) > 1
-            is_new = not is_again and (self.crc or goes_on or edge.ulpdu_length != stride)
+            is_new = not is_again and (self.crc or goes_on or edge.ulpdu_length != last_length)
             if is_proven or is_new:
                 total += edge.bits
             seen.add(edge.name)
-            stride = edge.ulpdu_length
+            last_length = edge.ulpdu_length
             at = edge.end
             ends_segment = at in self._boundaries
             if begins_segment and ends_segment:
@@ -337,8 +338,8 @@ class Region:
         return total
 
     def coincidence(self, edge: Edge) -> int:
-        """Return how unlikely it is that a length that lies leads to what stands there: a header
-        that makes sense, that goes on where this one ends, and a length that leads to an FPDU."""
+        """Return how unlikely it is that a wrong length leads to what stands there: a header that
+        makes sense, a message that continues, and a length that leads to an FPDU."""
         following = self.edge(edge.end) if edge.end is not None and edge.end < self.limit else None
         if following is None or not following.head:
             return 0
@@ -407,7 +408,7 @@ class Region:
     def _by_crc_alone(self, begin: int, upto: int) -> list[int]:
         """Return where FPDUs with a good CRC begin, whatever their headers say.
 
-        Long ones with Markers are found by these, and what a Marker leads, too.
+        Markers lead to long FPDUs, and to those that a Marker begins.
         """
         found: list[int] = []
         longest = max(0, min(self.allowance.spare // _SHARE_OF_TRY, 0xFFFF))
@@ -483,9 +484,9 @@ class Region:
             self._headers[start] = is_header
         return is_header
 
-    def disowned(self, start: int, end: int) -> float:
-        """Return what Markers say against it that what begins at ``start`` reaches to ``end``: that
-        an FPDU holds these octets that began before (RFC 5044 4.3)."""
+    def marker_contradictions(self, start: int, end: int) -> float:
+        """Return the cost of Markers between two places that point to an FPDU before them (RFC 5044
+        4.3)."""
         if start < self.begin:
             return 0
         first = bisect_left(self._pointers, (start,))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where an FPDU truly ends that lies about its ULPDU_Length, which its CRC tells."""
+"""Where an FPDU with a wrong ULPDU_Length ends: its CRC tells."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class TrueEnd:
     def __init__(self, region: Region, start: int) -> None:
         self._region = region
         self._start = start
-        self._measured = region.measured(start)
+        self._crc = region.crc_so_far(start)
         self._upto = min(region.captured_until(start, region.limit), start + FRAMING_WINDOW)
 
     @property
     def asked(self) -> int:
         """Before which place it does not end."""
-        return self._start + max(self._measured.octets, self._measured.least)
+        return self._start + max(self._crc.octets, self._crc.least)
 
     def first(self, places: list[int]) -> int | None:
         """Return the first of some places at which the FPDU may end, or None.
 
         :param places: ascending, and none before those asked before.
         """
-        start, measured, asked = self._start, self._measured, self.asked
+        start, measured, asked = self._start, self._crc, self.asked
         ends = [at for at in places if asked <= at <= self._upto and (at - start) % WORD == 0]
         if not ends or not self._region.crc:
             return None
@@ -58,7 +58,7 @@ class TrueEnd:
 
     def _measure(self, at: int) -> bool:
         """Go on to a place, unless there already; tell whether what it costs was left."""
-        region, measured = self._region, self._measured
+        region, measured = self._region, self._crc
         done = self._start + measured.octets
         if not region.allowance.spend(_COST_OF_END + (at - done) // WORD):
             return False
@@ -68,7 +68,7 @@ class TrueEnd:
 
     def _likely(self, ends: list[int]) -> list[int]:
         """Return the places without most of those at which it does not end, if they are many."""
-        region, measured = self._region, self._measured
+        region, measured = self._region, self._crc
         done = self._start + measured.octets
         words = (ends[-1] - done) // WORD if ends else 0
         if len(ends) < _MANY_ENDS or _DENSE_ENDS * len(ends) < words:

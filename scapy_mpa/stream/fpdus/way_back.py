@@ -101,18 +101,18 @@ class FPDUWayBack(FPDUChain):
     def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:
         """Return the cheapest path through the octets from ``begin`` on."""
         region = Region(self, self.allowance, island, begin, limit, run.searching())
-        is_walled = limit < island.end
+        ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
         if not run.is_certain and run.is_empty and begin == island.start:
             carried = self._carried(island)
-            if begin <= carried < limit + is_walled:
+            if begin <= carried < limit + ends_at_known_fpdu:
                 # At the limit one is known to begin.
                 shown = region.evidence(carried, {}) if carried < limit else weights.PROOF
                 entries = [(carried, max(0.0, weights.PROOF - weights.CARRIED - shown))]
         beyond = Beyond(
-            is_walled=is_walled,
-            may_grow=not (final or is_walled),
-            is_closed=final and self._sink.ends_at(limit),
+            ends_at_known_fpdu=ends_at_known_fpdu,
+            may_grow=not (final or ends_at_known_fpdu),
+            sender_is_done=final and self._sink.ends_at(limit),
             begins_at=lambda at: self._leads_over_hole(island, at),
         )
         return cheapest_path(region, entries, beyond, is_certain=run.is_certain)

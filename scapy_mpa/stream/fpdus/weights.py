@@ -20,7 +20,6 @@ __all__ = [
     "FEW",
     "FORGED",
     "LEADING",
-    "LIE",
     "MARGIN",
     "MARKER",
     "MORE",
@@ -34,14 +33,15 @@ __all__ = [
     "UNFINISHED",
     "UNKNOWN_PHASE",
     "UNTAGGED",
+    "WRONG_LENGTH",
     "ZERO",
 ]
 
 # -- what speaks for an FPDU -----------------------------------------------------------------------
 
 PROOF: Final = 40
-"""Bits that are enough: in 64 MiB, with 2^26 places, chance makes so much with 2^-14.  What is so
-much worse than the best is out of the question."""
+"""Bits that are enough: among the 2^26 words of 256 MiB, chance makes so much once in 2^14 times.
+What is so much worse than the best is out of the question."""
 MARGIN: Final = PROOF - 26
 """The same less the places: among fewer, fewer bits are enough."""
 TAGGED: Final = 13
@@ -67,7 +67,8 @@ ARRIVAL: Final = 14
 BOUNDARY: Final = 6
 """An FPDU begins and ends with segments: at most so much, the less the shorter segments are."""
 CARRIED: Final = ARRIVAL + TAGGED
-"""The length of an FPDU before a hole leads over it to this place: ``ARRIVAL``, and its header."""
+"""The length of an FPDU before a hole leads over it to this place: ``ARRIVAL``, and its header,
+from which that length was read."""
 
 # -- what speaks against a reading of the octets ---------------------------------------------------
 
@@ -83,10 +84,10 @@ ODD: Final = 3
 """An STag where none belongs: some senders leave one there."""
 FORGED: Final = 18
 """One FPDU in some 10^5 has a Marker that says otherwise."""
-LIE: Final = 14
-"""An ULPDU_Length lies: its FPDU is damaged, and that where the length stands."""
+WRONG_LENGTH: Final = 14
+"""A ULPDU_Length is wrong: its FPDU is damaged, and that where the length stands."""
 UNFINISHED: Final = 8
-"""A lie that nothing shows yet but that its FPDU is not all there."""
+"""A wrong length that nothing shows yet but that its FPDU is not all there."""
 CLOSED: Final = 14
 """Its sender has closed within an FPDU: others fit what it sends."""
 NOTHING: Final = 20

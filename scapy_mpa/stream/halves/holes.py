@@ -7,8 +7,8 @@ missing octets; but a late copy may still fill the hole.  It is a *gap* when tha
 waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
 reached.
 
-A hole in what came before the startup frames is *left after* when FPDUs begin: nothing waits for
-it, and what a late copy brings of it is counted and not kept.
+A hole before the startup frames is *left* when FPDUs begin: nothing waits for it, and octets of it
+that a late copy brings are counted, and not kept.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def relieve(half: HalfConnection) -> None:
 
 
 def give_up(half: HalfConnection, reason: GapReason) -> None:
-    """Finish the first island and report the hole after it; free their memory."""
+    """Finish the first island, report the holes before and after it, and free its memory."""
     islands = half.islands
     first = islands.items[0]
     half.report_gap(islands.floor, first.start, reason)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What breaks the rules of startup (RFC 5044 7.1.2), and how that is said.
+"""What breaks the rules of startup (RFC 5044 7.1.2), where the table does not show it.
 
-Where a rule stands is reported in :mod:`~scapy_mpa.stream.startup.steps`.
+:mod:`~scapy_mpa.stream.startup.steps` lists the rules, and the function that holds each.
 """
 
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import (
+    HASTE,
     StartupState,
     Step,
     reply_problems,
@@ -217,8 +218,8 @@ def _first_opcode(answering: HalfConnection, segment: Segment) -> int | None:
 def speak(startup: StartupPhase, segment: Segment) -> Breach | None:
     """Tell whether the Initiator went on before it had the Reply (RFC 5044 7.1.2 rule 3).
 
-    What it had is acknowledged by the segment in which it goes on.  If the Reply was not captured
-    yet, that is kept until it is.
+    The segment in which it goes on acknowledges what it had.  That is kept until the Reply is
+    captured.
 
     :param segment: of the Initiator, with octets, and taken already.
     """
@@ -253,8 +254,7 @@ def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
     if isinstance(rtr, FoundStartup):
         text = "an Rtr Frame before the Initiator has received the Reply"
         return Breach(asking, None, asked, f"{text} (rtr-frame-proposal-2007 2)")
-    text = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
-    return Breach(asking, None, asked, text)
+    return Breach(asking, None, asked, HASTE)
 
 
 def of_beginning(startup: StartupPhase) -> Breach | None:

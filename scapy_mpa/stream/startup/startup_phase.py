@@ -21,6 +21,7 @@ from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
+    HASTE,
     NOBODY,
     UNKNOWN,
     StartupState,
@@ -373,8 +374,7 @@ class StartupPhase(Agreement):
             text = "FPDUs after a Reply that rejects (RFC 5044 7.1.2 rules 2, 3)"
             answered = self.origins[1 - half.direction]
             if half.direction == self.initiator and (self.early_ack or answered) < answered:
-                text = "the Initiator sends before it has received the Reply"
-                text += " (RFC 5044 7.1.2 rule 3)"
+                text = HASTE
             half.owner.on_error(half, None, origin, text)
             transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
         elif verdict is False:

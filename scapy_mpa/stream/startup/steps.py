@@ -24,17 +24,18 @@ The rules of RFC 5044 7.1.2, and where what breaks them is reported:
    :func:`~scapy_mpa.stream.startup.breaches.of_silence`.
 6. What consumers make of Private Data cannot be seen.
 7. A first FPDU without the Marker that must precede it, or with one that must not, is one with a
-   bad CRC.
-8. A Request from both sides is an Initiator/Initiator start; so is any Request where a Reply must
-   stand.  A Reply from both sides is a Responder/Responder start.
+   bad CRC.  Without CRCs it is not found.
+8. A Request from both sides is an Initiator/Initiator start: any Request of the Responder where its
+   Reply must stand.  A Reply from both sides is a Responder/Responder start:
+   :mod:`~scapy_mpa.stream.startup.startup_phase`.
 9. PD_Length: ``problems()``; octets that never came.
 10. What was not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
     :func:`~scapy_mpa.stream.startup.breaches.of_part`.
 
 The Rtr frame proposal of 2007 adds a frame of the Initiator after the Reply, which comes if S is
 set in both frames.  Linux siw echoes S without meaning it, and then none comes.  So with S in
-either frame the Initiator's first octets decide (``ACCEPTED``).  They are held until then: where
-Markers lie depends on them.
+either frame of revision 1 the Initiator's first octets decide (``ACCEPTED``).  They are held until
+then: the places of Markers depend on them.
 """
 
 import enum
@@ -46,6 +47,7 @@ from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
+    "HASTE",
     "NOBODY",
     "NOWHERE",
     "UNKNOWN",
@@ -103,7 +105,11 @@ class StartupState(enum.Enum):
 
 
 class Step(enum.Enum):
-    """What a startup frame is, where it stands."""
+    """What a startup frame means where it stands.
+
+    ``BOTH_RESPOND`` and ``REPLY_TO_OCTETS`` are not of the table: they depend on what the other
+    direction holds (:mod:`~scapy_mpa.stream.startup.startup_phase`).
+    """
 
     REQUEST = enum.auto()
     ACCEPT = enum.auto()
@@ -114,7 +120,7 @@ class Step(enum.Enum):
     REPLY_TO_OCTETS = enum.auto()
     """A Reply, and what it answers is no Request."""
     LATE_ACCEPT = enum.auto()
-    """A Reply whose Request was not captured."""
+    """A Reply whose Request was not captured, or not yet."""
     REQUEST_AGAIN = enum.auto()
     """A Request, and the one before it was not answered."""
     REQUEST_TOO_LATE = enum.auto()
@@ -139,6 +145,9 @@ class Step(enum.Enum):
         """Whether what follows it is held until it is known what it is."""
         return self in _HOLDING
 
+
+HASTE: Final = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
+"""What is reported of an Initiator that breaks rule 3."""
 
 _BREACHES: Final = {
     Step.BOTH_INITIATE: "both sides sent a Request (RFC 5044 7.1.2 rule 8)",
