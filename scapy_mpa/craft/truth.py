@@ -4,30 +4,27 @@
 They are made of what the script means and where the layout puts it, never of what a dissector says.
 Names and order of keys are those of :mod:`scapy_mpa.records`.
 
-A key is left out where the script alone does not say what it must be:
+What the script alone does not say is left out:
 
-* where segments were lost, copied, reordered or cut, what depends on when a dissector finds
-  something (``frame`` and ``time`` but of an ``overlap``, ``located_by``, ``out_of_order``,
-  ``farthest_ahead``), and ``offset`` of an FPDU that was captured before everything up to the last
-  startup frame was;
-* where octets are missing or other than they were sent: ``startup`` and ``fpdu`` records are of
-  those of which every octet is there; but no FPDUs are reported of a direction that is taken for
-  something else, since among its first ``STREAMING_OCTETS`` none is, or before ``HELD_ISLANDS``
-  holes, nor a startup frame of either.  ``message`` records are of Untagged messages of which an
-  FPDU is, but for Responses: of a Tagged message nobody knows whether it goes on in a hole, and of
-  a Response, whether the Request that it seems to answer is that.  A ``gap`` has no ``reason``, and
-  no ``length`` where its end may be the FIN.  Of the ``connection`` what FPDUs were found is left
-  out, all of it unless everything up to the last startup frame is there;
-* where a snap length has cut segments, also ``gap``, ``overlap`` and ``message`` records: what is
-  made of FPDUs that are cut is up to the dissector;
-* after something that hides where FPDUs begin (a ULPDU_Length that lies, a bad CRC, octets of any
-  kind in the Full Operation Phase), the same keys of that direction, and of the ``connection`` all
-  that is counted, and what depends on the RTR indication.  There are no ``message`` records then,
-  nor if an FPDU carries something else than the segment that a verb put into it;
-* ``text`` of an ``error``, and ``broken`` of a ``connection`` if anything is.
+* Segments were lost, copied, reordered or cut: what depends on when a dissector finds something
+  (``frame``, ``time``, ``located_by``, ``out_of_order``, ``farthest_ahead``; an ``overlap`` keeps
+  ``frame`` and ``time``).  An FPDU that was captured before the last startup frame, or before octets
+  that, has no ``offset``.
+* Octets are missing, or other than they were sent: there are ``startup`` and ``fpdu`` records of
+  those alone whose octets are all there, and no ``message`` records.  A ``gap`` has no ``reason``,
+  and no ``length`` if its end may be the FIN.  A ``connection`` has nothing of what was found.
+  There is none unless everything up to the last startup frame is there.
+* The same, and a direction is given up: no startup frame was captured, and no FPDU among its first
+  ``STREAMING_OCTETS``, or before ``HELD_ISLANDS`` holes.  There are no FPDUs of it.
+* A snap length has cut segments: no ``gap``, ``overlap`` or ``message`` records either.
+* Something hides where FPDUs begin: a wrong ULPDU_Length, a bad CRC, or other octets in the Full
+  Operation Phase.  Then the keys of the first point are left out for that direction.  The
+  ``connection`` has no counts, and nothing of the RTR indication.  There are no ``message``
+  records, nor if an FPDU carries anything but the segment that a verb put into it.
+* Always: ``text`` of an ``error``, and ``broken`` of a ``connection`` if anything is broken.
 
-What was captured before the first SYN or octets of the connection counts for nothing, a FIN for
-one: it may as well be a late word of a connection that is over.
+What was captured before the first SYN or octets counts for nothing: a FIN, say, may be of a
+connection that is over.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ from scapy_mpa.craft.truth_connection import (
     connection_of,
     hidden_agreement,
 )
-from scapy_mpa.craft.truth_messages import message_records, records_in_part
+from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_setting import (
     VERDICTS,
     Detail,
@@ -98,7 +95,7 @@ def truth_of(
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
     if is_impaired and not _is_all_there(pieces, streams, setting):
-        return _of_what_is_there(pieces, streams, setting, messages=messages)
+        return _of_what_is_there(pieces, streams, setting)
     found = _found(pieces, setting.options)
     places = [each.place or 0 for each in found]
     is_sure = all(each.is_sure for each in found)
@@ -170,8 +167,6 @@ def _of_what_is_there(
     pieces: list[Captured],
     streams: tuple[CapturedStream, CapturedStream],
     setting: Setting,
-    *,
-    messages: bool,
 ) -> list[Record]:
     """Return what there is to say if octets are missing."""
     # A startup frame after a hole may be part of something else.
@@ -189,8 +184,6 @@ def _of_what_is_there(
     ]
     if is_uncut:
         records += overlap_records(streams, setting)
-        if messages and is_known:
-            records += records_in_part(pieces, setting)
     records.sort(key=itemgetter(0))
     told = [record for _, record in records]
     if is_uncut:

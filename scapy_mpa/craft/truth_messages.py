@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ``message`` records of a conversation.
 
-Where nothing is missing each message is there as it was said, and each Response answers the Request
-that the script has it answer.  Where something is, an Untagged message says of its segments where
-they belong and which is the last one; so it is known what of it is missing.
+Each message is there as it was said, and each Response answers the Request that the script has it
+answer.  There are no such records where octets are missing: what a Response answers, and whether a
+Tagged message goes on, may stand in what is not there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
-from scapy_mpa.craft.captured import Captured
-from scapy_mpa.craft.script import FPDUItem, Message, SegmentItem
+from scapy_mpa.craft.script import Message, SegmentItem
 from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import MessageRecovered
@@ -20,14 +18,12 @@ from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-__all__ = ["message_records", "records_in_part"]
+__all__ = ["message_records"]
 
 _LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
 """What may say of an FPDU, or of a frame, where it ends."""
 
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
-_MOST_STRETCHES: Final = 64
-"""How many stretches of what is missing a record tells."""
 _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
 
 
@@ -59,73 +55,6 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
                 del outstanding[message.answers.number]
     sides = sorted(outstanding.items(), key=lambda pair: pair[1]["src"] == setting.endpoints[0])
     return told, [record for _, record in sides]
-
-
-@dataclass(slots=True)
-class _Part:
-    """What was captured of an Untagged message."""
-
-    message: Message
-    length: int = 0
-    fpdus: int = 0
-    is_ended: bool = False
-    """Whether its last segment was captured."""
-    missing: list[list[int | None]] = field(default_factory=list)
-    place: int = 0
-    """Of the segment that brought the last of it."""
-
-
-def records_in_part(pieces: list[Captured], setting: Setting) -> list[tuple[int, Record]]:
-    """Return the record of each Untagged message of which an FPDU is whole, after the place where
-    it may be found; but for Responses, for it may not be known what they answer.
-
-    There are none if any FPDU carries something else than the segment that a verb put into it.
-    """
-    parts: dict[int, _Part] = {}
-    octets: dict[int, int] = {}
-    for each in pieces:
-        item = each.placed.item
-        if not isinstance(item, FPDUItem):
-            continue
-        message = item.message
-        before = 0 if message is None else octets.get(message.number, 0)
-        if message is None or not _is_as_said(item, message, before):
-            return []
-        size = len(item.payload)
-        octets[message.number] = before + size
-        part = parts.setdefault(message.number, _Part(message))
-        if each.fate == "whole":
-            part.length += size
-            part.fpdus += 1
-            part.is_ended = item.header.last
-            part.place = max(part.place, *each.frames)
-        elif part.missing and before == sum(map(_number, part.missing[-1])):
-            part.missing[-1][1] = _number(part.missing[-1][1]) + size
-        else:
-            part.missing.append([before, size])
-    return [
-        (part.place, _partly_said(part, setting))
-        for part in parts.values()
-        if part.fpdus and part.message.qn is not None and part.message.opcode not in _RESPONSES
-    ]
-
-
-def _number(number: int | None) -> int:
-    return number or 0
-
-
-def _partly_said(part: _Part, setting: Setting) -> Record:
-    """Return what is reported of an Untagged message that is there in part, or whole."""
-    if not part.is_ended:
-        # Nobody knows where it ends.
-        part.missing[-1][1] = None
-    said = _said(part.message, part.fpdus)._replace(
-        length=part.length,
-        complete=not part.missing,
-        size=part.message.length if part.is_ended else None,
-        missing=tuple((at, size) for at, size in part.missing[:_MOST_STRETCHES]),
-    )
-    return setting.record(said, None)
 
 
 def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
