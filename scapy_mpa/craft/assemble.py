@@ -13,7 +13,6 @@ from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
     LARGEST_ULPDU_LENGTH,
     MARKER_LENGTH,
     Layout,
@@ -22,6 +21,7 @@ from scapy_mpa.wire.fpdu import (
     marker_octets,
     marker_places,
     pad_length,
+    points_alike,
 )
 
 __all__ = [
@@ -140,7 +140,7 @@ def assemble(
 
 def _point_alike(manner: Manner, marker: bytes, conforming: bytes) -> bool:
     """Tell whether two Markers are the same to a receiver (RFC 5044 4.2)."""
-    return not (manner.fpduptr(marker)[0] ^ manner.fpduptr(conforming)[0]) & FPDUPTR_MASK
+    return points_alike(manner.fpduptr(marker)[0], manner.fpduptr(conforming)[0])
 
 
 def _is_regular(

@@ -8,8 +8,8 @@ What the script alone does not say is left out:
 
 * Segments were lost, copied, reordered or cut: what depends on when a dissector finds something
   (``frame``, ``time``, ``located_by``, ``out_of_order``, ``farthest_ahead``; an ``overlap`` keeps
-  ``frame`` and ``time``).  An FPDU that was captured before the last startup frame, or before octets
-  that, has no ``offset``.
+  ``frame`` and ``time``).  An FPDU has no ``offset`` until the last startup frame, and all octets
+  before it, were captured.
 * Octets are missing, or other than they were sent: there are ``startup`` and ``fpdu`` records of
   those alone whose octets are all there, and no ``message`` records.  A ``gap`` has no ``reason``,
   and no ``length`` if its end may be the FIN.  A ``connection`` has nothing of what was found.

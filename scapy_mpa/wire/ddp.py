@@ -61,6 +61,7 @@ _WITH_MO: Final = ">14sI"
 """A header that is put together of what precedes its last field, TO or MO, and that field."""
 _TO_MASK: Final = 0xFFFFFFFFFFFFFFFF
 _MO_MASK: Final = 0xFFFFFFFF
+_MSNS: Final = 1 << 32
 
 _TAGGED: Final = struct.Struct(">BBIQ")
 _UNTAGGED: Final = struct.Struct(">BBIIII")
@@ -101,6 +102,21 @@ class DDPHeader(NamedTuple):
     def length(self) -> int:
         """Octets of the header: 14 or 18."""
         return DDP_HEADER_LENGTHS[self.tagged]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where its payload goes in the buffer that STag or QN names: TO and 0, or MSN and MO."""
+        return (self.msn or 0, self.mo or 0) if self.to is None else (self.to, 0)
+
+    def place_after(self, payload: int) -> tuple[int, int]:
+        """Return where the next segment of that buffer goes (RFC 5041 5.1, 5.2).
+
+        :param payload: octets of this one.
+        """
+        number, offset = self.place
+        if self.to is not None:
+            return number + payload, 0
+        return ((number + 1) % _MSNS, 0) if self.last else (number, offset + payload)
 
 
 def ddp_header_length(octets: bytes) -> int:

@@ -38,6 +38,7 @@ __all__ = [
     "marker_places",
     "mulpdu",
     "pad_length",
+    "points_alike",
     "strip_markers",
 ]
 
@@ -207,6 +208,14 @@ def marker_octets(at: int, header: int) -> bytes:
     """
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
     return (max(0, at - header) & 0xFFFF).to_bytes(MARKER_LENGTH, "big")
+
+
+def points_alike(said: int, fpduptr: int) -> bool:
+    """Tell whether a Marker says what another FPDUPTR says (RFC 5044 4.2).
+
+    :param said: FPDUPTR, or all 4 octets of the Marker as a number.
+    """
+    return (said ^ fpduptr) & FPDUPTR_MASK == 0
 
 
 def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes] = ()) -> bytes:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.events import CrcVerdict
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
@@ -23,6 +23,7 @@ from scapy_mpa.wire.fpdu import (
     Layout,
     fpdu_layout,
     fpdu_length,
+    points_alike,
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
@@ -183,7 +184,7 @@ class FPDUReader:
         agrees = not layout.markers or self._agrees(layout, octets)
         pointed = agrees and bool(layout.markers)
         if self.crc:
-            good = crc32c(octets) == RESIDUE
+            good = crc_is_good(octets)
             crc: CrcVerdict = "good" if good else "bad"
             return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
         if pointed:
@@ -222,10 +223,7 @@ class FPDUReader:
     @staticmethod
     def _agrees(layout: Layout, octets: bytes) -> bool:
         said = layout.unpack.unpack_from(octets)
-        return said == layout.fpduptrs or all(
-            one & FPDUPTR_MASK == other & FPDUPTR_MASK
-            for one, other in zip(said, layout.fpduptrs, strict=True)
-        )
+        return said == layout.fpduptrs or all(map(points_alike, said, layout.fpduptrs))
 
     @staticmethod
     def _plausible(
@@ -332,4 +330,4 @@ class FPDUReader:
             return False
         unmarked = fpdu_length(ulpdu_length)
         most = MARKER_LENGTH * (unmarked // (MARKER_INTERVAL - MARKER_LENGTH) + 1)
-        return not 0 <= len(octets) - unmarked <= most and crc32c(octets) == RESIDUE
+        return not 0 <= len(octets) - unmarked <= most and crc_is_good(octets)

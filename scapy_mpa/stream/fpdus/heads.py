@@ -4,7 +4,7 @@
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.search import MARKED_ZERO_LENGTH, ZERO_LENGTH
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import FPDUPTR_MASK, HEADER_LENGTH, MARKER_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, points_alike
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
@@ -55,7 +55,7 @@ def may_be_fpdu(island: Island, position: int) -> bool:
     marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
     # A Marker may directly precede it (RFC 5044 4.3).
     return head_makes_sense(octets[:HEAD], any_stag=True) or (
-        int.from_bytes(marker, "big") & FPDUPTR_MASK == 0 and head_makes_sense(behind)
+        points_alike(int.from_bytes(marker, "big"), 0) and head_makes_sense(behind)
     )
 
 
@@ -69,7 +69,7 @@ def begins_otherwise(island: Island, position: int) -> bool:
         return False
     # A Marker may directly precede it (RFC 5044 4.3).
     controls = [octets[at + HEADER_LENGTH : at + WORD] for at in (0, MARKER_LENGTH)]
-    if int.from_bytes(octets[:MARKER_LENGTH], "big") & FPDUPTR_MASK:
+    if not points_alike(int.from_bytes(octets[:MARKER_LENGTH], "big"), 0):
         controls.pop()
     return not island.absent and not any(
         len(each) < WORD - HEADER_LENGTH or may_begin_ulpdu(int.from_bytes(each, "big"))

@@ -32,17 +32,17 @@ from scapy_mpa.stream.fpdus.search import COST_OF_PLACE, FIRST_SEARCH, agreeing_
 from scapy_mpa.stream.fpdus.sink import Sink
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire import osc, softuiwarp
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
+    points_alike,
 )
 from scapy_mpa.wire.rdmap import plausible
 
@@ -321,10 +321,10 @@ class InOrder:
             for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True)
             if at + MARKER_LENGTH <= len(octets)
         ]
-        agrees = all((one ^ other) & FPDUPTR_MASK == 0 for one, other in said)
+        agrees = all(points_alike(one, other) for one, other in said)
         verdict: CrcVerdict = "unknown" if self.crc else "off"
         if self.crc and seen == end:
-            sound = crc32c(octets) == RESIDUE
+            sound = crc_is_good(octets)
             verdict = "good" if sound else "bad"
         else:
             sound = agrees and makes_sense(island, start, end, phase)

@@ -24,10 +24,9 @@ from scapy_mpa.stream.fpdus.search import (
     zero_length_places,
 )
 from scapy_mpa.stream.octets.island import Island, Search
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
@@ -35,6 +34,7 @@ from scapy_mpa.wire.fpdu import (
     Layout,
     fpdu_layout,
     fpdu_length,
+    points_alike,
 )
 from scapy_mpa.wire.rdmap import (
     TERMINATE_CONTROL_LENGTH,
@@ -71,7 +71,6 @@ _ROW: Final = 16
 _LENGTHS: Final = (64, TAGGED_LENGTH + 32, UNTAGGED_LENGTH, UNTAGGED_LENGTH + 28, 512)
 # More than headers alone show: a CRC or Markers are among it.
 _PROOF_OF_ONE: Final = weights.PROOF + 20
-_MODULUS: Final = 1 << 32
 
 
 class Edge(NamedTuple):
@@ -113,7 +112,7 @@ class _Messages:
     """Where the messages of a row go on (RFC 5041 5.1, 5.2)."""
 
     def __init__(self) -> None:
-        self._due: dict[tuple[int | None, int | None], tuple[int | None, int | None]] = {}
+        self._due: dict[tuple[int | None, int | None], tuple[int, int]] = {}
 
     def continues(self, edge: Edge) -> bool:
         """Tell whether an FPDU goes on where one before it ended, and take note of its end."""
@@ -122,18 +121,10 @@ class _Messages:
             return False
         buffer = header.stag, header.qn
         payload = edge.ulpdu_length - header.length
-        if header.to is not None:
-            here: tuple[int | None, int | None] = header.to, None
-            due: tuple[int | None, int | None] = header.to + payload, None
-            is_telling = payload > 0
-        else:
-            msn, mo = header.msn or 0, header.mo or 0
-            here = msn, mo
-            due = ((msn + 1) % _MODULUS, 0) if header.last else (msn, mo + payload)
-            is_telling = True
-        goes_on = self._due.get(buffer) == here
-        self._due[buffer] = due
-        return goes_on and is_telling
+        goes_on = self._due.get(buffer) == header.place
+        self._due[buffer] = header.place_after(payload)
+        # Without payload, the same header again goes on, too.
+        return goes_on and (payload > 0 or header.to is None)
 
 
 class Region:
@@ -251,7 +242,7 @@ class Region:
         known = self._crcs.get((start, end))
         if known is None:
             octets = self.octets[start - self.begin : end - self.begin]
-            known = crc32c(octets) == RESIDUE
+            known = crc_is_good(octets)
             if known or keep:
                 self._crcs[start, end] = known
             if not known:
@@ -278,7 +269,7 @@ class Region:
             field = octets[at : at + MARKER_LENGTH]
             if len(field) < MARKER_LENGTH:
                 break
-            if (field[2] << 8 | field[3]) & FPDUPTR_MASK != fpduptr & FPDUPTR_MASK:
+            if not points_alike(field[2] << 8 | field[3], fpduptr):
                 forged += weights.FORGED
             elif not fpduptr or field[:2] != MARKER_RESERVED:
                 marks += weights.LEADING

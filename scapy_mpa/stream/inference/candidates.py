@@ -21,12 +21,12 @@ from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
+    points_alike,
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
@@ -254,7 +254,7 @@ class Candidates:
         marker = header - MARKER_LENGTH
         if marker < self.begin or not self.is_captured(marker, header):
             return False
-        return self.word(marker) & FPDUPTR_MASK == 0 or bool(
+        return points_alike(self.word(marker), 0) or bool(
             self.island.telling_boundaries(marker, marker + 1) and self.island.is_boundary(marker)
         )
 

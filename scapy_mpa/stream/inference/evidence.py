@@ -7,14 +7,11 @@ places to which lengths lead.  So one FPDU must also go on where another ended, 
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from scapy_mpa.stream.fpdus.weights import CONTINUES, MARKER, PROOF, TAGGED, UNTAGGED
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 
 __all__ = ["Evidence"]
-
-_MODULUS: Final = 1 << 32
 
 
 class Evidence:
@@ -88,17 +85,13 @@ class Evidence:
 
     def _compare(self, before: DDPHeader, payload: int, header: DDPHeader) -> None:
         """See whether a segment continues the one before with its STag or QN."""
+        goes_on = before.place_after(payload) == header.place
         if header.to is not None:
-            step: int | None = header.to - (before.to or 0)
-            goes_on = step == payload
+            step = header.to - (before.to or 0)
             # Of one without payload, the next header is the same one again.
             if step:
                 self._steps[step] += 1 if goes_on else -1
         else:
-            due = before.msn or 0, (before.mo or 0) + payload
-            if before.last:
-                due = (due[0] + 1) % _MODULUS, 0
-            goes_on = due == (header.msn, header.mo)
             self._steps[None] += goes_on and (before.last or payload > 0)
         if not before.last:
             self._broken += -1 if goes_on else 1

@@ -25,12 +25,12 @@ from scapy_mpa.stream.fpdus.weights import (
 )
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
     MARKER_INTERVAL,
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
     fpdu_length,
+    points_alike,
 )
 from scapy_mpa.wire.rdmap import plausible
 
@@ -136,7 +136,7 @@ class PhaseVotes:
         bits = TAGGED * is_sound
         said = layout.unpack.unpack_from(octets)
         for one, other in zip(said, layout.fpduptrs, strict=True):
-            if one & FPDUPTR_MASK != other & FPDUPTR_MASK:
+            if not points_alike(one, other):
                 bits -= FORGED
             else:
                 bits += LEADING if not one else MARKER

@@ -12,7 +12,7 @@ from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates, Reading
 from scapy_mpa.stream.inference.evidence import Evidence
-from scapy_mpa.wire.fpdu import FPDUPTR_MASK, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, points_alike
 from scapy_mpa.wire.rdmap import plausible
 
 __all__ = ["AGREEING_MARKERS", "PLAUSIBLE_ROW", "Row", "row_at", "rows"]
@@ -188,7 +188,7 @@ def _take(looked_at: Candidates, reading: Reading, evidence: Evidence) -> bool:
     for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
         marker = start + at
         if looked_at.is_captured(marker, marker + MARKER_LENGTH):
-            if one & FPDUPTR_MASK != other & FPDUPTR_MASK:
+            if not points_alike(one, other):
                 return False
             if not one:
                 zeros += 1

@@ -11,14 +11,14 @@ from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
-from scapy_mpa.wire.crc import RESIDUE, crc32c
+from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
-    FPDUPTR_MASK,
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
     fpdu_layout,
     fpdu_length,
+    points_alike,
 )
 
 __all__ = ["count"]
@@ -128,7 +128,7 @@ def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -
         if looked_at.is_captured(start, end):
             looked_at.allowance -= end - start
             octets = looked_at.octets[start - begin : end - begin]
-            if crc32c(octets) == RESIDUE:
+            if crc_is_good(octets):
                 return Verified(start, end, header, looked_at.number(header), octets)
     return None
 
@@ -176,8 +176,7 @@ def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
     return start - looked_at.begin < FRAMING_WINDOW and (
         _may_be_cut_off(looked_at, end)
         or (
-            looked_at.word(end) & FPDUPTR_MASK == 0
-            and _may_be_cut_off(looked_at, end + MARKER_LENGTH)
+            points_alike(looked_at.word(end), 0) and _may_be_cut_off(looked_at, end + MARKER_LENGTH)
         )
     )
 
