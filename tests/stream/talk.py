@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import as_segment, feed, fpdus
 from tests.truth import messages, mpastream
@@ -92,11 +94,18 @@ class Talk:
         return feed(segments, dialect)
 
 
-def started(isn: tuple[int, int] = (1000, 0xFFFFF000)) -> Talk:
+def say_startup(talk: Talk, *, markers: bool = False, crc: bool = True) -> None:
+    """Have both sides ask for Markers and for CRCs, or not."""
+    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
+        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
+
+
+def started(
+    isn: tuple[int, int] = (1000, 0xFFFFF000), *, markers: bool = False, crc: bool = True
+) -> Talk:
     """A connection whose Full Operation Phase has begun."""
     talk = Talk(isn)
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    say_startup(talk, markers=markers, crc=crc)
     return talk
 
 
@@ -114,6 +123,29 @@ def flow_of(number: int, direction: int) -> bytes:
     ends = b"\x0a\x00\x00\x01", b"\x0a\x01" + number.to_bytes(2, "big")
     ports = b"\x9c\x40", b"\x0f\xa0"
     return ends[direction] + ends[1 - direction] + ports[direction] + ports[1 - direction]
+
+
+def received(
+    flows: Flows,
+    segments: Iterable[Segment],
+    first: int = 1,
+    *,
+    connection: int | None = None,
+    later: int = 0,
+) -> list[Event]:
+    """The events of segments, one a millisecond, of a capture that goes on.
+
+    :param first: the frame of the first one.
+    :param connection: its number if it is one of many, see :func:`flow_of`.
+    :param later: by how many nanoseconds all of them come later.
+    """
+    events: list[Event] = []
+    for frame, each in enumerate(segments, first):
+        segment = as_segment(frame, each)
+        if connection is not None:
+            segment = segment._replace(flow=flow_of(connection, each.direction))
+        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
+    return events
 
 
 def ends(events: list[Event]) -> list[ConnectionEnded]:

@@ -5,39 +5,66 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from scapy_mpa.stream.events import Event
 from tests.stream.feed import fpdus
-from tests.stream.talk import REPLY, REQUEST, Talk, started
-from tests.truth import messages, mpastream
+from tests.stream.talk import started
+from tests.truth import messages
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
 
-
-def marked() -> Talk:
-    """A connection whose Full Operation Phase has begun, with Markers in both directions."""
-    talk = Talk()
-    talk.say(0, mpastream.startup_frame(mpastream.REQUEST_KEY, markers=1, crc=1))
-    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, markers=1, crc=1))
-    return talk
+Told = tuple[int, int, str]
+"""Offset, ULPDU_Length and verdict."""
 
 
-def told(events: list[Event]) -> list[tuple[int, int, str]]:
-    """Offset, ULPDU_Length and verdict of what was found, in the order of the stream."""
+def sends(count: int, size: int, seed: int = 1) -> list[bytes]:
+    """ULPDUs of Sends whose octets say nothing."""
+    rng = random.Random(seed)
+    return [messages.send(msn, rng.randbytes(size))[0] for msn in range(1, count + 1)]
+
+
+def told(events: list[Event]) -> list[Told]:
+    """What was found, in the order of the stream."""
     return sorted((each.offset or 0, each.ulpdu_length, each.crc) for each in fpdus(events, 0))
 
 
-def true(truth: Sequence[TrueFPDU]) -> list[tuple[int, int, str]]:
+def true(truth: Sequence[TrueFPDU]) -> list[Told]:
     """What must be said."""
     said = []
     for each in truth:
-        lie = each.damage and each.damage.ulpdu_length
+        lie = each.damage.ulpdu_length if each.damage else None
         length = each.ulpdu_length if lie is None else lie
         said.append((each.seq_offset, length, "good" if each.crc_ok else "bad"))
     return said
+
+
+def good(said: Sequence[Told]) -> list[Told]:
+    """Of these, the good ones."""
+    return [each for each in said if each[2] == "good"]
+
+
+def found(octets: bytes, *, markers: bool = False, size: int = 1460) -> list[Told]:
+    """What is told of a connection that carries these octets."""
+    talk = started(markers=markers)
+    talk.say(0, octets, size=size)
+    talk.close()
+    return told(talk.fed())
+
+
+def check(
+    ulpdus: Sequence[bytes],
+    damage: dict[int, Damage],
+    *,
+    markers: bool = False,
+    size: int = 1460,
+) -> None:
+    """Each FPDU is told, as good or as bad as it is, and no other."""
+    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
+    assert found(octets, markers=markers, size=size) == true(truth)
 
 
 @pytest.mark.parametrize("filler", [bytes(8), HEADER_WORDS, b"\xff" * 8])
@@ -51,26 +78,20 @@ def test_payload_behind_a_lying_length_is_no_row_of_fpdus(
 ) -> None:
     """What only looks like headers, or not even that, is not reported up to the next good one."""
     ulpdus = [messages.send(msn, (filler * 60)[:payload])[0] for msn in range(1, 9)]
-    octets, truth = build_stream(
-        ulpdus, markers=markers, damage={2: Damage(ulpdu_length=lie, sender=sender)}
-    )
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=size)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(ulpdus, {2: Damage(ulpdu_length=lie, sender=sender)}, markers=markers, size=size)
 
 
 @pytest.mark.parametrize("lie", [3000, 65535])
 def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> None:
     """Markers lead to the FPDUs behind a hole; when it is filled, the liar stands there."""
-    rng = random.Random(lie)
-    ulpdus = [messages.send(msn, rng.randbytes(400))[0] for msn in range(1, 12)]
-    octets, truth = build_stream(ulpdus, markers=True, damage={3: Damage(ulpdu_length=lie)})
-    talk = marked()
+    octets, truth = build_stream(
+        sends(11, 400, lie), markers=True, damage={3: Damage(ulpdu_length=lie)}
+    )
+    talk = started(markers=True)
     talk.say(0, octets[:1300])
-    talk.miss(0, octets[1300:1400])
+    hole = talk.miss(0, octets[1300:1400])
     talk.say(0, octets[1400:], size=300)
-    talk.copy(0, talk.next[0] - len(octets) + 1300, octets[1300:1400])
+    talk.copy(0, hole, octets[1300:1400])
     talk.close()
     assert told(talk.fed()) == true(truth)
 
@@ -79,34 +100,58 @@ def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> Non
 def test_a_lying_fpdu_may_be_the_shortest_there_is(markers: bool) -> None:
     """A Write of no octets takes 20 (RFC 5040 5.1), and may claim 64 KiB."""
     writes = [messages.write(7, 100, b"")[0], messages.write(7, 200, bytes(90))[0]] * 4
-    octets, truth = build_stream(writes, markers=markers, damage={4: Damage(ulpdu_length=57_596)})
-    assert truth[4].end - truth[4].start == 20
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=77)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(writes, {4: Damage(ulpdu_length=57_596)}, markers=markers, size=77)
 
 
-@pytest.mark.parametrize("between", [Damage(crc_xor=1), Damage(ulpdu_length=20_000)])
-def test_a_liar_damaged_otherwise_too_may_swallow_others_that_are_damaged(
-    between: Damage,
+SENT, DAMAGED = Damage(sender=True), Damage()
+CLAIMS = {
+    "damaged otherwise too, and swallows a damaged one": (
+        (300, 20, Damage(flip=(13, 1))),
+        {9: Damage(crc_xor=1)},
+    ),
+    "damaged otherwise too, and swallows another liar": (
+        (300, 20, Damage(flip=(13, 1))),
+        {9: Damage(ulpdu_length=20_000)},
+    ),
+    # Its CRC fits once its length is set right: what follows begins for certain.
+    "sent so, and swallows another liar": ((40, 11, SENT), {7: Damage(ulpdu_length=30_000)}),
+    # Some in a row between the others lead to where the first one says that it ends.
+    "damaged, and swallows two others": (
+        (40, 13, DAMAGED),
+        {4: Damage(ulpdu_length=34), 9: Damage(ulpdu_length=65_535)},
+    ),
+    "damaged, and swallows two others that were sent so": (
+        (40, 13, DAMAGED),
+        {4: Damage(ulpdu_length=34, sender=True), 9: Damage(ulpdu_length=65_535, sender=True)},
+    ),
+    # Good ones that end there, too, are none of its payload, which would end with a CRC.
+    "damaged otherwise too, up to a damaged one": (
+        (40, 7, Damage(flip=(30, 1))),
+        {7: Damage(crc_xor=1)},
+    ),
+}
+"""Payload of each FPDU; up to which one the fourth claims to reach; what is wrong with others."""
+
+
+@pytest.mark.parametrize(("liar", "others"), CLAIMS.values(), ids=CLAIMS.keys())
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", [500, 1460])
+def test_a_liar_that_claims_to_end_where_an_fpdu_begins(
+    liar: tuple[int, int, Damage], others: dict[int, Damage], markers: bool, size: int
 ) -> None:
-    """It leads right to an FPDU, and those before that in one row are not all that it swallowed."""
-    rng = random.Random(1)
-    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 31)]
-    _, plain = build_stream(ulpdus)
-    claim = plain[20].start - plain[3].start - 6
-    damage = {3: Damage(ulpdu_length=claim, flip=(13, 1)), 9: between}
-    octets, truth = build_stream(ulpdus, damage=damage)
-    talk = started()
-    talk.say(0, octets, size=1460)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    """It leads right to an FPDU, and hides none of those before."""
+    payload, end, damage = liar
+    ulpdus = sends(30, payload)
+    _, plain = build_stream(ulpdus, markers=markers)
+    within = sum(each.markers for each in plain[3:end])
+    claim = plain[end].start - plain[3].start - 6 - 4 * within
+    damage = replace(damage, ulpdu_length=claim)
+    check(ulpdus, {3: damage, **others}, markers=markers, size=size)
 
 
 def test_lengths_may_lead_from_garbled_headers_over_rows_that_break() -> None:
     """All good ones are found, however many of those that were skipped are damaged."""
-    ulpdus = [messages.send(msn, bytes(6))[0] for msn in range(1, 1200)]
+    ulpdus = sends(1199, 6)
     _, plain = build_stream(ulpdus)
     claim = plain[1000].start - plain[11].start - 6
     damage = {
@@ -116,11 +161,7 @@ def test_lengths_may_lead_from_garbled_headers_over_rows_that_break() -> None:
         700: Damage(crc_xor=1),
     }
     octets, truth = build_stream(ulpdus, damage=damage)
-    talk = started()
-    talk.say(0, octets, size=1460)
-    talk.close()
-    good = [each for each in true(truth) if each[2] == "good"]
-    assert [each for each in told(talk.fed()) if each[2] == "good"] == good
+    assert good(found(octets)) == good(true(truth))
 
 
 def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
@@ -128,17 +169,12 @@ def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
 
     That is seen if all of it is there.
     """
-    rng = random.Random(1)
-    inner, _ = build_stream([messages.write(9, at, rng.randbytes(44))[0] for at in range(20)])
-    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 8)]
+    inner, _ = build_stream([messages.write(9, at, bytes([at]) * 44)[0] for at in range(20)])
+    ulpdus = sends(7, 300)
     ulpdus[3] = messages.write(7, 2000, inner)[0]
-    _, plain = build_stream(ulpdus)
+    octets, plain = build_stream(ulpdus)
     claim = plain[3].start + 16 - plain[2].start - 6
-    octets, truth = build_stream(ulpdus, damage={2: Damage(ulpdu_length=claim, flip=(13, 1))})
-    talk = started()
-    talk.say(0, octets)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(ulpdus, {2: Damage(ulpdu_length=claim, flip=(13, 1))}, size=len(octets))
 
 
 @pytest.mark.parametrize("sender", [False, True])
@@ -156,96 +192,43 @@ def test_many_short_fpdus_of_which_many_lie(
         at: Damage(ulpdu_length=rng.choice(choices), sender=sender)
         for at in range(every, 990, every)
     }
-    octets, truth = build_stream(writes, markers=markers, damage=damage)
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=1400)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
-
-
-def test_a_liar_may_end_where_an_fpdu_ends_and_swallow_another_liar() -> None:
-    """The CRC of the first fits once its length is set right: what follows begins for certain."""
-    rng = random.Random(1)
-    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 20)]
-    _, plain = build_stream(ulpdus)
-    swallow = plain[9].end - plain[2].start - 6
-    octets, truth = build_stream(
-        ulpdus,
-        damage={
-            2: Damage(ulpdu_length=swallow, sender=True),
-            6: Damage(ulpdu_length=30_000),
-        },
-    )
-    talk = started()
-    talk.say(0, octets, size=500)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
-
-
-@pytest.mark.parametrize("sender", [False, True])
-@pytest.mark.parametrize("markers", [False, True])
-def test_a_liar_may_end_where_an_fpdu_begins_and_swallow_two_others(
-    markers: bool, sender: bool
-) -> None:
-    """Those between the others are found: some in a row lead to where the first one says that it
-    ends, so it lies."""
-    rng = random.Random(3)
-    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 20)]
-    _, plain = build_stream(ulpdus, markers=markers)
-    within = sum(each.markers for each in plain[2:12])
-    octets, truth = build_stream(
-        ulpdus,
-        markers=markers,
-        damage={
-            2: Damage(ulpdu_length=plain[12].start - plain[2].start - 6 - 4 * within),
-            3: Damage(ulpdu_length=34, sender=sender),
-            8: Damage(ulpdu_length=65_535, sender=sender),
-        },
-    )
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=500)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(writes, damage, markers=markers, size=1400)
 
 
 @pytest.mark.parametrize("damaged", [Damage(crc_xor=1), Damage(ulpdu_length=700)])
 @pytest.mark.parametrize("sender", [False, True])
 def test_a_liar_may_end_where_an_fpdu_begins_and_hold_some(damaged: Damage, sender: bool) -> None:
     """FPDUs in its payload, where some may begin, are none: its CRC fits its true length."""
-    rng = random.Random(4)
-    held, _ = build_stream([messages.send(msn, rng.randbytes(30))[0] for msn in (7, 8, 9)])
-    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 12)]
-    ulpdus[2] = messages.send(3, rng.randbytes(4) + held + rng.randbytes(50))[0]
+    held, _ = build_stream(sends(3, 30))
+    ulpdus = sends(11, 40)
+    ulpdus[2] = messages.send(3, bytes(4) + held + bytes(50))[0]
     _, plain = build_stream(ulpdus)
     lie = Damage(ulpdu_length=plain[6].start - plain[2].start - 6, sender=sender)
     octets, truth = build_stream(ulpdus, damage={2: lie, 3: damaged})
-    talk = started()
-    talk.say(0, octets, size=300)
-    talk.close()
-    found = told(talk.fed())
-    wanted = true(truth)
-    assert set(found) <= set(wanted)
-    assert set(wanted) - set(found) <= {wanted[3]}
+    said, wanted = set(found(octets, size=300)), true(truth)
+    assert said <= set(wanted)
+    assert set(wanted) - said <= {wanted[3]}
 
 
 def test_damaged_headers_behind_a_liar_cost_no_other() -> None:
     """A good FPDU between a liar and others that make no sense is found."""
-    rng = random.Random(2)
-    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 12)]
-    octets, truth = build_stream(
-        ulpdus,
-        damage={
-            3: Damage(ulpdu_length=31_206, sender=True),
-            5: Damage(flip=(0, 123)),
-            6: Damage(flip=(1, 45)),
-        },
-    )
-    talk = started()
-    talk.say(0, octets, size=1460)
-    talk.close()
+    damage = {
+        3: Damage(ulpdu_length=31_206, sender=True),
+        5: Damage(flip=(0, 123)),
+        6: Damage(flip=(1, 45)),
+    }
+    octets, truth = build_stream(sends(11, 300, 2), damage=damage)
+    said, wanted = set(found(octets)), true(truth)
     # Of several in a row only those with a header that makes sense are more than a guess.
-    assert set(true(truth)) - set(told(talk.fed())) <= {true(truth)[6]}
-    assert not set(told(talk.fed())) - set(true(truth))
+    assert set(wanted) - said <= {wanted[6]}
+    assert not said - set(wanted)
+
+
+def garble(octets: bytearray, begin: int, end: int, rng: random.Random, *, markers: bool) -> None:
+    """Change each octet from ``begin`` to ``end``, but those of Markers."""
+    for at in range(begin, end):
+        if not markers or at % 512 >= 4:
+            octets[at] ^= rng.randrange(1, 256)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -256,24 +239,16 @@ def test_good_ones_in_a_row_between_others_that_were_garbled(
 ) -> None:
     """No FPDU reaches over them from where one begins for certain, and no payload holds them."""
     rng = random.Random(seed)
-    ulpdus = [messages.send(msn, rng.randbytes(200))[0] for msn in range(1, 16)]
-    octets, truth = build_stream(ulpdus, markers=markers)
+    octets, truth = build_stream(sends(15, 200, seed), markers=markers)
     garbled = {3, 4, 5 + several, 6 + several}
     wrong = bytearray(octets)
     for index in garbled:
-        begin, end = truth[index].seq_offset, truth[index].end
-        for at in range(begin, end):
-            if not markers or at % 512 >= 4:
-                wrong[at] ^= rng.randrange(1, 256)
-    talk = marked() if markers else started()
-    talk.say(0, bytes(wrong), size=rng.choice((97, 500, 1460)))
-    talk.close()
-    good = [each for index, each in enumerate(truth) if index not in garbled]
-    found = told(talk.fed())
-    assert [each for each in found if each[2] == "good"] == true(good)
+        garble(wrong, truth[index].seq_offset, truth[index].end, rng, markers=markers)
+    said = found(bytes(wrong), markers=markers, size=rng.choice((97, 500, 1460)))
+    assert good(said) == true([each for at, each in enumerate(truth) if at not in garbled])
     # A garbled one is told if its length leads on, and one begins for certain where it does.
     starts = {truth[index].seq_offset for index in garbled}
-    assert {each[0] for each in found if each[2] == "bad"} <= starts
+    assert {each[0] for each in said if each[2] == "bad"} <= starts
 
 
 @pytest.mark.parametrize("sender", [False, True])
@@ -281,27 +256,22 @@ def test_good_ones_in_a_row_between_others_that_were_garbled(
 @pytest.mark.parametrize("size", [97, 1460])
 def test_fpdus_in_the_payload_of_a_liar(sender: bool, lie: int, size: int) -> None:
     """A capture of iWARP, say: its segments hold FPDUs in a row, with something else between."""
-    rng = random.Random(lie)
-    inner, others = build_stream([messages.send(msn, rng.randbytes(90))[0] for msn in range(1, 9)])
+    inner, others = build_stream(sends(8, 90, lie))
     record = bytes([0x99]) * 58
     payload = b"".join(
         record + inner[others[first].start : others[first + 1].end] for first in (0, 2, 4, 6)
     )
-    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 9)]
+    ulpdus = sends(8, 300, lie)
     ulpdus[3] = messages.send(4, payload + record)[0]
-    octets, truth = build_stream(ulpdus, damage={3: Damage(ulpdu_length=lie, sender=sender)})
-    talk = started()
-    talk.say(0, octets, size=size)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(ulpdus, {3: Damage(ulpdu_length=lie, sender=sender)}, size=size)
 
 
-def fpdus_and_a_part(rng: random.Random, count: int) -> bytes:
+def fpdus_and_a_part(rng: random.Random, count: int, part: int) -> bytes:
     """Octets of so many FPDUs, and the beginning of another one."""
     inner, others = build_stream(
         [messages.send(msn, rng.randbytes(rng.randrange(20, 60)))[0] for msn in range(1, count + 2)]
     )
-    return inner[: others[count].start + 20]
+    return inner[: others[count].start + part]
 
 
 @pytest.mark.parametrize("ends_in_it", [False, True])
@@ -312,14 +282,12 @@ def test_fpdus_in_the_payload_of_one_that_a_hole_cuts_off(
 ) -> None:
     """It begins for certain, and ends in the hole or where a good one begins behind it: so it is no
     liar, and they are its payload."""
-    rng = random.Random(size)
-    ulpdus = [messages.send(msn, rng.randbytes(300))[0] for msn in range(1, 40)]
-    ulpdus[5] = messages.send(6, fpdus_and_a_part(rng, 12))[0]
+    ulpdus = sends(39, 300, size)
+    ulpdus[5] = messages.send(6, fpdus_and_a_part(random.Random(5), 12, 20))[0]
     octets, truth = build_stream(ulpdus, markers=markers)
-    carrier = truth[5]
-    begin = carrier.start + 300
-    end = carrier.end + 40 if ends_in_it else begin + 100
-    talk = marked() if markers else started()
+    begin = truth[5].start + 300
+    end = truth[5].end + 40 if ends_in_it else begin + 100
+    talk = started(markers=markers)
     talk.say(0, octets[:begin], size=size)
     talk.miss(0, octets[begin:end])
     talk.say(0, octets[end:], size=size)
@@ -337,20 +305,12 @@ def test_fpdus_in_the_payload_of_a_liar_and_a_part_of_one(
 ) -> None:
     """Lengths lead from FPDU to FPDU, and on to what looks like one: but only where the liar ends
     does its CRC fit."""
-    rng = random.Random(left)
-    inner, others = build_stream(
-        [messages.send(msn, rng.randbytes(rng.randrange(20, 60)))[0] for msn in range(1, 6)]
-    )
-    payload = inner[: others[4].start + left]
-    ulpdus = [messages.send(msn, rng.randbytes(900))[0] for msn in range(1, 100)]
+    payload = fpdus_and_a_part(random.Random(left), 4, left)
+    ulpdus = sends(99, 900, left)
     for carrier in (3, 20, 21, 60):
         ulpdus[carrier] = messages.send(carrier + 1, payload)[0]
     liar = Damage(ulpdu_length=lie, sender=sender)
-    octets, truth = build_stream(ulpdus, markers=markers, damage={3: liar, 20: liar, 60: liar})
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=size)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(ulpdus, {3: liar, 20: liar, 60: liar}, markers=markers, size=size)
 
 
 @pytest.mark.parametrize("left", range(4, 48, 4))
@@ -362,45 +322,12 @@ def test_fpdus_in_the_payload_of_one_of_several_damaged(
 ) -> None:
     """Lengths lead over the damaged ones to a good one, whatever else may begin in a payload, and
     wherever the last one of that, of which a part is there, may seem to end."""
-    rng = random.Random(left)
-    inner, others = build_stream([messages.send(msn, rng.randbytes(20))[0] for msn in range(1, 7)])
+    inner, others = build_stream(sends(6, 20, left))
     assert others[5].end - others[5].start == 44 < others[5].start
-    ulpdus = [messages.send(msn, rng.randbytes(30))[0] for msn in range(1, 12)]
+    ulpdus = sends(11, 30, left)
     ulpdus[carrier] = messages.send(carrier + 1, inner[: others[5].start + left])[0]
     damage = {3: Damage(flip=(19, 1)), 4: Damage(crc_xor=1), 8: Damage(crc_xor=1)}
-    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=size)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
-
-
-@pytest.mark.parametrize("markers", [False, True])
-def test_a_liar_may_end_where_a_damaged_one_begins(markers: bool) -> None:
-    """Good ones that end there, too, are none of its payload, which would end with a CRC."""
-    rng = random.Random(5)
-    ulpdus = [messages.send(msn, rng.randbytes(40))[0] for msn in range(1, 12)]
-    _, plain = build_stream(ulpdus, markers=markers)
-    within = sum(each.markers for each in plain[2:6])
-    lie = plain[6].start - plain[2].start - 6 - 4 * within
-    damage = {2: Damage(ulpdu_length=lie, flip=(30, 1)), 6: Damage(crc_xor=1)}
-    octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=300)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
-
-
-def test_several_damaged_in_a_row_are_all_told() -> None:
-    """Lengths lead over them to the next good one, and no single FPDU explains the octets."""
-    ulpdus = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 12)]
-    octets, truth = build_stream(
-        ulpdus, damage={at: Damage(flip=(100, 1 + at)) for at in (3, 4, 5)}
-    )
-    talk = started()
-    talk.say(0, octets, size=1460)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    check(ulpdus, damage, markers=markers, size=size)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -420,14 +347,9 @@ def test_many_liars_hide_no_good_ones(seed: int, markers: bool) -> None:
         if rng.random() < 0.2
     }
     octets, truth = build_stream(ulpdus, markers=markers, damage=damage)
-    talk = marked() if markers else started()
-    talk.say(0, octets, size=1460)
-    talk.close()
-    found, wanted = told(talk.fed()), true(truth)
-    assert [each for each in found if each[2] == "good"] == [
-        each for each in wanted if each[2] == "good"
-    ]
-    assert set(found) <= set(wanted)
+    said = found(octets, markers=markers)
+    assert good(said) == good(true(truth))
+    assert set(said) <= set(true(truth))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -444,14 +366,9 @@ def test_many_garbled_beginnings_hide_no_good_ones(seed: int, markers: bool) -> 
     wrong = bytearray(octets)
     for index in garbled:
         begin = truth[index].seq_offset
-        for at in range(begin, begin + rng.randrange(6, 40)):
-            if not markers or at % 512 >= 4:
-                wrong[at] ^= rng.randrange(1, 256)
-    talk = marked() if markers else started()
-    talk.say(0, bytes(wrong), size=1460)
-    talk.close()
-    good = [each for index, each in enumerate(truth) if index not in garbled]
-    assert [each for each in told(talk.fed()) if each[2] == "good"] == true(good)
+        garble(wrong, begin, begin + rng.randrange(6, 40), rng, markers=markers)
+    said = found(bytes(wrong), markers=markers)
+    assert good(said) == true([each for at, each in enumerate(truth) if at not in garbled])
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -467,7 +384,7 @@ def test_a_long_liar_full_of_headers_hides_no_good_ones(
     ulpdus = [messages.send(msn, payload, mulpdu=65_000)[0] for msn in range(1, 6)]
     octets, truth = build_stream(ulpdus, markers=markers, damage={0: Damage(ulpdu_length=lie)})
     hole = truth[holed].start + at
-    talk = marked() if markers else started()
+    talk = started(markers=markers)
     talk.say(0, octets[:hole], size=1460)
     talk.miss(0, octets[hole : hole + 100])
     talk.say(0, octets[hole + 100 :], size=1460)
@@ -478,12 +395,8 @@ def test_a_long_liar_full_of_headers_hides_no_good_ones(
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
 def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, int, int]) -> None:
     """Where an island began is no place where an FPDU begins."""
-    rng = random.Random(3)
-    ulpdus = [messages.send(msn, rng.randbytes(600))[0] for msn in range(1, 40)]
-    octets, truth = build_stream(ulpdus)
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    octets, truth = build_stream(sends(39, 600, 3))
+    talk = started()
     first = talk.next[0]
     # Three pieces of one FPDU, each captured late, the last of them with what follows.
     begin = truth[3].start
@@ -510,7 +423,7 @@ def test_a_liar_that_comes_late_and_claims_fpdus_that_were_there() -> None:
     """They were placed by their Markers, and are found however long it says that it is."""
     ulpdus = [messages.send(msn, bytes(1480))[0] for msn in range(1, 40)]
     octets, truth = build_stream(ulpdus, markers=True, damage={20: Damage(ulpdu_length=4500)})
-    talk = marked()
+    talk = started(markers=True)
     base = talk.next[0]
     order = [*range(20), 21, 22, 20, *range(23, 39)]
     for at in order:
