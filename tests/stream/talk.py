@@ -73,6 +73,15 @@ class Talk:
         """Send octets that the receiver gets and the capture does not."""
         return self.say(direction, octets, captured=False)
 
+    def say_with_hole(
+        self, direction: int, octets: bytes, begin: int, end: int, *, size: int | None = None
+    ) -> int:
+        """Send octets; those from ``begin`` to ``end`` are not captured: return their number."""
+        self.say(direction, octets[:begin], size=size)
+        hole = self.miss(direction, octets[begin:end])
+        self.say(direction, octets[end:], size=size)
+        return hole
+
     def close(self) -> None:
         """FIN from both sides, both acknowledged."""
         self.say(0, flags=FIN | ACK)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
+from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
-from tests.stream.feed import as_segment, feed_truth, fpdus, halves
-from tests.stream.talk import Talk
+from tests.stream.feed import as_segment, feed_truth, fpdus
+from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.stream.work import calls
 from tests.truth import impair, messages, mpastream
 from tests.truth.impair import ACK, FIN
@@ -37,21 +37,18 @@ def stream(
     return mpastream.build_stream(made, markers=markers, crc=crc)
 
 
-def started(*, markers: bool, crc: bool = True) -> Talk:
-    """A connection whose Full Operation Phase has begun."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
-    return talk
-
-
-def gaps(events: list[Event], direction: int = 0) -> list[tuple[int, int]]:
-    """Offset and length of each gap of the Initiator's direction."""
+def gaps(events: list[Event], direction: int = 0, base: int = BASE) -> list[tuple[int, int]]:
+    """Offset and length of each gap of a direction."""
     return [
-        ((each.seq - BASE) % 2**32, each.length)
+        ((each.seq - base) % 2**32, each.length)
         for each in events
         if isinstance(each, GapFound) and each.direction == direction
     ]
+
+
+def reasons(events: list[Event]) -> set[str]:
+    """Why gaps are told."""
+    return {each.reason for each in events if isinstance(each, GapFound)}
 
 
 def errors(events: list[Event]) -> list[ErrorFound]:
@@ -81,24 +78,39 @@ def with_hole(octets: bytes, at: int, length: int, talk: Talk, *, size: int = 14
         talk.say(1, flags=ACK)
 
 
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("crc", [False, True])
-@pytest.mark.parametrize("at", [4, 1000, 7000, 18_000])
-@pytest.mark.parametrize("length", [1, 512, 1460, 4000])
-def test_a_hole_that_the_peer_has_acknowledged(
-    markers: bool, crc: bool, at: int, length: int
+def check_hole(
+    octets: bytes,
+    truth: list[TrueFPDU],
+    hole: tuple[int, int],
+    *,
+    markers: bool,
+    crc: bool = True,
+    size: int = 1460,
 ) -> None:
-    """The receiver has the octets, the capture has not: one gap, and only its FPDUs are lost."""
-    octets, truth = stream(markers=markers, crc=crc)
+    """A hole that the peer has acknowledged is one gap, and costs its FPDUs alone."""
     talk = started(markers=markers, crc=crc)
-    with_hole(octets, at, length, talk)
+    with_hole(octets, *hole, talk, size=size)
     talk.close()
     events = talk.fed()
-    check_outside(events, truth, [(at, length)])
-    assert gaps(events) == [(at, length)]
+    check_outside(events, truth, [hole])
+    assert (gaps(events), reasons(events)) == ([hole], {"connection ended"})
     assert errors(events) == []
-    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    assert (end.halves[0].gaps, end.halves[1].gaps) == (1, 0)
+    (end,) = ends(events)
+    assert [half.gaps for half in end.halves] == [1, 0]
+
+
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("at", [0, 4, 1000, 7000, 18_000, "the end"])
+@pytest.mark.parametrize("length", [1, 100, 512, 1460, 4000])
+@pytest.mark.parametrize("size", [333, 1460, 9000])
+def test_a_hole_that_the_peer_has_acknowledged(
+    markers: bool, crc: bool, at: int | str, length: int, size: int
+) -> None:
+    """The beginning of the first FPDU may be missing (4.3, 6), or all before the FIN."""
+    octets, truth = stream(markers=markers, crc=crc)
+    begin = len(octets) - length if isinstance(at, str) else at
+    check_hole(octets, truth, (begin, length), markers=markers, crc=crc, size=size)
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -108,43 +120,13 @@ def test_a_hole_that_nobody_acknowledged(markers: bool, at: int) -> None:
     octets, truth = stream(markers=markers)
     talk = started(markers=markers)
     with_hole(octets, at, 1460, talk)
-    talk.segments = [each for each in talk.segments if each.direction == 0 or each.payload]
-    before = [
-        each._replace(ack=(talk.isn[0] + 21) % 2**32) if each.direction else each
+    events = feed_truth(
+        each._replace(ack=BASE) if each.direction else each
         for each in talk.segments
-    ]
-    events = feed_truth(before)
+        if each.direction == 0 or each.payload
+    )
     check_outside(events, truth, [(at, 1460)])
-    assert gaps(events) == [(at, 1460)]
-    assert [each.reason for each in events if isinstance(each, GapFound)] == ["capture ended"]
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("crc", [False, True])
-@pytest.mark.parametrize("length", [100, 1460, 5000])
-@pytest.mark.parametrize("size", [333, 1460, 9000])
-def test_a_hole_at_the_very_beginning(markers: bool, crc: bool, length: int, size: int) -> None:
-    """The first FPDU's own beginning is missing (4.3, 6)."""
-    octets, truth = stream(markers=markers, crc=crc)
-    talk = started(markers=markers, crc=crc)
-    with_hole(octets, 0, length, talk, size=size)
-    talk.close()
-    events = talk.fed()
-    check_outside(events, truth, [(0, length)])
-    assert gaps(events) == [(0, length)]
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("length", [1, 100, 1460, 3000])
-def test_a_hole_at_the_end_before_a_fin(markers: bool, length: int) -> None:
-    """FIN says how far the octets went; what is missing before it is a gap."""
-    octets, truth = stream(markers=markers)
-    talk = started(markers=markers)
-    with_hole(octets, len(octets) - length, length, talk)
-    talk.close()
-    events = talk.fed()
-    check_outside(events, truth, [(len(octets) - length, length)])
-    assert gaps(events) == [(len(octets) - length, length)]
+    assert (gaps(events), reasons(events)) == ([(at, 1460)], {"capture ended"})
 
 
 def test_a_hole_at_the_end_that_only_an_acknowledgement_tells_of() -> None:
@@ -161,6 +143,14 @@ def test_a_hole_at_the_end_that_only_an_acknowledgement_tells_of() -> None:
     assert at == len(octets) - 3000 and length in (2999, 3000)
 
 
+def check_filled(talk: Talk, truth: list[TrueFPDU]) -> None:
+    """Nothing is missing in the end, and nothing is wrong."""
+    talk.close()
+    events = talk.fed()
+    check_outside(events, truth, [])
+    assert gaps(events) == [] and errors(events) == []
+
+
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("crc", [False, True])
 @pytest.mark.parametrize("at", [0, 1000, 7000])
@@ -173,10 +163,7 @@ def test_a_hole_that_a_late_copy_fills(markers: bool, crc: bool, at: int, patien
     for _ in range(patience):
         talk.say(1, flags=ACK)
     talk.copy(0, BASE + at, octets[at : at + 2000])
-    talk.close()
-    events = talk.fed()
-    check_outside(events, truth, [])
-    assert gaps(events) == [] and errors(events) == []
+    check_filled(talk, truth)
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -188,10 +175,7 @@ def test_a_hole_that_is_filled_from_both_sides(markers: bool) -> None:
     for step in range(300):
         talk.copy(0, BASE + 3000 + step, octets[3000 + step : 3001 + step])
         talk.copy(0, BASE + 3599 - step, octets[3599 - step : 3600 - step])
-    talk.close()
-    events = talk.fed()
-    check_outside(events, truth, [])
-    assert gaps(events) == [] and errors(events) == []
+    check_filled(talk, truth)
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -209,10 +193,7 @@ def test_holes_filled_in_any_order(markers: bool, late: bool) -> None:
         talk.say(1, flags=ACK)
     for at, piece in reversed(pieces[1::2]):
         talk.copy(0, BASE + at, piece)
-    talk.close()
-    events = talk.fed()
-    check_outside(events, truth, [])
-    assert gaps(events) == [] and errors(events) == []
+    check_filled(talk, truth)
 
 
 @pytest.mark.parametrize("filler", [b"A", b"\0", b"AC", b"\x00\x40\x41\x43", b"MPA ID Req Frame"])
@@ -221,22 +202,7 @@ def test_payloads_that_look_like_headers(filler: bytes, markers: bool) -> None:
     """Whatever the payload is filled with, the FPDUs behind a hole are found."""
     made = [messages.send(msn, (filler * 1400)[:1400])[0] for msn in range(1, 61)]
     octets, truth = mpastream.build_stream(made, markers=markers)
-    talk = started(markers=markers)
-    with_hole(octets, 2920, 1460, talk)
-    talk.close()
-    events = talk.fed()
-    check_outside(events, truth, [(2920, 1460)])
-    assert gaps(events) == [(2920, 1460)]
-
-
-def test_a_gap_has_a_reason() -> None:
-    """Why it will not be filled: the connection is over."""
-    octets, _ = stream(markers=False)
-    talk = started(markers=False)
-    with_hole(octets, 7000, 1460, talk)
-    talk.close()
-    (gap,) = [each for each in talk.fed() if isinstance(each, GapFound)]
-    assert gap.reason == "connection ended"
+    check_hole(octets, truth, (2920, 1460), markers=markers)
 
 
 def test_out_of_order_is_said_of_what_lies_beyond_a_hole() -> None:
@@ -298,14 +264,6 @@ def test_any_holes(
 # -- limits ----------------------------------------------------------------------------------------
 
 
-def feed_until(talk: Talk, flows: Flows) -> list[Event]:
-    """The events of what was said so far; the connection goes on."""
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        events += flows.receive(as_segment(number, each))
-    return events
-
-
 @pytest.mark.parametrize("markers", [False, True])
 def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
     """No more than so many behind a hole: the oldest island goes first, and the hole is a gap."""
@@ -318,10 +276,9 @@ def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
     talk.segments = [each._replace(ack=0) if each.direction else each for each in talk.segments]
     talk.miss(0, octets[:1000])
     talk.say(0, octets[1000:], size=60_000)
-    events = feed_until(talk, flows := Flows())
+    events = received(flows := Flows(), talk.segments)
     if not markers:
-        assert gaps(events) == [(0, 1000)]
-        assert [each.reason for each in events if isinstance(each, GapFound)] == ["limit"]
+        assert (gaps(events), reasons(events)) == ([(0, 1000)], {"limit"})
     events += flows.finish()
     check_outside(events, truth, [(0, 1000)])
     assert gaps(events) == [(0, 1000)]
@@ -341,55 +298,37 @@ def test_islands_are_limited(markers: bool) -> None:
             talk.copy(0, BASE + begin, octets[begin : fpdu.end], ACK)
     assert len(holes) > HELD_ISLANDS + 100
     # Nothing behind the startup frames is acknowledged.
-    events = feed_until(talk, flows := Flows())
-    reasons = {each.reason for each in events if isinstance(each, GapFound)}
-    assert reasons == {"limit"}
+    events = received(flows := Flows(), talk.segments)
+    assert reasons(events) == {"limit"}
     assert len(gaps(events)) >= len(holes) - HELD_ISLANDS - 1
     events += flows.finish()
     check_outside(events, truth, holes)
     assert gaps(events) == holes[: len(gaps(events))]
 
 
-def miss_every_other(talk: Talk, octets: bytes, truth: list[TrueFPDU]) -> list[tuple[int, int]]:
-    """Have every other FPDU missed, and all acknowledged; place and length of each hole."""
+@pytest.mark.parametrize("markers", [False, True])
+def test_closed_holes_are_limited(markers: bool) -> None:
+    """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap, and
+    stays one if its octets come after all."""
+    octets, truth = stream(markers=markers, count=300, size=500)
+    talk = started(markers=markers)
     holes = []
     for index, fpdu in enumerate(truth):
         begin = 0 if index == 0 else truth[index - 1].end
+        talk.say(0, octets[begin : fpdu.end], captured=index % 2 == 0)
+        talk.say(1, flags=ACK)
         if index % 2:
             holes.append((begin, fpdu.end - begin))
-            talk.miss(0, octets[begin : fpdu.end])
-        else:
-            talk.say(0, octets[begin : fpdu.end])
-        talk.say(1, flags=ACK)
-    return holes
-
-
-@pytest.mark.parametrize("markers", [False, True])
-def test_closed_holes_are_limited(markers: bool) -> None:
-    """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap."""
-    octets, truth = stream(markers=markers, count=300, size=500)
-    talk = started(markers=markers)
-    holes = miss_every_other(talk, octets, truth)
-    events = feed_until(talk, flows := Flows())
+    events = received(flows := Flows(), talk.segments)
     told = gaps(events)
     assert told == holes[: len(told)]
     assert len(told) >= 10
-    assert {each.reason for each in events if isinstance(each, GapFound)} == {"acknowledged"}
-    events += flows.finish()
+    assert reasons(events) == {"acknowledged"}
+    at, length = told[0]
+    late = impair.Segment(0, BASE + at, 0, ACK, octets[at : at + length])
+    events += received(flows, [late], 10_000) + flows.finish()
     check_outside(events, truth, holes)
     assert gaps(events) == holes
-
-
-def test_octets_of_a_gap_that_come_after_all_are_not_taken() -> None:
-    """A gap that was reported stays one."""
-    octets, truth = stream(markers=False, count=300, size=500)
-    talk = started(markers=False)
-    holes = miss_every_other(talk, octets, truth)
-    events = feed_until(talk, flows := Flows())
-    first = gaps(events)[0]
-    late = impair.Segment(0, BASE + first[0], 0, ACK, octets[first[0] : sum(first)])
-    assert not fpdus(flows.receive(as_segment(10_000, late)), 0)
-    assert gaps(events + flows.finish()) == holes
 
 
 @pytest.mark.slow
@@ -410,9 +349,7 @@ def test_tiny_segments_behind_a_hole_take_linear_time(order: str) -> None:
                 for at in range(block + first, min(block + 500, count), 2)
             ]
         talk = started(markers=True)
-        flows = Flows()
-        for number, each in enumerate(talk.segments):
-            flows.receive(as_segment(number, each))
+        received(flows := Flows(), talk.segments)
         template = as_segment(99, impair.Segment(0, 0, 0, 0, bytes(4)))
 
         def work() -> None:
@@ -423,26 +360,6 @@ def test_tiny_segments_behind_a_hole_take_linear_time(order: str) -> None:
 
     small, large = spent(1500), spent(12_000)
     assert large < 1.5 * 8 * small
-
-
-@given(seed=st.integers(0, 2**32), acks=st.booleans())
-def test_gaps_of_a_real_conversation(seed: int, acks: bool) -> None:
-    """Both directions at once, each with holes of its own."""
-    rng = random.Random(seed)
-    pair = halves(rng, markers=(True, False), crc=True, count=20, mulpdu=900)
-    both = [impair.miss(impair.cut_mss(each.octets, 700), rng, 0.15) for each in pair]
-    segments = impair.conversation(pair, (both[0], both[1]), rng, ack_rate=float(acks), close="fin")
-    events = feed_truth(segments)
-    for direction, each in enumerate(pair):
-        captured = impair.first_captured(segments, each, direction)
-        missing = {at for at, octet in enumerate(captured) if octet is None}
-        told = {
-            (gap.seq - each.base) % 2**32 + at
-            for gap in events
-            if isinstance(gap, GapFound) and gap.direction == direction
-            for at in range(gap.length)
-        }
-        assert told == missing
 
 
 BEFORE = bytes(range(1, 101))
@@ -460,44 +377,32 @@ def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> Non
     talk.say(0, b"?")
     begin = talk.next[1]
     cuts = [0, *(edge for edge in edges if 0 < edge < len(BEFORE)), len(BEFORE)]
-    pieces = list(pairwise(cuts))
-    missed = [data.draw(st.booleans()) for _ in pieces]
-    for (start, end), is_missed in zip(pieces, missed, strict=True):
-        talk.say(1, BEFORE[start:end], captured=not is_missed)
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    captured: set[int] = set()
+    for start, end in pairwise(cuts):
+        is_captured = data.draw(st.booleans())
+        talk.say(1, BEFORE[start:end], captured=is_captured)
+        captured.update(range(start, end) if is_captured else ())
+    say_startup(talk)
     talk.say(0, octets)
     # Copies, of whatever was captured or not.
-    late = data.draw(
-        st.lists(st.tuples(*[st.integers(0, len(BEFORE))] * 2).map(sorted), max_size=3)
-    )
-    for start, end in late:
+    again = 0
+    places = st.tuples(*[st.integers(0, len(BEFORE))] * 2).map(sorted)
+    for start, end in data.draw(st.lists(places, max_size=3)):
         if start < end:
             talk.copy(1, begin + start, BEFORE[start:end])
+            again += not captured.isdisjoint(range(start, end))
+            captured.update(range(start, end))
     talk.say(1, octets)
     talk.close()
     events = talk.fed()
-    captured = set(range(len(BEFORE)))
-    for (start, end), is_missed in zip(pieces, missed, strict=True):
-        if is_missed:
-            captured -= set(range(start, end))
-    again = 0
-    for start, end in late:
-        again += bool(captured & set(range(start, end)))
-        captured |= set(range(start, end))
     lost = [at for at in range(len(BEFORE)) if at not in captured]
-    wanted = [
-        (at, next(n for n in range(at, len(BEFORE) + 1) if n not in lost) - at)
-        for at in lost
-        if at - 1 not in lost
-    ]
-    found = [
-        ((each.seq - begin) % 2**32, each.length) for each in events if isinstance(each, GapFound)
-    ]
-    assert found == wanted
-    (end,) = (each for each in events if isinstance(each, ConnectionEnded))
-    half = end.halves[1]
-    assert (half.gaps, half.retransmitted) == (len(wanted), again)
+    told = gaps(events, 1, begin)
+    assert [place for at, length in told for place in range(at, at + length)] == lost
+    (end_of_it,) = ends(events)
+    half = end_of_it.halves[1]
+    # Each stretch is one gap.
+    stretches = sum(at - 1 not in lost for at in lost)
+    assert (half.gaps, len(told), half.retransmitted) == (stretches, stretches, again)
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
@@ -513,8 +418,7 @@ def test_holes_left_behind_cost_copies_nothing() -> None:
         for _ in range(holes):
             talk.miss(1, b"lost")
             talk.say(1, b"here")
-        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-            talk.say(direction, mpastream.startup_frame(key, crc=1))
+        say_startup(talk)
         octets, _ = stream(markers=False, count=3)
         talk.say(0, octets)
         talk.say(1, octets)
@@ -528,11 +432,9 @@ def test_holes_left_behind_cost_copies_nothing() -> None:
             talk.copy(1, begin + at + 4, b"here")
             talk.copy(1, begin + at + 1, b"os")
             talk.copy(1, begin + at, b"losthere")
-        flows = Flows()
-        segments = [as_segment(number, each) for number, each in enumerate(talk.segments)]
-        for each in segments[:before]:
-            flows.receive(each)
-        return calls(lambda: [flows.receive(each) for each in segments[before:]])
+        received(flows := Flows(), talk.segments[:before])
+        segments = [as_segment(number, each) for number, each in enumerate(talk.segments[before:])]
+        return calls(lambda: [flows.receive(each) for each in segments])
 
     assert spent(1000) < 1.2 * spent(600)
 
@@ -544,30 +446,19 @@ def test_copies_leave_no_more_than_so_many_holes_behind() -> None:
     begin = talk.next[1]
     count = HELD_ISLANDS + 100
     talk.miss(1, bytes(8 * count))
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1))
+    say_startup(talk)
     talk.say(1, stream(markers=False, count=3)[0])
     for _ in range(LATE_SEGMENTS + 1):
         talk.say(0, flags=ACK)
     before = len(talk.segments)
     for at in range(count):
         talk.copy(1, begin + 8 * at + 4, bytes(4))
-    segments = [as_segment(number, each) for number, each in enumerate(talk.segments)]
     flows = Flows()
-    events = [event for each in segments[:before] for event in flows.receive(each)]
-    assert not [each for each in events if isinstance(each, GapFound)]
-
-    def told(events: list[Event]) -> list[tuple[int, int, str]]:
-        return [
-            ((each.seq - begin) % 2**32, each.length, each.reason)
-            for each in events
-            if isinstance(each, GapFound)
-        ]
-
-    events = [event for each in segments[before:] for event in flows.receive(each)]
+    assert not gaps(received(flows, talk.segments[:before]), 1)
+    events = received(flows, talk.segments[before:], before)
     holes = [(8 * at, 4) for at in range(count)]
-    assert told(events) == [(*hole, "limit") for hole in holes[:-HELD_ISLANDS]]
-    assert [(at, length) for at, length, _ in told(flows.finish())] == holes[-HELD_ISLANDS:]
+    assert (gaps(events, 1, begin), reasons(events)) == (holes[:-HELD_ISLANDS], {"limit"})
+    assert gaps(flows.finish(), 1, begin) == holes[-HELD_ISLANDS:]
 
 
 @pytest.mark.parametrize(
@@ -593,9 +484,7 @@ def test_fpdus_in_a_payload_whose_header_is_in_a_hole(
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
     begin = truth[3].start
     talk = started(markers=True)
-    talk.say(0, octets[:begin], size=size)
-    talk.miss(0, octets[begin : begin + hole])
-    talk.say(0, octets[begin + hole :], size=size)
+    talk.say_with_hole(0, octets, begin, begin + hole, size=size)
     talk.close()
     found = [(each.offset, each.ulpdu_length) for each in fpdus(talk.fed(), 0)]
     good = [each for index, each in enumerate(truth) if index != 3]
@@ -616,11 +505,9 @@ def test_a_forged_marker_that_points_into_a_hole(is_cut: bool, sender: bool, siz
     forged = mpastream.Damage(fpduptr={0: place - begin - 4}, sender=sender)
     octets, truth = mpastream.build_stream(ulpdus, markers=True, damage={marker: forged})
     talk = started(markers=True)
-    talk.say(0, octets[:begin], size=size)
-    talk.miss(0, octets[begin:end])
     # All of it, or up to a place behind the Marker.
     upto = place + 4 if is_cut else len(octets)
-    talk.say(0, octets[end:upto], size=size)
+    talk.say_with_hole(0, octets[:upto], begin, end, size=size)
     if not is_cut:
         talk.close()
     found = {(each.offset, each.ulpdu_length) for each in fpdus(talk.fed(), 0)}

@@ -88,9 +88,7 @@ def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> Non
         sends(11, 400, lie), markers=True, damage={3: Damage(ulpdu_length=lie)}
     )
     talk = started(markers=True)
-    talk.say(0, octets[:1300])
-    hole = talk.miss(0, octets[1300:1400])
-    talk.say(0, octets[1400:], size=300)
+    hole = talk.say_with_hole(0, octets, 1300, 1400, size=300)
     talk.copy(0, hole, octets[1300:1400])
     talk.close()
     assert told(talk.fed()) == true(truth)
@@ -288,9 +286,7 @@ def test_fpdus_in_the_payload_of_one_that_a_hole_cuts_off(
     begin = truth[5].start + 300
     end = truth[5].end + 40 if ends_in_it else begin + 100
     talk = started(markers=markers)
-    talk.say(0, octets[:begin], size=size)
-    talk.miss(0, octets[begin:end])
-    talk.say(0, octets[end:], size=size)
+    talk.say_with_hole(0, octets, begin, end, size=size)
     talk.close()
     assert told(talk.fed()) == true([*truth[:5], *truth[7 if ends_in_it else 6 :]])
 
@@ -385,9 +381,7 @@ def test_a_long_liar_full_of_headers_hides_no_good_ones(
     octets, truth = build_stream(ulpdus, markers=markers, damage={0: Damage(ulpdu_length=lie)})
     hole = truth[holed].start + at
     talk = started(markers=markers)
-    talk.say(0, octets[:hole], size=1460)
-    talk.miss(0, octets[hole : hole + 100])
-    talk.say(0, octets[hole + 100 :], size=1460)
+    talk.say_with_hole(0, octets, hole, hole + 100, size=1460)
     talk.close()
     assert told(talk.fed()) == true([*truth[:holed], *truth[holed + 1 :]])
 
