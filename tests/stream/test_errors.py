@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.feed import fpdus
-from tests.stream.talk import Talk
+from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
-from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.truth.impair import ACK, FIN, RST
 from tests.truth.mpastream import Damage, TrueFPDU
 
 BASE = 1021
@@ -38,10 +39,7 @@ def stream(
 
 def carried(octets: bytes, *, markers: bool, crc: bool = True, size: int = 1460) -> Talk:
     """A connection that carries these octets from the Initiator to the Responder."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        frame = mpastream.startup_frame(key, markers=int(markers), crc=int(crc))
-        talk.say(direction, frame)
+    talk = started(markers=markers, crc=crc)
     talk.say(0, octets, size=size)
     return talk
 
@@ -53,23 +51,29 @@ def fed(octets: bytes, *, markers: bool, crc: bool = True, size: int = 1460) -> 
     return talk.fed()
 
 
-def errors(events: list[Event]) -> list[tuple[ErrorCode, int]]:
+def errors(events: list[Event]) -> list[tuple[ErrorCode | None, int]]:
     """Code and offset in the Full Operation Phase of each error."""
     return [
         (each.code, (each.seq - BASE) % 2**32) for each in events if isinstance(each, ErrorFound)
     ]
 
 
-def verdicts(events: list[Event]) -> dict[int | None, str]:
-    """Offset of each FPDU's ULPDU_Length field, and what was said of its CRC."""
-    found = fpdus(events, 0)
-    assert len({each.offset for each in found}) == len(found)
-    return {each.offset: each.crc for each in found}
-
-
-def truth_of(truth: list[TrueFPDU]) -> dict[int, str]:
-    """What should be said."""
-    return {fpdu.seq_offset: "good" if fpdu.crc_ok else "bad" for fpdu in truth}
+def check_all(
+    made: tuple[bytes, list[TrueFPDU]],
+    expected: Sequence[tuple[ErrorCode, int]],
+    *,
+    markers: bool,
+    crc: bool = True,
+    size: int = 1460,
+) -> None:
+    """All FPDUs are found, good or bad as they are, and of these the errors."""
+    octets, truth = made
+    events = fed(octets, markers=markers, crc=crc, size=size)
+    verdict = {True: "good", False: "bad", None: "off"}
+    assert sorted((each.offset or 0, each.ulpdu, each.crc) for each in fpdus(events, 0)) == [
+        (fpdu.seq_offset, fpdu.ulpdu, verdict[fpdu.crc_ok]) for fpdu in truth
+    ]
+    assert errors(events) == [(code, truth[index].seq_offset) for code, index in expected]
 
 
 def check_others(events: list[Event], truth: list[TrueFPDU], harmed: set[int]) -> None:
@@ -85,39 +89,32 @@ def check_others(events: list[Event], truth: list[TrueFPDU], harmed: set[int]) -
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("which", [0, 1, 5, 11])
 @pytest.mark.parametrize("size", [1, 700, 1460, 65_000])
-def test_a_bad_crc_costs_that_fpdu_only(markers: bool, which: int, size: int) -> None:
-    """Code 2 where its ULPDU_Length field stands; all the others are good (8, code 2)."""
-    octets, truth = stream({which: Damage(crc_xor=0x80)}, markers=markers)
-    events = fed(octets, markers=markers, size=size)
-    assert verdicts(events) == truth_of(truth)
-    assert [each.ulpdu for each in fpdus(events, 0)] == [fpdu.ulpdu for fpdu in truth]
-    assert errors(events) == [(ErrorCode.CRC_MISMATCH, truth[which].seq_offset)]
+@pytest.mark.parametrize(
+    "harm",
+    [
+        *({which: Damage(crc_xor=0x80)} for which in (0, 1, 5, 11)),
+        # Whatever octet of the ULPDU, its headers included (4.4).
+        *({4: Damage(flip=(at, mask))} for at, mask in ((0, 255), (1, 15), (2, 1), (699, 128))),
+        *(dict.fromkeys(several, Damage(flip=(100, 4))) for several in ((0, 1), (3, 4, 5))),
+        dict.fromkeys(range(11), Damage(flip=(100, 4))),
+    ],
+)
+def test_a_bad_crc_costs_that_fpdu_only(harm: dict[int, Damage], markers: bool, size: int) -> None:
+    """Code 2 where its ULPDU_Length field stands; all the others are good (6, 8 code 2)."""
+    expected = [(ErrorCode.CRC_MISMATCH, index) for index in harm]
+    check_all(stream(harm, markers=markers), expected, markers=markers, size=size)
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("harmed", [{0, 1}, {3, 4, 5}, {10, 11}, set(range(12)), set(range(11))])
-def test_several_bad_crcs_in_a_row(markers: bool, harmed: set[int]) -> None:
-    """Each of them is reported as the FPDU that it is (6, 8 code 2)."""
+@pytest.mark.parametrize("first", [0, 10])
+def test_bad_crcs_up_to_the_last_fpdu(markers: bool, first: int) -> None:
+    """The first of them is reported, and those before are found."""
+    harmed = set(range(first, 12))
     octets, truth = stream(dict.fromkeys(harmed, Damage(flip=(100, 4))), markers=markers)
     events = fed(octets, markers=markers)
     check_others(events, truth, harmed)
-    told = [at for code, at in errors(events) if code is ErrorCode.CRC_MISMATCH]
-    assert told[0] == truth[min(harmed)].seq_offset
-    if max(harmed) < 11:
-        assert verdicts(events) == truth_of(truth)
-        assert told == [truth[each].seq_offset for each in sorted(harmed)]
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("flip", [(0, 0xFF), (1, 0x0F), (2, 1), (20, 1), (699, 0x80)])
-def test_damage_on_the_way_is_a_bad_crc(markers: bool, flip: tuple[int, int]) -> None:
-    """Whatever octet of the ULPDU, its headers included (4.4, 8 code 2)."""
-    octets, truth = stream({4: Damage(flip=flip)}, markers=markers)
-    events = fed(octets, markers=markers)
-    assert verdicts(events) == truth_of(truth)
-    assert errors(events) == [(ErrorCode.CRC_MISMATCH, truth[4].seq_offset)]
+    assert errors(events)[0] == (ErrorCode.CRC_MISMATCH, truth[first].seq_offset)
 
 
 def same_size(one: int, other: int) -> bool:
@@ -158,11 +155,9 @@ def test_a_lying_length_costs_that_fpdu_only(
     octets, truth = stream({which: Damage(ulpdu_length=lie, sender=sender)}, markers=markers)
     events = fed(octets, markers=markers, size=size)
     check_others(events, truth, {which})
-    assert errors(events)
     liar = [each for each in fpdus(events, 0) if each.offset == truth[which].seq_offset]
     assert [(each.crc, each.ulpdu_length) for each in liar] == [("bad", lie)]
-    code, at = errors(events)[0]
-    assert (code, at) == (ErrorCode.CRC_MISMATCH, truth[which].seq_offset)
+    assert errors(events)[0] == (ErrorCode.CRC_MISMATCH, truth[which].seq_offset)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
@@ -217,23 +212,23 @@ def test_a_lying_length_in_the_last_fpdu(lie: int) -> None:
 
 @pytest.mark.parametrize("marker", [0, 1])
 @pytest.mark.parametrize("fpduptr", [0, 4, 8, 500, 0xFFFC])
-def test_a_forged_fpduptr_under_a_good_crc(marker: int, fpduptr: int) -> None:
-    """Marker and length disagree though the CRC is good: code 3, and the FPDU is good (8)."""
-    octets, truth = stream(
-        {4: Damage(fpduptr={marker: fpduptr}, sender=True)}, markers=True, size=1400
-    )
-    assert truth[4].markers >= 2 and truth[4].crc_ok
-    events = fed(octets, markers=True)
-    assert verdicts(events) == truth_of(truth)
-    assert errors(events) == [(ErrorCode.MARKER_MISMATCH, truth[4].seq_offset)]
-
-
-def test_a_forged_fpduptr_under_a_bad_crc_is_a_bad_crc() -> None:
-    """Code 3 is for FPDUs whose CRC is good (8: "In the event that the CRC is valid")."""
-    octets, truth = stream({4: Damage(fpduptr={0: 4})}, markers=True, size=1400)
-    events = fed(octets, markers=True)
-    assert verdicts(events) == truth_of(truth)
-    assert errors(events) == [(ErrorCode.CRC_MISMATCH, truth[4].seq_offset)]
+@pytest.mark.parametrize(
+    ("crc", "sender", "code"),
+    [
+        (True, True, ErrorCode.MARKER_MISMATCH),
+        (False, True, ErrorCode.MARKER_MISMATCH),
+        # Code 3 is for FPDUs whose CRC is good (8: "In the event that the CRC is valid").
+        (True, False, ErrorCode.CRC_MISMATCH),
+    ],
+)
+def test_a_forged_fpduptr(
+    marker: int, fpduptr: int, crc: bool, sender: bool, code: ErrorCode
+) -> None:
+    """Marker and length disagree: code 3, and the FPDU is good, as the others are (8)."""
+    harm = {4: Damage(fpduptr={marker: fpduptr}, sender=sender)}
+    made = stream(harm, markers=True, crc=crc, size=1400)
+    assert made[1][4].markers >= 2
+    check_all(made, [(code, 4)], markers=True, crc=crc)
 
 
 @pytest.mark.parametrize("low", [1, 2, 3])
@@ -242,44 +237,25 @@ def test_the_low_bits_of_a_fpduptr_mean_nothing(low: int) -> None:
     octets, truth = stream({}, markers=True, size=1400)
     first = next(at for at in range(0, len(octets), 512) if at > truth[4].seq_offset)
     said = first - truth[4].seq_offset
-    forged, truth = stream(
-        {4: Damage(fpduptr={0: said | low}, sender=True)}, markers=True, size=1400
-    )
-    events = fed(forged, markers=True)
-    assert verdicts(events) == truth_of(truth)
-    assert errors(events) == []
+    harm = {4: Damage(fpduptr={0: said | low}, sender=True)}
+    check_all(stream(harm, markers=True, size=1400), [], markers=True)
 
 
 def test_reserved_half_of_a_marker_and_pad_mean_nothing() -> None:
     """Ignored by the receiver except for the CRC (4.1, 4.2)."""
-    octets, truth = mpastream.build_stream(
+    made = mpastream.build_stream(
         ulpdus(12, 701), markers=True, pad_octet=0xEE, marker_reserved=0xBEEF
     )
-    events = fed(octets, markers=True)
-    assert verdicts(events) == truth_of(truth)
-    assert errors(events) == []
-
-
-@pytest.mark.parametrize("marker", [0, 1])
-def test_a_forged_fpduptr_without_crcs(marker: int) -> None:
-    """Code 3 as well: Marker and length disagree (8); the other FPDUs are found."""
-    octets, truth = stream(
-        {4: Damage(fpduptr={marker: 8}, sender=True)}, markers=True, crc=False, size=1400
-    )
-    events = fed(octets, markers=True, crc=False)
-    assert [each.ulpdu for each in fpdus(events, 0)] == [fpdu.ulpdu for fpdu in truth]
-    assert errors(events) == [(ErrorCode.MARKER_MISMATCH, truth[4].seq_offset)]
+    check_all(made, [], markers=True)
 
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_crcs_that_are_off_are_not_looked_at(markers: bool) -> None:
     """The field may hold any value and is not checked (4.1)."""
-    octets, truth = mpastream.build_stream(
+    made = mpastream.build_stream(
         ulpdus(), markers=markers, crc=False, idle_crc_field=b"\x01\x02\x03\x04"
     )
-    events = fed(octets, markers=markers, crc=False)
-    assert [each.crc for each in fpdus(events, 0)] == ["off"] * len(truth)
-    assert errors(events) == []
+    check_all(made, [], markers=markers, crc=False)
 
 
 @pytest.mark.parametrize("lie", [350, 1000, 65535])
@@ -296,18 +272,16 @@ def test_a_lying_length_without_crcs(lie: int, markers: bool) -> None:
 
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("short", [1, 4, 5, 600, 703])
-@pytest.mark.parametrize("flags", [FIN | ACK, PSH | FIN | ACK])
-def test_fin_in_the_midst_of_an_fpdu(markers: bool, short: int, flags: int) -> None:
-    """The connection was closed before the FPDU was whole: code 1 (8)."""
+@pytest.mark.parametrize("last", [0, 90])
+def test_fin_in_the_midst_of_an_fpdu(markers: bool, short: int, last: int) -> None:
+    """The connection was closed before the FPDU was whole: code 1 (8).
+
+    :param last: how many octets the segment with FIN has.
+    """
     octets, truth = stream({}, markers=markers)
-    short = min(short, truth[-1].end - truth[-1].start - 1)
-    talk = carried(octets[:-short], markers=markers)
-    if flags & PSH:
-        last = talk.segments.pop()
-        talk.segments.append(last._replace(flags=flags))
-        talk.next[0] += 1
-    else:
-        talk.say(0, flags=flags)
+    end = len(octets) - min(short, truth[-1].end - truth[-1].start - 1)
+    talk = carried(octets[: end - last], markers=markers)
+    talk.say(0, octets[end - last : end], flags=FIN | ACK)
     talk.say(1, flags=FIN | ACK)
     events = talk.fed()
     check_others(events, truth, {11})
@@ -317,37 +291,25 @@ def test_fin_in_the_midst_of_an_fpdu(markers: bool, short: int, flags: int) -> N
     assert at in (truth[-1].start, truth[-1].seq_offset)
 
 
-def test_rst_in_the_midst_of_an_fpdu() -> None:
-    """ "Terminated or lost ... RST received": the same (8 code 1)."""
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_what_ends_in_the_midst_of_an_fpdu(is_reset: bool) -> None:
+    """ "Terminated or lost ... RST received" (8 code 1). Where the capture ends, nothing is known
+    of what came then."""
     octets, truth = stream({}, markers=False)
     talk = carried(octets[:-100], markers=False)
-    talk.say(0, flags=RST | ACK)
+    if is_reset:
+        talk.say(0, flags=RST | ACK)
     events = talk.fed()
     check_others(events, truth, {11})
-    assert errors(events) == [(ErrorCode.CONNECTION_LOST, truth[-1].seq_offset)]
-
-
-def test_the_end_of_the_capture_in_the_midst_of_an_fpdu_is_no_error() -> None:
-    """Nothing is known of what came then."""
-    octets, truth = stream({}, markers=False)
-    events = carried(octets[:-100], markers=False).fed()
-    check_others(events, truth, {11})
-    assert errors(events) == []
-
-
-def test_fin_between_fpdus_is_no_error() -> None:
-    """A graceful close (7.2)."""
-    octets, _ = stream({}, markers=True)
-    assert errors(fed(octets, markers=True)) == []
+    assert errors(events) == [(ErrorCode.CONNECTION_LOST, truth[-1].seq_offset)] * is_reset
 
 
 def test_fpdus_that_look_like_payload_are_not_taken_apart() -> None:
     """A payload may hold whole FPDUs, CRC and all: they are payload (6)."""
     inner, _ = mpastream.build_stream(ulpdus(2, 100))
     outer = [messages.send(msn, inner * 3)[0] for msn in range(1, 9)]
-    octets, truth = mpastream.build_stream(outer, damage={3: Damage(crc_xor=1)})
-    events = fed(octets, markers=False, size=len(octets))
-    assert verdicts(events) == truth_of(truth)
+    made = mpastream.build_stream(outer, damage={3: Damage(crc_xor=1)})
+    check_all(made, [(ErrorCode.CRC_MISMATCH, 3)], markers=False, size=len(made[0]))
 
 
 def test_a_capture_of_iwarp_behind_a_lie() -> None:
