@@ -16,11 +16,11 @@ from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
 from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
-from tests.stream.feed import as_segment, feed, feed_truth
+from tests.stream.cut import fed_with_cuts
 from tests.stream.spoken import messages_of
 from tests.stream.talk import Talk, started
 from tests.stream.work import calls
-from tests.truth import impair, messages, mpastream
+from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage
 
@@ -41,9 +41,7 @@ def carried(
     :param acknowledged: the FPDU up to which the peer acknowledges them while they are sent.
     """
     octets, truth = mpastream.build_stream(ulpdus, markers=markers, damage=damage)
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=1))
+    talk = started(markers=markers)
     base = talk.next[0]
     for index in order or range(len(truth)):
         if index not in lost:
@@ -72,21 +70,27 @@ def payload(length: int) -> bytes:
     return random.Random(length).randbytes(length)
 
 
-def test_an_untagged_message_of_several_segments() -> None:
-    """Segments with the same QN and MSN are one message, MO says where each lies (RFC 5041 4.3)."""
-    found = carried(messages.send(1, payload(3000), 1018))
-    assert told(found) == [(SEND, 3000, 3, True)]
-    (only,) = found
-    assert (only.qn, only.msn, only.stag, only.to) == (0, 1, None, None)
+@pytest.mark.parametrize(
+    ("made", "opcode", "place"),
+    [
+        # With the same QN and MSN, MO says where each lies (RFC 5041 4.3).
+        (messages.send(1, payload(3000), 1018), SEND, (0, 1, None, None)),
+        # Up to the one with L, at the lowest TO (RFC 5041 4.2).
+        (
+            messages.write(0x1234, 2**40, payload(3000), 1014),
+            WRITE,
+            (None, None, 0x1234, 2**40),
+        ),
+    ],
+)
+def test_a_message_of_several_segments(
+    made: list[bytes], opcode: int, place: tuple[int | None, ...]
+) -> None:
+    """It is one message."""
+    (only,) = found = carried(made)
+    assert told(found) == [(opcode, 3000, 3, True)]
+    assert (only.qn, only.msn, only.stag, only.to) == place
     assert only.seq == 1025  # behind the Request and the first Marker
-
-
-def test_a_tagged_message_of_several_segments() -> None:
-    """Segments up to the one with L are one message, at the lowest TO (RFC 5041 4.2)."""
-    found = carried(messages.write(0x1234, 2**40, payload(3000), 1014))
-    assert told(found) == [(WRITE, 3000, 3, True)]
-    (only,) = found
-    assert (only.qn, only.msn, only.stag, only.to) == (None, None, 0x1234, 2**40)
 
 
 THREE = messages.send(1, payload(3000), 1018)
@@ -157,23 +161,6 @@ def test_messages_in_the_order_in_which_they_become_whole() -> None:
     assert all(complete for *_, complete in found)
 
 
-@pytest.mark.parametrize("lost", [(1,), (2,), (3,), (1, 2), (2, 3)])
-def test_a_tagged_message_that_lost_segments(lost: tuple[int, ...]) -> None:
-    """Nothing says where a tagged message begins: after a gap it is not called complete."""
-    made = [
-        messages.write(1, 0, b"before")[0],
-        *messages.write(2, 10_000, payload(3000), 1014),
-        *messages.write(3, 0, b"after"),
-        *messages.write(4, 0, b"later"),
-    ]
-    found = carried(made, lost=lost)
-    of_it = [each for each in found if each.stag == 2]
-    assert of_it and not any(each.complete for each in of_it)
-    assert sum(each.length for each in of_it) == 3000 - 1000 * len(lost)
-    assert sum(each.fpdus for each in of_it) == 3 - len(lost)
-    assert [each.complete for each in found if each.stag in (1, 4)] == [True, True]
-
-
 def test_writes_to_the_same_buffer_around_a_hole() -> None:
     """What follows the hole goes on where the Write before it stopped, but is the next Write's."""
     made = messages.write(1, 0, payload(3000), 1014)
@@ -187,38 +174,33 @@ def test_writes_to_the_same_buffer_around_a_hole() -> None:
     assert found[1].missing == ((None, None),)
 
 
-@pytest.mark.parametrize("lost", [0, 1, 2])
-def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(lost: int) -> None:
-    """What follows the hole may be the rest of a message whose first segments are missing."""
-    made = [
-        *messages.write(9, 0, b"first"),
-        *messages.read_response(8, 0, b"second"),
-        *messages.write(7, 0, b"third"),
-        *messages.write(6, 100, b"fourth"),
-        *messages.write(6, 106, b"fifth"),
-    ]
-    found = carried(made, lost=(lost,))
-    behind = [each for each in found if each.stag == (8, 7, 6)[lost]]
-    assert not behind[0].complete
-    assert [each.complete for each in found if each.stag == 6][-1]
+BEFORE, *TORN, AFTER, LATER = (
+    *messages.write(1, 0, b"before"),
+    *messages.write(2, 10_000, payload(3000), 1014),
+    *messages.write(3, 0, b"after"),
+    *messages.write(3, 5, b"later"),
+)
 
 
-def test_segments_captured_in_any_order() -> None:
-    """Placement may come out of order; a message is one message all the same (RFC 5041 2)."""
-    made = [
-        *messages.write(1, 0, payload(4000), 814),
-        *messages.send(1, payload(2400), 818),
-        *messages.write(1, 4000, payload(1600), 814),
-    ]
-    for seed in range(6):
-        order = list(range(1, len(made)))
-        random.Random(seed).shuffle(order)
-        found = carried(made, order=[0, *order])
-        assert told(found) == [
-            (WRITE, 4000, 5, True),
-            (SEND, 2400, 3, True),
-            (WRITE, 1600, 2, True),
-        ]
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        ((0,), [(2, 3000, 3, False), (3, 5, 1, True), (3, 5, 1, True)]),
+        ((1,), [(1, 6, 1, True), (2, 2000, 2, False), (3, 5, 1, True), (3, 5, 1, True)]),
+        ((2,), [(1, 6, 1, True), *[(2, 1000, 1, False)] * 2, (3, 5, 1, True), (3, 5, 1, True)]),
+        ((3,), [(1, 6, 1, True), (2, 2000, 2, False), (3, 5, 1, False), (3, 5, 1, True)]),
+        ((1, 2), [(1, 6, 1, True), (2, 1000, 1, False), (3, 5, 1, True), (3, 5, 1, True)]),
+        ((2, 3), [(1, 6, 1, True), (2, 1000, 1, False), (3, 5, 1, False), (3, 5, 1, True)]),
+        ((4,), [(1, 6, 1, True), (2, 3000, 3, True), (3, 5, 1, False)]),
+    ],
+)
+def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(
+    lost: tuple[int, ...], expected: list[tuple[int, int, int, bool]]
+) -> None:
+    """Nothing says where one begins: what follows a gap is not called complete."""
+    found = carried([BEFORE, *TORN, AFTER, LATER], lost=lost)
+    there = sorted((each.stag or 0, each.length, each.fpdus, each.complete) for each in found)
+    assert there == sorted(expected)
 
 
 @pytest.mark.parametrize("markers", [True, False])
@@ -234,16 +216,6 @@ def test_the_frame_that_completes_a_message(made: list[bytes], markers: bool) ->
         (only,) = carried(made, order=order, markers=markers)
         assert (only.complete, only.fpdus) == (True, 3)
         assert (only.frame, only.time_ns) == (8, 8_000_000)
-
-
-def test_an_fpdu_with_a_bad_crc_brings_nothing() -> None:
-    """No receiver passes it up (RFC 5044 6)."""
-    made = messages.send(1, payload(3000), 1018)
-    assert told(carried(made, damage={1: Damage(flip=(50, 1))})) == [(SEND, 2000, 2, False)]
-    tagged = messages.write(1, 0, payload(3000), 1014)
-    found = carried([*tagged, *messages.write(2, 0, b"next")], damage={1: Damage(flip=(50, 1))})
-    assert sum(each.length for each in found if each.stag == 1) == 2000
-    assert not any(each.complete for each in found if each.stag == 1)
 
 
 def untagged(
@@ -310,25 +282,14 @@ def test_what_segments_say_of_their_message(
     assert found.fpdus == len(ulpdus)
 
 
-def test_a_message_again_is_a_duplicate() -> None:
-    """Each MSN is used once (RFC 5041 4.3): the segments of a second message bring nothing new."""
-    found = carried(messages.send(1, payload(1500), 1018) * 2 + messages.send(2, b"next"))
-    assert told(found) == [(SEND, 1500, 2, True), (SEND, 1500, 2, True), (SEND, 4, 1, True)]
-    assert [each.duplicates for each in found] == [0, 2, 0]
-
-
-def test_the_same_octets_in_another_message_are_no_duplicate() -> None:
-    """Payload may repeat, and a Write may go to where another one went."""
-    made = [*messages.send(1, b"same"), *messages.send(2, b"same")]
-    made += messages.write(1, 0, b"same") * 2
-    found = carried(made)
-    assert all(each.complete for each in found)
-    assert not any(each.duplicates or each.overlaps for each in found)
-
-
 def skipped(found: list[MessageRecovered]) -> list[tuple[int | None, int | None, int]]:
     """QN, MSN and number of the messages of which nothing was captured."""
     return [(each.qn, each.msn, each.messages) for each in found if each.opcode is None]
+
+
+def duplicates(found: list[MessageRecovered]) -> list[tuple[int | None, int]]:
+    """MSN and duplicates of the messages of which something was captured."""
+    return [(each.msn, each.duplicates) for each in found if each.fpdus]
 
 
 def test_messages_that_were_never_sent() -> None:
@@ -349,21 +310,22 @@ def test_messages_that_were_never_sent() -> None:
     assert missing.missing == ((0, None),)
 
 
-def test_msn_wraps() -> None:
+def amid(ulpdus: list[bytes]) -> list[MessageRecovered]:
+    """The messages of a connection whose beginning was not captured."""
+    talk = Talk(syn=False)
+    talk.say(0, mpastream.build_stream(ulpdus)[0], size=40)
+    return messages_of(talk.fed())
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"), [((), []), ((2**32 - 1, 0, 1), [(0, 2**32 - 1, 3)])]
+)
+def test_msn_wraps(missing: tuple[int, ...], expected: list[tuple[int, int, int]]) -> None:
     """0 follows 0xFFFFFFFF (RFC 5041 4.3); a capture may begin anywhere before that."""
-    made = [messages.send(msn % 2**32, b"x")[0] for msn in range(2**32 - 3, 2**32 + 3)]
-    octets, _ = mpastream.build_stream(made)
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=40)
-    found = messages_of(talk.fed())
-    assert [each.msn for each in found] == [2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 2]
-    assert not skipped(found)
-    assert not any(each.duplicates for each in found)
-    del made[2:5]
-    octets, _ = mpastream.build_stream(made)
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=40)
-    assert skipped(messages_of(talk.fed())) == [(0, 2**32 - 1, 3)]
+    msns = [msn for msn in (2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 2) if msn not in missing]
+    found = amid([messages.send(msn, b"x")[0] for msn in msns])
+    assert duplicates(found) == [(msn, 0) for msn in msns]
+    assert skipped(found) == expected
 
 
 def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
@@ -386,28 +348,6 @@ def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
     assert not any(each.duplicates for each in found)
 
 
-def test_what_a_gap_took_is_reported_with_the_gap() -> None:
-    """Once holes are given up while the connection goes on, nothing waits for them any longer."""
-    made = [each for msn in range(1, 301) for each in messages.send(msn, payload(60), 58)]
-    octets, truth = mpastream.build_stream(made)
-    talk = started()
-    for index, fpdu in enumerate(truth):
-        # Every other message lacks its second segment, some lack both.
-        is_lost = index % 4 == 1 or index % 40 == 0
-        talk.say(0, octets[fpdu.start : fpdu.end], captured=not is_lost)
-        talk.say(1, flags=ACK)
-    events = talk.fed()
-    taker = Messages()
-    early = [each for event in events[:-200] for each in taker.take(event)]
-    assert sum(not each.complete and each.fpdus > 0 for each in early) > 20
-    assert skipped(early)
-    late = [each for event in events[-200:] for each in taker.take(event)]
-    by_msn = Counter(each.msn for each in early + late if each.fpdus)
-    assert set(by_msn.values()) == {1}
-    expected = {msn for msn in range(1, 301) if msn % 20 == 1}
-    assert {msn for _, msn, _ in skipped(early + late)} == expected
-
-
 def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
     """A message is complete only if every octet is in the capture."""
     made = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
@@ -416,13 +356,7 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
     for fpdu in truth:
         talk.say(0, octets[fpdu.start : fpdu.end])
     talk.close()
-    snap = 300
-    found = messages_of(
-        feed(
-            as_segment(number, each)._replace(payload=each.payload[:snap])
-            for number, each in enumerate(talk.segments, 1)
-        )
-    )
+    found = messages_of(fed_with_cuts(talk, dict.fromkeys(range(len(talk.segments)), 300)))
     send, write = found
     # 2 octets of ULPDU_Length, 18 or 14 of the DDP header.
     assert (send.length, send.size, send.cut_off) == (2 * 280, 2000, 2 * 720)
@@ -451,27 +385,30 @@ def test_skipped_msns_are_limited() -> None:
     assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
 
 
-def duplicates(found: list[MessageRecovered]) -> list[tuple[int | None, int]]:
-    """MSN and duplicates of the messages of which something was captured."""
-    return [(each.msn, each.duplicates) for each in found if each.fpdus]
+ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
 
 
-def test_an_msn_behind_higher_ones_is_no_duplicate() -> None:
-    """The sender uses it late, against RFC 5041 4.3, but for the first time; then again."""
-    one, two = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
-    found = carried([*two, *one])
-    assert skipped(found) == [(0, 1, 1)]
-    assert duplicates(found) == [(2, 0), (1, 0)]
-    found = carried([two[0], *one, two[1], *one])
-    assert duplicates(found) == [(1, 0), (2, 0), (1, 2)]
+@pytest.mark.parametrize(
+    ("made", "expected", "missing"),
+    [
+        # Each MSN is used once (RFC 5041 4.3): the segments of a second message are nothing new.
+        ([*ONE, *ONE, *TWO], [(1, 0), (1, 2), (2, 0)], []),
+        # The sender uses it late, against RFC 5041 4.3, but for the first time; then again.
+        ([*TWO, *ONE], [(2, 0), (1, 0)], [(0, 1, 1)]),
+        ([TWO[0], *ONE, TWO[1], *ONE], [(1, 0), (2, 0), (1, 2)], [(0, 1, 1)]),
+    ],
+)
+def test_only_an_msn_that_was_used_is_a_duplicate(
+    made: list[bytes], expected: list[tuple[int, int]], missing: list[tuple[int, int, int]]
+) -> None:
+    """Not one that is behind higher ones."""
+    found = carried(made)
+    assert (duplicates(found), skipped(found)) == (expected, missing)
 
 
 def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
     """Nobody knows whether it was used before, but not what is in the capture."""
-    made = [messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)]
-    talk = Talk(syn=False)
-    talk.say(0, mpastream.build_stream(made)[0], size=40)
-    found = messages_of(talk.fed())
+    found = amid([messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)])
     assert duplicates(found) == [(7, 0), (8, 0), (5, 0), (5, 1)]
     assert not skipped(found)
 
@@ -550,54 +487,6 @@ def test_time_is_linear_in_the_segments_of_a_message(kind: str) -> None:
 
     small, large = spent(500), spent(4000)
     assert large < 1.5 * 8 * small
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    markers=st.booleans(),
-    reordered=st.sampled_from((0, 0.3)),
-    missed=st.sampled_from((0, 0.1)),
-)
-def test_messages_of_a_conversation(
-    seed: int, markers: bool, reordered: float, missed: float
-) -> None:
-    """Whole messages are complete, others are not; none is claimed that was not sent."""
-    rng = random.Random(seed)
-    made = messages.random_messages(rng, 25, 600, 6000)
-    ulpdus = [each for message in made for each in message]
-    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
-    frame = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
-    reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=int(markers))
-    pair = (
-        impair.Half(frame, octets, truth, rng.getrandbits(32)),
-        impair.Half(reply, b"", [], rng.getrandbits(32)),
-    )
-    sendings = impair.miss(impair.cut_aligned(octets, truth), rng, missed)
-    sendings = impair.reorder(sendings, rng, reordered)
-    segments = impair.conversation(pair, (sendings, []), rng)
-    events = feed_truth(segments)
-    there = {fpdu.seq_offset for fpdu in impair.capturable(segments, pair[0], 0)}
-    whole: Counter[tuple[int, int]] = Counter()
-    pieces = 0
-    index = 0
-    for message in made:
-        fpdus = truth[index : index + len(message)]
-        index += len(message)
-        present = [fpdu.seq_offset in there for fpdu in fpdus]
-        pieces += sum(present)
-        if all(present):
-            tagged = bool(message[0][0] & 0x80)
-            header = 14 if tagged else 18
-            opcode = message[0][1] & 15
-            whole[opcode, sum(len(each) - header for each in message)] += 1
-    found = [each for each in messages_of(events) if each.fpdus]
-    complete = Counter((each.opcode, each.length) for each in found if each.complete)
-    assert sum(each.fpdus for each in found) == pieces
-    assert complete <= whole
-    if not missed:
-        assert complete == whole and all(each.complete for each in found)
-    untagged = Counter({key: n for key, n in whole.items() if key[0] not in (0, 2)})
-    assert Counter({key: n for key, n in complete.items() if key[0] not in (0, 2)}) == untagged
 
 
 @st.composite
