@@ -49,19 +49,31 @@ def say_fpdus(
         talk.say(direction, octets[middle : fpdu.end], captured=index not in missing)
 
 
-def told(events: list[Event], direction: int) -> list[tuple[bytes, int, str]]:
+Told = tuple[bytes, int, str]
+"""ULPDU, Markers and verdict of an FPDU."""
+
+
+def told(events: list[Event], direction: int) -> list[Told]:
     """What is said of the FPDUs of a direction, in the order of the stream."""
     found: list[FPDURecovered] = sorted(fpdus(events, direction), key=lambda each: each.seq)
     return [(each.ulpdu, each.markers, each.crc) for each in found]
 
 
-def good(truth: Sequence[TrueFPDU], missing: Collection[int] = ()) -> list[tuple[bytes, int, str]]:
+def true(truth: Sequence[TrueFPDU], missing: Collection[int] = ()) -> list[Told]:
     """What must be said of those that are not missing."""
+    verdict = {True: "good", False: "bad", None: "off"}
     return [
-        (each.ulpdu, each.markers, "good")
+        (each.ulpdu, each.markers, verdict[each.crc_ok])
         for index, each in enumerate(truth)
         if index not in missing
     ]
+
+
+def amid(octets: bytes, *, size: int | None = 700) -> list[Told]:
+    """What is said of a connection of which nothing but these octets was captured."""
+    talk = Talk(syn=False)
+    talk.say(0, octets, size=size)
+    return told(talk.fed(), 0)
 
 
 def test_few_fpdus_without_marker_do_not_say_that_there_are_none() -> None:
@@ -74,8 +86,7 @@ def test_few_fpdus_without_marker_do_not_say_that_there_are_none() -> None:
     talk = Talk(syn=False)
     say_fpdus(talk, 0, octets, truth, missing)
     talk.say(0, b"\0\x12\x41\x43 what is this?")
-    events = talk.fed()
-    assert told(events, 0) == good(truth, missing)
+    assert told(talk.fed(), 0) == true(truth, missing)
 
 
 @pytest.mark.parametrize("damaged", [0, 1])
@@ -92,9 +103,7 @@ def test_one_startup_frame_and_a_damaged_fpdu_behind_it(damaged: int) -> None:
     talk.say(0, octets, size=700)
     events = talk.fed()
     # Where the phase begins is certain, so what is damaged is said to be.
-    wanted = good(truth)
-    wanted[damaged] = (*wanted[damaged][:2], "bad")
-    assert told(events, 0) == wanted
+    assert told(events, 0) == true(truth)
     assert len([each for each in events if isinstance(each, ErrorFound)]) == 1
 
 
@@ -105,14 +114,11 @@ def test_fpdus_alone_between_holes(markers: bool, size: int) -> None:
     others are all that stands beside it."""
     octets, truth = build_stream(sends(*[150] * 9), markers=markers)
     talk = Talk(syn=False)
-    whole = []
     for index, fpdu in enumerate(truth):
         middle = fpdu.start + (index % 3 + 1) * (fpdu.end - fpdu.start) // 4
         talk.say(0, octets[fpdu.start : middle], size=size)
-        is_whole = index % 3 == 1
-        talk.say(0, octets[middle : fpdu.end], size=size, captured=is_whole)
-        whole += [(fpdu.ulpdu, fpdu.markers, "good")] if is_whole else []
-    assert told(talk.fed(), 0) == whole
+        talk.say(0, octets[middle : fpdu.end], size=size, captured=index % 3 == 1)
+    assert told(talk.fed(), 0) == true(truth[1::3])
 
 
 HTTP = b"GET / HTTP/1.1\r\nHost: example\r\n"
@@ -138,8 +144,8 @@ def test_a_payload_of_headers_is_nothing_beside_crcs(size: int, both: bool) -> N
     for direction in (0, 1) if both else (0,):
         talk.say(direction, octets[5_000:], size=size)
     events = talk.fed()
-    assert told(events, 0) == good(truth[1:])
-    assert told(events, 1) == (good(truth[1:]) if both else [])
+    assert told(events, 0) == true(truth[1:])
+    assert told(events, 1) == (true(truth[1:]) if both else [])
 
 
 def test_a_long_payload_of_headers_with_markers() -> None:
@@ -147,9 +153,7 @@ def test_a_long_payload_of_headers_with_markers() -> None:
     octets, truth = build_stream(
         messages.write(7, 4096, HEADER_WORDS * 32_000, mulpdu=64_000), markers=True
     )
-    talk = Talk(syn=False)
-    talk.say(0, octets[78_000:], size=3_000)
-    assert told(talk.fed(), 0) == good(truth[2:])
+    assert amid(octets[78_000:], size=3_000) == true(truth[2:])
 
 
 @pytest.mark.parametrize("shift", range(4))
@@ -163,7 +167,7 @@ def test_an_stag_that_reads_as_the_header_of_a_long_fpdu(shift: int) -> None:
     talk.miss(0, startup_frame(REQUEST_KEY, crc=1) + octets[: 20 + shift])
     # Segments begin in the alignment of what is none, or in another one.
     talk.say(0, octets[20 + shift :], size=400)
-    assert told(talk.fed(), 0) == good(truth[1:])
+    assert told(talk.fed(), 0) == true(truth[1:])
 
 
 def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
@@ -176,7 +180,7 @@ def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
     say_fpdus(talk, 1, octets, truth)
     events = talk.fed()
     assert told(events, 0) == []
-    assert told(events, 1) == good(truth)
+    assert told(events, 1) == true(truth)
 
 
 @pytest.mark.parametrize("crc", [False, True])
@@ -204,8 +208,7 @@ def test_more_holes_than_are_kept_before_anything_is_known() -> None:
     for index, fpdu in enumerate(truth):
         talk.say(0, octets[fpdu.start : fpdu.end], captured=index not in missing)
         talk.say(1)
-    events = talk.fed()
-    assert told(events, 0) == good(truth, missing)
+    assert told(talk.fed(), 0) == true(truth, missing)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -224,36 +227,31 @@ def test_what_one_direction_shows_counts_for_the_other(first: int) -> None:
     ends = {each.connection.endpoints[each.direction] for each in fpdus(events)}
     assert len(ends) == 2
     single = next(each.direction for each in fpdus(events) if len(each.ulpdu) == 78)
-    assert told(events, single) == good(truth, missing)
+    assert told(events, single) == true(truth, missing)
 
 
-def test_without_crcs_every_marker_may_lead_its_fpdu() -> None:
-    """FPDUs of 512 octets: each Marker stands before ULPDU_Length and says zero (RFC 5044 4.3)."""
-    octets, truth = build_stream(sends(*[482] * 20), markers=True, crc=False)
-    assert {each.end - each.start for each in truth} == {512}
-    talk = Talk(syn=False)
-    talk.say(0, octets[300:], size=700)
-    events = talk.fed()
-    assert told(events, 0) == [(each.ulpdu, 1, "off") for each in truth[1:]]
-
-
-@pytest.mark.parametrize("sizes", [[482], [232, 228], [148, 144, 144]])
-@pytest.mark.parametrize("first", [34, 150])
-def test_without_crcs_an_unused_crc_field_is_no_marker(first: int, sizes: list[int]) -> None:
-    """It is zero, as a Marker before ULPDU_Length is: every 512 octets, if FPDUs add up to that.
-
-    The Markers in those FPDUs say more than 0.
-    """
-    octets, truth = build_stream(sends(first, *sizes * 20), markers=True, crc=False)
-    assert len({each.start % 512 for each in truth[1:]}) == len(sizes)
-    assert octets[truth[1].start - 4 : truth[1].start] == bytes(4)
-    talk = Talk(syn=False)
-    talk.say(0, octets[8:], size=700)
-    found = told(talk.fed(), 0)
-    wanted = [(each.ulpdu, each.markers, "off") for each in truth[1:]]
-    # Between a hole and the first Marker there may be too few to be told from chance.
-    assert found == wanted[-len(found) :]
-    assert len(found) > len(wanted) - 4
+@pytest.mark.parametrize(
+    ("sizes", "begin", "few"),
+    [
+        # FPDUs of 512 octets: each Marker stands before ULPDU_Length and says zero (RFC 5044 4.3).
+        ([482] * 20, 300, 0),
+        # An unused CRC field is zero, as such a Marker is: every 512 octets, if FPDUs add up to
+        # that.  The Markers in those FPDUs say more than 0.
+        *(
+            ([first, *sizes * 20], 8, 3)
+            for first in (34, 150)
+            for sizes in ([482], [232, 228], [148, 144, 144])
+        ),
+        # Most FPDUs hold no Marker: read as if there were none, a row of them ends at the first.
+        ([50, 90, 33] * 20, 0, 8),
+    ],
+)
+def test_without_crcs_markers_are_where_they_are(sizes: list[int], begin: int, few: int) -> None:
+    """Before the first Marker there may be a few FPDUs that cannot be told from chance."""
+    octets, truth = build_stream(sends(*sizes), markers=True, crc=False)
+    found, wanted = amid(octets[begin:]), true(truth[begin > 0 :])
+    assert found == wanted[len(wanted) - len(found) :]
+    assert len(found) >= len(wanted) - few
 
 
 def test_without_crcs_markers_of_several_rows_count_together() -> None:
@@ -261,9 +259,7 @@ def test_without_crcs_markers_of_several_rows_count_together() -> None:
     harm = {at: Damage(fpduptr={0: 4}) for at in range(2, 20, 2)}
     octets, truth = build_stream(sends(34, *[482] * 19), markers=True, crc=False, damage=harm)
     assert octets[truth[1].start - 4 : truth[1].start] == bytes(4)
-    talk = Talk(syn=False)
-    talk.say(0, octets[8:], size=700)
-    assert told(talk.fed(), 0) == [(each.ulpdu, each.markers, "off") for each in truth[1:]]
+    assert amid(octets[8:]) == true(truth[1:])
 
 
 @pytest.mark.parametrize(("size", "lie"), [(482, 4), (990, 8)])
@@ -273,9 +269,7 @@ def test_without_crcs_lengths_that_hide_markers(size: int, lie: int) -> None:
     harm = {at: Damage(ulpdu_length=size + 18 + lie, sender=True) for at in (6, 7, 8)}
     octets, truth = build_stream(made, markers=True, crc=False, damage=harm)
     assert [bool(each.markers) for each in truth[1:]] == [at in harm for at in range(1, 10)]
-    talk = Talk(syn=False)
-    talk.say(0, octets[truth[1].start :], size=700)
-    assert told(talk.fed(), 0) == []
+    assert amid(octets[truth[1].start :]) == []
 
 
 @pytest.mark.parametrize("behind", [32, 40, 55])
@@ -288,11 +282,8 @@ def test_without_crcs_a_length_that_claims_markers(behind: int) -> None:
     octets, truth = build_stream(made, markers=True, crc=False, damage=harm)
     claimed = range(sizes[4].start, sizes[behind].start, 512)
     assert len(claimed) > 3
-    talk = Talk(syn=False)
-    talk.say(0, octets[truth[1].start :], size=700)
-    found = [(ulpdu, markers) for ulpdu, markers, _ in told(talk.fed(), 0)]
-    wanted = [(each.ulpdu, each.markers) for each in truth[1:]]
-    del wanted[3]
+    found = amid(octets[truth[1].start :])
+    wanted = true([*truth[1:4], *truth[5:]])
     assert [each for each in found if each in wanted] == wanted
 
 
@@ -302,22 +293,7 @@ def test_without_crcs_numbers_in_headers_are_no_markers(stag: int) -> None:
     write = messages.write(stag, 8 << 32, random.Random(stag).randbytes(491 * 20), mulpdu=506)
     octets, truth = build_stream(write, crc=False)
     assert {each.end - each.start for each in truth[:-1]} == {512}
-    talk = Talk(syn=False)
-    talk.say(0, octets[300:], size=700)
-    assert told(talk.fed(), 0) == [(each.ulpdu, 0, "off") for each in truth[1:]]
-
-
-def test_without_crcs_short_fpdus_with_markers_are_found() -> None:
-    """Most FPDUs hold no Marker: read as if there were none, a row of them ends at the first."""
-    octets, truth = build_stream(sends(*[50, 90, 33] * 20), markers=True, crc=False)
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=1000)
-    events = talk.fed()
-    found = told(events, 0)
-    wanted = [(each.ulpdu, each.markers, "off") for each in truth]
-    # Two before the first Marker are too few to be told from chance.
-    assert found == wanted[-len(found) :]
-    assert len(found) >= len(wanted) - 8
+    assert amid(octets[300:]) == true(truth[1:])
 
 
 def test_where_markers_are_may_stay_unknown() -> None:
@@ -332,7 +308,7 @@ def test_where_markers_are_may_stay_unknown() -> None:
     talk.miss(0, octets[truth[2].start + 30 : truth[3].start])
     talk.say(0, octets[truth[3].start : truth[4].start])
     events = talk.fed()
-    assert told(events, 0) == good([truth[1], truth[3]])
+    assert told(events, 0) == true([truth[1], truth[3]])
     assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
@@ -353,7 +329,7 @@ def test_what_holes_leave_of_markers_tells_where_they_are(before: int, msn: int)
     talk.say(0, octets[before:end])
     talk.miss(0, octets[end : end + 40])
     talk.say(0, octets[end + 40 :])
-    assert told(talk.fed(), 0) == good(truth, missing=(0, 2))
+    assert told(talk.fed(), 0) == true(truth, missing=(0, 2))
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3, 4])
@@ -368,7 +344,7 @@ def test_an_fpdu_whose_marker_nobody_knows_of(cut: int) -> None:
     talk.say(0, octets[last.start : last.end - cut])
     talk.miss(0, octets[last.end - cut : last.end])
     events = talk.fed()
-    assert told(events, 0) == good(truth[1:6] if cut else truth[1:])
+    assert told(events, 0) == true(truth[1:6] if cut else truth[1:])
     assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
@@ -379,40 +355,31 @@ def test_a_damaged_fpdu_at_the_end_where_markers_may_be_anywhere() -> None:
     talk = Talk(syn=False)
     say_fpdus(talk, 0, octets, truth)
     talk.close()
-    assert told(talk.fed(), 0) == [*good(truth[:5]), (truth[5].ulpdu, 0, "bad")]
+    assert told(talk.fed(), 0) == true(truth)
 
 
-@pytest.mark.parametrize("damaged", [[2], [2, 4], [2, 3], [4, 5, 6]])
-def test_damaged_fpdus_where_markers_may_be_anywhere(damaged: list[int]) -> None:
-    """Lengths lead over them to a good one: that says how many Markers they hold, as CRCs do."""
-    harm = {at: Damage(crc_xor=1) for at in (0, *damaged)}
-    octets, truth = build_stream(sends(10, 20, 52, 26, 30, 5, 13, 9), markers=True, damage=harm)
-    assert not any(each.markers for each in truth[1:])
+@pytest.mark.parametrize(
+    ("sizes", "damaged", "begin"),
+    [
+        # Lengths lead over them to a good one: that says how many Markers they hold, as CRCs do.
+        *(([10, 20, 52, 26, 30, 5, 13, 9], at, 0) for at in ([2], [2, 4], [2, 3], [4, 5, 6])),
+        # The only Marker points to where a length leads, and the length that counts it to a good
+        # one.
+        ([60, 60, 60, 60, 60, 300, 60, 60, 60], [5], 20),
+    ],
+)
+def test_damaged_fpdus_where_markers_may_be_anywhere(
+    sizes: list[int], damaged: list[int], begin: int
+) -> None:
+    """Of all but the first one it is told how many Markers they hold."""
+    harm = dict.fromkeys([0, *damaged], Damage(crc_xor=1))
+    octets, truth = build_stream(sends(*sizes), markers=True, damage=harm)
+    assert [at for at, each in enumerate(truth) if each.markers] == [0, 5][: 1 + (begin > 0)]
     talk = Talk()
     talk.say(0, startup_frame(REQUEST_KEY, markers=1, crc=1))
-    talk.miss(1, startup_frame(REPLY_KEY, crc=1))
-    talk.say(1, octets)
-    talk.close()
-    verdicts = [(each.ulpdu, 0, "bad" if at in harm else "good") for at, each in enumerate(truth)]
-    # Nothing says how many Markers the first one holds.
-    assert told(talk.fed(), 1) == verdicts[1:]
-
-
-def test_a_damaged_fpdu_that_holds_the_only_marker() -> None:
-    """It points to where a length leads, and the length that counts it to a good one."""
-    octets, truth = build_stream(
-        sends(60, 60, 60, 60, 60, 300, 60, 60, 60),
-        markers=True,
-        damage={0: Damage(crc_xor=1), 5: Damage(crc_xor=1)},
-    )
-    assert [each.markers for each in truth[1:]] == [0, 0, 0, 0, 1, 0, 0, 0]
-    talk = Talk()
-    talk.say(0, startup_frame(REQUEST_KEY, markers=1, crc=1))
-    talk.miss(1, startup_frame(REPLY_KEY, crc=1) + octets[:20])
-    talk.say(1, octets[20:])
-    wanted = good(truth)
-    wanted[5] = (truth[5].ulpdu, 1, "bad")
-    assert told(talk.fed(), 1) == wanted[1:]
+    talk.miss(1, startup_frame(REPLY_KEY, crc=1) + octets[:begin])
+    talk.say(1, octets[begin:])
+    assert told(talk.fed(), 1) == true(truth[1:])
 
 
 def test_one_forged_marker_hides_no_other() -> None:
@@ -422,10 +389,7 @@ def test_one_forged_marker_hides_no_other() -> None:
         markers=True,
         damage={each: Damage(fpduptr={0: 500}, sender=True) for each in range(4)},
     )
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=1460)
-    events = talk.fed()
-    assert told(events, 0) == good(truth)
+    assert amid(octets, size=1460) == true(truth)
 
 
 def test_no_fpdu_votes_twice() -> None:
@@ -441,9 +405,8 @@ def test_no_fpdu_votes_twice() -> None:
     talk = Talk(syn=False)
     for fpdu in truth:
         talk.say(0, octets[fpdu.start : fpdu.end])
-    events = talk.fed()
     # The liar is read with its Marker, and its CRC does not fit then.
-    wanted = good(truth)
-    found = told(events, 0)
+    wanted = true(truth)
+    found = told(talk.fed(), 0)
     assert found[:liar] + found[liar + 1 :] == wanted[:liar] + wanted[liar + 1 :]
     assert found[liar][1:] == (1, "bad")
