@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from scapy_mpa.stream.events import (
-    ErrorFound,
-    Event,
-    GapFound,
-)
+from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
-from tests.stream.feed import as_segment, feed
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -21,20 +18,32 @@ from tests.stream.talk import (
     Talk,
     check_whole,
     ends,
-    flow_of,
     found,
+    received,
     started,
     whole,
 )
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
 
 
+def both(begin: int = 0, end: int | None = None, talk: Talk | None = None) -> Talk:
+    """A connection in which both sides send these octets of the stream."""
+    talk = talk or started()
+    talk.say(0, STREAM[begin:end])
+    talk.say(1, STREAM[begin:end])
+    return talk
+
+
+def check_end(events: list[Event], ending: str) -> None:
+    """All FPDUs of both sides, and how the connection ended."""
+    check_whole(events)
+    assert [each.ending for each in ends(events)] == [ending]
+
+
 @pytest.mark.parametrize("close", ["one after the other", "at the same time", "twice"])
 def test_fin_from_both_sides(close: str) -> None:
     """Both half connections are closed (RFC 5044 7.2, RFC 9293 3.6)."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(1, STREAM)
+    talk = both()
     if close == "at the same time":
         before = talk.next[1]
         talk.say(0, flags=FIN | ACK)
@@ -47,9 +56,7 @@ def test_fin_from_both_sides(close: str) -> None:
         if close == "twice":
             talk.copy(0, talk.next[0] - 1, b"", FIN | ACK)
             talk.copy(1, talk.next[1] - 1, b"", FIN | ACK)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["closed"]
+    check_end(talk.fed(), "closed")
 
 
 def test_fin_in_the_last_data_segment() -> None:
@@ -59,25 +66,20 @@ def test_fin_in_the_last_data_segment() -> None:
     talk.say(0, STREAM[500:], flags=PSH | FIN | ACK)
     talk.say(1, STREAM, flags=PSH | FIN | ACK)
     talk.say(0, flags=ACK)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["closed"]
+    check_end(talk.fed(), "closed")
 
 
 def test_fin_captured_before_the_octets_before_it() -> None:
     """FIN says where the octets end, not that they are all there."""
     talk = started()
-    begin = len(talk.segments)
-    talk.say(0, STREAM, size=300)
-    talk.say(0, flags=FIN | ACK)
-    talk.segments[begin:] = talk.segments[: begin - 1 : -1]
-    begin = len(talk.segments)
-    talk.say(1, STREAM, size=300, flags=PSH | ACK)
-    talk.say(1, flags=FIN | ACK)
-    talk.segments[begin:] = talk.segments[: begin - 1 : -1]
+    for direction in (0, 1):
+        begin = len(talk.segments)
+        talk.say(direction, STREAM, size=300)
+        talk.say(direction, flags=FIN | ACK)
+        talk.segments[begin:] = talk.segments[: begin - 1 : -1]
     events = talk.fed()
-    assert sorted(found(events, 0, 0)) == sorted(ULPDUS)
-    assert sorted(found(events, 0, 1)) == sorted(ULPDUS)
+    for direction in (0, 1):
+        assert sorted(found(events, 0, direction)) == sorted(ULPDUS)
     assert [each.ending for each in ends(events)] == ["closed"]
     assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
 
@@ -88,59 +90,54 @@ def test_half_closed() -> None:
     talk.say(0, STREAM)
     talk.say(0, flags=FIN | ACK)
     talk.say(1, STREAM, size=100)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["half closed"]
+    check_end(talk.fed(), "half closed")
 
 
 def test_capture_ends_first() -> None:
     """No FIN, no RST: the capture is over, and nothing is wrong."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(1, STREAM)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["capture ended"]
+    talk = both()
+    check_end(talk.fed(), "capture ended")
 
 
 @pytest.mark.parametrize("by", [0, 1])
-def test_reset(by: int) -> None:
-    """RST ends the connection (RFC 5044 8 code 1, RFC 9293 3.5)."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(1, STREAM)
-    talk.say(by, flags=RST | ACK)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["reset"]
+@pytest.mark.parametrize("away", [0, 1, 65_535, SEQUENCE_WINDOW - 1, -1, -1000])
+def test_a_reset_that_may_lie_in_a_window(away: int, by: int) -> None:
+    """It ends the connection (RFC 5044 8 code 1, RFC 9293 3.5).
+
+    How large the window is, and what was sent beyond what was captured, is not known.
+    """
+    talk = both()
+    talk.copy(by, talk.next[by] + away, b"", RST | ACK)
+    check_end(talk.fed(), "reset")
 
 
 @pytest.mark.parametrize("pause", [0, 2 * LINGER_NS])
-@pytest.mark.parametrize("remark", [b"", b"go away"])
 @pytest.mark.parametrize("by", [0, 1])
-@pytest.mark.parametrize("far", [SEQUENCE_WINDOW, -SEQUENCE_WINDOW, 1 << 31])
-def test_a_reset_outside_any_window(far: int, by: int, remark: bytes, pause: int) -> None:
-    """Its receiver drops it (RFC 9293 3.10.7.4), and the connection goes on as if there were none.
-
-    No window is larger than 1 GiB (RFC 7323 2.3).
-    """
-    talk = started()
-    talk.say(0, STREAM[:600])
-    talk.say(1, STREAM[:600])
-    talk.copy(by, talk.next[by] + far, remark, RST)
-    behind = len(talk.segments)
-    talk.say(0, STREAM[600:])
-    talk.say(1, STREAM[600:])
-    talk.close()
-    flows = Flows()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        segment = as_segment(number, each)
-        later = pause * (number > behind)
-        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
-    events += flows.finish()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["closed"]
+@pytest.mark.parametrize(
+    ("away", "remark", "end"),
+    [
+        # No window is larger than 1 GiB (RFC 7323 2.3), so it is dropped (RFC 9293 3.10.7.4).
+        *product((SEQUENCE_WINDOW, -SEQUENCE_WINDOW, 1 << 31), (b"", b"go away"), ["closed"]),
+        # It is not the next number, and challenged or dropped (RFC 5961 3.2).
+        *product(
+            (1, 100, 900_000, SEQUENCE_WINDOW - 1, -1, -500), [b""], ("closed", "capture ended")
+        ),
+    ],
+)
+def test_a_reset_behind_which_the_connection_goes_on(
+    away: int, remark: bytes, end: str, by: int, pause: int
+) -> None:
+    """It is as if there were none, for however long both are silent."""
+    talk = both(end=600)
+    talk.copy(by, talk.next[by] + away, remark, RST)
+    at = len(talk.segments)
+    both(600, talk=talk)
+    talk.say(0, flags=ACK)
+    if end == "closed":
+        talk.close()
+    events = received(flows := Flows(), talk.segments[:at])
+    events += received(flows, talk.segments[at:], at + 1, later=pause) + flows.finish()
+    check_end(events, end)
 
 
 @pytest.mark.parametrize("far", [SEQUENCE_WINDOW, -SEQUENCE_WINDOW, -1000])
@@ -151,57 +148,8 @@ def test_a_reset_with_a_remark_before_all_octets(far: int) -> None:
     talk.say(1, flags=ACK)
     talk.copy(1, talk.next[1] + far, b"go away", RST)
     talk.say(1, REPLY)
-    talk.say(0, STREAM)
-    talk.say(1, STREAM)
-    talk.close()
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["closed"]
-
-
-@pytest.mark.parametrize("by", [0, 1])
-@pytest.mark.parametrize("away", [1, 65_535, SEQUENCE_WINDOW - 1, -1, -1000])
-def test_a_reset_that_may_lie_in_a_window(away: int, by: int) -> None:
-    """How large that is, and what was sent beyond what was captured, is not known."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(1, STREAM)
-    talk.copy(by, talk.next[by] + away, b"", RST | ACK)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["reset"]
-
-
-@pytest.mark.parametrize("pause", [0, 2 * LINGER_NS])
-@pytest.mark.parametrize("by", [0, 1])
-@pytest.mark.parametrize("away", [1, 100, 900_000, SEQUENCE_WINDOW - 1, -1, -500])
-@pytest.mark.parametrize("end", ["closed", "capture ended"])
-def test_a_reset_in_the_window_and_the_connection_goes_on(
-    end: str, away: int, by: int, pause: int
-) -> None:
-    """Its receiver challenges or drops it: it is not the next number (RFC 5961 3.2)."""
-    talk = started()
-    talk.say(0, STREAM[:600])
-    talk.say(1, STREAM[:600])
-    talk.copy(by, talk.next[by] + away, b"", RST)
-    at = len(talk.segments)
-    talk.say(0, STREAM[600:])
-    talk.say(1, STREAM[600:])
-    talk.say(0, flags=ACK)
-    if end == "closed":
-        talk.close()
-    events = fed_with_pause(talk, at, pause)
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == [end]
-
-
-def fed_with_pause(talk: Talk, at: int, pause: int) -> list[Event]:
-    """The events of a connection that is silent for some nanoseconds after ``at`` segments."""
-    segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
-    return feed(
-        each if each.frame <= at else each._replace(time_ns=each.time_ns + pause)
-        for each in segments
-    )
+    both(talk=talk).close()
+    check_end(talk.fed(), "closed")
 
 
 @pytest.mark.parametrize("away", [0, 100])
@@ -221,8 +169,7 @@ def test_what_shows_that_a_reset_was_dropped(goes_on: str, by: int, away: int) -
         talk.say(1, STREAM[600:])
     else:
         talk.say(by if goes_on == "FIN of its sender" else 1 - by, flags=FIN | ACK)
-    events = talk.fed()
-    assert [each.ending for each in ends(events)] == ["reset"]
+    assert [each.ending for each in ends(talk.fed())] == ["reset"]
 
 
 @pytest.mark.parametrize("by", [0, 1])
@@ -239,8 +186,7 @@ def test_a_reset_in_a_hole_of_the_capture(when: str, by: int) -> None:
     talk.copy(by, at, b"", RST)
     talk.say(1 - by, flags=ACK)
     talk.close()
-    events = talk.fed()
-    assert [each.ending for each in ends(events)] == ["closed"]
+    assert [each.ending for each in ends(talk.fed())] == ["closed"]
 
 
 @pytest.mark.parametrize("by", [0, 1])
@@ -262,11 +208,8 @@ def test_a_reset_that_answers_no_syn() -> None:
     talk = Talk(syn=False)
     talk.copy(0, talk.isn[0], b"", SYN)
     talk.segments.append(Segment(1, 0, talk.isn[0] + 500, RST | ACK, b""))
-    whole_talk = whole()
-    talk.segments += whole_talk.segments[1:]
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["closed"]
+    talk.segments += whole().segments[1:]
+    check_end(talk.fed(), "closed")
 
 
 @pytest.mark.parametrize("isn", [7, 0x80000000, 0xC0000000])
@@ -285,9 +228,7 @@ def test_octets_under_way_when_the_reset_was_sent() -> None:
     talk.say(1, STREAM[:600], size=300)
     talk.say(0, flags=RST | ACK)
     talk.say(1, STREAM[600:], size=300)
-    events = talk.fed()
-    check_whole(events)
-    assert [each.ending for each in ends(events)] == ["reset"]
+    check_end(talk.fed(), "reset")
 
 
 @pytest.mark.parametrize("lost", [0, 100])
@@ -321,13 +262,9 @@ def test_late_copies_belong_to_the_connection_that_is_over() -> None:
 def test_a_connection_that_is_over_ends_while_the_capture_goes_on() -> None:
     """Its end is told, and its memory free, once no late copy is to be expected."""
     flows = Flows()
-    events: list[Event] = []
-    for number, each in enumerate(whole().segments, 1):
-        events += flows.receive(as_segment(number, each))
-    assert not ends(events)
-    other = as_segment(900, whole((5, 6)).segments[0])
-    later = other._replace(flow=flow_of(5, 0), time_ns=other.time_ns + LINGER_NS + 10**9)
-    events = flows.receive(later)
+    assert not ends(received(flows, whole().segments))
+    other = whole((5, 6)).segments[:1]
+    events = received(flows, other, 900, connection=5, later=LINGER_NS + 10**9)
     assert [each.ending for each in ends(events)] == ["closed"]
     assert [each.connection.number for each in ends(flows.finish())] == [1]
 
@@ -335,7 +272,6 @@ def test_a_connection_that_is_over_ends_while_the_capture_goes_on() -> None:
 def test_finish_starts_afresh() -> None:
     """After the end of a capture nothing is left of it."""
     flows = Flows()
-    for number, each in enumerate(whole().segments, 1):
-        flows.receive(as_segment(number, each))
+    received(flows, whole().segments)
     assert len(ends(flows.finish())) == 1
     assert flows.finish() == []
