@@ -94,6 +94,10 @@ class Talk:
         """Have both sides send the same octets and close; return the events of all of it."""
         self.say(0, octets, size=size)
         self.say(1, octets, size=size)
+        return self.closed(dialect)
+
+    def closed(self, dialect: Dialect | None = None) -> list[Event]:
+        """Close it; return the events of all of it."""
         self.close()
         return self.fed(dialect)
 

@@ -69,8 +69,7 @@ def test_nothing_tells_where_it_begins() -> None:
     talk = Talk(syn=False)
     octets, _ = build_stream(WRITTEN * 2, markers=False)
     talk.say(0, octets, size=1460)
-    talk.close()
-    assert [each.complete for each in messages_of(talk.fed())] == [False, True]
+    assert [each.complete for each in messages_of(talk.closed())] == [False, True]
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -88,8 +87,7 @@ def test_an_fpdu_behind_the_startup_frame_is_missing(lost: bool) -> None:
     talk.segments.append(startup)
     if not lost:
         talk.copy(0, begin + 20, octets[: truth[0].end])
-    talk.close()
-    found = messages_of(talk.fed())
+    found = messages_of(talk.closed())
     written = next(each for each in found if each.opcode == Opcode.WRITE)
     assert (written.length, written.complete) == (3000, not lost)
     assert sorted((each.msn, each.complete) for each in found if each.msn) == [
@@ -109,8 +107,9 @@ def test_a_response_and_its_request_before_the_startup_frames() -> None:
         octets, _ = build_stream([*ulpdus, messages.send(1, b"x")[0]], markers=False)
         talk.say(direction, octets)
     talk.segments += startups
-    talk.close()
-    (response,) = (each for each in messages_of(talk.fed()) if each.opcode == Opcode.READ_RESPONSE)
+    (response,) = (
+        each for each in messages_of(talk.closed()) if each.opcode == Opcode.READ_RESPONSE
+    )
     assert (response.answers, response.requested) == (1, True)
 
 

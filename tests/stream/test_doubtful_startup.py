@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.stream.events import ConnectionEnded, Event
 from tests.stream.feed import fpdus
 from tests.stream.startup import (
     PROSE,
@@ -51,8 +50,7 @@ def test_a_key_before_a_marker_is_payload(size: int, syn: bool, begin: int) -> N
     talk.miss(0, request() + octets[:begin])
     talk.miss(1, reply(markers=1))
     talk.say(0, octets[begin:], size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert seen(events) == []
     whole = ulpdus if not begin else ulpdus[1:]
     if begin == 700:
@@ -73,8 +71,7 @@ def test_the_same_with_the_reply_captured(syn: bool, size: int) -> None:
     talk.say(1, reply(markers=1))
     talk.miss(0, octets[:100])
     talk.say(0, octets[100:], size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert len(seen(events)) == 1
     # Direction 0 is the one that was captured first.
     assert found(events, 0 if syn else 1) == ulpdus[1:]
@@ -95,8 +92,7 @@ def test_a_marker_by_what_follows_the_next_one(size: int, behind: int, crc: bool
     talk = Talk(syn=False)
     talk.miss(0, octets[: at - behind])
     talk.say(0, octets[at - behind :], size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert seen(events) == []
     assert found(events, 0) == [each.ulpdu for each in truth[1:]]
 
@@ -133,22 +129,30 @@ def key_at_the_end(begin: int) -> tuple[bytes, bytes, bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 33, 1460])
-@pytest.mark.parametrize("begin", [30, 100])
-@pytest.mark.parametrize("syn", [False, True])
-def test_a_key_at_the_end_of_a_payload(size: int, begin: int, syn: bool) -> None:
-    """The header of its FPDU says that it ends there, though a hole lies between."""
+@pytest.mark.parametrize(
+    ("captured", "begin", "syn"),
+    [
+        # The header of its FPDU says that it ends there, though a hole lies between.
+        *(("the header", begin, syn) for begin in (30, 100) for syn in (False, True)),
+        # FPDUs before a hole that hides the header show that there is no Request behind it.
+        ("FPDUs", 8, False),
+        # The Reply acknowledges the Request that it accepts; there is none behind that.
+        ("the Reply", 8, True),
+    ],
+)
+def test_a_key_at_the_end_of_a_payload(captured: str, begin: int, syn: bool, size: int) -> None:
+    """It is no startup frame, as what was captured before it tells."""
     octets, head, rest = key_at_the_end(begin)
     talk = Talk(syn=syn)
-    talk.miss(0, request(crc=0) + octets)
-    talk.miss(1, reply(crc=0))
-    talk.say(0, head, size=size)
+    talk.miss(0, request(crc=0))
+    talk.say(1, reply(crc=0), captured=captured == "the Reply")
+    talk.say(0, octets, size=size, captured=captured == "FPDUs")
+    talk.say(0, head, size=size, captured=captured == "the header")
     talk.miss(0, bytes(200))
     talk.say(0, rest, size=size)
-    talk.close()
-    events = talk.fed()
-    assert seen(events) == []
-    assert len(fpdus(events)) == 10
-    assert {each.crc for each in fpdus(events)} == {"off"}
+    events = talk.closed()
+    assert [each.octets for each in seen(events)] == [reply(crc=0)] * (captured == "the Reply")
+    assert [each.crc for each in fpdus(events)] == ["off"] * (18 if captured == "FPDUs" else 10)
 
 
 @pytest.mark.parametrize("size", [33, 1460])
@@ -162,41 +166,9 @@ def test_a_key_in_a_payload_behind_fpdus_of_the_peer(size: int, there: int) -> N
     talk.miss(1, reply(crc=0))
     talk.say(0, octets, size=size)
     talk.say(1, rest, size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert seen(events) == []
     assert (len(fpdus(events, 0)), len(fpdus(events, 1))) == (8, 10)
-
-
-@pytest.mark.parametrize("size", [33, 1460])
-def test_a_key_in_a_payload_behind_fpdus(size: int) -> None:
-    """FPDUs before a hole that hides the header show that there is no Request behind it."""
-    octets, head, rest = key_at_the_end(8)
-    talk = Talk(syn=False)
-    talk.miss(0, request(crc=0))
-    talk.miss(1, reply(crc=0))
-    talk.say(0, octets, size=size)
-    talk.miss(0, head + bytes(200))
-    talk.say(0, rest, size=size)
-    talk.close()
-    events = talk.fed()
-    assert seen(events) == []
-    assert len(fpdus(events)) == 18
-
-
-@pytest.mark.parametrize("size", [33, 1460])
-def test_a_key_in_a_payload_behind_a_request_that_was_accepted(size: int) -> None:
-    """The Reply acknowledges the Request that it accepts; there is none behind that."""
-    octets, head, rest = key_at_the_end(8)
-    talk = Talk()
-    talk.miss(0, request(crc=0))
-    talk.say(1, reply(crc=0))
-    talk.miss(0, octets + head + bytes(200))
-    talk.say(0, rest, size=size)
-    talk.close()
-    events = talk.fed()
-    assert [each.octets for each in seen(events)] == [reply(crc=0)]
-    assert len(fpdus(events)) == 10
 
 
 @pytest.mark.parametrize("size", [1, 40, 1460])
@@ -216,23 +188,25 @@ def test_delayed_startup_of_which_the_beginning_is_missing(text: bytes, size: in
     assert errors(events) == []
 
 
-@pytest.mark.parametrize("lost", ["request", "reply"])
-@pytest.mark.parametrize("markers", [0, 1])
-def test_delayed_startup_with_a_missing_beginning_and_frame(lost: str, markers: int) -> None:
+@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("syn", [False, True])
+@pytest.mark.parametrize("size", [1, 100, 1460])
+def test_delayed_startup_of_which_a_frame_is_missing(
+    lost: int, markers: bool, syn: bool, size: int
+) -> None:
     """FPDUs right behind it show that a startup frame is one."""
-    octets, truth = stream(markers=bool(markers))
-    frames = request(markers=markers), reply(markers=markers)
-    talk = Talk(syn=False)
+    octets, truth = stream(markers=markers)
+    frames = request(markers=int(markers)), reply(markers=int(markers))
+    talk = Talk(syn=syn)
     for direction in (0, 1):
         talk.say(direction, b"login\r\n")
-    talk.say(0, frames[0], captured=lost != "request")
-    talk.say(1, frames[1], captured=lost != "reply")
     for direction in (0, 1):
-        talk.say(direction, octets, size=1000)
-    talk.close()
-    events = talk.fed()
-    assert [each.octets for each in seen(events)] == [frames[0 if lost == "reply" else 1]]
+        talk.say(direction, frames[direction], captured=direction != lost)
+    events = talk.speak(octets, size=size)
+    assert [each.octets for each in seen(events)] == [frames[1 - lost]]
     assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
+    assert None not in {each.offset for each in fpdus(events, 1 - lost)}
 
 
 @pytest.mark.parametrize("alone", [False, True])
@@ -240,15 +214,11 @@ def test_a_request_that_nobody_answers(alone: bool) -> None:
     """In a segment of its own it is one; amid text of which more is missing nobody knows."""
     talk = Talk(syn=False)
     talk.say(0, b"login\r\n")
-    if alone:
-        talk.say(0, request(private_data=bytes(60)))
-    else:
-        talk.say(0, b"<p>" + request(private_data=bytes(60)) + b"</p>")
-    talk.close()
-    events: list[Event] = talk.fed()
+    frame = request(private_data=bytes(60))
+    talk.say(0, frame if alone else b"<p>" + frame + b"</p>")
+    events = talk.closed()
     assert len(seen(events)) == alone
-    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    assert (end.initiator is not None) == alone
+    assert (ended(events).initiator is not None) == alone
 
 
 def records_of(frames: list[bytes]) -> bytes:
@@ -264,8 +234,7 @@ def test_startup_frames_and_fpdus_in_a_file(size: int) -> None:
     talk = Talk()
     talk.say(0, b"RETR iwarp.pcap\r\n")
     talk.say(1, records_of([request(), reply(), *octets]), size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert fpdus(events) == []
     assert ended(events).initiator is None
     assert errors(events) == []
@@ -284,22 +253,6 @@ def test_delayed_startup_behind_such_a_file(size: int) -> None:
     assert {each.located_by for each in fpdus(events)} == {"start", "length"}
 
 
-@pytest.mark.parametrize("size", [1, 100, 1460])
-@pytest.mark.parametrize("markers", [0, 1])
-def test_delayed_startup_of_which_the_reply_is_missing(size: int, markers: int) -> None:
-    """FPDUs directly follow, so that the Request was one."""
-    octets, truth = stream(markers=bool(markers))
-    talk = Talk()
-    talk.say(0, b"login\r\n")
-    talk.say(1, b"welcome\r\n")
-    talk.say(0, request(markers=markers))
-    talk.say(1, reply(markers=markers), captured=False)
-    events = talk.speak(octets, size=size)
-    assert len(seen(events)) == 1
-    assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
-    assert {each.offset is None for each in fpdus(events, 0)} == {False}
-
-
 def test_streaming_mode_octets_behind_a_delayed_rejection() -> None:
     """A connection that was rejected goes back to streaming mode (7.1.2 rule 3)."""
     talk = Talk()
@@ -308,8 +261,7 @@ def test_streaming_mode_octets_behind_a_delayed_rejection() -> None:
     talk.say(0, request())
     talk.say(1, reply(rejected=1) + PROSE)
     talk.say(0, PROSE)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert len(seen(events)) == 2
     assert ended(events).rejected
 
@@ -325,7 +277,6 @@ def test_a_key_behind_a_hole_and_no_fpdu_for_long(lead: bytes, swapped: bool) ->
     talk.say(other, PROSE)
     talk.say(said, PROSE * 600, size=1400)
     talk.say(other, PROSE)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     assert fpdus(events) == []
     assert errors(events) == []

@@ -185,8 +185,7 @@ def test_a_reset_in_a_hole_of_the_capture(when: str, by: int) -> None:
         talk.say(1 - by, flags=ACK)
     talk.copy(by, at, b"", RST)
     talk.say(1 - by, flags=ACK)
-    talk.close()
-    assert [each.ending for each in ends(talk.fed())] == ["closed"]
+    assert [each.ending for each in ends(talk.closed())] == ["closed"]
 
 
 @pytest.mark.parametrize("by", [0, 1])

@@ -47,8 +47,7 @@ def carried(octets: bytes, *, markers: bool, crc: bool = True, size: int = 1460)
 def fed(octets: bytes, *, markers: bool, crc: bool = True, size: int = 1460) -> list[Event]:
     """The events of such a connection, properly closed."""
     talk = carried(octets, markers=markers, crc=crc, size=size)
-    talk.close()
-    return talk.fed()
+    return talk.closed()
 
 
 def errors(events: list[Event]) -> list[tuple[ErrorCode | None, int]]:

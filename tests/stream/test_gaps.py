@@ -90,8 +90,7 @@ def check_hole(
     """A hole that the peer has acknowledged is one gap, and costs its FPDUs alone."""
     talk = started(markers=markers, crc=crc)
     with_hole(octets, *hole, talk, size=size)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     check_outside(events, truth, [hole])
     assert (gaps(events), reasons(events)) == ([hole], {"connection ended"})
     assert errors(events) == []
@@ -145,8 +144,7 @@ def test_a_hole_at_the_end_that_only_an_acknowledgement_tells_of() -> None:
 
 def check_filled(talk: Talk, truth: list[TrueFPDU]) -> None:
     """Nothing is missing in the end, and nothing is wrong."""
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     check_outside(events, truth, [])
     assert gaps(events) == [] and errors(events) == []
 
@@ -215,8 +213,7 @@ def test_out_of_order_is_said_of_what_lies_beyond_a_hole() -> None:
     talk.say(0, octets[6000:10_000], size=1000)
     talk.copy(0, late, octets[5000:6000])
     talk.say(0, octets[10_000:], size=1000)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     check_outside(events, truth, [])
     ahead = {each.offset for each in fpdus(events, 0) if each.out_of_order}
     could = {fpdu.seq_offset for fpdu in truth if fpdu.start >= 6000 and fpdu.end <= 10_000}
@@ -393,8 +390,7 @@ def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> Non
             again += not captured.isdisjoint(range(start, end))
             captured.update(range(start, end))
     talk.say(1, octets)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     lost = [at for at in range(len(BEFORE)) if at not in captured]
     told = gaps(events, 1, begin)
     assert [place for at, length in told for place in range(at, at + length)] == lost
@@ -485,8 +481,7 @@ def test_fpdus_in_a_payload_whose_header_is_in_a_hole(
     begin = truth[3].start
     talk = started(markers=True)
     talk.say_with_hole(0, octets, begin, begin + hole, size=size)
-    talk.close()
-    found = [(each.offset, each.ulpdu_length) for each in fpdus(talk.fed(), 0)]
+    found = [(each.offset, each.ulpdu_length) for each in fpdus(talk.closed(), 0)]
     good = [each for index, each in enumerate(truth) if index != 3]
     assert sorted(found) == [(each.seq_offset, each.ulpdu_length) for each in good]
 
@@ -508,8 +503,7 @@ def test_a_forged_marker_that_points_into_a_hole(is_cut: bool, sender: bool, siz
     # All of it, or up to a place behind the Marker.
     upto = place + 4 if is_cut else len(octets)
     talk.say_with_hole(0, octets[:upto], begin, end, size=size)
-    if not is_cut:
-        talk.close()
-    found = {(each.offset, each.ulpdu_length) for each in fpdus(talk.fed(), 0)}
+    events = talk.fed() if is_cut else talk.closed()
+    found = {(each.offset, each.ulpdu_length) for each in fpdus(events, 0)}
     whole = [each for each in truth if each.end <= begin or end <= each.start < each.end <= upto]
     assert found == {(each.seq_offset, each.ulpdu_length) for each in whole}

@@ -194,8 +194,7 @@ def test_payload_of_headers_and_nothing_else(begin: int, filler: bytes, crc: boo
     talk.say(0, octets[begin : hole[0]], size=1448)
     talk.miss(0, octets[hole[0] : hole[1]])
     talk.say(0, octets[hole[1] : truth[1].end - 4], size=1448)
-    talk.close()
-    assert told(talk.fed(), 0) == []
+    assert told(talk.closed(), 0) == []
 
 
 def test_more_holes_than_are_kept_before_anything_is_known() -> None:
@@ -354,8 +353,7 @@ def test_a_damaged_fpdu_at_the_end_where_markers_may_be_anywhere() -> None:
     octets, truth = build_stream(sends(10, 20, 52, 26, 30, 5), damage=harm)
     talk = Talk(syn=False)
     say_fpdus(talk, 0, octets, truth)
-    talk.close()
-    assert told(talk.fed(), 0) == true(truth)
+    assert told(talk.closed(), 0) == true(truth)
 
 
 @pytest.mark.parametrize(

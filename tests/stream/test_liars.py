@@ -51,8 +51,7 @@ def found(octets: bytes, *, markers: bool = False, size: int = 1460) -> list[Tol
     """What is told of a connection that carries these octets."""
     talk = started(markers=markers)
     talk.say(0, octets, size=size)
-    talk.close()
-    return told(talk.fed())
+    return told(talk.closed())
 
 
 def check(
@@ -90,8 +89,7 @@ def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> Non
     talk = started(markers=True)
     hole = talk.say_with_hole(0, octets, 1300, 1400, size=300)
     talk.copy(0, hole, octets[1300:1400])
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    assert told(talk.closed()) == true(truth)
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -287,8 +285,7 @@ def test_fpdus_in_the_payload_of_one_that_a_hole_cuts_off(
     end = truth[5].end + 40 if ends_in_it else begin + 100
     talk = started(markers=markers)
     talk.say_with_hole(0, octets, begin, end, size=size)
-    talk.close()
-    assert told(talk.fed()) == true([*truth[:5], *truth[7 if ends_in_it else 6 :]])
+    assert told(talk.closed()) == true([*truth[:5], *truth[7 if ends_in_it else 6 :]])
 
 
 @pytest.mark.parametrize("left", [4, 20, 36])
@@ -382,8 +379,7 @@ def test_a_long_liar_full_of_headers_hides_no_good_ones(
     hole = truth[holed].start + at
     talk = started(markers=markers)
     talk.say_with_hole(0, octets, hole, hole + 100, size=1460)
-    talk.close()
-    assert told(talk.fed()) == true([*truth[:holed], *truth[holed + 1 :]])
+    assert told(talk.closed()) == true([*truth[:holed], *truth[holed + 1 :]])
 
 
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
@@ -409,8 +405,7 @@ def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, i
     for index in order:
         start, end = holes[index]
         talk.copy(0, first + start, octets[start:end])
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    assert told(talk.closed()) == true(truth)
 
 
 def test_a_liar_that_comes_late_and_claims_fpdus_that_were_there() -> None:
@@ -424,5 +419,4 @@ def test_a_liar_that_comes_late_and_claims_fpdus_that_were_there() -> None:
         each = truth[at]
         talk.copy(0, base + each.start, octets[each.start : each.end])
     talk.next[0] = base + len(octets)
-    talk.close()
-    assert told(talk.fed()) == true(truth)
+    assert told(talk.closed()) == true(truth)

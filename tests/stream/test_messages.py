@@ -52,8 +52,7 @@ def carried(
                 talk.say(1, flags=ACK)
     talk.next[0] = base + len(octets)
     talk.say(1, flags=ACK)
-    talk.close()
-    return messages_of(talk.fed())
+    return messages_of(talk.closed())
 
 
 def told(found: list[MessageRecovered]) -> list[tuple[int, int, int, bool]]:
@@ -339,8 +338,7 @@ def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
         talk.say(0, octets[fpdu.start : fpdu.end], captured=not is_lost)
         talk.say(1, flags=ACK)
     talk.copy(0, base + truth[51].start, octets[truth[51].start : truth[51].end])
-    talk.close()
-    found = messages_of(talk.fed())
+    found = messages_of(talk.closed())
     assert sorted(each.msn or 0 for each in found if each.fpdus) == [
         msn for msn in range(1, 301) if msn not in (51, 53, 101)
     ]
@@ -514,8 +512,7 @@ def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
     talk = started()
     for direction, ulpdu, captured in said:
         talk.say(direction, mpastream.build_stream([ulpdu])[0], captured=captured)
-    talk.close()
-    events = talk.fed()
+    events = talk.closed()
     found = messages_of(events)
     recovered = [each for each in events if isinstance(each, FPDURecovered)]
     carrying = [
