@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from scapy_mpa.capture import Decoder
+from scapy_mpa.capture.frame import Frame
 from scapy_mpa.stream.events import Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.dialect import Dialect
 from tests.truth import impair, messages, mpastream
@@ -32,9 +35,20 @@ def as_segment(number: int, segment: impair.Segment) -> Segment:
     )
 
 
-def feed(segments: Iterable[Segment], dialect: Dialect | None = None) -> list[Event]:
-    """Events of a whole capture, in a dialect that is forced."""
-    flows = Flows(dialect=dialect)
+def decoded(frames: Iterable[Frame]) -> Iterator[Segment]:
+    """The segments that frames carry."""
+    decoder = Decoder()
+    for frame in frames:
+        segment = decoder.segment(frame)
+        if segment is not None:
+            yield segment
+
+
+def feed(
+    segments: Iterable[Segment], dialect: Dialect | None = None, limits: Limits | None = None
+) -> list[Event]:
+    """Events of a whole capture, in a dialect that is forced, and within limits."""
+    flows = Flows(limits=limits, dialect=dialect)
     events: list[Event] = []
     for segment in segments:
         events += flows.receive(segment)

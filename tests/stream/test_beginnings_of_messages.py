@@ -7,21 +7,15 @@ import pytest
 
 from scapy_mpa.stream.delivery import half_messages
 from scapy_mpa.stream.delivery.pairing import PATIENCE
-from scapy_mpa.stream.events import Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.rdmap_names import Opcode
+from tests.stream.spoken import messages_of
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import build_stream
 
 WRITTEN = messages.write(7, 4096, bytes(3000))
-
-
-def messages_of(events: list[Event]) -> list[MessageRecovered]:
-    """The messages that the events of a capture give."""
-    taker = Messages()
-    return [message for event in events for message in taker.take(event)]
 
 
 def late(talk: Talk, octets: bytes, frames: int) -> None:

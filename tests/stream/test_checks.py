@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.capture import open_capture
 from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.delivery import connection_checks, outstanding
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
-from scapy_mpa.stream.flows import Flows
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
+from tests.stream.feed import decoded, feed
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 """Breaks one rule a connection: see the list of them in ``pcaps/README.md``."""
@@ -52,31 +52,22 @@ PROBE_OTHERS = {
 
 def events_of(conversation: Conversation, segments: list[Segment] | None = None) -> list[Event]:
     """What the stream core says of a conversation."""
-    flows, decoder = Flows(), Decoder()
-    events: list[Event] = []
-    for frame in conversation.frames(segments):
-        segment = decoder.segment(frame)
-        assert segment is not None
-        events += flows.receive(segment)
-    return events + flows.finish()
+    return feed(decoded(conversation.frames(segments)))
 
 
 def errors_of(events: list[Event]) -> list[ErrorFound]:
     """The errors that the checks add."""
     held = Checks()
-    found: list[ErrorFound] = []
+    added: list[Event] = []
     for event in events:
-        out = held.take(event)
-        if isinstance(event, ConnectionEnded):
-            assert isinstance(out[-1], ConnectionEnded)
-            out = out[:-1]
-        else:
-            assert out[0] is event
-            out = out[1:]
-        errors = [each for each in out if isinstance(each, ErrorFound)]
-        assert len(errors) == len(out)
-        found += errors
-    return found
+        out = list(held.take(event))
+        # They are behind what is given, but before the end of a connection.
+        given = out.pop(-1 if isinstance(event, ConnectionEnded) else 0)
+        assert given is event or isinstance(given, ConnectionEnded)
+        added += out
+    errors = [each for each in added if isinstance(each, ErrorFound)]
+    assert len(errors) == len(added)
+    return errors
 
 
 def sends(count: int, **options: Any) -> Conversation:
@@ -124,6 +115,11 @@ def after_hello(segments: list[Segment]) -> int:
     return next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
 
 
+def data(segments: list[Segment]) -> list[int]:
+    """Which segments of the Initiator carry octets."""
+    return [at for at, each in enumerate(segments) if each.octets and not each.side]
+
+
 def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
     """The same with another MSN in the Initiator's message number ``chosen``."""
     return conversation.with_script(
@@ -159,14 +155,8 @@ def test_nor_when_impaired(
 
 def captured_errors(path: Path) -> list[ErrorFound]:
     """The errors that the checks add to what is found in a capture."""
-    flows, decoder = Flows(), Decoder()
-    events: list[Event] = []
     with open_capture(path) as capture:
-        for frame in capture:
-            segment = decoder.segment(frame)
-            if segment is not None:
-                events += flows.receive(segment)
-    return errors_of(events + flows.finish())
+        return errors_of(feed(decoded(capture)))
 
 
 @pytest.mark.parametrize("path", sorted({*OVER_TCP} - {PROBE, OF_DRAFT}), ids=capture_name)
@@ -222,13 +212,12 @@ def test_the_order_of_capture_is_no_matter(order: list[int]) -> None:
     """Segments that overtake others on the way are looked at when it is their turn."""
     for wrong in (False, True):
         conversation = sends(6, ack_every=0, markers=True)
-        if wrong:
-            conversation = with_msn(conversation, 4, 9)
+        conversation = with_msn(conversation, 4, 9) if wrong else conversation
         segments = conversation.segments()
-        data = [at for at, each in enumerate(segments) if each.octets and not each.side][2:8]
+        places = data(segments)[2:8]
         mixed = list(segments)
-        for place, taken in zip(data, order, strict=True):
-            mixed[place] = segments[data[taken]]
+        for place, taken in zip(places, order, strict=True):
+            mixed[place] = segments[places[taken]]
         found = errors_of(events_of(conversation, mixed))
         assert len(found) == wrong
 
@@ -237,9 +226,9 @@ def test_a_hole_makes_everything_unknown() -> None:
     """Behind a hole any MSN may come; from there on the order is known again."""
     conversation = with_msn(sends(12), 10, 77)
     segments = conversation.segments()
-    data = [at for at, each in enumerate(segments) if each.octets and not each.side]
-    lost = [each for at, each in enumerate(segments) if at not in data[5:9]]
-    texts = [error.text for error in errors_of(events_of(conversation, lost))]
+    lost = data(segments)[5:9]
+    left = [each for at, each in enumerate(segments) if at not in lost]
+    texts = [error.text for error in errors_of(events_of(conversation, left))]
     assert any("MSN 77 on queue 0, where 10 is due" in text for text in texts)
     assert not any("where 3" in text or "where 4" in text for text in texts)
 
@@ -254,9 +243,8 @@ def late_segment() -> list[Event]:
     """Sixty Sends. The third one was captured last."""
     conversation = sends(60, markers=True)
     segments = conversation.segments()
-    data = [at for at, each in enumerate(segments) if each.octets and not each.side]
-    late = [each for at, each in enumerate(segments) if at != data[2]] + [segments[data[2]]]
-    return events_of(conversation, late)
+    segments.append(segments.pop(data(segments)[2]))
+    return events_of(conversation, segments)
 
 
 @pytest.mark.parametrize(

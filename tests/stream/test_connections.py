@@ -18,6 +18,7 @@ from tests.stream.talk import (
     check_whole,
     ends,
     flow_of,
+    received,
     started,
     whole,
 )
@@ -27,18 +28,14 @@ from tests.truth.impair import ACK
 
 def test_numbers_in_order_of_appearance() -> None:
     """0, 1, ... in the order of first segments, whatever the order of ends."""
-    segments = []
-    frame = 0
+    flows = Flows()
     talks = [whole((100 * number, 7)).segments for number in range(5)]
+    events: list[Event] = []
     for number, talk in enumerate(talks):
-        frame += 1
-        segments.append(as_segment(frame, talk[0])._replace(flow=flow_of(9 - number, 0)))
+        events += received(flows, talk[:1], number, connection=9 - number)
     for number, talk in reversed(list(enumerate(talks))):
-        for each in talk[1:]:
-            frame += 1
-            flow = flow_of(9 - number, each.direction)
-            segments.append(as_segment(frame, each)._replace(flow=flow))
-    events = feed(segments)
+        events += received(flows, talk[1:], 100, connection=9 - number)
+    events += flows.finish()
     for number in range(5):
         check_whole(events, number)
         (identity,) = {
@@ -61,9 +58,7 @@ def test_direction_0_is_the_sender_of_the_first_captured_segment() -> None:
 def test_a_first_number_may_be_given() -> None:
     """Several captures can be counted through."""
     flows = Flows(first_number=7)
-    events: list[Event] = []
-    for number, each in enumerate(whole().segments, 1):
-        events += flows.receive(as_segment(number, each))
+    events = received(flows, whole().segments)
     events += flows.finish()
     assert {each.connection.number for each in events} == {7}
 
@@ -93,13 +88,12 @@ def test_a_thousand_connections_at_once() -> None:
         talk.say(1, octets, size=100)
         talk.close()
         talks.append(talk.segments)
-    segments = []
+    flows = Flows()
+    events: list[Event] = []
     for turn in range(len(talks[0])):
         for number, talk in enumerate(talks):
-            each = talk[turn]
-            captured = as_segment(len(segments) + 1, each)
-            segments.append(captured._replace(flow=flow_of(number, each.direction)))
-    events = feed(segments)
+            events += received(flows, [talk[turn]], 1000 * turn + number, connection=number)
+    events += flows.finish()
     count = Counter(
         (each.connection.number, each.direction, each.offset)
         for each in events

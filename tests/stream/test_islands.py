@@ -116,20 +116,6 @@ def test_released_octets_still_count_as_captured(
             assert island.read(at, at + 1) == model.octets(at, at + 1)
 
 
-@given(order=st.permutations(range(12)), size=st.integers(1, 9))
-def test_a_stream_in_any_order_is_one_island(order: list[int], size: int) -> None:
-    """Every hole fills in the end, whichever piece comes last."""
-    whole = octets_of(5, 12 * size)
-    islands = Islands()
-    for number, piece in enumerate(order, 1):
-        at = piece * size
-        islands.insert(1 + at, whole[at : at + size], number)
-    (island,) = islands.items
-    assert (island.start, island.end) == (1, 1 + len(whole))
-    assert island.read(1, 1 + len(whole)) == whole
-    assert sorted(island.frames(1, 1 + len(whole))) == list(range(1, 13))
-
-
 def test_octets_below_the_floor_are_not_taken() -> None:
     """What lies before a gap that was reported can fill nothing any more."""
     islands = Islands()
@@ -140,31 +126,6 @@ def test_octets_below_the_floor_are_not_taken() -> None:
     assert (island.start, island.end) == (100, 110)
     assert island.read(100, 110) == octets_of(1, 20)[10:]
     assert islands.insert(50, bytes(30), 2).fresh == 0
-
-
-def test_one_segment_fills_several_holes() -> None:
-    """Octets on either side and in between are new; what lay there stays."""
-    islands = Islands()
-    islands.insert(10, b"a" * 5, 1)
-    islands.insert(20, b"b" * 5, 2)
-    inserted = islands.insert(5, b"c" * 30, 3)
-    assert inserted.fresh == 20
-    assert inserted.repeated == [(10, 15), (20, 25)]
-    (island,) = islands.items
-    assert island.read(5, 35) == b"ccccc" + b"aaaaa" + b"ccccc" + b"bbbbb" + b"c" * 10
-    assert island.frames(5, 35) == (3, 1, 2)
-
-
-def test_a_read_across_chunks_and_within_one() -> None:
-    """Boundaries of chunks are seen by nobody who reads."""
-    islands = Islands()
-    for at in range(0, 30, 3):
-        islands.insert(at, octets_of(1, 30)[at : at + 3], at)
-    (island,) = islands.items
-    for start in range(30):
-        for end in range(start + 1, 31):
-            assert island.read(start, end) == octets_of(1, 30)[start:end]
-            assert island.frames(start, end) == tuple(range(start - start % 3, end, 3))
 
 
 @given(

@@ -22,8 +22,8 @@ from tests.stream.talk import (
     Talk,
     check_whole,
     ends,
-    flow_of,
     found,
+    received,
     started,
     whole,
 )
@@ -39,15 +39,10 @@ END = whole(ISN).next[0] - 1
 
 def ended(flows: Flows) -> list[Event]:
     """The events of a connection from SYN to FIN, and of others until it is let go."""
-    events: list[Event] = []
-    for number, each in enumerate(whole(ISN).segments, 1):
-        events += flows.receive(as_segment(number, each))
+    events = received(flows, whole(ISN).segments)
+    brief = [Segment(0, 1, 0, FIN | SYN, b""), Segment(1, 1, 2, FIN | SYN | ACK, b"")]
     for number in range(LINGERING_CONNECTIONS):
-        for each in (Segment(0, 1, 0, FIN, b""), Segment(1, 1, 2, FIN | ACK, b"")):
-            captured = as_segment(1000 + number, each)
-            events += flows.receive(
-                captured._replace(flow=flow_of(number, each.direction), flags=each.flags | SYN)
-            )
+        events += received(flows, brief, 1000 + number, connection=number)
     assert [each.connection.number for each in ends(events)] == [0]
     return events
 
@@ -99,9 +94,7 @@ def test_the_same_ports_and_numbers_again() -> None:
         flows = Flows()
         ended(flows)
         segments = whole(ISN).segments
-        for number, each in enumerate(segments, 5000):
-            segment = as_segment(number, each)
-            assert not fpdus(flows.receive(segment._replace(time_ns=segment.time_ns + after)))
+        assert not fpdus(received(flows, segments, 5000, later=after))
         assert flows.late_copies == sum(bool(each.payload or each.flags & SYN) for each in segments)
         assert opened(flows) == 0
 
@@ -119,9 +112,7 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
     for direction in (0, 1):
         talk.say(direction, mpastream.build_stream(ulpdus)[0], size=500)
     talk.close()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 5000):
-        events += flows.receive(as_segment(number, each))
+    events = received(flows, talk.segments, 5000)
     for direction in (0, 1):
         assert found(events, LINGERING_CONNECTIONS + 1, direction) == ulpdus
     assert flows.late_copies == 0
@@ -131,17 +122,10 @@ def test_a_copy_from_before_the_ports_were_used_again() -> None:
     """It belongs to the connection before, and the one that is there goes on."""
     flows = Flows()
     first, second = whole((1000, 2000)), whole((2_000_000_000, 3_000_000_000))
-    events: list[Event] = []
-    frame = 0
-    for each in first.segments:
-        frame += 1
-        events += flows.receive(as_segment(frame, each))
-    for each in second.segments:
-        frame += 1
-        events += flows.receive(as_segment(frame, each))
-        frame += 1
-        if each.payload:
-            events += flows.receive(as_segment(frame, Segment(0, 1001, 0, ACK, STREAM[:200])))
+    events = received(flows, first.segments)
+    for number, each in enumerate(second.segments):
+        copy = [Segment(0, 1001, 0, ACK, STREAM[:200])] * bool(each.payload)
+        events += received(flows, [each, *copy], 100 + 2 * number)
     events += flows.finish()
     check_whole(events, 0)
     check_whole(events, 1)
@@ -153,10 +137,8 @@ def test_a_copy_from_before_the_ports_were_used_again() -> None:
 def test_behind_the_time_for_which_connections_linger() -> None:
     """It is the same if time has passed, and not others have come."""
     flows = Flows()
-    for number, each in enumerate(whole(ISN).segments, 1):
-        flows.receive(as_segment(number, each))
-    other = as_segment(100, Talk().segments[0])
-    flows.receive(other._replace(flow=flow_of(1, 0), time_ns=other.time_ns + LINGER_NS + SECOND))
+    received(flows, whole(ISN).segments)
+    received(flows, Talk().segments[:1], 100, connection=1, later=LINGER_NS + SECOND)
     flows.receive(late(BEGIN, STREAM[:300], after=LINGER_NS + 2 * SECOND))
     assert flows.late_copies == 1
     assert [each.connection.number for each in ends(flows.finish())] == [1]
@@ -164,9 +146,10 @@ def test_behind_the_time_for_which_connections_linger() -> None:
 
 @given(
     begin=st.integers(0, 2**32 - 1),
-    length=st.integers(1, 2**20),
-    at=st.integers(-(2**21), 2**21),
-    size=st.integers(1, 2**16),
+    length=st.integers(1, 400) | st.integers(1, 2**20),
+    # Around both ends, and anywhere.
+    at=st.integers(-200, 200) | st.integers(-(2**21), 2**21),
+    size=st.integers(1, 200) | st.integers(1, 2**16),
     direction=st.integers(0, 1),
     second=st.integers(-(2**40), 2**40),
 )
@@ -214,54 +197,24 @@ def test_so_many_and_no_more() -> None:
     assert all(known[-(PAST_CONNECTIONS // 2) :])
 
 
-@given(
-    begin=st.integers(0, 2**32 - 1),
-    at=st.integers(0, 199),
-    size=st.integers(1, 200),
-    direction=st.integers(0, 1),
-)
-def test_what_lies_within(begin: int, at: int, size: int, direction: int) -> None:
-    """It is a copy, wherever sequence numbers wrap."""
-    past = PastConnections()
-    past.add(INITIATOR_FLOW, 0, ((begin, begin + 200), (begin, begin + 200)))
-    segment = late(begin + at, bytes(size), after=0)
-    if direction:
-        segment = segment._replace(flow=RESPONDER_FLOW)
-    assert past.spans(segment) == (at + size <= 200)
-
-
-HOLE = STREAM[TRUTH[2].start : TRUTH[4].end]
-"""Three FPDUs of direction 0 that were not captured in time."""
-
-
-def ended_with_a_hole(flows: Flows) -> tuple[list[Event], int]:
-    """A connection that lacks these, and others until it is let go; where the hole begins."""
-    talk = started(ISN)
-    talk.say(0, STREAM[: TRUTH[2].start])
-    hole = talk.miss(0, HOLE)
-    talk.say(0, STREAM[TRUTH[4].end :])
-    talk.say(1, STREAM)
-    talk.close()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        events += flows.receive(as_segment(number, each))
-    for number in range(1, 65):
-        other = late(0, b"", SYN, after=LINGER_NS + SECOND)._replace(flow=flow_of(number, 0))
-        events += flows.receive(other)
-    assert [each.connection.number for each in ends(events)] == [0]
-    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[5:]
-    return events, hole
-
-
 def test_a_hole_of_a_connection_that_was_ended() -> None:
     """What fills it then is counted, and found no more; the next connection goes on."""
     flows = Flows()
-    _, hole = ended_with_a_hole(flows)
-    events: list[Event] = []
-    for number, each in enumerate(whole((2**31 + 5000, 2**31 + 9000)).segments, 5000):
-        events += flows.receive(as_segment(number, each))
-        if number == 5010:
-            assert flows.receive(late(hole, HOLE, after=LINGER_NS + 2 * SECOND)) == []
+    talk = started(ISN)
+    hole = talk.say_with_hole(0, STREAM, TRUTH[2].start, TRUTH[4].end)
+    talk.say(1, STREAM)
+    talk.close()
+    events = received(flows, talk.segments)
+    syn = [Segment(0, 0, 0, SYN, b"")]
+    for number in range(1, 65):
+        events += received(flows, syn, 5000, connection=number, later=LINGER_NS + 4 * SECOND)
+    assert [each.connection.number for each in ends(events)] == [0]
+    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[5:]
+    segments = whole((2**31 + 5000, 2**31 + 9000)).segments
+    events = received(flows, segments[:11], 5000)
+    copy = STREAM[TRUTH[2].start : TRUTH[4].end]
+    assert flows.receive(late(hole, copy, after=LINGER_NS + 2 * SECOND)) == []
+    events += received(flows, segments[11:], 5011)
     events += flows.finish()
     check_whole(events, 65)
     assert flows.late_copies == 1

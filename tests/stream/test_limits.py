@@ -14,19 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, open_capture
+from scapy_mpa.capture import open_capture
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.captures import OVER_TCP, capture_name
-from tests.stream.feed import as_segment, expected, fpdus, halves, reported
+from tests.stream.feed import as_segment, decoded, expected, feed, fpdus, halves, reported
 from tests.stream.talk import (
     REQUEST,
     STREAM,
     ULPDUS,
     Talk,
     ends,
-    flow_of,
+    received,
     started,
     whole,
 )
@@ -64,14 +64,9 @@ def test_limits_do_not_change() -> None:
 
 def run(segments: list[Segment], limits: Limits) -> list[Event]:
     """The events of a connection."""
-    flows = Flows(limits=limits)
-    return [*received(flows, segments), *flows.finish()]
-
-
-def received(flows: Flows, segments: list[Segment]) -> list[Event]:
-    """The events of a connection that is not over."""
-    captured = (as_segment(number, each) for number, each in enumerate(segments, 1))
-    return [event for segment in captured for event in flows.receive(segment)]
+    return feed(
+        (as_segment(number, each) for number, each in enumerate(segments, 1)), limits=limits
+    )
 
 
 def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, int]]:
@@ -84,6 +79,15 @@ def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, i
     return sorted((start, start + length) for start, length in found)
 
 
+def check_the_gap(talk: Talk, most: int, seq: int, length: int) -> list[Event]:
+    """So many octets are too many: they are a gap, and nothing is wrong with them."""
+    events = run(talk.segments, Limits(octets_per_half=most))
+    (gap,) = [each for each in events if isinstance(each, GapFound)]
+    assert (gap.seq, gap.length, gap.reason) == (seq, length, "limit")
+    assert not [each for each in events if isinstance(each, ErrorFound)]
+    return events
+
+
 def test_part_of_an_fpdu() -> None:
     """Octets that wait for the rest of their FPDU are a gap if there are too many of them."""
     octets, truth = mpastream.build_stream([messages.send(1, bytes(3000), 4000)[0]])
@@ -91,10 +95,7 @@ def test_part_of_an_fpdu() -> None:
     at = talk.say(0, octets, size=1000)
     talk.say(0, STREAM)
     talk.close()
-    events = run(talk.segments, Limits(octets_per_half=2200))
-    (gap,) = [each for each in events if isinstance(each, GapFound)]
-    assert (gap.seq, gap.length, gap.reason) == (at, 2000, "limit")
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    events = check_the_gap(talk, 2200, at, 2000)
     assert ends(events)[0].halves[0].gaps == 1
     assert truth[0].start < 2000 < truth[0].end
     assert [each.ulpdu for each in fpdus(events)] == ULPDUS
@@ -104,24 +105,17 @@ def test_what_waits_for_the_reply() -> None:
     """FPDUs that come before the Reply, whose first octets are not there to tell what they are."""
     talk = Talk()
     talk.say(0, REQUEST)
-    seq = talk.next[0]
-    for part in (STREAM[:100], STREAM[100:190]):
-        talk.say(0, part)
-    events = run(talk.segments, Limits(octets_per_half=500))
-    (gap,) = [each for each in events if isinstance(each, GapFound)]
-    assert (gap.seq, gap.length, gap.reason) == (seq, 190, "limit")
+    seq = talk.say(0, STREAM[:190], size=100)
+    check_the_gap(talk, 500, seq, 190)
 
 
 def test_a_startup_frame_that_lacks_private_data() -> None:
-    """It is a gap, and no startup frame with an error."""
+    """Its first segments are a gap, and it is no startup frame with an error."""
     frame = mpastream.startup_frame(mpastream.REQUEST_KEY, private_data=bytes(500))
     talk = Talk()
     seq = talk.say(0, frame, size=100)
     talk.close()
-    events = run(talk.segments, Limits(octets_per_half=700))
-    first, *_ = [each for each in events if isinstance(each, GapFound)]
-    assert (first.seq, first.reason) == (seq, "limit")
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    check_the_gap(talk, 700, seq, 300)
 
 
 @given(
@@ -189,15 +183,9 @@ def test_whatever_the_limits(
 def test_captures(path: pathlib.Path, limit: int) -> None:
     """Limits take from what is found, and add nothing to it."""
     told = []
-    for limits in (Limits(), Limits(octets_per_half=limit, octets_in_total=2 * limit)):
-        flows, decoder = Flows(limits=limits), Decoder()
-        events: list[Event] = []
+    for limits in (None, Limits(octets_per_half=limit, octets_in_total=2 * limit)):
         with open_capture(path) as capture:
-            for frame in capture:
-                segment = decoder.segment(frame)
-                if segment is not None:
-                    events += flows.receive(segment)
-        events += flows.finish()
+            events = feed(decoded(capture), limits=limits)
         # Whose FPDU it is may take more octets to tell than the limit lets be held.
         told.append(
             {
@@ -214,12 +202,13 @@ def test_captures(path: pathlib.Path, limit: int) -> None:
 
 def opened(flows: Flows, numbers: list[int], second: int = 0) -> list[Event]:
     """What is said when connections begin, one a millisecond."""
-    events: list[Event] = []
-    for at, number in enumerate(numbers):
-        segment = as_segment(at, Segment(0, 1000, 0, SYN, b""))
-        now = (1_700_000_000 + second) * SECOND + segment.time_ns
-        events += flows.receive(segment._replace(flow=flow_of(number, 0), time_ns=now))
-    return events
+    syn = Segment(0, 1000, 0, SYN, b"")
+    later = (1_700_000_000 + second) * SECOND
+    return [
+        event
+        for at, number in enumerate(numbers)
+        for event in received(flows, [syn], at, connection=number, later=later)
+    ]
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 8, 100, 3000])
@@ -280,8 +269,7 @@ def test_a_limit_of_one(in_turn: bool) -> None:
     flows = Flows(limits=Limits(connections=1))
     events: list[Event] = []
     for frame, (each, number) in enumerate(said, 1):
-        segment = as_segment(frame, each)
-        events += flows.receive(segment._replace(flow=flow_of(number, each.direction)))
+        events += received(flows, [each], frame, connection=number)
     events += flows.finish()
     assert not [each for each in events if isinstance(each, ErrorFound)]
     assert {each.ulpdu for each in fpdus(events)} <= set(ULPDUS)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from scapy_mpa.stream.events import Event
@@ -11,17 +13,25 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.segment import SECOND
 from tests.stream.feed import as_segment
-from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, started, whole
+from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, received, started, whole
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
+
+SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
+"""With which another connection begins."""
+
+
+def dropped(lingering: Lingering[str], those: Iterable[str]) -> list[str]:
+    """Who is discarded while they are named."""
+    gone = []
+    for each in those:
+        lingering.discard(each)
+        gone.append(each)
+    return gone
 
 
 def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
     """Who is let go when something of others comes."""
-    gone = []
-    for each in lingering.witness(time_ns):
-        lingering.discard(each)
-        gone.append(each)
-    return gone
+    return dropped(lingering, lingering.witness(time_ns))
 
 
 def test_one_clock() -> None:
@@ -63,11 +73,7 @@ def test_not_too_many() -> None:
     lingering: Lingering[str] = Lingering()
     for number in range(LINGERING_CONNECTIONS + 2):
         lingering.add(str(number), number, may_gain=True)
-    gone = []
-    for each in lingering.surplus():
-        lingering.discard(each)
-        gone.append(each)
-    assert gone == ["0", "1"]
+    assert dropped(lingering, lingering.surplus()) == ["0", "1"]
 
 
 def test_octets_under_way_when_another_clock_begins() -> None:
@@ -79,13 +85,9 @@ def test_octets_under_way_when_another_clock_begins() -> None:
     behind = len(talk.segments)
     talk.say(1, STREAM[600:], size=300)
     flows = Flows()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        events += flows.receive(as_segment(number, each))
-        if number == behind:
-            other = as_segment(number, Segment(0, 1, 0, SYN, b""))
-            ahead = other._replace(flow=flow_of(1, 0), time_ns=other.time_ns + 3600 * SECOND)
-            events += flows.receive(ahead)
+    events = received(flows, talk.segments[:behind])
+    events += received(flows, SYN_ALONE, behind, connection=1, later=3600 * SECOND)
+    events += received(flows, talk.segments[behind:], behind + 1)
     check_whole(events + flows.finish())
     assert flows.late_copies == 0
 
@@ -93,12 +95,8 @@ def test_octets_under_way_when_another_clock_begins() -> None:
 def test_ordinary_segments_say_nothing_of_the_time() -> None:
     """So that who reads most of them elsewhere need not tell of each."""
     flows = Flows()
-    long, short = Talk(), whole()
-    events: list[Event] = []
-    for number, each in enumerate(long.segments, 1):
-        events += flows.receive(as_segment(number, each)._replace(flow=flow_of(1, each.direction)))
-    for number, each in enumerate(short.segments, 100):
-        events += flows.receive(as_segment(number, each))
+    received(flows, Talk().segments, connection=1)
+    received(flows, whole().segments, 100)
     later = as_segment(900, Segment(0, 1001, 0, ACK | PSH, b"data"))
     later = later._replace(flow=flow_of(1, 0), time_ns=later.time_ns + 2 * LINGER_NS)
     assert flows.receive(later) == []
@@ -109,25 +107,19 @@ def test_idle_by_another_clock() -> None:
     """None is ended as idle because another interface is hours ahead."""
     flows = Flows(limits=Limits(connections=40, idle_seconds=60))
     talks = [started() for _ in range(20)]
+    hours = 7200 * SECOND
     events: list[Event] = []
     for number, talk in enumerate(talks):
         for at, each in enumerate(talk.segments, 1):
-            behind = as_segment(at, each)._replace(flow=flow_of(number, each.direction))
-            events += flows.receive(behind)
-            ahead = behind._replace(flow=flow_of(1000 + number, each.direction))
-            events += flows.receive(ahead._replace(time_ns=ahead.time_ns + 7200 * SECOND))
+            events += received(flows, [each], at, connection=number)
+            events += received(flows, [each], at, connection=1000 + number, later=hours)
     for number, talk in enumerate(talks):
         talk.segments.clear()
         talk.say(0, STREAM)
         talk.say(1, STREAM)
         talk.close()
-        for at, each in enumerate(talk.segments, 50):
-            events += flows.receive(
-                as_segment(at, each)._replace(flow=flow_of(number, each.direction))
-            )
-        other = as_segment(60, Segment(0, 1, 0, SYN, b""))
-        ahead = other._replace(flow=flow_of(2000 + number, 0), time_ns=7200 * SECOND)
-        events += flows.receive(ahead)
+        events += received(flows, talk.segments, 50, connection=number)
+        events += received(flows, SYN_ALONE, 60, connection=2000 + number, later=hours)
     events += flows.finish()
     assert not [each for each in ends(events) if each.ending == "idle"]
     whole_ones = {each.connection.number for each in ends(events) if each.ending == "closed"}
@@ -147,9 +139,7 @@ def test_octets_under_way_by_a_clock_that_is_ahead(captured: int) -> None:
     flows = Flows()
     events: list[Event] = []
     for number, each in enumerate(talk.segments[captured:], 1):
-        segment = as_segment(number, each)
-        ahead = 100 * SECOND * each.direction
-        events += flows.receive(segment._replace(time_ns=segment.time_ns + ahead))
+        events += received(flows, [each], number, later=100 * SECOND * each.direction)
     check_whole(events + flows.finish())
 
 
@@ -163,13 +153,9 @@ def test_octets_that_come_for_longer_than_it_would_linger() -> None:
     flows = Flows()
     events: list[Event] = []
     for number, each in enumerate(talk.segments, 1):
-        segment = as_segment(number, each)
         later = 20 * SECOND * max(0, number - behind)
-        events += flows.receive(segment._replace(time_ns=segment.time_ns + later))
-        other = as_segment(number, Segment(0, 1, 0, SYN, b""))
-        events += flows.receive(
-            other._replace(flow=flow_of(number, 0), time_ns=other.time_ns + later)
-        )
+        events += received(flows, [each], number, later=later)
+        events += received(flows, SYN_ALONE, number, connection=number, later=later)
     events += flows.finish()
     check_whole(events)
     assert flows.late_copies == 0
@@ -178,13 +164,8 @@ def test_octets_that_come_for_longer_than_it_would_linger() -> None:
 def test_another_capture_has_a_clock_of_its_own() -> None:
     """What the last one said of the time is forgotten when it has ended."""
     flows = Flows()
-    later = as_segment(1, Segment(0, 1, 0, SYN, b""))
-    flows.receive(later._replace(time_ns=10_000 * SECOND))
+    received(flows, SYN_ALONE, later=10_000 * SECOND)
     flows.finish()
-    for number, each in enumerate(whole().segments, 1):
-        flows.receive(as_segment(number, each))
-    other = as_segment(100, Segment(0, 1, 0, SYN, b""))
-    events = flows.receive(
-        other._replace(flow=flow_of(1, 0), time_ns=other.time_ns + LINGER_NS + SECOND)
-    )
+    received(flows, whole().segments)
+    events = received(flows, SYN_ALONE, 100, connection=1, later=LINGER_NS + SECOND)
     assert [each.ending for each in ends(events)] == ["closed"]
