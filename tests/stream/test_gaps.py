@@ -15,6 +15,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
+from tests.stream.cut import stream
 from tests.stream.feed import as_segment, feed_truth, fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.stream.work import calls
@@ -26,15 +27,8 @@ BASE = 1021
 """Sequence number of offset 0 of direction 0 below."""
 
 
-def stream(
-    *, markers: bool, crc: bool = True, count: int = 40, size: int = 600
-) -> tuple[bytes, list[TrueFPDU]]:
-    """FPDUs whose octets say nothing."""
-    made = [
-        messages.send(msn, random.Random(msn).randbytes(size), 2000)[0]
-        for msn in range(1, count + 1)
-    ]
-    return mpastream.build_stream(made, markers=markers, crc=crc)
+FORTY = [600] * 40
+"""Octets of payload in each FPDU below, if not said otherwise."""
 
 
 def gaps(events: list[Event], direction: int = 0, base: int = BASE) -> list[tuple[int, int]]:
@@ -78,16 +72,21 @@ def with_hole(octets: bytes, at: int, length: int, talk: Talk, *, size: int = 14
         talk.say(1, flags=ACK)
 
 
-def check_hole(
-    octets: bytes,
-    truth: list[TrueFPDU],
-    hole: tuple[int, int],
-    *,
-    markers: bool,
-    crc: bool = True,
-    size: int = 1460,
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("crc", [False, True])
+@pytest.mark.parametrize("at", [0, 4, 1000, 7000, 18_000, "the end"])
+@pytest.mark.parametrize("length", [1, 100, 512, 1460, 4000])
+@pytest.mark.parametrize("size", [333, 1460, 9000])
+def test_a_hole_that_the_peer_has_acknowledged(
+    markers: bool, crc: bool, at: int | str, length: int, size: int
 ) -> None:
-    """A hole that the peer has acknowledged is one gap, and costs its FPDUs alone."""
+    """It is one gap, and costs its FPDUs alone.
+
+    The beginning of the first FPDU may be missing (4.3, 6), or all before the FIN.
+    """
+    octets, truth = stream(FORTY, markers=markers, crc=crc)
+    begin = len(octets) - length if isinstance(at, str) else at
+    hole = begin, length
     talk = started(markers=markers, crc=crc)
     with_hole(octets, *hole, talk, size=size)
     events = talk.closed()
@@ -99,24 +98,10 @@ def check_hole(
 
 
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("crc", [False, True])
-@pytest.mark.parametrize("at", [0, 4, 1000, 7000, 18_000, "the end"])
-@pytest.mark.parametrize("length", [1, 100, 512, 1460, 4000])
-@pytest.mark.parametrize("size", [333, 1460, 9000])
-def test_a_hole_that_the_peer_has_acknowledged(
-    markers: bool, crc: bool, at: int | str, length: int, size: int
-) -> None:
-    """The beginning of the first FPDU may be missing (4.3, 6), or all before the FIN."""
-    octets, truth = stream(markers=markers, crc=crc)
-    begin = len(octets) - length if isinstance(at, str) else at
-    check_hole(octets, truth, (begin, length), markers=markers, crc=crc, size=size)
-
-
-@pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("at", [0, 4, 7000])
 def test_a_hole_that_nobody_acknowledged(markers: bool, at: int) -> None:
     """No ACK was captured: the end of the capture settles it."""
-    octets, truth = stream(markers=markers)
+    octets, truth = stream(FORTY, markers=markers)
     talk = started(markers=markers)
     with_hole(octets, at, 1460, talk)
     events = feed_truth(
@@ -130,7 +115,7 @@ def test_a_hole_that_nobody_acknowledged(markers: bool, at: int) -> None:
 
 def test_a_hole_at_the_end_that_only_an_acknowledgement_tells_of() -> None:
     """No FIN, but the peer acknowledges more than was captured."""
-    octets, truth = stream(markers=False)
+    octets, truth = stream(FORTY, markers=False)
     talk = started(markers=False)
     with_hole(octets, len(octets) - 3000, 3000, talk)
     talk.say(1, flags=ACK)
@@ -155,7 +140,7 @@ def check_filled(talk: Talk, truth: list[TrueFPDU]) -> None:
 @pytest.mark.parametrize("patience", [0, 5, 60, 200])
 def test_a_hole_that_a_late_copy_fills(markers: bool, crc: bool, at: int, patience: int) -> None:
     """The peer's ACK has passed long ago; then a spurious retransmission is captured."""
-    octets, truth = stream(markers=markers, crc=crc)
+    octets, truth = stream(FORTY, markers=markers, crc=crc)
     talk = started(markers=markers, crc=crc)
     with_hole(octets, at, 2000, talk, size=500)
     for _ in range(patience):
@@ -165,22 +150,10 @@ def test_a_hole_that_a_late_copy_fills(markers: bool, crc: bool, at: int, patien
 
 
 @pytest.mark.parametrize("markers", [False, True])
-def test_a_hole_that_is_filled_from_both_sides(markers: bool) -> None:
-    """Octet by octet, towards the middle."""
-    octets, truth = stream(markers=markers, count=12)
-    talk = started(markers=markers)
-    with_hole(octets, 3000, 600, talk)
-    for step in range(300):
-        talk.copy(0, BASE + 3000 + step, octets[3000 + step : 3001 + step])
-        talk.copy(0, BASE + 3599 - step, octets[3599 - step : 3600 - step])
-    check_filled(talk, truth)
-
-
-@pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("late", [False, True])
 def test_holes_filled_in_any_order(markers: bool, late: bool) -> None:
     """Many holes, filled from the last to the first."""
-    octets, truth = stream(markers=markers)
+    octets, truth = stream(FORTY, markers=markers)
     talk = started(markers=markers)
     pieces = [(at, octets[at : at + 400]) for at in range(0, len(octets), 400)]
     for at, piece in pieces[::2]:
@@ -194,18 +167,9 @@ def test_holes_filled_in_any_order(markers: bool, late: bool) -> None:
     check_filled(talk, truth)
 
 
-@pytest.mark.parametrize("filler", [b"A", b"\0", b"AC", b"\x00\x40\x41\x43", b"MPA ID Req Frame"])
-@pytest.mark.parametrize("markers", [False, True])
-def test_payloads_that_look_like_headers(filler: bytes, markers: bool) -> None:
-    """Whatever the payload is filled with, the FPDUs behind a hole are found."""
-    made = [messages.send(msn, (filler * 1400)[:1400])[0] for msn in range(1, 61)]
-    octets, truth = mpastream.build_stream(made, markers=markers)
-    check_hole(octets, truth, (2920, 1460), markers=markers)
-
-
 def test_out_of_order_is_said_of_what_lies_beyond_a_hole() -> None:
     """Placement ahead of Delivery: only while an earlier octet may still come (RFC 5044 A.3)."""
-    octets, truth = stream(markers=True)
+    octets, truth = stream(FORTY, markers=True)
     talk = started(markers=True)
     talk.say(0, octets[:5000], size=1000)
     late = talk.next[0]
@@ -231,7 +195,7 @@ def test_any_holes(
     seed: int, markers: bool, holes: list[tuple[int, int]], acked: bool, size: int
 ) -> None:
     """With CRCs, holes cost the FPDUs they touch; gaps are exactly the holes (6)."""
-    octets, truth = stream(markers=markers)
+    octets, truth = stream(FORTY, markers=markers)
     missing = {
         at for start, length in holes for at in range(start, min(start + length, len(octets)))
     }
@@ -284,7 +248,7 @@ def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
 @pytest.mark.parametrize("markers", [False, True])
 def test_islands_are_limited(markers: bool) -> None:
     """HELD_ISLANDS islands: the oldest go first; what they held that was whole is found."""
-    octets, truth = stream(markers=markers, count=3000, size=20)
+    octets, truth = stream([20] * 3000, markers=markers)
     talk = started(markers=markers)
     holes = []
     for index, fpdu in enumerate(truth):
@@ -307,7 +271,7 @@ def test_islands_are_limited(markers: bool) -> None:
 def test_closed_holes_are_limited(markers: bool) -> None:
     """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap, and
     stays one if its octets come after all."""
-    octets, truth = stream(markers=markers, count=300, size=500)
+    octets, truth = stream([500] * 300, markers=markers)
     talk = started(markers=markers)
     holes = []
     for index, fpdu in enumerate(truth):
@@ -369,7 +333,7 @@ BEFORE = bytes(range(1, 101))
 )
 def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> None:
     """What is missing before a Reply is a gap, unless a late copy brings it: also behind FPDUs."""
-    octets, truth = stream(markers=False, count=3)
+    octets, truth = stream(FORTY[:3], markers=False)
     talk = Talk()
     talk.say(0, b"?")
     begin = talk.next[1]
@@ -415,7 +379,7 @@ def test_holes_left_behind_cost_copies_nothing() -> None:
             talk.miss(1, b"lost")
             talk.say(1, b"here")
         say_startup(talk)
-        octets, _ = stream(markers=False, count=3)
+        octets, _ = stream(FORTY[:3], markers=False)
         talk.say(0, octets)
         talk.say(1, octets)
         # The peer has all of it, and FPDUs begin.
@@ -443,7 +407,7 @@ def test_copies_leave_no_more_than_so_many_holes_behind() -> None:
     count = HELD_ISLANDS + 100
     talk.miss(1, bytes(8 * count))
     say_startup(talk)
-    talk.say(1, stream(markers=False, count=3)[0])
+    talk.say(1, stream(FORTY[:3], markers=False)[0])
     for _ in range(LATE_SEGMENTS + 1):
         talk.say(0, flags=ACK)
     before = len(talk.segments)

@@ -68,7 +68,7 @@ def check(
 
 @pytest.mark.parametrize("filler", [bytes(8), HEADER_WORDS, b"\xff" * 8])
 @pytest.mark.parametrize("payload", [64, 480])
-@pytest.mark.parametrize("lie", [0, 18, 32, 48, 64, 136, 700, 1000])
+@pytest.mark.parametrize("lie", [0, 18, 32, 48, 64, 136, 700, 1000, 65_535])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("sender", [False, True])
 @pytest.mark.parametrize("size", [97, 1460])
@@ -78,6 +78,22 @@ def test_payload_behind_a_lying_length_is_no_row_of_fpdus(
     """What only looks like headers, or not even that, is not reported up to the next good one."""
     ulpdus = [messages.send(msn, (filler * 60)[:payload])[0] for msn in range(1, 9)]
     check(ulpdus, {2: Damage(ulpdu_length=lie, sender=sender)}, markers=markers, size=size)
+
+
+@pytest.mark.parametrize(
+    ("lie", "sender"),
+    # About the pad alone a sender does not lie: its CRC covers it, and all fits.
+    [(696, False), (696, True), (699, False), (701, False), (704, False), (704, True)],
+)
+@pytest.mark.parametrize("which", [0, 4, 10])
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("size", [708, 65_000])
+def test_a_length_that_is_a_little_wrong(
+    lie: int, sender: bool, which: int, markers: bool, size: int
+) -> None:
+    """It costs that FPDU only (RFC 5044 6)."""
+    harm = {which: Damage(ulpdu_length=lie, sender=sender)}
+    check(sends(12, 682), harm, markers=markers, size=size)
 
 
 @pytest.mark.parametrize("lie", [3000, 65535])
@@ -109,6 +125,8 @@ CLAIMS = {
         (300, 20, Damage(flip=(13, 1))),
         {9: Damage(ulpdu_length=20_000)},
     ),
+    "damaged, and swallows a good one": ((700, 5, DAMAGED), {}),
+    "sent so, and swallows a good one": ((700, 5, SENT), {}),
     # Its CRC fits once its length is set right: what follows begins for certain.
     "sent so, and swallows another liar": ((40, 11, SENT), {7: Damage(ulpdu_length=30_000)}),
     # Some in a row between the others lead to where the first one says that it ends.

@@ -20,6 +20,7 @@ from tests.stream.talk import (
     STREAM,
     Talk,
     flow_of,
+    received,
     started,
 )
 from tests.truth import messages, mpastream
@@ -32,8 +33,7 @@ def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
     flows = Flows()
     payload = random.Random(1).randbytes(65_000)
     talk = Talk()
-    for number, each in enumerate(talk.segments):
-        flows.receive(as_segment(number, each))
+    received(flows, talk.segments)
     first = as_segment(0, talk.segments[0])
     gc.collect()
     tracemalloc.start()
@@ -51,8 +51,7 @@ def test_memory_of_small_segments_is_bounded() -> None:
     """Segments of one octet beyond a hole: what they cost in memory is what counts."""
     flows = Flows()
     talk = started()
-    for number, each in enumerate(talk.segments):
-        flows.receive(as_segment(number, each))
+    received(flows, talk.segments)
     first = as_segment(0, talk.segments[0])._replace(flags=ACK, length=1)
     gc.collect()
     tracemalloc.start()
@@ -75,10 +74,7 @@ def test_memory_of_connections_in_order() -> None:
     gc.collect()
     tracemalloc.start()
     for number in range(count):
-        for at, each in enumerate(talk.segments):
-            segment = as_segment(number * 100 + at, each)
-            now = 1_700_000_000_000_000_000 + segment.time_ns
-            flows.receive(segment._replace(flow=flow_of(number, each.direction), time_ns=now))
+        received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     # But for the octets kept for comparison, which all share.
@@ -97,9 +93,7 @@ def test_memory_of_what_is_known_of_messages(
     flows, takes = Flows(), consumer()
     events = []
     for number in range(count):
-        for at, each in enumerate(talk.segments):
-            segment = as_segment(number * 100 + at, each)
-            events += flows.receive(segment._replace(flow=flow_of(number, each.direction)))
+        events += received(flows, talk.segments, 100 * number, connection=number)
     gc.collect()
     tracemalloc.start()
     for event in events:
