@@ -6,9 +6,10 @@ from __future__ import annotations
 import gc
 import random
 import tracemalloc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -247,11 +248,16 @@ def late_segment() -> list[Event]:
     return events_of(conversation, segments)
 
 
+def many_requests() -> list[Event]:
+    """Thirty Atomic Requests, and a Response to none of them."""
+    return events_of(said(each_of(">A", range(30)) + " <A4660"))
+
+
 @pytest.mark.parametrize(
     "events",
     [
         late_segment,
-        lambda: events_of(said(each_of(">A", range(30)) + " <A4660")),
+        many_requests,
         lambda: events_of(said(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)),
     ],
 )
@@ -269,33 +275,32 @@ def test_what_is_held_is_limited_in_total(
     assert held._budget.room == most
 
 
-def test_segments_that_wait_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many segments lie beyond a hole, only so many wait."""
-    monkeypatch.setattr(connection_checks, "WAITING", 8)
-    held = Checks()
-    for event in late_segment():
-        held.take(event)
-        for connection in held._connections.values():
-            assert all(len(half.turns.waiting) <= 8 for half in connection.halves)
-
-
-@pytest.mark.parametrize("total", [False, True])
-def test_atomic_requests_that_are_kept_are_limited(
-    total: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "events", "kept"),
+    [
+        (
+            (connection_checks, "WAITING", 8),
+            late_segment,
+            lambda half: half.turns.waiting,
+        ),
+        # It is not known any more which Responses nothing had asked for.
+        ((outstanding, "OUTSTANDING", 8), many_requests, lambda half: half.asked),
+        ((checks, "HELD_IN_TOTAL", 800), many_requests, lambda half: half.asked),
+    ],
+)
+def test_what_one_direction_holds_is_limited(
+    limit: tuple[ModuleType, str, int],
+    events: Callable[[], list[Event]],
+    kept: Callable[[Any], Sequence[object]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However many are not answered, only so many are remembered.
-
-    So it is not known any more which Responses nothing had asked for.
-    """
-    if total:
-        monkeypatch.setattr(checks, "HELD_IN_TOTAL", 800)
-    else:
-        monkeypatch.setattr(outstanding, "OUTSTANDING", 8)
+    """However many segments lie beyond a hole, or Requests are not answered, few are kept."""
+    monkeypatch.setattr(*limit)
     held = Checks()
-    for _, event in interleaved(events_of(said(each_of(">A", range(30)) + " <A4660")), 3):
+    for _, event in interleaved(events(), 3):
         assert not [each for each in held.take(event) if isinstance(each, ErrorFound)]
         for connection in held._connections.values():
-            assert all(len(half.asked) <= 8 for half in connection.halves)
+            assert all(len(kept(half)) <= 8 for half in connection.halves)
 
 
 UNASKED = "no Atomic Request has the identifier {} (RFC 7306 5.2.2)"

@@ -81,13 +81,12 @@ def test_thousands_of_connections_are_told_of_once() -> None:
     flows = Flows()
     events: list[Event] = []
     count = 5000
-    for turn in (0, 1):
+    first = Talk().segments[0]
+    later = first._replace(seq=first.seq + 1, flags=ACK, payload=b"x")
+    for at, each in ((0, first), (count, later)):
         for number in range(count):
-            segment = as_segment(turn * count + number, Talk().segments[0])
-            if turn:
-                segment = segment._replace(flags=ACK, payload=b"x", length=1, seq=segment.seq + 1)
-            now = 1_700_000_000_000_000_000 + segment.time_ns
-            events += flows.receive(segment._replace(flow=flow_of(number, 0), time_ns=now))
+            now = 17 * 10**17
+            events += received(flows, [each], at + number, connection=number, later=now)
     assert not events
     assert [each.connection.number for each in ends(flows.finish())] == list(range(count))
 

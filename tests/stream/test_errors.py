@@ -269,21 +269,6 @@ def test_fpdus_that_look_like_payload_are_not_taken_apart() -> None:
     check_all(made, [(ErrorCode.CRC_MISMATCH, 3)], markers=False, size=len(made[0]))
 
 
-def test_a_capture_of_iwarp_behind_a_lie() -> None:
-    """The payloads hold FPDUs, too, but one FPDU a segment says which are the connection's (A.1).
-
-    None of the inner ones leads to where a segment begins.
-    """
-    inner, _ = mpastream.build_stream(ulpdus(2, 100))
-    outer = [messages.send(msn, inner * 3)[0] for msn in range(1, 9)]
-    octets, truth = mpastream.build_stream(
-        outer, damage={3: Damage(ulpdu_length=60_000, sender=True)}
-    )
-    events = fed(octets, markers=False, size=truth[0].end)
-    known = {fpdu.seq_offset for fpdu in truth}
-    assert {each.offset for each in fpdus(events, 0)} <= known
-
-
 @given(
     seed=st.integers(0, 2**32),
     markers=st.booleans(),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 from hypothesis import given
@@ -196,30 +196,18 @@ def test_any_holes(
 ) -> None:
     """With CRCs, holes cost the FPDUs they touch; gaps are exactly the holes (6)."""
     octets, truth = stream(FORTY, markers=markers)
-    missing = {
-        at for start, length in holes for at in range(start, min(start + length, len(octets)))
-    }
+    holes = [(at, min(at + length, len(octets))) for at, length in holes if at < len(octets)]
     talk = started(markers=markers)
-    at = 0
-    while at < len(octets):
-        end = at + 1
-        while end < len(octets) and end - at < size and (end in missing) == (at in missing):
-            end += 1
-        if at in missing:
-            talk.miss(0, octets[at:end])
-        else:
-            talk.say(0, octets[at:end])
+    for begin, end in pairwise(sorted({0, len(octets), *chain.from_iterable(holes)})):
+        is_captured = not any(start <= begin < stop for start, stop in holes)
+        talk.say(0, octets[begin:end], size=size, captured=is_captured)
         if acked:
             talk.say(1, flags=ACK)
-        at = end
     talk.say(0, flags=FIN | ACK)
     events = talk.fed()
-    wanted = [
-        fpdu.seq_offset for fpdu in truth if not missing.intersection(range(fpdu.start, fpdu.end))
-    ]
-    assert sorted(each.offset or 0 for each in fpdus(events, 0)) == wanted
+    check_outside(events, truth, [(start, stop - start) for start, stop in holes])
     told = [place for start, length in gaps(events) for place in range(start, start + length)]
-    assert sorted(told) == sorted(missing)
+    assert sorted(told) == sorted({at for hole in holes for at in range(*hole)})
 
 
 # -- limits ----------------------------------------------------------------------------------------
