@@ -189,17 +189,18 @@ def test_a_reset_in_a_hole_of_the_capture(when: str, by: int) -> None:
 
 
 @pytest.mark.parametrize("by", [0, 1])
-def test_a_reset_after_octets_that_were_not_captured(by: int) -> None:
-    """The octets under way to its sender acknowledge nothing beyond it."""
-    talk = started()
-    talk.say(by, STREAM[:600])
-    talk.say(1 - by, STREAM[:600])
-    talk.miss(by, STREAM[600:])
+@pytest.mark.parametrize("captured", [False, True])
+def test_octets_under_way_when_the_reset_was_sent(captured: bool, by: int) -> None:
+    """They are captured behind it, and acknowledge nothing beyond it, captured or not."""
+    talk = both(end=600)
+    talk.say(by, STREAM[600:], captured=captured)
     talk.say(by, flags=RST | ACK)
     talk.say(1 - by, STREAM[600:], size=300)
     events = talk.fed()
     assert found(events, 0, 1 - by) == ULPDUS
     assert [each.ending for each in ends(events)] == ["reset"]
+    if captured:
+        check_whole(events)
 
 
 def test_a_reset_that_answers_no_syn() -> None:
@@ -218,16 +219,6 @@ def test_a_reset_of_a_syn(isn: int) -> None:
     talk.copy(0, isn, b"", SYN)
     talk.copy(1, 0, b"", RST | ACK)
     assert [each.ending for each in ends(talk.fed())] == ["reset"]
-
-
-def test_octets_under_way_when_the_reset_was_sent() -> None:
-    """What the peer of who resets had sent is still captured, and found."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(1, STREAM[:600], size=300)
-    talk.say(0, flags=RST | ACK)
-    talk.say(1, STREAM[600:], size=300)
-    check_end(talk.fed(), "reset")
 
 
 @pytest.mark.parametrize("lost", [0, 100])

@@ -125,45 +125,39 @@ def test_a_lying_fpdu_may_be_the_shortest_there_is(markers: bool) -> None:
 
 
 SENT, DAMAGED = Damage(sender=True), Damage()
-CLAIMS = {
-    "damaged otherwise too, and swallows a damaged one": (
-        (300, 20, Damage(flip=(13, 1))),
-        {9: Damage(crc_xor=1)},
-    ),
-    "damaged otherwise too, and swallows another liar": (
-        (300, 20, Damage(flip=(13, 1))),
-        {9: Damage(ulpdu_length=20_000)},
-    ),
-    "damaged, and swallows a good one": ((700, 5, DAMAGED), {}),
-    "sent so, and swallows a good one": ((700, 5, SENT), {}),
-    # Its CRC fits once its length is set right: what follows begins for certain.
-    "sent so, and swallows another liar": ((40, 11, SENT), {7: Damage(ulpdu_length=30_000)}),
-    # Some in a row between the others lead to where the first one says that it ends.
-    "damaged, and swallows two others": (
-        (40, 13, DAMAGED),
-        {4: Damage(ulpdu_length=34), 9: Damage(ulpdu_length=65_535)},
-    ),
-    "damaged, and swallows two others that were sent so": (
-        (40, 13, DAMAGED),
-        {4: Damage(ulpdu_length=34, sender=True), 9: Damage(ulpdu_length=65_535, sender=True)},
-    ),
-    # Good ones that end there, too, are none of its payload, which would end with a CRC.
-    "damaged otherwise too, up to a damaged one": (
-        (40, 7, Damage(flip=(30, 1))),
-        {7: Damage(crc_xor=1)},
-    ),
-}
-"""Payload of each FPDU; up to which one the fourth claims to reach; what is wrong with others."""
+FLIPPED, BAD = Damage(flip=(30, 1)), Damage(crc_xor=1)
 
 
-@pytest.mark.parametrize(("liar", "others"), CLAIMS.values(), ids=CLAIMS.keys())
+@pytest.mark.parametrize(
+    ("payload", "end", "damage", "others"),
+    [
+        # It swallows good ones, and the CRC of the second fits once its length is set right.
+        (700, 5, DAMAGED, {}),
+        (700, 5, SENT, {}),
+        # It is damaged otherwise, too, and swallows one that is damaged, or another liar.
+        (300, 20, FLIPPED, {9: BAD}),
+        (300, 20, FLIPPED, {9: Damage(ulpdu_length=20_000)}),
+        (40, 11, SENT, {7: Damage(ulpdu_length=30_000)}),
+        # Some in a row between others lead to where it says that it ends.
+        *(
+            (
+                40,
+                13,
+                DAMAGED,
+                {4: replace(how, ulpdu_length=34), 9: replace(how, ulpdu_length=65_535)},
+            )
+            for how in (DAMAGED, SENT)
+        ),
+        # Good ones that end there, too, are none of its payload, which would end with a CRC.
+        (40, 7, FLIPPED, {7: BAD}),
+    ],
+)
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("size", [500, 1460])
 def test_a_liar_that_claims_to_end_where_an_fpdu_begins(
-    liar: tuple[int, int, Damage], others: dict[int, Damage], markers: bool, size: int
+    payload: int, end: int, damage: Damage, others: dict[int, Damage], markers: bool, size: int
 ) -> None:
     """It leads right to an FPDU, and hides none of those before."""
-    payload, end, damage = liar
     ulpdus = sends(30, payload)
     _, plain = build_stream(ulpdus, markers=markers)
     within = sum(each.markers for each in plain[3:end])
