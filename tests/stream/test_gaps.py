@@ -53,14 +53,11 @@ def errors(events: list[Event]) -> list[ErrorFound]:
 def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[int, int]]) -> None:
     """Every FPDU that no hole touches is found once, and no other."""
     wanted = [
-        fpdu.seq_offset
+        (fpdu.seq_offset, fpdu.ulpdu)
         for fpdu in truth
         if not any(fpdu.start < at + length and at < fpdu.end for at, length in holes)
     ]
-    found = fpdus(events, 0)
-    assert sorted(each.offset for each in found if each.offset is not None) == wanted
-    by_offset = {fpdu.seq_offset: fpdu.ulpdu for fpdu in truth}
-    assert all(each.ulpdu == by_offset[each.offset or 0] for each in found)
+    assert sorted((each.offset or 0, each.ulpdu) for each in fpdus(events, 0)) == wanted
 
 
 def with_hole(octets: bytes, at: int, length: int, talk: Talk, *, size: int = 1460) -> None:
@@ -238,13 +235,9 @@ def test_islands_are_limited(markers: bool) -> None:
     """HELD_ISLANDS islands: the oldest go first; what they held that was whole is found."""
     octets, truth = stream([20] * 3000, markers=markers)
     talk = started(markers=markers)
-    holes = []
-    for index, fpdu in enumerate(truth):
-        begin = 0 if index == 0 else truth[index - 1].end
-        if index % 2:
-            holes.append((begin, fpdu.end - begin))
-        else:
-            talk.copy(0, BASE + begin, octets[begin : fpdu.end], ACK)
+    holes = [(each.start, each.end - each.start) for each in truth[1::2]]
+    for each in truth[::2]:
+        talk.copy(0, BASE + each.start, octets[each.start : each.end], ACK)
     assert len(holes) > HELD_ISLANDS + 100
     # Nothing behind the startup frames is acknowledged.
     events = received(flows := Flows(), talk.segments)
@@ -261,13 +254,10 @@ def test_closed_holes_are_limited(markers: bool) -> None:
     stays one if its octets come after all."""
     octets, truth = stream([500] * 300, markers=markers)
     talk = started(markers=markers)
-    holes = []
-    for index, fpdu in enumerate(truth):
-        begin = 0 if index == 0 else truth[index - 1].end
-        talk.say(0, octets[begin : fpdu.end], captured=index % 2 == 0)
+    holes = [(each.start, each.end - each.start) for each in truth[1::2]]
+    for index, each in enumerate(truth):
+        talk.say(0, octets[each.start : each.end], captured=index % 2 == 0)
         talk.say(1, flags=ACK)
-        if index % 2:
-            holes.append((begin, fpdu.end - begin))
     events = received(flows := Flows(), talk.segments)
     told = gaps(events)
     assert told == holes[: len(told)]
