@@ -306,18 +306,17 @@ BEFORE = bytes(range(1, 101))
 
 
 @given(
-    edges=st.lists(st.integers(0, len(BEFORE)), unique=True, max_size=6).map(sorted),
+    edges=st.sets(st.integers(1, len(BEFORE) - 1), max_size=6),
     data=st.data(),
 )
-def test_before_the_startup_frames(edges: list[int], data: st.DataObject) -> None:
+def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None:
     """What is missing before a Reply is a gap, unless a late copy brings it: also behind FPDUs."""
     octets, truth = stream(FORTY[:3], markers=False)
     talk = Talk()
     talk.say(0, b"?")
     begin = talk.next[1]
-    cuts = [0, *(edge for edge in edges if 0 < edge < len(BEFORE)), len(BEFORE)]
     captured: set[int] = set()
-    for start, end in pairwise(cuts):
+    for start, end in pairwise([0, *sorted(edges), len(BEFORE)]):
         is_captured = data.draw(st.booleans())
         talk.say(1, BEFORE[start:end], captured=is_captured)
         captured.update(range(start, end) if is_captured else ())

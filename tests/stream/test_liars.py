@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -416,20 +417,17 @@ def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, i
     first = talk.next[0]
     # Three pieces of one FPDU, each captured late, the last of them with what follows.
     begin = truth[3].start
-    holes = [(begin + 100, begin + 200), (begin + 300, begin + 400), (begin + 500, begin + 520)]
-    at = 0
-    for start, end in holes:
-        talk.say(0, octets[at:start])
-        talk.miss(0, octets[start:end])
-        at = end
-    talk.say(0, octets[at : truth[20].end], size=700)
+    edges = [0, *(begin + at for at in (100, 200, 300, 400, 500, 520)), truth[20].end]
+    pieces = list(pairwise(edges))
+    for index, (start, end) in enumerate(pieces):
+        talk.say(0, octets[start:end], size=700, captured=index % 2 == 0)
     talk.say(1)
     talk.say(0, octets[truth[20].end : truth[30].end], size=700)
     for _ in range(80):
         talk.say(1)
     talk.say(0, octets[truth[30].end :], size=700)
     for index in order:
-        start, end = holes[index]
+        start, end = pieces[2 * index + 1]
         talk.copy(0, first + start, octets[start:end])
     assert told(talk.closed()) == true(truth)
 

@@ -69,29 +69,6 @@ def payload(length: int) -> bytes:
     return random.Random(length).randbytes(length)
 
 
-@pytest.mark.parametrize(
-    ("made", "opcode", "place"),
-    [
-        # With the same QN and MSN, MO says where each lies (RFC 5041 4.3).
-        (messages.send(1, payload(3000), 1018), SEND, (0, 1, None, None)),
-        # Up to the one with L, at the lowest TO (RFC 5041 4.2).
-        (
-            messages.write(0x1234, 2**40, payload(3000), 1014),
-            WRITE,
-            (None, None, 0x1234, 2**40),
-        ),
-    ],
-)
-def test_a_message_of_several_segments(
-    made: list[bytes], opcode: int, place: tuple[int | None, ...]
-) -> None:
-    """It is one message."""
-    (only,) = found = carried(made)
-    assert told(found) == [(opcode, 3000, 3, True)]
-    assert (only.qn, only.msn, only.stag, only.to) == place
-    assert only.seq == 1025  # behind the Request and the first Marker
-
-
 THREE = messages.send(1, payload(3000), 1018)
 
 
@@ -224,12 +201,6 @@ def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> 
     ]
 
 
-def verdict(found: MessageRecovered) -> tuple[int, int | None, list[object], int, int, int]:
-    """Octets there and in all, stretches missing, duplicates, overlaps, conflicts."""
-    counts = found.duplicates, found.overlaps, found.conflicts
-    return (found.length, found.size, list(found.missing), *counts)
-
-
 @pytest.mark.parametrize(
     ("ulpdus", "expected"),
     [
@@ -265,7 +236,8 @@ def test_what_segments_say_of_their_message(
 ) -> None:
     """Missing, repeated and contradictory octets (RFC 5041 5.2); nothing was lost by TCP here."""
     (found,) = carried(ulpdus)
-    assert verdict(found) == expected
+    counts = found.duplicates, found.overlaps, found.conflicts
+    assert (found.length, found.size, list(found.missing), *counts) == expected
     assert found.complete == (not found.missing and not found.conflicts)
     assert found.fpdus == len(ulpdus)
 
