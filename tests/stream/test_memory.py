@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import gc
 import random
-import tracemalloc
 
 import pytest
 
@@ -23,6 +21,7 @@ from tests.stream.talk import (
     received,
     started,
 )
+from tests.stream.work import traced
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 
@@ -35,14 +34,12 @@ def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
     talk = Talk()
     received(flows, talk.segments)
     first = as_segment(0, talk.segments[0])
-    gc.collect()
-    tracemalloc.start()
-    for number in range(250):
-        seq = (talk.next[0] + 65_000 * number + 10 * hole) % 2**32
-        octets = bytes(bytearray(payload))
-        flows.receive(first._replace(seq=seq, flags=ACK, payload=octets, length=65_000))
-    held, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced() as memory:
+        for number in range(250):
+            seq = (talk.next[0] + 65_000 * number + 10 * hole) % 2**32
+            octets = bytes(bytearray(payload))
+            flows.receive(first._replace(seq=seq, flags=ACK, payload=octets, length=65_000))
+        held, peak = memory()
     assert held < 6 << 20 and peak < 12 << 20
 
 
@@ -53,14 +50,12 @@ def test_memory_of_small_segments_is_bounded() -> None:
     talk = started()
     received(flows, talk.segments)
     first = as_segment(0, talk.segments[0])._replace(flags=ACK, length=1)
-    gc.collect()
-    tracemalloc.start()
-    for number in range(80_000):
-        octet = bytes([number & 0xFF])
-        seq = (talk.next[0] + 1000 + number) % 2**32
-        flows.receive(first._replace(seq=seq, payload=octet))
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
+    with traced() as memory:
+        for number in range(80_000):
+            octet = bytes([number & 0xFF])
+            seq = (talk.next[0] + 1000 + number) % 2**32
+            flows.receive(first._replace(seq=seq, payload=octet))
+        held = memory()[0]
     assert held < 1.3 * Limits().octets_per_half
 
 
@@ -71,12 +66,10 @@ def test_memory_of_connections_in_order() -> None:
         talk.say(direction, STREAM, size=500)
     flows = Flows()
     count = 1000
-    gc.collect()
-    tracemalloc.start()
-    for number in range(count):
-        received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
+    with traced() as memory:
+        for number in range(count):
+            received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
+        held = memory()[0]
     # But for the octets kept for comparison, which all share.
     assert held - (256 << 10) < 2 * count * 1300
 
@@ -94,12 +87,10 @@ def test_memory_of_what_is_known_of_messages(
     events = []
     for number in range(count):
         events += received(flows, talk.segments, 100 * number, connection=number)
-    gc.collect()
-    tracemalloc.start()
-    for event in events:
-        takes.take(event)
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
+    with traced() as memory:
+        for event in events:
+            takes.take(event)
+        held = memory()[0]
     assert held < 2 * count * most
 
 
@@ -122,18 +113,16 @@ def test_memory_of_skipped_msns_is_bounded(lost: bool, monkeypatch: pytest.Monke
     # Without the end of the connection.
     events = [each for each in talk.fed() if isinstance(each, FPDURecovered | GapFound)]
     takes = Messages()
-    gc.collect()
-    tracemalloc.start()
     held = []
-    for number in range(40):
-        for event in events:
-            connection = ConnectionId(number, event.connection.flow)
-            # Each has times of its own in a capture.
-            time_ns = event.time_ns + number * 10**9
-            takes.take(event._replace(connection=connection, time_ns=time_ns))
-        if number in (19, 39):
-            held.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
+    with traced() as memory:
+        for number in range(40):
+            for event in events:
+                connection = ConnectionId(number, event.connection.flow)
+                # Each has times of its own in a capture.
+                time_ns = event.time_ns + number * 10**9
+                takes.take(event._replace(connection=connection, time_ns=time_ns))
+            if number in (19, 39):
+                held.append(memory()[0])
     assert held[1] < 3 * most and held[1] - held[0] < 20 * 12_000
 
 
@@ -142,14 +131,12 @@ def test_memory_of_connections_that_never_end_is_bounded() -> None:
     """A scan of ports leaves many a SYN and no end; not all of them are kept for ever."""
     flows = Flows()
     first = as_segment(0, Talk().segments[0])
-    gc.collect()
-    tracemalloc.start()
     held = []
-    for number in range(12_000):
-        flow = flow_of(number, 0)
-        # One in ten seconds: nobody answers for days.
-        flows.receive(first._replace(flow=flow, time_ns=number * 10**10))
-        if number in (6_000, 11_999):
-            held.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
+    with traced() as memory:
+        for number in range(12_000):
+            flow = flow_of(number, 0)
+            # One in ten seconds: nobody answers for days.
+            flows.receive(first._replace(flow=flow, time_ns=number * 10**10))
+            if number in (6_000, 11_999):
+                held.append(memory()[0])
     assert held[1] < 1.2 * held[0]

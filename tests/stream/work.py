@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How much work something is, without a clock: a busy machine does not change it."""
+"""How much work something is, without a clock: a busy machine does not change it; and memory."""
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["calls", "steps"]
+__all__ = ["calls", "steps", "traced"]
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -51,3 +54,14 @@ def steps(work: Callable[[], object], package: str) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+@contextmanager
+def traced() -> Iterator[Callable[[], tuple[int, int]]]:
+    """Give a function that says how many octets of what came since then are held, and were."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        yield tracemalloc.get_traced_memory
+    finally:
+        tracemalloc.stop()
