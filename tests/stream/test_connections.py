@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
-from tests.stream.feed import as_segment, feed, fpdus
+from tests.stream.feed import as_segment, feed
 from tests.stream.talk import Talk, check_whole, ends, flow_of, received, whole
 from tests.truth.impair import ACK
 
@@ -20,13 +20,12 @@ def test_numbers_in_order_of_appearance() -> None:
     for number, talk in reversed(list(enumerate(talks))):
         events += received(flows, talk[1:], 100, connection=9 - number)
     events += flows.finish()
-    for number in range(5):
-        check_whole(events, number)
-        (identity,) = {
-            each.connection for each in fpdus(events) if each.connection.number == number
-        }
-        assert identity.flow == flow_of(9 - number, 0)
-        assert identity.endpoints == ("10.0.0.1:40000", f"10.1.0.{9 - number}:4000")
+    assert {each.connection.number for each in ends(events)} == set(range(5))
+    for connection in {each.connection for each in ends(events)}:
+        other = 9 - connection.number
+        check_whole(events, connection.number)
+        assert connection.flow == flow_of(other, 0)
+        assert connection.endpoints == ("10.0.0.1:40000", f"10.1.0.{other}:4000")
 
 
 def test_direction_0_is_the_sender_of_the_first_captured_segment() -> None:

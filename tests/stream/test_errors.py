@@ -149,15 +149,6 @@ def test_a_good_one_between_damaged_headers(
     check_others(fed(octets, markers=markers, size=size), truth, set(harmed))
 
 
-@pytest.mark.parametrize("lie", [350, 1000, 65535])
-def test_a_lying_length_in_the_last_fpdu(lie: int) -> None:
-    """Nothing follows by which it could be found out, but the others are there (6)."""
-    octets, truth = stream({11: Damage(ulpdu_length=lie)}, markers=False)
-    events = fed(octets, markers=False)
-    check_others(events, truth, {11})
-    assert errors(events)
-
-
 @pytest.mark.parametrize("marker", [0, 1])
 @pytest.mark.parametrize("fpduptr", [0, 4, 8, 500, 0xFFFC])
 @pytest.mark.parametrize(
@@ -252,7 +243,7 @@ def test_fpdus_that_look_like_payload_are_not_taken_apart() -> None:
     seed=st.integers(0, 2**32),
     markers=st.booleans(),
     harmed=st.dictionaries(
-        st.integers(0, 10),
+        st.integers(0, 11),
         st.one_of(
             st.builds(Damage, crc_xor=st.integers(1, 2**32 - 1)),
             st.builds(Damage, flip=st.tuples(st.integers(0, 31), st.integers(1, 255))),
@@ -281,6 +272,7 @@ def test_whatever_is_damaged_the_others_are_found(
     check_others(events, truth, set(harmed))
     assert bool(errors(events)) == bool(harmed)
     bad = {each.offset for each in events if isinstance(each, FPDURecovered) and each.crc == "bad"}
-    if len(harmed) == 1:
+    # Of the last one nothing follows by which it could be found out.
+    if len(harmed) == 1 and 11 not in harmed:
         assert bad == {truth[index].seq_offset for index in harmed}
         assert errors(events)[0][0] is ErrorCode.CRC_MISMATCH

@@ -189,11 +189,10 @@ def test_payload_of_headers_in_one_direction_and_crcs_in_the_other() -> None:
 def test_payload_of_headers_and_nothing_else(begin: int, filler: bytes, crc: bool) -> None:
     """Of an FPDU no whole one was captured: a row of headers that are all the same is none."""
     octets, truth = build_stream(messages.write(7, 4096, filler * 4000, mulpdu=20_000), crc=crc)
-    hole = truth[1].start - 100, truth[1].start + 9
+    begun = octets[begin : truth[1].end - 4]
+    hole = truth[1].start - 100 - begin
     talk = Talk(syn=False)
-    talk.say(0, octets[begin : hole[0]], size=1448)
-    talk.miss(0, octets[hole[0] : hole[1]])
-    talk.say(0, octets[hole[1] : truth[1].end - 4], size=1448)
+    talk.say_with_hole(0, begun, hole, hole + 109, size=1448)
     assert told(talk.closed(), 0) == []
 
 

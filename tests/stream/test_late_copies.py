@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
 from scapy_mpa.stream.octets.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
+from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.stream.segment import Segment as Captured
-from scapy_mpa.stream.segment import reverse_flow
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
 from tests.stream.talk import (
     STREAM,
@@ -28,7 +28,6 @@ from tests.stream.talk import (
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 
-SECOND = 1_000_000_000
 ISN = (1000, 0xFFFFF000)
 BEGIN = ISN[0] + 1
 END = whole(ISN).next[0] - 1
