@@ -107,21 +107,22 @@ def test_a_reset_that_may_lie_in_a_window(away: int, by: int) -> None:
     check_end(talk.fed(), "reset")
 
 
-@pytest.mark.parametrize("pause", [0, 2 * LINGER_NS])
-@pytest.mark.parametrize("by", [0, 1])
+FAR = SEQUENCE_WINDOW, -SEQUENCE_WINDOW, 1 << 31
+NEAR = 1, 100, 900_000, SEQUENCE_WINDOW - 1, -1, -500
+EITHER, PAUSES = (0, 1), (0, 2 * LINGER_NS)
+
+
 @pytest.mark.parametrize(
-    ("away", "remark", "end"),
+    ("away", "by", "pause", "remark", "end"),
     [
         # No window is larger than 1 GiB (RFC 7323 2.3), so it is dropped (RFC 9293 3.10.7.4).
-        *product((SEQUENCE_WINDOW, -SEQUENCE_WINDOW, 1 << 31), (b"", b"go away"), ["closed"]),
+        *product(FAR, EITHER, PAUSES, (b"", b"go away"), ["closed"]),
         # It is not the next number, and challenged or dropped (RFC 5961 3.2).
-        *product(
-            (1, 100, 900_000, SEQUENCE_WINDOW - 1, -1, -500), [b""], ("closed", "capture ended")
-        ),
+        *product(NEAR, EITHER, PAUSES, [b""], ("closed", "capture ended")),
     ],
 )
 def test_a_reset_behind_which_the_connection_goes_on(
-    away: int, remark: bytes, end: str, by: int, pause: int
+    away: int, by: int, pause: int, remark: bytes, end: str
 ) -> None:
     """It is as if there were none, for however long both are silent."""
     talk = both(end=600)
