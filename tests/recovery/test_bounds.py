@@ -76,7 +76,7 @@ BOUNDS = {
     "session control messages, dozens to a packet": ORDINARY,
 }
 
-ALONE_AT_MOST = 50
+ALONE_AT_MOST = 60
 """Times the calls a segment of a clean capture of one connection and as many segments, where each
 segment is alone in its connection."""
 SKIPPED = 12

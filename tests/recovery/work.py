@@ -15,12 +15,10 @@ from unittest.mock import patch
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream import flows
-from scapy_mpa.stream.fpdus import candidate, region
-from scapy_mpa.stream.inference import verified
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire import sound_length
+from scapy_mpa.wire import crc, sound_length
 from tests.truth import pcapfile
 
 Read = Callable[[bytes], None]
@@ -82,10 +80,8 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
         return read_from(island, start, end)
 
     with (
-        patch.object(candidate, "crc32c", counting(candidate.crc32c)),
-        patch.object(region, "crc32c", counting(region.crc32c)),
+        patch.object(crc, "crc32c", counting(crc.crc32c)),
         patch.object(sound_length, "crc32c", counting(sound_length.crc32c)),
-        patch.object(verified, "crc32c", counting(verified.crc32c)),
         patch.object(Island, "read", counting_read),
     ):
         sys.setprofile(count)

@@ -8,14 +8,12 @@ from typing import Final
 
 __all__ = ["Allowance", "Reserve"]
 
-# What a direction may have of the reserve at least, and at a time; what the reserve has at most;
-# and the share of it that one may have at a time.
-_LEAST_LOAN: Final = 1 << 10
-_AT_A_TIME: Final = 1 << 14
+# What a direction may have of the reserve: enough for a few short FPDUs amid holes.  What the
+# reserve has at most, and the share of it that one may have at a time.
+_OF_RESERVE: Final = 1 << 12
 _IN_RESERVE: Final = 1 << 20
 _SHARE: Final = 4
-# What each octet brings.  The first ones bring more, and each lets the direction borrow 1 more of
-# the reserve: so short connections do not empty it.  To look at an octet costs 1.
+# What each octet brings.  The first ones bring more.  To look at an octet costs 1.
 _FOR_AN_OCTET: Final = 6
 _FOR_A_FIRST_OCTET: Final = 12
 _FIRST_OCTETS: Final = 1 << 16
@@ -53,7 +51,7 @@ class Allowance:
 
     def __init__(self, reserve: Reserve) -> None:
         self._reserve = reserve
-        self._may_borrow = _LEAST_LOAN
+        self._may_borrow = _OF_RESERVE
         self.left = 0
         self.spare = _SPARE_AT_FIRST
         self._first_octets = _FIRST_OCTETS
@@ -63,7 +61,6 @@ class Allowance:
         self._reserve.earn(octets)
         first = min(octets, self._first_octets)
         self._first_octets -= first
-        self._may_borrow += first
         earned = _FOR_AN_OCTET * octets + (_FOR_A_FIRST_OCTET - _FOR_AN_OCTET) * first
         self.left = min(self.left + earned, _AT_MOST)
         self.spare = min(self.spare + _SPARE_FOR_AN_OCTET * octets, _AT_MOST)
@@ -72,7 +69,7 @@ class Allowance:
         """Spend something; tell whether anything is left."""
         self.left -= cost
         if self.left <= 0 and self._may_borrow > 0:
-            lent = self._reserve.lend(min(self._may_borrow, _AT_A_TIME))
+            lent = self._reserve.lend(self._may_borrow)
             self._may_borrow -= lent
             self.left += lent
         return self.left > 0
