@@ -1,17 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is reported of a startup, whatever was sent in which order (RFC 5044 7.1.2): a table.
 
-A situation is a word for each segment.  ``>`` is the Initiator, ``<`` the Responder, and then come
-the octets that the segment carries, by their letters:
-
-* ``Q`` a Request, ``A`` a Reply that accepts, ``R`` one that rejects, ``T`` an Rtr Frame
-* ``f`` an FPDU, ``b`` one with a bad CRC, ``t`` a Terminate, ``(`` and ``)`` the halves of an FPDU
-* ``w`` words in streaming mode, ``q`` and ``a`` the first half of a Request and of a Reply
-* ``F`` the FIN, ``X`` a RST
-
-Each segment acknowledges all that was sent before it, but with ``!`` only what its sender had
-received when it sent its last segment.  What is to be reported is written alike: a startup frame
-or FPDU by its letter, and an error as the clauses that it names.
+A situation is told in the words of :mod:`tests.stream.scene`.  What is to be reported is written
+alike: a startup frame or FPDU by its letter, and an error as the clauses that it names.
 """
 
 from __future__ import annotations
@@ -24,21 +15,10 @@ import pytest
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, FPDURecovered, StartupSeen
 from scapy_mpa.stream.limits import Limits
 from tests.straight.ways import recovery, straight
-from tests.stream.startup import reply, request
-from tests.stream.talk import Talk
-from tests.truth import messages, mpastream, pcapfile
-from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.stream.scene import Scene
+from tests.truth import pcapfile
+from tests.truth.impair import FIN, RST
 
-RTR = mpastream.startup_frame(mpastream.RTR_KEY, crc=1)
-OCTETS = {
-    "Q": request(),
-    "A": reply(),
-    "R": reply(rejected=1),
-    "T": RTR,
-    "q": request()[:10],
-    "a": reply()[:18],
-    "w": b"let us talk\r\n",
-}
 SITUATIONS = {
     # -- as it is meant to be
     ">Q <A >f <f >F <F": ">Q <A >f <f",
@@ -102,43 +82,6 @@ SITUATIONS = {
 }
 
 
-def octets_of(letters: str, rng: random.Random, halves: list[bytes]) -> bytes:
-    """What a segment carries."""
-    octets = b""
-    for letter in letters:
-        if letter in OCTETS:
-            octets += OCTETS[letter]
-        elif letter == ")":
-            octets += halves.pop()
-        elif letter in "fbt(":
-            ulpdu = messages.send(1, rng.randbytes(rng.randint(0, 90)))[0]
-            if letter == "t":
-                ulpdu = messages.terminate(2, 0, 4)[0]
-            whole, _ = mpastream.build_stream([ulpdu])
-            if letter == "b":
-                whole = whole[:-1] + bytes([whole[-1] ^ 1])
-            half = len(whole) // 2
-            octets += whole[:half] if letter == "(" else whole
-            halves[:] = [whole[half:]] if letter == "(" else halves
-    return octets
-
-
-def talk_of(situation: str, seed: int) -> Talk:
-    """The segments of a situation."""
-    rng = random.Random(seed)
-    talk, halves = Talk(), list[bytes]()
-    had = list(talk.next)
-    for word in situation.split():
-        direction = "><".index(word[0])
-        flags = {"F": FIN | ACK, "X": RST | ACK}.get(word[-1], PSH | ACK)
-        talk.say(direction, octets_of(word[1:], rng, halves), flags=flags)
-        if "!" in word:
-            talk.segments[-1] = talk.segments[-1]._replace(ack=had[direction] % 2**32)
-        else:
-            had[direction] = talk.next[1 - direction]
-    return talk
-
-
 def reported(events: list[Event]) -> str:
     """What was reported, in the words of the table."""
     words = []
@@ -174,7 +117,7 @@ def sorted_words(words: str) -> list[str]:
 def test_situation(situation: str, wanted: str) -> None:
     """All startup frames and good FPDUs, each broken rule, and whether it stays rejected."""
     seed = random.randrange(2**32)
-    events = talk_of(situation, seed).fed()
+    events = Scene(situation, seed=seed).fed()
     assert sorted_words(reported(events)) == sorted_words(wanted), f"seed {seed}"
 
 
@@ -182,7 +125,7 @@ def test_situation(situation: str, wanted: str) -> None:
 def test_situation_captured_by_octets(situation: str) -> None:
     """In segments of one octet the same is reported."""
     seed = random.randrange(2**32)
-    talk = talk_of(situation, seed)
+    talk = Scene(situation, seed=seed)
     pieces = []
     for each in talk.segments:
         for at in range(max(1, len(each.payload))):
@@ -201,5 +144,5 @@ def test_situation_captured_by_octets(situation: str) -> None:
 def test_situation_read_both_ways(situation: str) -> None:
     """The inlined path reports of a file, octet for octet, what the plain one does."""
     seed = random.randrange(2**32)
-    octets = pcapfile.pcap(pcapfile.frames(talk_of(situation, seed).segments))
+    octets = pcapfile.pcap(pcapfile.frames(Scene(situation, seed=seed).segments))
     assert straight(octets, Limits()) == recovery(octets, Limits()), f"seed {seed}"

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A connection in words, one for each segment, and what is said of its startup.
+
+``>`` is what the side that opens the connection sends, ``<`` what the other one does, and then come
+the octets, by their letters:
+
+* ``Q`` a Request, ``A`` a Reply that accepts, ``R`` one that rejects, ``T`` an Rtr Frame
+* ``f`` an FPDU, ``b`` one with a bad CRC, ``t`` a Terminate, ``(`` and ``)`` the halves of an FPDU
+* ``S`` all FPDUs of ``tests.stream.startup``
+* ``w`` words in streaming mode, ``q`` and ``a`` the first half of a Request and of a Reply
+* ``F`` the FIN, ``X`` a RST; none: an acknowledgement
+
+A test may give other octets, and other letters.  What a word says is not captured behind ``-``, and
+with ``+2`` it is captured two segments later.  Each segment acknowledges all that was sent before
+it, but with ``!`` only what its sender had received when it sent its last segment.  ``...`` comes
+first if the SYNs are not captured.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from scapy_mpa.stream.events import ErrorFound, Event
+from scapy_mpa.wire.errors import ErrorCode
+from tests.stream.startup import found, reply, request, seen, stream
+from tests.stream.talk import Talk
+from tests.truth import messages
+from tests.truth.impair import ACK, FIN, PSH, RST
+from tests.truth.mpastream import RTR_KEY, Damage, TrueFPDU, build_stream, startup_frame
+
+Octets = bytes | tuple[bytes, list[TrueFPDU]]
+"""Octets, and the FPDUs in them if there are any."""
+
+OCTETS: Mapping[str, Octets] = {
+    "Q": request(),
+    "A": reply(),
+    "R": reply(rejected=1),
+    "T": startup_frame(RTR_KEY, crc=1),
+    "S": stream(),
+    "q": request()[:11],
+    "a": reply()[:18],
+    "w": b"let us talk\r\n",
+}
+KEY = re.compile(rb"MPA ID R(eq|ep|tr|tR) Frame")
+HEADER = 20
+"""Octets of a startup frame without Private Data."""
+
+INVALID, LOST = ErrorCode.INVALID_STARTUP_FRAME, ErrorCode.CONNECTION_LOST
+
+
+class Wrong(NamedTuple):
+    """An error, by the word that it is about."""
+
+    word: int
+    code: ErrorCode | None
+    text: str
+    behind: int = 0
+    """Octets of the word before the place of the error."""
+
+
+class Scene(Talk):
+    """A connection that words tell.
+
+    :ivar at: direction and first sequence number of each word.
+    :ivar frames: captured startup frames whose header is whole.
+    :ivar ulpdus: those of captured FPDUs, by direction.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        letters: Mapping[str, Octets] = {},
+        *,
+        isn: tuple[int, int] = (1000, 0xFFFFF000),
+        size: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(isn, syn=not words.startswith("..."))
+        self.at: list[tuple[int, int]] = []
+        self.frames: list[bytes] = []
+        self.ulpdus: tuple[list[bytes], list[bytes]] = [], []
+        self._letters = {**OCTETS, **letters}
+        self._rng = random.Random(seed)
+        self._rest: Octets = b""
+        self.words = words.removeprefix("...").split()
+        had = [self.next[1], self.next[0]]
+        due = [float(at) for at in range(len(self.segments))]
+        for word in self.words:
+            direction, is_captured = "><".index(word[0]), "-" not in word
+            said, _, late = word.partition("+")
+            self.at.append((direction, self.next[direction] % 2**32))
+            pieces = [self._octets(letter) for letter in said.strip("><-!FX")]
+            octets = b"".join(each for each, _ in pieces)
+            if pieces and not octets:
+                continue
+            if is_captured:
+                self._note(direction, pieces)
+            flags = {"F": FIN | ACK, "X": RST | ACK}.get(said[-1], PSH | ACK)
+            self.say(direction, octets, flags=flags, size=size, captured=is_captured)
+            if "!" in word:
+                self.segments[-1] = self.segments[-1]._replace(ack=had[direction] % 2**32)
+            else:
+                had[direction] = self.next[1 - direction]
+            behind = int(late) + 0.5 if late else 0
+            due += [at + behind for at in range(len(due), len(self.segments))]
+        self.segments = [self.segments[at] for at in sorted(range(len(due)), key=due.__getitem__)]
+
+    def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
+        """The octets of a letter, and the FPDUs that are whole with them."""
+        octets = self._rest if letter == ")" else self._letters.get(letter)
+        if octets is not None:
+            return octets if isinstance(octets, tuple) else (octets, [])
+        ulpdu = messages.send(1, self._rng.randbytes(self._rng.randint(0, 90)))[0]
+        if letter == "t":
+            ulpdu = messages.terminate(2, 0, 4)[0]
+        whole, truth = build_stream([ulpdu], damage={0: Damage(crc_xor=1)} if letter == "b" else {})
+        if letter != "(":
+            return whole, truth
+        half = len(whole) // 2
+        self._rest = whole[half:], truth
+        return whole[:half], []
+
+    def _note(self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]]) -> None:
+        """Take note of what must be reported of a word."""
+        for octets, truth in pieces:
+            self.ulpdus[direction].extend(each.ulpdu for each in truth)
+            if KEY.match(octets) and len(octets) >= HEADER:
+                self.frames.append(octets)
+
+    def check(self, *wrong: Wrong, events: list[Event] | None = None) -> list[Event]:
+        """These errors, each startup frame and FPDU, and no other are told; return the events."""
+        events = self.fed() if events is None else events
+        assert [
+            (each.direction, each.seq, each.code, each.text)
+            for each in events
+            if isinstance(each, ErrorFound)
+        ] == [
+            (self.at[word][0], (self.at[word][1] + behind) % 2**32, code, text)
+            for word, code, text, behind in wrong
+        ]
+        assert sorted(each.octets for each in seen(events)) == sorted(self.frames)
+        assert (found(events, 0), found(events, 1)) == self.ulpdus
+        return events
