@@ -10,12 +10,12 @@ import pytest
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.startup import StartupKind
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, fpdus
+from tests.stream.scene import Octets, Scene
 from tests.stream.startup import (
     ULPDUS,
     check_all,
     check_works,
     errors,
-    found,
     reply,
     request,
     seen,
@@ -28,25 +28,11 @@ from tests.truth.mpastream import build_stream
 @pytest.mark.parametrize("late", [False, True])
 def test_startup_frame_captured_out_of_order(late: bool) -> None:
     """The pieces of a Request come in any order, its end before its Key (7.1.1)."""
-    octets, _ = stream()
-    talk = Talk()
-    talk.say(0, request(private_data=bytes(40)), size=7)
-    if late:
-        talk.segments[3:] = talk.segments[:2:-1]
-    else:
-        talk.segments[3:5] = talk.segments[4:2:-1]
-    talk.say(1, reply())
-    check_works(talk.speak(octets))
-
-
-def test_a_reply_captured_before_its_request() -> None:
-    """A capture may hold an answer before the question: nothing is wrong with the connection."""
-    octets, _ = stream()
-    talk = Talk()
-    talk.say(0, request())
-    talk.say(1, reply())
-    talk.segments[-2:] = talk.segments[:-3:-1]
-    check_works(talk.speak(octets))
+    scene = Scene(">Q", {"Q": request(private_data=bytes(40))}, size=7)
+    moved = scene.segments[3:] if late else scene.segments[3:5]
+    scene.segments[3 : 3 + len(moved)] = reversed(moved)
+    scene.say(1, reply())
+    check_works(scene.speak(stream()[0]))
 
 
 @pytest.mark.parametrize("syn", [True, False])
@@ -81,32 +67,33 @@ def test_a_reply_in_a_segment_that_acknowledges_fpdus(
 
 @pytest.mark.parametrize("crc", [0, 1])
 @pytest.mark.parametrize("markers", [0, 1])
-@pytest.mark.parametrize("lost", ["request", "reply", "both"])
-def test_startup_frames_that_were_not_captured(crc: int, markers: int, lost: str) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ">-Q <A >S <S >F <F",
+        ">Q <-A >S <S >F <F",
+        ">-Q <-A >S <S >F <F",
+        # Nor was the first FPDU: only that is lost.
+        ">Q <-A >-1 >2 <S >F <F",
+        # Offset counts from the beginning of the Full Operation Phase, which nobody saw.
+        "... >S",
+    ],
+)
+def test_startup_frames_that_were_not_captured(crc: int, markers: int, words: str) -> None:
     """What the capture lacks of the Startup Phase costs no FPDU that it holds (7.1.2, 4.3)."""
+    fields = {"crc": crc, "markers": markers}
     octets, truth = stream(markers=bool(markers), crc=bool(crc))
-    talk = Talk()
-    frames = request(crc=crc, markers=markers), reply(crc=crc, markers=markers)
-    talk.say(0, frames[0], captured=lost == "reply")
-    talk.say(1, frames[1], captured=lost == "request")
-    events = talk.speak(octets, size=1000)
-    check_all(events, truth)
-
-
-@pytest.mark.parametrize("markers", [0, 1])
-def test_neither_the_reply_nor_the_first_fpdu_was_captured(markers: int) -> None:
-    """Only what lies in the hole is lost."""
-    octets, truth = stream(markers=bool(markers))
-    talk = Talk()
-    talk.say(0, request(markers=markers))
-    talk.miss(1, reply(markers=markers))
-    talk.miss(0, octets[: truth[0].end])
-    talk.say(0, octets[truth[0].end :], size=1000)
-    talk.say(1, octets, size=1000)
-    talk.close()
-    events = talk.fed()
-    assert found(events, 0) == [fpdu.ulpdu for fpdu in truth[1:]]
-    assert found(events, 1) == [fpdu.ulpdu for fpdu in truth]
+    end = truth[0].end
+    letters: dict[str, Octets] = {
+        "Q": request(**fields),
+        "A": reply(**fields),
+        "S": (octets, truth),
+        "1": octets[:end],
+        "2": (octets[end:], truth[1:]),
+    }
+    events = Scene(words, letters, size=1000).check()
+    if words == "... >S":
+        assert {each.offset for each in fpdus(events, 0)} == {None}
 
 
 @pytest.mark.parametrize("syn", [False, True])
@@ -184,38 +171,19 @@ def test_pieces_of_a_startup_frame_and_of_an_fpdu_in_any_order(by: int, markers:
 def test_delayed_startup_frames_captured_behind_fpdus(first: int, late: int) -> None:
     """Acknowledgements captured before a Reply do not show that it answers another Request."""
     octets, truth = stream()
-    talk = Talk()
-    for direction in (0, 1):
-        talk.say(direction, b"login\r\n")
-    frames = request(), reply()
-    for direction in (0, 1):
-        talk.say(direction, frames[direction])
-    held = talk.segments.pop(-2 + late)
+    scene = Scene(">w <w >Q <A")
+    held = scene.segments.pop(-2 + late)
     # The other side has its first FPDUs before these are captured.
-    missed = talk.say(first, octets[: truth[2].end], captured=False)
-    talk.say(1 - first, octets[: truth[2].end])
-    talk.segments.append(held)
-    talk.copy(first, missed, octets[: truth[2].end])
-    for direction in (0, 1):
-        talk.say(direction, octets[truth[2].end :])
-    talk.close()
-    events = talk.fed()
-    assert errors(events) == []
+    missed = scene.miss(first, octets[: truth[2].end])
+    scene.say(1 - first, octets[: truth[2].end])
+    scene.segments.append(held)
+    scene.copy(first, missed, octets[: truth[2].end])
+    events = scene.speak(octets[truth[2].end :])
+    check_all(events, truth)
     assert len(seen(events)) == 2
     for direction in (0, 1):
-        assert found(events, direction) == ULPDUS
         offsets = [each.offset for each in fpdus(events, direction)]
         assert offsets == [fpdu.seq_offset for fpdu in truth]
-
-
-def test_a_beginning_that_was_not_captured_has_no_offsets() -> None:
-    """Offset counts from the beginning of the Full Operation Phase, which nobody saw."""
-    octets, _ = stream()
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=500)
-    events = talk.fed()
-    assert found(events, 0) == ULPDUS
-    assert {each.offset for each in fpdus(events, 0)} == {None}
 
 
 @pytest.mark.parametrize("size", [7, 1460])
