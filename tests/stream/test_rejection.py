@@ -10,12 +10,12 @@ import pytest
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from tests.stream.feed import as_segment, fpdus
+from tests.stream.scene import Octets, Scene
 from tests.stream.startup import (
     RESPONDER,
     check_all,
     check_works,
     ended,
-    errors,
     reply,
     request,
     seen,
@@ -28,20 +28,24 @@ from tests.truth.impair import ACK, Segment
 from tests.truth.mpastream import build_stream
 
 
-@pytest.mark.parametrize("between", [b"", b"no?\r\n", b"let us talk\r\n" * 20, b"x" * 50_000])
-@pytest.mark.parametrize("size", [3, 1460])
+@pytest.mark.parametrize(
+    ("between", "size"),
+    [
+        (b"", 3),
+        (b"no?\r\n", 3),
+        (b"let us talk\r\n" * 20, 3),
+        (b"x" * 50_000, 100),
+        (b"x" * 50_000, 1460),
+    ],
+)
 def test_rejection_and_a_second_request(between: bytes, size: int) -> None:
     """R leaves the TCP connection open, on which MPA may be started again (7.1.2 rules 2, 3)."""
-    octets, _ = stream()
-    talk = Talk()
-    talk.say(0, request())
-    talk.say(1, reply(rejected=1, private_data=b"busy"))
-    if between:
-        talk.say(0, between, size=max(size, 100))
-        talk.say(1, between, size=max(size, 100))
-    talk.say(0, request(private_data=b"please"), size=size)
-    talk.say(1, reply(), size=size)
-    events = talk.speak(octets)
+    letters = {
+        "R": reply(rejected=1, private_data=b"busy"),
+        "w": between,
+        "P": request(private_data=b"please"),
+    }
+    events = Scene(">Q <R >w <w >P <A >S <S >F <F", letters, size=size).check()
     check_works(events)
     assert [each.startup.rejected for each in seen(events)] == [False, True, False, False]
 
@@ -49,92 +53,63 @@ def test_rejection_and_a_second_request(between: bytes, size: int) -> None:
 @pytest.mark.parametrize("asked", [0, 1])
 @pytest.mark.parametrize("wanted", [0, 1])
 @pytest.mark.parametrize("sizes", [(20, 300), (300, 20)])
+@pytest.mark.parametrize("markers", [0, 1])
 def test_what_was_rejected_says_nothing_of_the_markers_of_a_startup_not_captured(
-    asked: int, wanted: int, sizes: tuple[int, int]
+    asked: int, wanted: int, sizes: tuple[int, int], markers: int
 ) -> None:
     """M of the first Request and Reply is not that of the second, of which a hole is left.
 
     FPDUs that hold no Marker are sound with Markers and without.
     """
     ulpdus = [messages.send(msn, bytes([msn]) * sizes[msn % 2])[0] for msn in range(1, 20)]
-    for markers in (False, True):
-        octets, truth = build_stream(ulpdus, markers=markers)
-        talk = Talk()
-        talk.say(0, request(markers=asked))
-        talk.say(1, reply(markers=wanted, rejected=1))
-        talk.miss(0, request(markers=1))
-        talk.miss(1, reply(markers=int(markers)))
-        talk.say(0, octets, size=700)
-        talk.close()
-        events = talk.fed()
-        assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in truth]
-        assert errors(events) == []
+    letters: dict[str, Octets] = {
+        "Q": request(markers=asked),
+        "R": reply(markers=wanted, rejected=1),
+        "P": request(markers=1),
+        "A": reply(markers=markers),
+        "S": build_stream(ulpdus, markers=bool(markers)),
+    }
+    Scene(">Q <R >-P <-A >S >F <F", letters, size=700).check()
 
 
 def test_rejection_then_the_other_side_initiates() -> None:
     """The ULP may use the connection for other purposes, this one included (7.1.2 rule 3)."""
-    octets, _ = stream()
-    talk = Talk()
-    talk.say(0, request())
-    talk.say(1, reply(rejected=1))
-    talk.say(1, request())
-    talk.say(0, reply())
-    talk.say(1, octets)
-    talk.say(0, octets)
-    talk.close()
-    check_works(talk.fed(), initiator=1)
+    check_works(Scene(">Q <R <Q >A <S >S >F <F").check(), initiator=1)
 
 
 @pytest.mark.parametrize("after", [b"", b"bye\r\n", b"plain text " * 8_000])
-def test_rejection_and_nothing_but_text(after: bytes) -> None:
-    """A rejected connection is one without MPA; its octets are the ULP's (7.1.2 rule 3)."""
-    talk = Talk()
-    talk.say(0, request())
-    talk.say(1, reply(rejected=1))
-    if after:
-        talk.say(0, after, size=1000)
-        talk.say(1, after, size=1000)
-    talk.close()
-    events = talk.fed()
-    assert len(seen(events)) == 2
-    assert fpdus(events) == [] and errors(events) == []
-    assert ended(events).rejected
-
-
 @pytest.mark.parametrize("markers", [0, 1])
-def test_rejection_and_octets_that_could_have_been_an_fpdu(markers: int) -> None:
-    """What the ULP says next is nobody's business, a short "FPDU" with no CRC included (rule 3)."""
-    talk = Talk()
-    talk.say(0, request())
-    talk.say(1, reply(rejected=1, markers=markers))
-    talk.say(0, bytes(4 * markers) + b"\0\4" + b"no FPDU!!!")
-    for _ in range(5):
-        talk.say(0, b"more" * 10)
-        talk.say(1, b"more" * 10)
-    talk.close()
-    events = talk.fed()
-    assert fpdus(events) == [] and errors(events) == []
-    assert ended(events).rejected
+def test_rejection_and_nothing_but_text(after: bytes, markers: int) -> None:
+    """A rejected connection is one without MPA; its octets are the ULP's, a short "FPDU" with no
+    CRC included (7.1.2 rule 3)."""
+    letters = {
+        "R": reply(rejected=1, markers=markers),
+        "w": after,
+        "n": bytes(4 * markers) + b"\0\4" + b"no FPDU!!!",
+    }
+    for words in (">w <w", ">n" + " >w <w" * 5):
+        scene = Scene(f">Q <R {words} >F <F", letters, size=1000)
+        assert ended(scene.check()).rejected
 
 
 def two_startups(markers: int, lost: tuple[int, ...], late: int | None = None) -> list[Event]:
     """A rejection, a second startup and FPDUs; of the four frames some are lost, or one is late."""
-    octets, truth = stream(markers=bool(markers))
-    talk = Talk()
-    frames = (
-        request(markers=markers),
-        reply(markers=markers, rejected=1),
-        request(markers=markers, private_data=bytes(30)),
-        reply(markers=markers, private_data=bytes(2)),
-    )
-    for number, frame in enumerate(frames):
-        talk.say(number % 2, frame, captured=number not in lost)
-        if late is not None and number == late + 1:
-            talk.segments[-2:] = talk.segments[-1], talk.segments[-2]
-    events = talk.speak(octets, size=1000)
+    truth = stream(markers=bool(markers))[1]
+    frames = {
+        "Q": request(markers=markers),
+        "R": reply(markers=markers, rejected=1),
+        "P": request(markers=markers, private_data=bytes(30)),
+        "A": reply(markers=markers, private_data=bytes(2)),
+    }
+    words = [
+        f"{side}{'-' * (number in lost)}{letter}{'+1' * (number == late)}"
+        for number, (side, letter) in enumerate(zip("><><", frames, strict=True))
+    ]
+    letters: dict[str, Octets] = {**frames, "S": stream(markers=bool(markers))}
+    scene = Scene(" ".join([*words, ">S <S >F <F"]), letters, size=1000)
+    events = scene.fed()
     check_all(events, truth)
-    there = {frame for number, frame in enumerate(frames) if number not in lost}
-    assert there.issuperset(each.octets for each in seen(events))
+    assert set(scene.frames).issuperset(each.octets for each in seen(events))
     return events
 
 
@@ -216,65 +191,37 @@ def test_rejections_captured_late_and_in_another_order(times: int) -> None:
 @pytest.mark.parametrize("isn", [(1000, 0xFFFFF000), (0xFFFFF000, 1000)])
 def test_a_responder_that_asks_after_it_has_rejected(isn: tuple[int, int]) -> None:
     """What it had of a Request that was not captured tells nothing of its own ones."""
-    octets, truth = stream()
-    talk = Talk(isn)
-    talk.miss(0, request())
-    talk.say(1, reply(rejected=1))
-    talk.say(1, request(private_data=b"1"))
-    talk.say(0, reply(rejected=1))
-    talk.say(1, request(private_data=b"22"))
-    talk.say(0, reply())
-    talk.say(1, octets)
-    talk.say(0, octets)
-    talk.close()
-    events = talk.fed()
-    check_all(events, truth)
-    assert {each.octets[-1] for each in seen(events)} >= {ord("1"), ord("2")}
+    letters = {"1": request(private_data=b"1"), "2": request(private_data=b"22")}
+    scene = Scene(">-Q <R <1 >R <2 >A <S >S >F <F", letters, isn=isn)
+    events = scene.fed()
+    check_all(events, stream()[1])
+    assert {letters["1"], letters["2"]} <= {each.octets for each in seen(events)}
     assert ended(events).initiator == RESPONDER
 
 
-def nothing_but_rejections(times: int, *, syn: bool, begun: bytes = b"") -> Talk:
-    """A connection whose Initiator will not take no for an answer."""
-    talk = Talk(syn=syn)
-    if begun:
-        talk.miss(0, begun)
-        talk.miss(1, begun)
-    for _ in range(times):
-        talk.say(0, request())
-        talk.say(1, reply(rejected=1))
-    return talk
+BEGINNINGS = {"whole": "", "mid-connection": "... ", "behind a hole": ">-z <-z "}
 
 
-@pytest.mark.parametrize("syn", [True, False])
+@pytest.mark.parametrize("beginning", ["whole", "mid-connection"])
 @pytest.mark.parametrize("times", [10, 60, 300])
+@pytest.mark.parametrize("then", ["", ">Q <A >S <S "])
 def test_startup_frames_are_told_once_however_often_a_responder_rejects(
-    times: int, *, syn: bool
+    times: int, beginning: str, then: str
 ) -> None:
     """Those of one startup after the other are, whether another one is accepted or not."""
-    talk = nothing_but_rejections(times, syn=syn)
-    talk.close()
-    events = talk.fed()
-    assert len({(each.direction, each.seq) for each in seen(events)}) == 2 * times
-    assert [each.startup.rejected for each in seen(events)] == [False, True] * times
-    assert errors(events) == []
-    talk = nothing_but_rejections(times, syn=syn)
-    talk.say(0, request())
-    talk.say(1, reply())
-    events = talk.speak(stream()[0])
-    check_works(events)
-    assert [each.startup.rejected for each in seen(events)] == [False, True] * times + [False] * 2
+    scene = Scene(BEGINNINGS[beginning] + ">Q <R " * times + then + ">F <F")
+    events = scene.check()
+    assert len({(each.direction, each.seq) for each in seen(events)}) == len(scene.frames)
+    if then:
+        check_works(events)
 
 
-@pytest.mark.parametrize(
-    ("syn", "begun"),
-    [(True, b""), (False, b""), (True, bytes(100))],
-    ids=["whole", "mid-connection", "behind a hole"],
-)
-def test_rejecting_again_costs_no_more_each_time(begun: bytes, *, syn: bool) -> None:
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_rejecting_again_costs_no_more_each_time(beginning: str) -> None:
     """Work does not grow with how often that was done before."""
 
     def cost(times: int) -> int:
-        talk = nothing_but_rejections(times, syn=syn, begun=begun)
+        talk = Scene(BEGINNINGS[beginning] + ">Q <R " * times, {"z": bytes(100)})
         segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
         flows = Flows()
         return calls(lambda: [flows.receive(each) for each in segments])
