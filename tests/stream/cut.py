@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
+from scapy_mpa.stream.segment import Segment
 from tests.stream.feed import as_segment, feed
+from tests.stream.scene import begun
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
-__all__ = ["fed_with_cuts", "stream", "wrong"]
+__all__ = ["BASE", "cut_to", "fed_with_cuts", "sent", "stream", "wrong"]
+
+BASE = 1021
+"""Sequence number of offset 0 of direction 0 where `sent` begins."""
 
 
 def stream(sizes: list[int], *, markers: bool, crc: bool = True) -> tuple[bytes, list[TrueFPDU]]:
@@ -31,8 +36,31 @@ def wrong(events: list[Event]) -> list[Event]:
 
 def fed_with_cuts(talk: Talk, there: Mapping[int, int | None]) -> list[Event]:
     """The events of a connection of which, by segment, no more than so many octets are there."""
+    return feed(cut_to(talk, there))
+
+
+def sent(
+    octets: bytes,
+    pieces: Iterable[tuple[int, int, int | None]],
+    *,
+    markers: bool = False,
+    crc: bool = True,
+) -> list[Segment]:
+    """A connection, then segments of the Initiator from one offset to another.
+
+    :param pieces: the two offsets, and how many octets of the segment were captured; None: all.
+    """
+    talk, there = begun(markers=markers, crc=crc), dict[int, int | None]()
+    for begin, end, snap in pieces:
+        there[len(talk.segments)] = snap
+        talk.copy(0, BASE + begin, octets[begin:end])
+    return cut_to(talk, there)
+
+
+def cut_to(talk: Talk, there: Mapping[int, int | None]) -> list[Segment]:
+    """The segments of a connection, of which by index no more than so many octets are there."""
     segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
-    return feed(
+    return [
         each._replace(payload=each.payload[: there.get(index)])
         for index, each in enumerate(segments)
-    )
+    ]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from scapy_mpa.stream.events import ErrorFound, Event
@@ -144,3 +144,27 @@ class Scene(Talk):
         assert sorted(each.octets for each in seen(events)) == sorted(self.frames)
         assert (found(events, 0), found(events, 1)) == self.ulpdus
         return events
+
+
+def begun(*, markers: bool = False, crc: bool = True) -> Scene:
+    """A connection whose Full Operation Phase has begun, with Markers both ways or without."""
+    fields = {"markers": int(markers), "crc": int(crc)}
+    return Scene(">Q <A", {"Q": request(**fields), "A": reply(**fields)})
+
+
+def say_without(
+    talk: Talk, octets: bytes, holes: Iterable[tuple[int, int]], *, size: int | None = None
+) -> None:
+    """The Initiator sends octets and all is closed; what lies in the holes is not captured.
+
+    The peer acknowledges each hole, and what comes before it.
+    """
+    at = 0
+    for start, end in [*holes, (len(octets), len(octets))]:
+        if at < start:
+            talk.say(0, octets[at:start], size=size)
+        if start < end:
+            talk.miss(0, octets[start:end])
+        talk.say(1, flags=ACK)
+        at = end
+    talk.close()

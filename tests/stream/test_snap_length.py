@@ -4,39 +4,36 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound, OverlapDiffers
+from scapy_mpa.stream.events import ErrorFound, Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.inference import candidates
 from scapy_mpa.stream.segment import Segment
-from tests.stream.cut import fed_with_cuts, stream, wrong
-from tests.stream.feed import as_segment, feed, fpdus
-from tests.stream.startup import errors, reply, request
+from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
+from tests.stream.feed import feed, fpdus
+from tests.stream.scene import begun
+from tests.stream.startup import ended, errors, reply, request
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, RST
-
-BASE = 1021
-"""Sequence number of offset 0 of direction 0 below."""
+from tests.truth.mpastream import TrueFPDU
 
 
-def started(*, markers: bool, crc: bool = True) -> list[Segment]:
-    """The segments of a connection whose Full Operation Phase has begun."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
-    return [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+def offsets(truth: Iterable[TrueFPDU]) -> list[int]:
+    """Where FPDUs begin."""
+    return [fpdu.seq_offset for fpdu in truth]
 
 
-def template_of(segments: list[Segment]) -> Segment:
-    """A segment of the Initiator's that acknowledges the Reply, as all behind it do."""
-    request, reply = segments[3:5]
-    return request._replace(ack=(reply.seq + reply.length) % 2**32)
+def found(events: list[Event], crc: str | None = None) -> list[int | None]:
+    """Where the FPDUs of the Initiator were found, or those with such a CRC."""
+    return [each.offset for each in fpdus(events, 0) if crc in (None, each.crc)]
 
 
 @pytest.mark.parametrize("there", [0, 40])
@@ -61,20 +58,24 @@ def test_octets_that_are_only_claimed_are_not_searched(
     assert searched <= 8 * 8 * 4 * there
 
 
-def captured(
-    octets: bytes, cuts: list[int], snap: int | None, *, markers: bool, crc: bool = True
-) -> list[Event]:
-    """The events of a capture that holds ``snap`` octets of each segment."""
-    segments = started(markers=markers, crc=crc)
-    template = template_of(segments)
-    for begin, end in zip([0, *cuts], [*cuts, len(octets)], strict=True):
-        piece = octets[begin:end]
-        segments.append(
-            template._replace(
-                seq=BASE + begin, payload=piece[:snap], length=len(piece), frame=len(segments) + 1
-            )
-        )
-    return feed(segments)
+Piece = tuple[int, int, int | None]
+
+
+def of_fpdus(truth: Iterable[TrueFPDU], snap: int | None) -> list[Piece]:
+    """Segments of one FPDU each, of which so many octets were captured."""
+    return [(fpdu.start, fpdu.end, snap) for fpdu in truth]
+
+
+def cut_at(cuts: Iterable[int], snap: int) -> list[Piece]:
+    """Segments from one offset to the next, of which so many octets were captured."""
+    return [(begin, end, snap) for begin, end in pairwise(cuts)]
+
+
+def check_gap(events: list[Event], begin: int, length: int) -> None:
+    """Nothing is wrong but that the snap length cut off these octets."""
+    (gap,) = wrong(events)
+    assert isinstance(gap, GapFound)
+    assert (gap.seq, gap.length, gap.reason) == (BASE + begin, length, "snap length")
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -83,13 +84,10 @@ def captured(
 def test_one_fpdu_a_segment(markers: bool, crc: bool, snap: int) -> None:
     """Each FPDU is reported with its header; its CRC is unknown, its payload cut."""
     octets, truth = stream([1400] * 10, markers=markers, crc=crc)
-    cuts = [fpdu.end for fpdu in truth[:-1]]
-    events = captured(octets, cuts, snap, markers=markers, crc=crc)
-    found = fpdus(events, 0)
-    assert [each.offset for each in found] == [fpdu.seq_offset for fpdu in truth]
-    for each, fpdu in zip(found, truth, strict=True):
+    events = feed(sent(octets, of_fpdus(truth, snap), markers=markers, crc=crc))
+    assert found(events, "unknown" if crc else "off") == found(events) == offsets(truth)
+    for each, fpdu in zip(fpdus(events, 0), truth, strict=True):
         assert each.ulpdu_length == fpdu.ulpdu_length
-        assert each.crc == ("unknown" if crc else "off")
         assert each.octets == octets[fpdu.start : fpdu.start + snap]
         assert fpdu.ulpdu.startswith(each.ulpdu) and len(each.ulpdu) >= snap - 16
     assert wrong(events) == []
@@ -99,12 +97,11 @@ def test_one_fpdu_a_segment(markers: bool, crc: bool, snap: int) -> None:
 def test_cut_and_whole_segments(markers: bool) -> None:
     """Framing goes on behind a cut segment; what is whole has its CRC checked."""
     octets, truth = stream([1400, 20, 1400, 30, 1400, 10], markers=markers)
-    cuts = [fpdu.end for fpdu in truth[:-1]]
-    events = captured(octets, cuts, 200, markers=markers)
-    found = fpdus(events, 0)
-    assert [each.offset for each in found] == [fpdu.seq_offset for fpdu in truth]
-    assert [each.crc for each in found] == ["unknown", "good"] * 3
-    assert [each.ulpdu for each in found[1::2]] == [fpdu.ulpdu for fpdu in truth[1::2]]
+    events = feed(sent(octets, of_fpdus(truth, 200), markers=markers))
+    assert found(events) == offsets(truth)
+    assert found(events, "unknown") == offsets(truth[::2])
+    good = [each.ulpdu for each in fpdus(events, 0) if each.crc == "good"]
+    assert good == [fpdu.ulpdu for fpdu in truth[1::2]]
     assert wrong(events) == []
 
 
@@ -112,11 +109,12 @@ def test_cut_and_whole_segments(markers: bool) -> None:
 def test_an_fpdu_in_two_segments_of_which_the_first_is_cut(markers: bool) -> None:
     """Its header was captured, its midst was not; the next one begins where it says."""
     octets, truth = stream([2000, 100, 2000], markers=markers)
-    cuts = [1200, truth[0].end, truth[1].end, truth[1].end + 1200]
-    events = captured(octets, cuts, 900, markers=markers)
-    found = fpdus(events, 0)
-    assert [each.offset for each in found] == [fpdu.seq_offset for fpdu in truth]
-    assert [each.crc for each in found] == ["unknown", "good", "unknown"]
+    one, two = truth[0].end, truth[1].end
+    pieces = cut_at([0, 1200, one, two, two + 1200, len(octets)], 900)
+    events = feed(sent(octets, pieces, markers=markers))
+    assert found(events) == offsets(truth)
+    assert found(events, "good") == offsets(truth[1:2])
+    assert found(events, "unknown") == offsets(truth[::2])
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -131,49 +129,44 @@ def test_fpdus_whose_header_was_cut_off_are_not_made_up(
     next segment's are found.
     """
     octets, truth = stream([400, second, 400, second, 400, second, 400], markers=markers, crc=crc)
-    cuts = [fpdu.end for fpdu in truth[1:-1:2]]
-    events = captured(octets, cuts, 120, markers=markers, crc=crc)
-    found = [each.offset for each in fpdus(events, 0)]
-    could = [fpdu.seq_offset for fpdu in truth[::2]]
+    pieces = cut_at([0, *(fpdu.end for fpdu in truth[1:-1:2]), len(octets)], 120)
+    told = found(feed(sent(octets, pieces, markers=markers, crc=crc)))
+    could = offsets(truth[::2])
     if crc:
-        assert found == could
+        assert told == could
     else:
         # One header that makes sense is little to go by.
-        assert found[:1] == could[:1] and set(found) <= set(could)
+        assert told[:1] == could[:1] and set(told) <= set(could)
 
 
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("snap", [1, 2, 3, 10, 15, 19])
 def test_headers_that_were_cut_off_themselves(markers: bool, snap: int) -> None:
-    """Not enough for a DDP header: no FPDU is claimed, and all their octets are one gap."""
+    """Not enough for a DDP header: no FPDU is claimed, and all their octets are one gap.
+
+    Octets of a direction are those that the capture holds.
+    """
     octets, truth = stream([1400] * 10, markers=markers)
-    cuts = [fpdu.end for fpdu in truth[:-1]]
-    events = captured(octets, cuts, snap, markers=markers)
-    assert fpdus(events, 0) == []
-    (gap,) = wrong(events)
-    assert isinstance(gap, GapFound)
-    assert (gap.seq, gap.length, gap.reason) == (BASE, len(octets), "snap length")
-    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    assert end.halves[0].octets == len(request()) + snap * len(truth)
+    events = feed(sent(octets, of_fpdus(truth, snap), markers=markers))
+    assert found(events) == []
+    check_gap(events, 0, len(octets))
+    assert ended(events).halves[0].octets == len(request()) + snap * len(truth)
 
 
 def test_headers_that_were_just_captured() -> None:
     """One octet more, and each is an FPDU: length and untagged header take 20 (RFC 5041 4.3)."""
     octets, truth = stream([1400] * 10, markers=False)
-    cuts = [fpdu.end for fpdu in truth[:-1]]
-    events = captured(octets, cuts, 20, markers=False)
-    assert [each.offset for each in fpdus(events, 0)] == [fpdu.seq_offset for fpdu in truth]
+    events = feed(sent(octets, of_fpdus(truth, 20)))
+    assert found(events) == offsets(truth)
     assert wrong(events) == []
 
 
 def cut_and_closed(
-    octets: bytes, cuts: list[int], there: int | None, how: str, *, markers: bool, crc: bool
+    octets: bytes, cuts: list[int], there: int, how: str, *, markers: bool, crc: bool = True
 ) -> list[Event]:
     """The events of a connection that ends behind octets, of the last segment with ``there``."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
-    for begin, end in zip([0, *cuts], [*cuts, len(octets)], strict=True):
+    talk = begun(markers=markers, crc=crc)
+    for begin, end in pairwise([0, *cuts, len(octets)]):
         talk.say(0, octets[begin:end])
     last = len(talk.segments) - 1
     if how == "closed":
@@ -193,13 +186,9 @@ def test_the_header_of_the_last_fpdu_was_cut_off(
     """The connection did not end in its midst: it is a gap, and nothing is wrong."""
     octets, truth = stream([40] * (before + 1), markers=markers)
     *others, last = truth
-    cuts = [each.end for each in others]
-    events = cut_and_closed(octets, cuts, there, how, markers=markers, crc=True)
-    assert [each.offset for each in fpdus(events, 0)] == [each.seq_offset for each in others]
-    (gap,) = wrong(events)
-    assert isinstance(gap, GapFound)
-    begin, length = (BASE + last.start) % 2**32, last.end - last.start
-    assert (gap.seq, gap.length, gap.reason) == (begin, length, "snap length")
+    events = cut_and_closed(octets, [each.end for each in others], there, how, markers=markers)
+    assert found(events) == offsets(others)
+    check_gap(events, last.start, last.end - last.start)
 
 
 @pytest.mark.parametrize("there", [2, 8, 19])
@@ -226,8 +215,7 @@ def test_an_fpdu_that_the_connection_cut_short_and_the_snap_length_too(
 ) -> None:
     """Its ULPDU_Length was captured, and claims more than was sent: that is certain."""
     octets, truth = stream([40, 400], markers=False, crc=crc)
-    cuts = [truth[0].end]
-    events = cut_and_closed(octets[:-100], cuts, there, how, markers=False, crc=crc)
+    events = cut_and_closed(octets[:-100], [truth[0].end], there, how, markers=False, crc=crc)
     (error,) = wrong(events)
     assert isinstance(error, ErrorFound)
     length = truth[1].end - truth[1].start - 100
@@ -238,47 +226,19 @@ def test_an_fpdu_that_the_connection_cut_short_and_the_snap_length_too(
 def test_no_octet_of_a_segment_was_captured() -> None:
     """The headers of a frame only: its octets are missing, the next segment's are not."""
     octets, truth = stream([400, 400, 400, 400], markers=True)
-    segments = started(markers=True)
-    template = template_of(segments)
-    for index, fpdu in enumerate(truth):
-        piece = octets[fpdu.start : fpdu.end]
-        segments.append(
-            template._replace(
-                seq=BASE + fpdu.start,
-                payload=b"" if index == 1 else piece,
-                length=len(piece),
-                frame=10 + index,
-            )
-        )
-    found = fpdus(feed(segments), 0)
-    good = [each.offset for each in found if each.crc == "good"]
-    assert good == [truth[index].seq_offset for index in (0, 2, 3)]
+    pieces = of_fpdus(truth, None)
+    pieces[1] = (truth[1].start, truth[1].end, 0)
+    events = feed(sent(octets, pieces, markers=True))
+    assert found(events, "good") == offsets([truth[0], *truth[2:]])
 
 
 def test_octets_captured_before_a_cut_copy_stay_captured() -> None:
     """A retransmission whose end was cut off takes nothing away (RFC 5044 A.3)."""
     octets, truth = stream([600, 600], markers=False)
-    segments = started(markers=False)
-    template = template_of(segments)
     middle = truth[0].end
-    for begin, end, snap in ((300, middle, None), (0, middle, 310), (middle, len(octets), None)):
-        piece = octets[begin:end]
-        segments.append(
-            template._replace(
-                seq=BASE + begin, payload=piece[:snap], length=len(piece), frame=len(segments)
-            )
-        )
-    events = feed(segments)
-    assert [each.crc for each in fpdus(events, 0)] == ["good", "good"]
+    events = feed(sent(octets, [(300, middle, None), (0, middle, 310), (middle, 2 * middle, None)]))
+    assert found(events, "good") == offsets(truth)
     assert [each.ulpdu for each in fpdus(events, 0)] == [fpdu.ulpdu for fpdu in truth]
-
-
-def test_octets_that_were_not_captured_are_not_counted() -> None:
-    """Octets of a direction are those that the capture holds."""
-    octets, truth = stream([1000, 1000], markers=False)
-    events = captured(octets, [truth[0].end], 100, markers=False)
-    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    assert end.halves[0].octets == 20 + 200
 
 
 @given(
@@ -292,12 +252,11 @@ def test_nothing_is_made_up(seed: int, snap: int, size: int, markers: bool, crc:
     """Any cut: each FPDU reported is one that was sent, as far as it was captured."""
     rng = random.Random(seed)
     octets, truth = stream([rng.randrange(2000) for _ in range(12)], markers=markers, crc=crc)
-    cuts = list(range(size, len(octets), size))
-    events = captured(octets, cuts, snap, markers=markers, crc=crc)
+    pieces = cut_at([*range(0, len(octets), size), len(octets)], snap)
+    told = fpdus(feed(sent(octets, pieces, markers=markers, crc=crc)), 0)
     whole = {fpdu.seq_offset: fpdu for fpdu in truth}
-    found = fpdus(events, 0)
-    assert len({each.offset for each in found}) == len(found)
-    for each in found:
+    assert len({each.offset for each in told}) == len(told)
+    for each in told:
         fpdu = whole[each.offset or 0]
         assert each.ulpdu_length == fpdu.ulpdu_length
         assert octets[fpdu.start : fpdu.end].startswith(each.octets)
@@ -306,17 +265,8 @@ def test_nothing_is_made_up(seed: int, snap: int, size: int, markers: bool, crc:
 
 def test_a_length_beyond_reason() -> None:
     """A segment that claims more than any TCP segment has: bounded, no exception."""
-    flows = Flows()
-    segments = started(markers=False)
-    for each in segments:
-        flows.receive(each)
-    for number in range(50):
-        flows.receive(
-            template_of(segments)._replace(
-                seq=BASE + 65_535 * number, payload=b"\0\x20AC", length=65_535
-            )
-        )
-    flows.finish()
+    octets = b"\0\x20AC".ljust(65_535, b"\0") * 50
+    feed(sent(octets, cut_at(range(0, len(octets) + 1, 65_535), 4)))
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -327,20 +277,15 @@ def test_good_fpdus_right_before_a_place_that_was_cut_off(markers: bool, left: i
     # The header of the second FPDU was not captured, its end was; three that are whole follow it
     # in that segment, and further segments follow that one.
     begin = truth[1].end - 60
-    cuts = [begin, begin + 500]
-    there = [truth[1].start, truth[5].start + left - begin, None]
-    segments = started(markers=markers)
-    template = template_of(segments)
-    for at, upto, snap in zip([0, *cuts], [*cuts, len(octets)], there, strict=True):
-        piece = octets[at:upto]
-        segments.append(
-            template._replace(
-                seq=BASE + at, payload=piece[:snap], length=len(piece), frame=len(segments) + 1
-            )
-        )
-    good = [each.offset for each in fpdus(feed(segments), 0) if each.crc == "good"]
-    behind = [fpdu.seq_offset for fpdu in truth if fpdu.start >= begin + 500]
-    assert good == [fpdu.seq_offset for fpdu in [truth[0], *truth[2:5]]] + behind
+    behind = begin + 500
+    pieces = [
+        (0, begin, truth[1].start),
+        (begin, behind, truth[5].start + left - begin),
+        (behind, len(octets), None),
+    ]
+    events = feed(sent(octets, pieces, markers=markers))
+    there = [truth[0], *truth[2:5], *(fpdu for fpdu in truth if fpdu.start >= behind)]
+    assert found(events, "good") == offsets(there)
 
 
 @pytest.mark.parametrize("crc", [False, True])
@@ -352,51 +297,8 @@ def test_one_header_in_a_payload_is_no_fpdu(crc: bool) -> None:
     octets, truth = mpastream.build_stream(made, markers=False, crc=crc)
     at = octets.index(fake)
     assert at % 4 == 0
-    segments = started(markers=False, crc=crc)
-    template = template_of(segments)
-    for begin, end in ((at - 40, 1900), (1900, truth[1].start), (truth[1].start, len(octets))):
-        piece = octets[begin:end]
-        segments.append(
-            template._replace(
-                seq=BASE + begin, payload=piece[:120], length=len(piece), frame=len(segments) + 1
-            )
-        )
-    assert [each.offset for each in fpdus(feed(segments), 0)] == [truth[1].seq_offset]
-
-
-def cut_segments(
-    octets: bytes, pieces: list[tuple[int, int, int | None]], *, markers: bool = False
-) -> list[Segment]:
-    """A connection, then segments from where to where in a direction, each with its snap length."""
-    segments = started(markers=markers)
-    template = template_of(segments)
-    for begin, end, snap in pieces:
-        number = len(segments) + 1
-        segments.append(
-            template._replace(
-                seq=(BASE + begin) % 2**32,
-                payload=octets[begin:end][:snap],
-                length=end - begin,
-                frame=number,
-                time_ns=number * 1_000_000,
-            )
-        )
-    return segments
-
-
-def acknowledging(segments: list[Segment], upto: int, count: int) -> list[Segment]:
-    """These segments and so many of the peer that have no payload."""
-    answer = segments[2]._replace(
-        flow=segments[4].flow, seq=segments[4].seq + 20, ack=BASE + upto, payload=b"", length=0
-    )
-    first = len(segments) + 1
-    return [
-        *segments,
-        *(
-            answer._replace(frame=number, time_ns=number * 1_000_000)
-            for number in range(first, first + count)
-        ),
-    ]
+    pieces = cut_at([at - 40, 1900, truth[1].start, len(octets)], 120)
+    assert found(feed(sent(octets, pieces, crc=crc))) == offsets(truth[1:])
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -404,61 +306,46 @@ def test_a_copy_brings_nothing_back(markers: bool) -> None:
     """What was cut off stays so, and is reported at once; a whole copy differs in nothing."""
     octets, truth = stream([600] * 6, markers=markers)
     second = truth[1]
-    pieces: list[tuple[int, int, int | None]] = [
-        (fpdu.start, fpdu.end, 100 if fpdu is second else None) for fpdu in truth
-    ]
-    pieces += [(second.start + 50, second.end, None)]
-    events = feed(cut_segments(octets, pieces, markers=markers))
-    found = fpdus(events, 0)
-    assert [(each.offset, each.crc) for each in found] == [
-        (fpdu.seq_offset, "unknown" if fpdu is second else "good") for fpdu in truth
-    ]
-    assert all(each.frames == (each.frame,) for each in found)
-    assert not any(each.out_of_order for each in found)
+    pieces = of_fpdus(truth, None)
+    pieces[1] = (second.start, second.end, 100)
+    pieces.append((second.start + 50, second.end, None))
+    events = feed(sent(octets, pieces, markers=markers))
+    assert found(events) == offsets(truth)
+    assert found(events, "unknown") == offsets([second])
+    assert all(each.frames == (each.frame,) for each in fpdus(events, 0))
+    assert not any(each.out_of_order for each in fpdus(events, 0))
     assert wrong(events) == [] and not any(isinstance(each, OverlapDiffers) for each in events)
 
 
 def test_octets_that_were_cut_off_are_no_lie() -> None:
     """A ULPDU_Length that nobody captured is not said to be 0, though FPDUs are known behind it."""
     octets, truth = stream([700, 700, 700, 700], markers=True)
-    second = truth[1]
-    pieces: list[tuple[int, int, int | None]] = [
-        (0, second.start, None),
-        (truth[2].start, len(octets), None),
-        (second.start, truth[2].start, 0),
-    ]
-    events = feed(cut_segments(octets, pieces, markers=True))
-    assert sorted(each.offset or 0 for each in fpdus(events, 0)) == [
-        fpdu.seq_offset for fpdu in truth if fpdu is not second
-    ]
-    assert {each.crc for each in fpdus(events, 0)} == {"good"}
-    (gap,) = wrong(events)
-    assert isinstance(gap, GapFound)
-    assert (gap.seq, gap.length, gap.reason) == (
-        (BASE + second.start) % 2**32,
-        second.end - second.start,
-        "snap length",
-    )
+    begin, end = truth[1].start, truth[2].start
+    pieces = [(0, begin, None), (end, len(octets), None), (begin, end, 0)]
+    events = feed(sent(octets, pieces, markers=True))
+    assert sorted(found(events, "good"), key=str) == sorted(found(events), key=str)
+    assert set(found(events)) == set(offsets([truth[0], *truth[2:]]))
+    check_gap(events, begin, end - begin)
 
 
-@pytest.mark.parametrize("whole", [0, 14])
-@pytest.mark.parametrize("crc", [False, True])
-def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(crc: bool, whole: int) -> None:
+@pytest.mark.parametrize(
+    ("crc", "whole", "verdict", "told"),
+    [
+        (True, 14, "unknown", True),
+        (False, 14, "off", False),
+        (True, 0, "unknown", None),
+        (False, 0, "unknown", None),
+    ],
+)
+def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(
+    crc: bool, whole: int, verdict: str, told: bool | None
+) -> None:
     """Without startup frames: FPDUs that are whole tell; if there are none, it stays unknown."""
     octets, truth = stream([600] * 8 + [20] * whole, markers=False, crc=crc)
-    segments = cut_segments(octets, [(each.start, each.end, 200) for each in truth])[6:]
-    events = feed(segments)
-    verdicts = {each.crc for each in fpdus(events, 0) if each.ulpdu_length > 200}
-    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    if whole and crc:
-        assert verdicts == {"unknown"}
-        assert ended.crc is True
-    elif whole:
-        assert verdicts == {"off"}
-        assert ended.crc is False
-    else:
-        assert verdicts == {"unknown"}
-        assert ended.crc is None
+    # Handshake, startup frames and the first FPDU were not captured.
+    events = feed(sent(octets, of_fpdus(truth, 200), crc=crc)[6:])
+    assert {each.crc for each in fpdus(events, 0) if each.ulpdu_length > 200} == {verdict}
+    assert ended(events).crc is told
 
 
 @pytest.mark.parametrize(
@@ -496,12 +383,11 @@ def test_markers_that_were_cut_off_say_nothing(seed: int) -> None:
     talk = Talk(syn=False)
     for fpdu in truth:
         talk.say(0, octets[fpdu.start : fpdu.end])
-    segments = (as_segment(number, each) for number, each in enumerate(talk.segments, 1))
-    events = feed(each._replace(payload=each.payload[:74]) for each in segments)
-    found = [((each.seq - 1001) % 2**32, each.ulpdu_length, each.markers) for each in fpdus(events)]
+    events = fed_with_cuts(talk, dict.fromkeys(range(len(truth)), 74))
+    told = [((each.seq - 1001) % 2**32, each.ulpdu_length, each.markers) for each in fpdus(events)]
     wanted = [(each.seq_offset, each.ulpdu_length, each.markers) for each in truth]
-    assert found == wanted[-len(found) :]
-    assert len(found) > 50
+    assert told == wanted[-len(told) :]
+    assert len(told) > 50
     assert wrong(events) == []
 
 
@@ -516,8 +402,7 @@ def test_what_was_captured_is_compared_and_nothing_else(
     """Of a copy a difference is told where the octet was captured; what was cut off differs not."""
     rng = random.Random(seed)
     octets, _ = stream([rng.randrange(300) for _ in range(20)], markers=markers, crc=crc)
-    segments = started(markers=markers, crc=crc)
-    template = template_of(segments)
+    talk, cuts = begun(markers=markers, crc=crc), dict[int, int | None]()
     known: set[int] = set()
     differing = []
     at = 0
@@ -528,24 +413,20 @@ def test_what_was_captured_is_compared_and_nothing_else(
             # One octet more is no keep-alive probe.
             end = rng.randint(begin + 2, begin + 300)
         piece = bytearray(octets[begin:end])
-        there = piece[: rng.choice((len(piece), rng.randint(1, 100)))]
-        place = begin + rng.randrange(len(there))
+        there = rng.choice((len(piece), min(len(piece), rng.randint(1, 100))))
+        place = begin + rng.randrange(there)
         if place in known and len(piece) > 1 and rng.random() < 0.5:
-            there[place - begin] ^= 0x55
+            piece[place - begin] ^= 0x55
             differing.append((BASE + place, 1))
         if begin == at:
             # What only a late copy brings need not be kept.
-            known.update(range(begin, begin + len(there)))
+            known.update(range(begin, begin + there))
         at = max(at, end)
-        segments.append(
-            template._replace(
-                seq=BASE + begin,
-                payload=bytes(there),
-                length=len(piece),
-                frame=len(segments) + 1,
-            )
-        )
-        segments = acknowledging(segments, at, rng.randrange(3))
-    events = feed(segments)
+        cuts[len(talk.segments)] = there
+        talk.copy(0, BASE + begin, bytes(piece))
+        talk.next[0] = BASE + at
+        for _ in range(rng.randrange(3)):
+            talk.say(1, flags=ACK)
+    events = fed_with_cuts(talk, cuts)
     told = [(each.seq, each.length) for each in events if isinstance(each, OverlapDiffers)]
     assert told == differing
