@@ -12,23 +12,13 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.octets.overlap import RECENT_OCTETS, differing_stretch
-from tests.stream.feed import as_segment, expected, feed, feed_truth, fpdus, halves, reported
-from tests.stream.talk import Talk
+from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
+from tests.stream.talk import REPLY, REQUEST, Talk, started
 from tests.truth import impair, messages, mpastream
 
-REQUEST = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
-REPLY = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
 STREAM, TRUTH = mpastream.build_stream(
     [messages.send(msn, random.Random(msn).randbytes(200))[0] for msn in range(1, 11)]
 )
-
-
-def started() -> Talk:
-    """A connection whose Full Operation Phase has begun."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
-    return talk
 
 
 def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
@@ -81,40 +71,39 @@ def test_octets_are_counted_once() -> None:
     assert end.halves[0].octets == len(REQUEST) + len(STREAM)
 
 
-@pytest.mark.parametrize("at", [0, 1, 200, 499])
-def test_a_copy_that_differs_in_one_octet_after_it_was_consumed(at: int) -> None:
-    """The FPDU was passed on long before: still told, with the place of that octet."""
+ALL = len(STREAM)
+
+
+@pytest.mark.parametrize(
+    ("captured", "begin", "end", "places", "told"),
+    [
+        # The FPDU was passed on long before: still told, with the place of that octet.
+        (ALL, 500, 1000, [0], (500, 1)),
+        (ALL, 500, 1000, [1], (501, 1)),
+        (ALL, 500, 1000, [200], (700, 1)),
+        (ALL, 500, 1000, [499], (999, 1)),
+        # One octet that is not the newest is no probe, and must be the same.
+        (ALL, 40, 41, [0], (40, 1)),
+        # The FPDU is not whole yet; the first copy is what it is made of (RFC 5044 A.3).
+        (100, 20, 100, [3, 70], (23, 68)),
+        # Across the end of the Request it is one stretch, though nobody waits for that any more.
+        (100, -2, 10, [0, 2], (-2, 3)),
+    ],
+)
+def test_a_copy_that_differs(
+    captured: int, begin: int, end: int, places: list[int], told: tuple[int, int]
+) -> None:
+    """From the first octet that differs to the last; FPDUs stay as first captured."""
     talk = started()
-    seq = talk.say(0, STREAM, size=500)
-    talk.copy(0, seq + 500, changed(STREAM[500:1000], at))
+    seq = talk.say(0, STREAM[:captured], size=500)
+    copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
+    talk.copy(0, seq + begin, changed(copied, *places))
+    if captured < ALL:
+        talk.say(0, STREAM[captured:], size=500)
     talk.close()
     events = talk.fed()
-    assert overlaps(events) == [(0, (seq + 500 + at) % 2**32, 1)]
-    check_all_found(events)
-
-
-def test_a_copy_that_differs_before_the_octets_were_consumed() -> None:
-    """The FPDU is not whole yet; the first copy is what it is made of (RFC 5044 A.3)."""
-    talk = started()
-    seq = talk.say(0, STREAM[:100])
-    talk.copy(0, seq + 20, changed(STREAM[20:100], 3, 70))
-    talk.say(0, STREAM[100:], size=500)
-    talk.close()
-    events = talk.fed()
-    assert overlaps(events) == [(0, seq + 23, 68)]
-    assert [each.crc for each in fpdus(events, 0)] == ["good"] * len(TRUTH)
-    check_all_found(events)
-
-
-def test_a_copy_that_differs_across_the_end_of_a_startup_frame() -> None:
-    """It is one stretch, whether or not what it lies in is still waited for."""
-    talk = started()
-    seq = talk.say(0, STREAM[:100])
-    talk.copy(0, seq - 2, changed(REQUEST[-2:] + STREAM[:10], 0, 2))
-    talk.say(0, STREAM[100:], size=500)
-    talk.close()
-    events = talk.fed()
-    assert overlaps(events) == [(0, seq - 2, 3)]
+    assert overlaps(events) == [(0, seq + told[0], told[1])]
+    assert {each.crc for each in fpdus(events, 0)} == {"good"}
     check_all_found(events)
 
 
@@ -200,15 +189,6 @@ def test_an_empty_probe_is_no_overlap() -> None:
     check_all_found(events)
 
 
-def test_a_probe_in_the_midst_of_other_octets_is_one_no_more() -> None:
-    """One octet that is not the newest is no probe, and must be the same."""
-    talk = started()
-    seq = talk.say(0, STREAM, size=500)
-    talk.copy(0, seq + 40, changed(STREAM[40:41], 0))
-    talk.close()
-    assert overlaps(talk.fed()) == [(0, seq + 40, 1)]
-
-
 def test_differences_are_found_after_many_connections() -> None:
     """What is kept of connections that are over leaves room for those that are not.
 
@@ -216,18 +196,15 @@ def test_differences_are_found_after_many_connections() -> None:
     budget, a difference is still told.
     """
     octets, _ = mpastream.build_stream([messages.send(msn, bytes(1400))[0] for msn in range(1, 64)])
-    events: list[Event] = []
     segments = []
     rounds = RECENT_OCTETS // len(octets) + 4
     for number in range(rounds):
-        talk = Talk((1_000_000 * number, 7_000 * number))
-        talk.say(0, REQUEST)
-        talk.say(1, REPLY)
+        talk = started((1_000_000 * number, 7_000 * number))
         seq = talk.say(0, octets, size=1460)
         talk.copy(0, seq + 1460 * 40, changed(octets[1460 * 40 : 1460 * 41], 3))
         talk.close()
         segments += talk.segments
-    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    events = feed_truth(segments)
     told = [each.connection.number for each in events if isinstance(each, OverlapDiffers)]
     assert told == list(range(rounds))
 

@@ -9,8 +9,9 @@ import pytest
 
 from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.delivery.responses import WAITING_RESPONSES
-from scapy_mpa.stream.events import ConnectionId, FPDURecovered, MessageRecovered
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.messages import HELD_IN_TOTAL, Messages
+from tests.stream.exchange import answers, exchanged, spoken
 from tests.stream.spoken import (
     ATOMIC_REQUEST,
     READ_REQUEST,
@@ -22,79 +23,6 @@ from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
-from tests.truth.mpastream import Damage
-
-
-def spoken(words: str) -> list[tuple[int, bytes, str]]:
-    """What both sides say, in shorthand, as direction, ULPDU, and ``-`` or ``!``: ``>R1 <R``.
-
-    ``>`` is the Initiator, ``<`` the Responder. S is a Send, of the next MSN. ``>R1`` and ``>A1``
-    are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
-    ``:`` is followed by the octets of an RDMA Read, ``@`` by its sink's TO, ``s`` by its STag,
-    ``/`` by MULPDU, ``%`` by the order of the segments sent; ``=`` by the identifier of an Atomic
-    Operation, ``*`` by how many Sends there are. ``-``: not captured, or only these segments are
-    not. ``!``: with a bad CRC.
-    """
-    said = []
-    sends = [1, 1]
-    for word in words.split():
-        side, msn = "><".index(word[0]), int((re.match(r"\d+", word[2:]) or "0")[0])
-        options = dict(re.findall(r"([:@s/%=*!-])(\d*)", word))
-        defaults = zip(":@s/=*", (100, 1000, 7, 1442, 0, 1), strict=True)
-        size, to, stag, room, name, count = (int(options.get(*each)) for each in defaults)
-        if word[1] == "S":
-            first, sends[side] = sends[side], sends[side] + count
-            ulpdus = [messages.send(msn, b"x")[0] for msn in range(first, first + count)]
-        elif word[1] == "A" and side:
-            ulpdus = messages.atomic_response(msn, name, 5)
-        elif word[1] == "A":
-            ulpdus = messages.atomic_request(msn, 2 * (msn > 1), name, 1, 2, 3)
-        elif side:
-            ulpdus = messages.read_response(stag, to, bytes(size), room)
-        else:
-            ulpdus = messages.read_request(msn, stag, to, size, 99, 5000 + msn)
-        if "%" in options:
-            ulpdus = [ulpdus[int(at)] for at in options["%"]]
-        for at, ulpdu in enumerate(ulpdus):
-            is_lost = "-" in options and (not options["-"] or str(at) in options["-"])
-            said.append((side, ulpdu, "-" if is_lost else "!" if "!" in options else ""))
-    return said
-
-
-def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
-    """The messages of what is said, one FPDU a segment; ``...``: the beginning is missing."""
-    talk = started()
-    if isinstance(said, str):
-        if said.startswith("..."):
-            talk.segments.clear()
-        said = spoken(said.removeprefix("..."))
-    for direction, ulpdu, fate in said:
-        damage = {0: Damage(flip=(10, 1))} if fate == "!" else None
-        octets, _ = mpastream.build_stream([ulpdu], damage=damage)
-        talk.say(direction, octets, captured=fate != "-")
-    talk.close()
-    return messages_of(talk.fed())
-
-
-def answers(found: list[MessageRecovered]) -> str:
-    """What is said of Responses, in shorthand, and behind ``/`` the Requests without one.
-
-    1: the one to MSN 1, as requested; ``1~``: not as requested; ``1.``: nothing tells that.  Of
-    others: ``-`` was not asked for; ``+`` was, by one of several; ``?``: nobody knows.
-    """
-    told, absent = [], []
-    for each in found:
-        if each.opcode not in RESPONSES:
-            continue
-        if not each.fpdus:
-            absent.append(str(each.answers))
-        elif each.answers is None:
-            assert each.as_requested is None
-            told.append({True: "+", False: "-", None: "?"}[each.requested])
-        else:
-            assert each.requested
-            told.append(f"{each.answers}{({True: '', False: '~', None: '.'})[each.as_requested]}")
-    return " ".join([*told, *["/"] * bool(absent), *absent])
 
 
 def test_request_and_response_say_what_is_read() -> None:

@@ -7,8 +7,10 @@ import random
 
 import pytest
 
+from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.segment import SECOND
-from tests.stream.feed import as_segment, feed
+from tests.stream.feed import as_segment, feed, feed_truth
+from tests.stream.scene import begun
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -26,65 +28,52 @@ from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, RST, SYN, Segment
 
 
-def test_ports_used_again() -> None:
-    """A SYN with another initial sequence number is another connection (RFC 9293 3.4)."""
-    first, second = whole((1000, 2000)), whole((900_000, 5))
-    events = feed(
-        as_segment(number, each) for number, each in enumerate(first.segments + second.segments, 1)
-    )
+def check_both(events: list[Event], *endings: str) -> None:
+    """Two connections, all FPDUs of each, and how they end."""
     check_whole(events, 0)
     check_whole(events, 1)
-    assert [(each.connection.number, each.ending) for each in ends(events)] == [
-        (0, "closed"),
-        (1, "closed"),
-    ]
+    assert [(each.connection.number, each.ending) for each in ends(events)] == [*enumerate(endings)]
+
+
+def after(first: list[Segment], second: list[Segment], seconds: int) -> list[Event]:
+    """The events of segments, and of others so long after them."""
+    segments = [as_segment(number, each) for number, each in enumerate(first + second, 1)]
+    return feed(
+        each._replace(time_ns=each.time_ns + seconds * SECOND * (number >= len(first)))
+        for number, each in enumerate(segments)
+    )
+
+
+def test_ports_used_again() -> None:
+    """A SYN with another initial sequence number is another connection (RFC 9293 3.4)."""
+    events = feed_truth(whole((1000, 2000)).segments + whole((900_000, 5)).segments)
+    check_both(events, "closed", "closed")
 
 
 @pytest.mark.parametrize("isn", [(500, 70_000), (3_000_000_000, 5)])
 def test_ports_used_again_before_the_end_was_captured(isn: tuple[int, int]) -> None:
     """The first connection has no end in the capture: it was over when the second began."""
-    first, second = started((1000, 2000)), whole(isn)
-    first.say(0, STREAM, size=300)
-    first.say(1, STREAM, size=300)
-    events = feed(
-        as_segment(number, each) for number, each in enumerate(first.segments + second.segments, 1)
-    )
-    check_whole(events, 0)
-    check_whole(events, 1)
-    assert [each.ending for each in ends(events)] == ["reused", "closed"]
+    events = feed_truth(said(STREAM, "", isn=(1000, 2000)) + whole(isn).segments)
+    check_both(events, "reused", "closed")
 
 
 def test_ports_used_again_and_the_new_syn_was_not_captured() -> None:
     """The SYN,ACK with another initial sequence number says so as well."""
-    first, second = whole((1000, 2000)), whole((900_000_000, 50_000))
-    events = feed(
-        as_segment(number, each)
-        for number, each in enumerate(first.segments + second.segments[1:], 1)
-    )
+    second = whole((900_000_000, 50_000))
+    events = feed_truth(whole((1000, 2000)).segments + second.segments[1:])
     check_whole(events, 0)
     assert sorted(found(events, 1, 0) + found(events, 1, 1)) == sorted(ULPDUS * 2)
 
 
-@pytest.mark.parametrize("end", ["FIN", "RST"])
+@pytest.mark.parametrize("ending", ["closed", "reset"])
 @pytest.mark.parametrize("by", [78_000_000, 900_000_000, -78_000_000, -1_000_000_000])
-def test_ports_used_again_and_no_syn_was_captured(end: str, by: int) -> None:
+def test_ports_used_again_and_no_syn_was_captured(ending: str, by: int) -> None:
     """Behind a FIN there are no octets, nor before a SYN, nor far behind a RST: what lies there is
     another connection's, however short the time that has passed."""
     isn = 1_500_000_000
-    first, second = started((isn, isn)), whole((isn + by, isn + by))
-    for direction in (0, 1):
-        first.say(direction, STREAM, size=300)
-    if end == "FIN":
-        first.close()
-    else:
-        first.say(0, flags=RST | ACK)
-    events = feed(
-        as_segment(number, each)
-        for number, each in enumerate(first.segments + second.segments[2:], 1)
-    )
-    check_whole(events, 0)
-    check_whole(events, 1)
-    assert len(ends(events)) == 2
+    second = whole((isn + by, isn + by))
+    events = feed_truth(said(STREAM, ending, isn=(isn, isn)) + second.segments[2:])
+    check_both(events, ending, "closed")
 
 
 @pytest.mark.parametrize("far", [1, 300, 1 << 20])
@@ -123,10 +112,7 @@ def test_a_syn_refused_and_tried_again() -> None:
     refused.say(0, flags=SYN)
     refused.say(1, flags=RST | ACK)
     second = whole((2_500_000_000, 40))
-    events = feed(
-        as_segment(number, each)
-        for number, each in enumerate(refused.segments + second.segments, 1)
-    )
+    events = feed_truth(refused.segments + second.segments)
     check_whole(events, 1)
     assert [each.ending for each in ends(events)] == ["reset", "closed"]
 
@@ -158,11 +144,18 @@ OTHER_STREAM, OTHER_TRUTH = mpastream.build_stream(
 """As long as ``STREAM``, and of other octets."""
 
 
-def said(octets: bytes, ending: str, *, size: int = 500) -> list[Segment]:
-    """The segments of a connection with the same octets in both directions."""
-    talk = started()
-    for direction in (0, 1):
-        talk.say(direction, octets, size=size)
+def said(
+    octets: bytes,
+    ending: str,
+    *,
+    size: int = 500,
+    other: bytes | None = None,
+    isn: tuple[int, int] = (1000, 0xFFFFF000),
+) -> list[Segment]:
+    """The segments of a connection with the same octets in both directions, or other ones."""
+    talk = started(isn)
+    talk.say(0, octets, size=size)
+    talk.say(1, octets if other is None else other, size=size)
     if ending == "closed":
         talk.close()
     elif ending == "reset":
@@ -182,12 +175,8 @@ def test_the_same_numbers_and_other_octets(
     :param only: the direction of which the octets differ, None: both.
     :param missed: segments of the first connection that were not captured.
     """
-    one = said(STREAM, ending)[missed:]
-    talk = started()
-    for direction in (0, 1):
-        talk.say(direction, STREAM if only == 1 - direction else OTHER_STREAM, size=size)
-    talk.close()
-    events = feed(as_segment(number, each) for number, each in enumerate(one + talk.segments, 1))
+    one, other = (OTHER_STREAM if only in (None, at) else STREAM for at in (0, 1))
+    events = feed_truth(said(STREAM, ending)[missed:] + said(one, "closed", size=size, other=other))
     if not missed:
         check_whole(events, 0)
     for direction in (0, 1):
@@ -202,8 +191,7 @@ def test_the_same_numbers_and_other_octets(
 @pytest.mark.parametrize("missed", [0, 3])
 def test_the_same_numbers_and_the_same_octets(missed: int, size: int, ending: str) -> None:
     """They are copies, whatever segments they come in."""
-    segments = said(STREAM, ending)[missed:] + said(STREAM, ending, size=size)
-    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    events = feed_truth(said(STREAM, ending)[missed:] + said(STREAM, ending, size=size))
     check_whole(events)
     assert [each.ending for each in ends(events)] == [ending]
 
@@ -217,11 +205,7 @@ def test_a_copy_of_the_syn_comes_late(acks: int, pause: int) -> None:
     one.say(1, STREAM)
     for _ in range(acks):
         one.say(0, flags=ACK)
-    segments = [as_segment(number, each) for number, each in enumerate(one.segments, 1)]
-    for number, each in enumerate(whole().segments, len(segments) + 1):
-        segment = as_segment(number, each)
-        segments.append(segment._replace(time_ns=segment.time_ns + pause * SECOND))
-    events = feed(segments)
+    events = after(one.segments, whole().segments, pause)
     check_whole(events)
     assert [each.ending for each in ends(events)] == ["closed"]
 
@@ -245,29 +229,17 @@ def test_neither_the_end_nor_the_next_syn_was_captured(
 ) -> None:
     """Nor most of the handshake: that no octets of the first connection lie there is enough."""
     octets = mpastream.build_stream(ULPDUS, markers=markers)[0]
-    request, reply = (
-        mpastream.startup_frame(key, crc=1, markers=int(markers))
-        for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-    )
-    talks = Talk((1_000_000_000, 2_000_000_000)), Talk((1_000_000_000 + off, 2_000_000_000 + other))
+    isns = (1_000_000_000, 2_000_000_000), (1_000_000_000 + off, 2_000_000_000 + other)
+    talks = [begun(markers=markers, isn=isn) for isn in isns]
     for talk in talks:
-        talk.say(0, request)
-        talk.say(1, reply)
-        talk.say(0, octets, size=150)
-        talk.say(1, octets, size=150)
+        for direction in (0, 1):
+            talk.say(direction, octets, size=150)
     if fin is not None:
         talks[0].say(fin, flags=FIN | ACK)
         talks[0].say(1 - fin, flags=ACK)
     talks[1].close()
-    segments = [as_segment(number, each) for number, each in enumerate(talks[0].segments, 1)]
-    segments += [
-        as_segment(number, each)._replace(time_ns=number * 1_000_000 + seconds * SECOND)
-        for number, each in enumerate(talks[1].segments[3:], len(segments) + 1)
-    ]
-    events = feed(segments)
-    check_whole(events, 0)
-    check_whole(events, 1)
-    assert [each.ending for each in ends(events)] == ["reused", "closed"]
+    events = after(talks[0].segments, talks[1].segments[3:], seconds)
+    check_both(events, "reused", "closed")
     assert not any(half.retransmitted for each in ends(events) for half in each.halves)
 
 
@@ -292,7 +264,4 @@ def test_the_fins_of_the_connection_before_come_again(begun: int, above: int) ->
     first, second = whole((1000, 2000), 150), whole((1000 + above, 2000 + above), 150)
     fins = [each for each in first.segments if each.flags & FIN]
     segments = [*first.segments, *second.segments[:begun], *fins, *second.segments[begun:]]
-    events = feed(as_segment(number, each) for number, each in enumerate(segments, 1))
-    check_whole(events, 0)
-    check_whole(events, 1)
-    assert [each.ending for each in ends(events)] == ["closed", "closed"]
+    check_both(feed_truth(segments), "closed", "closed")

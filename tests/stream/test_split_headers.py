@@ -16,9 +16,9 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.delivery.connection_checks import SPLIT_HEADERS
 from scapy_mpa.stream.delivery.split import LONGEST_HEADER, SplitHeader
 from scapy_mpa.stream.events import ErrorFound, Event, MessageRecovered
-from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.rules import violation
-from tests.stream.spoken import cut
+from tests.stream.exchange import answers, exchanged
+from tests.stream.spoken import cut, messages_of
 from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
@@ -49,12 +49,6 @@ def events_of(*said: Said, bad: Sequence[int] = (), lost: Sequence[int] = ()) ->
             number += 1
     talk.close()
     return talk.fed()
-
-
-def messages_of(events: Sequence[Event]) -> list[MessageRecovered]:
-    """The messages that they give."""
-    taker = Messages()
-    return [each for event in events for each in taker.take(event)]
 
 
 def errors_of(events: Sequence[Event]) -> list[str]:
@@ -148,27 +142,31 @@ def test_segments_captured_in_any_order() -> None:
         assert not errors_of(events)
 
 
-@pytest.mark.parametrize("bad", [1, 2, 3])
-def test_a_request_that_lacks_a_segment(bad: int) -> None:
-    """It may have asked for what comes; the Requests around it are paired."""
-    said = [
-        (0, messages.read_request(1, 7, 1000, 30, 99, 0)),
-        (0, cut(messages.read_request(2, 7, 2000, 30, 99, 0)[0], 10)),
-        (0, messages.read_request(3, 7, 3000, 30, 99, 0)),
-        *((1, messages.read_response(7, 1000 * msn, bytes(30))) for msn in (1, 2)),
-    ]
-    found = [each for each in messages_of(events_of(*said, bad=[bad])) if each.direction]
-    assert [(each.answers, each.requested) for each in found[:2]] == [(1, True), (None, None)]
-
-
-@pytest.mark.parametrize("bad", [0, 1, 2])
-def test_a_torn_request_alone(bad: int) -> None:
-    """Nobody says that nothing had asked for the Response."""
-    asks = cut(messages.read_request(1, 7, 1000, 30, 99, 0)[0], 10)
-    gives = messages.read_response(7, 1000, bytes(30))
-    found = messages_of(events_of((0, asks), (1, gives), bad=[bad]))
-    (response,) = (each for each in found if each.direction)
-    assert (response.answers, response.requested) == (None, None)
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # It may have asked for what comes; the Requests around it are paired.
+        (">R1 >R2@2|10!0 >R3@3 <R <R@2", "1 ? / 3"),
+        (">R1 >R2@2|10!1 >R3@3 <R <R@2", "1 ? / 3"),
+        (">R1 >R2@2|10!2 >R3@3 <R <R@2", "1 ? / 3"),
+        # Nobody says that nothing had asked for the Response.
+        (">R1|10!0 <R", "?"),
+        (">R1|10!1 <R", "?"),
+        (">R1|10!2 <R", "?"),
+        # An identifier is not there, but its place is: it answers the oldest Request that may be.
+        (">A1=4711 <A1=4711|8!1", "1."),
+        # What it lacks was sent before what follows it, though it is told later.
+        (
+            ">A1=1 >R2@1 >A3=2 >R4@2 >A5=3 >R6@3 <A1=1|8!1 <R@1 <A2=2|8!1 <R@2 <A3=3|8 <R@3",
+            "2 1. 4 3. 5. 6",
+        ),
+    ],
+)
+def test_a_header_that_lacks_a_segment(words: str, expected: str) -> None:
+    """Which Request is answered, as far as the segments that are there tell."""
+    found = exchanged(words)
+    assert answers(found) == expected
+    assert any(each.fpdus and not each.complete for each in found)
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
@@ -195,31 +193,6 @@ def test_a_segment_of_a_request_whose_copy_comes_late(lost: int) -> None:
     talk.close()
     found = [each for each in messages_of(talk.fed()) if each.opcode == messages.READ_RESPONSE]
     assert [(each.answers, each.requested) for each in found] == [(at, True) for at in (1, 2, 3)]
-
-
-def test_a_torn_atomic_response() -> None:
-    """Its identifier is not there, but its place is: it answers the oldest Request that may be."""
-    said = [
-        (0, messages.atomic_request(1, 0, 4711, 5, 8, 1)),
-        (1, cut(messages.atomic_response(1, 4711, 3)[0], 8)),
-    ]
-    found = [each for each in messages_of(events_of(*said, bad=[2])) if each.direction]
-    assert [(each.answers, each.requested, each.complete) for each in found] == [(1, True, False)]
-
-
-def test_a_torn_atomic_response_keeps_its_place() -> None:
-    """What it lacks was sent before what follows it, though it is told later."""
-    said: list[Said] = []
-    for msn in (1, 2, 3):
-        said.append((0, messages.atomic_request(2 * msn - 1, 0, msn, 5, 8, 1)))
-        said.append((0, messages.read_request(2 * msn, 7, 1000 * msn, 30, 99, 0)))
-    for msn in (1, 2, 3):
-        said.append((1, cut(messages.atomic_response(msn, msn, 3)[0], 8)))
-        said.append((1, messages.read_response(7, 1000 * msn, bytes(30))))
-    events = events_of(*said, bad=[7, 9])
-    found = [each for each in messages_of(events) if each.direction]
-    assert sorted(each.answers or 0 for each in found if each.fpdus) == [1, 2, 3, 4, 5, 6]
-    assert all(each.requested for each in found)
 
 
 def test_interleaved_requests() -> None:
