@@ -23,8 +23,8 @@ from scapy_mpa.cli.group import cli
 from scapy_mpa.stream.limits import Limits
 from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
-from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
-from tests.truth import impair, mpastream, pcapfile
+from tests.stream.scene import Scene
+from tests.truth import impair, pcapfile
 from tests.truth.impair import Half, Segment
 
 SECOND = 1_000_000_000
@@ -227,16 +227,7 @@ def test_the_same_octets_with_other_initial_numbers(
 @pytest.mark.parametrize("second", [False, True])
 def test_a_rejected_startup(size: int, close: bool, second: bool) -> None:
     """Its frames are reported once, and so are those of the startup after it."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1))
-    if second:
-        talk.say(0, REQUEST)
-        talk.say(1, REPLY)
-        talk.say(0, STREAM, size=300)
-        talk.say(1, STREAM, size=300)
-    if close:
-        talk.close()
+    talk = Scene(">Q <R" + " >Q <A >S <S" * second + " >F <F" * close, size=300)
     once = [each["type"] for each in read(capture(talk.segments))]
     twice = [each["type"] for each in read(list(in_blocks(capture(talk.segments), size, 0)))]
     assert sorted(twice) == sorted(once)

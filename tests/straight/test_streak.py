@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from crc32c import crc32c
@@ -220,62 +220,60 @@ def _damaged(rng: random.Random, fpdu: bytes) -> bytes:
     return bytes(octets)
 
 
+@dataclass(frozen=True)
+class Disorder:
+    """What happens to segments; shares of them, unless it says otherwise."""
+
+    late: float = 0
+    overtaken: float = 0
+    copied: float = 0
+    differing: float = 0
+    """Share of the copies with other octets."""
+    elsewhere: float = 0
+    """Those behind which there are copies with other boundaries."""
+    shifted: float = 0
+    """Those that come again a little farther on."""
+    damaged: float = 0
+    """Those with octets that are not as they were sent."""
+    odd: int = 0
+    """How many acknowledge what they should not."""
+
+
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from(("write", "send", "both")),
     size=st.sampled_from((10, 64, 500, 1442)),
-    late=st.sampled_from((0, 0.03, 0.1)),
-    overtaken=st.sampled_from((0, 0.15, 0.6)),
-    copied=st.sampled_from((0, 0.02, 0.2)),
-    differing=st.sampled_from((0, 0, 0.3)),
-    elsewhere=st.sampled_from((0, 0, 0.02)),
+    disorder=st.builds(
+        Disorder,
+        late=st.sampled_from((0, 0.03, 0.1)),
+        overtaken=st.sampled_from((0, 0.15, 0.6)),
+        copied=st.sampled_from((0, 0.02, 0.2)),
+        differing=st.sampled_from((0, 0, 0.3)),
+        elsewhere=st.sampled_from((0, 0, 0.02)),
+        shifted=st.sampled_from((0, 0, 0.02)),
+        damaged=st.sampled_from((0, 0, 0.02)),
+        odd=st.sampled_from((0, 0, 3)),
+    ),
     answers=st.integers(0, 20),
     wraps=st.booleans(),
     chunk=st.sampled_from((200, 5000, 40000, 7 << 14)),
-    shifted=st.sampled_from((0, 0, 0.02)),
-    damaged=st.sampled_from((0, 0, 0.02)),
-    odd=st.sampled_from((0, 0, 3)),
 )
 # A number is acknowledged that lies ahead of all, and then one that lies half of all behind that.
 @example(
     seed=590649405,
     kind="send",
     size=10,
-    late=0.03,
-    overtaken=0.15,
-    copied=0,
-    differing=0.3,
-    elsewhere=0,
+    disorder=Disorder(late=0.03, overtaken=0.15, differing=0.3, odd=3),
     answers=2,
     wraps=True,
-    shifted=0,
-    damaged=0,
-    odd=3,
     chunk=5000,
 )
 def test_any_order(
-    seed: int,
-    kind: str,
-    size: int,
-    late: float,
-    overtaken: float,
-    copied: float,
-    differing: float,
-    elsewhere: float,
-    answers: int,
-    wraps: bool,
-    chunk: int,
-    shifted: float,
-    damaged: float,
-    odd: int,
+    seed: int, kind: str, size: int, disorder: Disorder, answers: int, wraps: bool, chunk: int
 ) -> None:
     """Segments that come late, early, again, with other boundaries and where they do not belong.
 
-    :param elsewhere: share of the segments behind which there are copies with other boundaries.
     :param answers: FPDUs of the other direction.
-    :param shifted: share of the segments that come again a little farther on.
-    :param damaged: share of the segments with octets that are not as they were sent.
-    :param odd: how many segments acknowledge what they should not.
     """
     rng = random.Random(seed)
     ulpdus = messages.write(7, 1 << 33, rng.randbytes(size * 75), mulpdu=size + 14)
@@ -296,20 +294,20 @@ def test_any_order(
     if wraps:
         pair[0] = impair.isn_wrapping_at(pair[0], len(pair[0].octets) // 2 + rng.randrange(9))
     sendings = impair.cut_aligned(pair[0].octets, pair[0].truth)
-    sendings = impair.lose_and_retransmit(sendings, rng, late, 40, seen=rng.random() < 0.5)
-    sendings = impair.reorder(sendings, rng, overtaken, 6)
-    sendings = _with_copies(sendings, rng, copied, differing)
-    sendings = impair.overlap(sendings, pair[0].octets, rng, elsewhere, 3 * size)
-    for _ in range(int(shifted * len(sendings))):
+    sendings = impair.lose_and_retransmit(sendings, rng, disorder.late, 40, seen=rng.random() < 0.5)
+    sendings = impair.reorder(sendings, rng, disorder.overtaken, 6)
+    sendings = _with_copies(sendings, rng, disorder.copied, disorder.differing)
+    sendings = impair.overlap(sendings, pair[0].octets, rng, disorder.elsewhere, 3 * size)
+    for _ in range(int(disorder.shifted * len(sendings))):
         at = rng.randrange(len(sendings))
         octets_on = rng.choice((rng.randrange(1, 9 * size), 3 * len(sendings[at].payload)))
         sendings.insert(at, replace(sendings[at], offset=sendings[at].offset + octets_on))
-    for _ in range(int(damaged * len(sendings))):
+    for _ in range(int(disorder.damaged * len(sendings))):
         at = rng.randrange(len(sendings))
         sendings[at] = replace(sendings[at], payload=_damaged(rng, sendings[at].payload))
     back = impair.cut_aligned(pair[1].octets, pair[1].truth)
     segments = impair.conversation((pair[0], pair[1]), (sendings, back), rng, close=None)
-    for _ in range(odd):
+    for _ in range(disorder.odd):
         at = rng.randrange(len(segments))
         ack = segments[at].ack + rng.choice((-70, 1, 5000, 1 << 31)) & 0xFFFFFFFF
         segments[at] = segments[at]._replace(ack=ack)
@@ -319,5 +317,5 @@ def test_any_order(
         by_recovery, by_both = texts(octets)
         assert by_both == by_recovery
         lines = recovery(octets)
-        if not shifted and not damaged:
+        if not disorder.shifted and not disorder.damaged:
             assert sum(line.startswith('{"type":"fpdu"') for line in lines) == 150 + answers

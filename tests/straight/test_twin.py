@@ -23,6 +23,7 @@ from tests.capture import build
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.straight.ways import same, straight, texts
 from tests.stream.feed import halves
+from tests.stream.sending import WAYS, cut
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment
 
@@ -73,7 +74,7 @@ def test_captures(path: pathlib.Path) -> None:
     markers=st.tuples(st.booleans(), st.booleans()),
     crc=st.booleans(),
     mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
-    way=st.sampled_from(("segment size", "any size", "tiny", "aligned", "packed")),
+    way=st.sampled_from(WAYS),
     harm=st.sampled_from(
         ("none", "loss", "order", "copies", "missed", "differing", "damage", "header", "all")
     ),
@@ -111,31 +112,22 @@ def test_conversations(
         pair = (impair.isn_wrapping_at(pair[0], len(pair[0].octets) // 2), pair[1])
     both = []
     for half in pair:
-        if way == "segment size":
-            sendings = impair.cut_mss(half.octets, rng.choice((536, 1448, 3000)))
-        elif way == "any size":
-            sendings = impair.cut_random(half.octets, rng, 1, rng.choice((700, 65495)))
-        elif way == "tiny":
+        if way == "tiny":
             sendings = impair.cut_random(half.octets[:4000], rng, 1, 60)
-        elif way == "aligned":
-            sendings = impair.cut_aligned(half.octets, half.truth)
         else:
-            sendings = impair.cut_packed(half.octets, half.truth, 8960)
-        if harm == "loss":
+            sendings = cut(way, half, rng)
+        if harm in ("loss", "all"):
             sendings = impair.lose_and_retransmit(sendings, rng, 0.05, seen=rng.random() < 0.5)
-        elif harm == "order":
+        if harm in ("order", "all"):
             sendings = impair.reorder(sendings, rng, 0.1)
-        elif harm == "copies":
+        if harm in ("copies", "all"):
             sendings = impair.duplicate(sendings, rng, 0.1)
+        if harm == "copies":
             sendings = impair.keepalive(sendings, half.octets, rng, 0.1, garbage=True)
         elif harm == "missed":
             sendings = impair.miss(sendings, rng, 0.05)
         elif harm == "differing":
             sendings = impair.overlap(sendings, half.octets, rng, 0.1, differing=True)
-        elif harm == "all":
-            sendings = impair.lose_and_retransmit(sendings, rng, 0.05, seen=rng.random() < 0.5)
-            sendings = impair.reorder(sendings, rng, 0.1)
-            sendings = impair.duplicate(sendings, rng, 0.1)
         if harm in ("damage", "header", "all") and half.octets:
             at = rng.randrange(len(half.octets))
             if harm == "header":

@@ -7,6 +7,7 @@ import io
 import json
 import random
 import struct
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -15,13 +16,13 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.stream import shapes
+from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.straight.ways import recovery, straight, texts
 from tests.stream.feed import halves
-from tests.stream.talk import Talk
+from tests.stream.scene import Scene
 from tests.truth import impair, messages, mpastream, pcapfile
-from tests.truth.impair import ACK, PSH, Segment
 
 
 def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers: bool) -> bytes:
@@ -69,26 +70,14 @@ def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, lengt
     """Segments, or octets, of one connection or of all together, up to the limits and beyond."""
     rng = random.Random(count)
     ulpdus = [messages.send(msn, rng.randbytes(length), 65000)[0] for msn in range(count + 40)]
-    request, reply = (
-        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-    )
-    acknowledged, at = 1 + len(reply), 1 + len(request)
-    segments = []
+    talk = Scene("... >Q <A")
     for ulpdu in ulpdus:
-        octets = mpastream.build_stream([ulpdu])[0]
-        segments.append(Segment(0, at, acknowledged, PSH | ACK, octets))
-        at += len(octets)
-    first, missed, behind = segments[:20], segments[20], segments[21 : 21 + count]
-    first[:0] = [
-        Segment(0, 1, 1, PSH | ACK, request),
-        Segment(1, 1, 1 + len(request), PSH | ACK, reply),
-    ]
+        talk.say(0, mpastream.build_stream([ulpdu])[0])
+    # The startup frames and twenty FPDUs, what is captured behind a hole, and the rest with it.
+    first, missed, behind = talk.segments[:22], talk.segments[22], talk.segments[23 : 23 + count]
+    parts = first, behind, [missed, *talk.segments[23 + count :]]
     scripts = [
-        (
-            pcapfile.frames(first, ports=(40000 + number, 4000)),
-            pcapfile.frames(behind, ports=(40000 + number, 4000)),
-            pcapfile.frames([missed, *segments[21 + count :]], ports=(40000 + number, 4000)),
-        )
+        [pcapfile.frames(part, ports=(40000 + number, 4000)) for part in parts]
         for number in range(connections)
     ]
     frames = [frame for part in range(3) for script in scripts for frame in script[part]]
@@ -107,18 +96,13 @@ def test_what_lies_far_ahead_counts_as_well(far: int) -> None:
     """Segments far behind a hole, then those right behind it: together more than may be kept."""
     rng = random.Random(far)
     ulpdus = [messages.send(msn, rng.randbytes(1000), 1200)[0] for msn in range(500)]
-    stream, truth = mpastream.build_stream(ulpdus)
-    startups = [
-        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-    ]
-    behind = 1 + len(startups[0])
-    sent = [
-        Segment(0, behind + fpdu.start, 1 + len(startups[1]), ACK, stream[fpdu.start : fpdu.end])
-        for fpdu in truth
-    ]
+    talk = Scene("... >Q <A")
+    startup = talk.segments[:]
+    for ulpdu in ulpdus:
+        talk.say(0, mpastream.build_stream([ulpdu])[0])
+    sent = talk.segments[len(startup) :]
     segments = [
-        Segment(0, 1, 1, PSH | ACK, startups[0]),
-        Segment(1, 1, behind, PSH | ACK, startups[1]),
+        *startup,
         *sent[:20],
         *sent[320 : 320 + far],
         *sent[21:210],
@@ -136,12 +120,7 @@ def test_what_lies_far_ahead_counts_as_well(far: int) -> None:
 def half_told(number: int, length: int) -> list[bytes]:
     """A connection with two FPDUs each way, and a long one that the capture ends in."""
     rng = random.Random(number)
-    request, reply = (
-        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-    )
-    talk = Talk((0, 0), syn=False)
-    talk.say(0, request)
-    talk.say(1, reply)
+    talk = Scene("... >Q <A")
     for msn in (1, 2):
         for direction in (0, 1):
             talk.say(direction, mpastream.build_stream([messages.send(msn, b"", 65000)[0]])[0])
@@ -150,21 +129,26 @@ def half_told(number: int, length: int) -> list[bytes]:
     return pcapfile.frames(talk.segments, ports=(40000 + number, 4000))
 
 
+def followed(octets: bytes, limits: Limits) -> Iterator[Collection[Direction]]:
+    """Read a capture; yield the directions that go straight after each frame."""
+    flows, decoder = Flows(limits=limits), Decoder()
+    for frame in open_capture(io.BytesIO(octets)):
+        segment = decoder.segment(frame)
+        assert segment is not None
+        flows.take(segment)
+        yield flows.directions.values()
+
+
 @pytest.mark.parametrize("total", [20_000, 300_000, 1 << 20])
 def test_pieces_count_like_all_other_octets(total: int) -> None:
     """Thirty long FPDUs that are begun hold no more than may be held in all, whoever reads them."""
     scripts = [half_told(number, 60_000) for number in range(30)]
     octets = pcapfile.pcap([frame for turn in zip(*scripts, strict=True) for frame in turn])
-    flows, decoder = Flows(limits=Limits(octets_in_total=total)), Decoder()
-    most = 0
-    for frame in open_capture(io.BytesIO(octets)):
-        segment = decoder.segment(frame)
-        assert segment is not None
-        flows.take(segment)
-        most = max(most, sum(each.have for each in flows.directions.values()))
+    limits = Limits(octets_in_total=total)
+    most = max(sum(half.have for half in halves) for halves in followed(octets, limits))
     assert most <= total + 1448
     assert (most > 0) == (total > 60_000)
-    lines = straight(octets, Limits(octets_in_total=total))
+    lines = straight(octets, limits)
     given_up = [line for line in lines if '"type":"gap"' in line and '"reason":"limit"' in line]
     assert given_up
     fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
@@ -211,22 +195,12 @@ def test_control_octets_of_any_value(monkeypatch: pytest.MonkeyPatch, most: int,
     frames = []
     for number in range(4):
         ulpdus = [struct.pack(">H16x", control) for control in range(0, 1 << 16, 1 << 11)]
-        start = 1020
-        segments = [
-            Segment(0, 1000, 1, PSH | ACK, mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)),
-            Segment(1, 1, start, PSH | ACK, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)),
-        ]
-        for at, ulpdu in enumerate(ulpdus):
-            octets = mpastream.build_stream([ulpdu])[0]
-            segments.append(Segment(0, start + len(octets) * at, 21, PSH | ACK, octets))
-        frames.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
+        talk = Scene("... >Q <A")
+        for ulpdu in ulpdus:
+            talk.say(0, mpastream.build_stream([ulpdu])[0])
+        frames.append(pcapfile.frames(talk.segments, ports=(40000 + number, 4000)))
     octets = pcapfile.pcap([frame for turn in zip(*frames, strict=True) for frame in turn])
     lines = recovery(octets, Limits())
-    flows, decoder, sizes = Flows(), Decoder(), [0]
-    for frame in open_capture(io.BytesIO(octets)):
-        segment = decoder.segment(frame)
-        assert segment is not None
-        flows.take(segment)
-        sizes += [len(each.shapes) for each in flows.directions.values()]
+    sizes = [len(half.shapes) for halves in followed(octets, Limits()) for half in halves]
     assert max(sizes) == kept
     assert straight(octets, Limits()) == lines

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream import flows as core
 from scapy_mpa.stream.limits import Limits
 from tests.straight.ways import recovery, same, straight
+from tests.stream.startup import reply, request
 from tests.stream.talk import Talk
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
@@ -37,6 +38,30 @@ class Captured(NamedTuple):
     """Octets that the snap length cut off."""
 
 
+def startup_of(
+    direction: int,
+    revision: int,
+    enhanced: dict[str, int] | None,
+    data: bytes,
+    *,
+    crc: bool,
+    markers: tuple[bool, bool],
+) -> bytes:
+    """The Request or Reply of a connection.
+
+    :param enhanced: its control flags if it is an enhanced one.
+    """
+    if enhanced is not None:
+        data = mpastream.enhanced_data(4, 4, **enhanced) + data
+    return (request, reply)[direction](
+        markers=markers[1 - direction],
+        crc=crc,
+        revision=revision,
+        enhanced=enhanced is not None,
+        private_data=data,
+    )
+
+
 def one_of(
     rng: random.Random,
     *,
@@ -50,22 +75,11 @@ def one_of(
 ) -> list[Captured]:
     """An ordinary connection."""
     data = bytes(rng.choice((0, 0, 8, 300)))
-    keys = mpastream.REQUEST_KEY, mpastream.REPLY_KEY
-    enhanced = revision == 2 and rng.random() < 0.7
-    a, b, c, d = (rng.randint(0, 1) for _ in range(4))
+    flags = {name: rng.randint(0, 1) for name in "abcd"}
+    enhanced = flags if revision == 2 and rng.random() < 0.7 else None
     streams = []
-    for index, key in enumerate(keys):
-        private = data
-        if enhanced:
-            private = mpastream.enhanced_data(4, 4, a=a, b=b, c=c, d=d) + data
-        startup = mpastream.startup_frame(
-            key,
-            markers=markers[1 - index],
-            crc=crc,
-            revision=revision,
-            enhanced=enhanced,
-            private_data=private,
-        )
+    for index in (0, 1):
+        startup = startup_of(index, revision, enhanced, data, crc=crc, markers=markers)
         ulpdus = [messages.send(msn, rng.randbytes(rng.choice((0, 40, 700))))[0] for msn in (1, 2)]
         ulpdus += messages.write(rng.getrandbits(32), 0, rng.randbytes(3000), mulpdu=900)
         stream = mpastream.build_stream(ulpdus, markers=markers[index], crc=crc)[0]
@@ -281,19 +295,10 @@ def usual(
 ) -> list[Segment]:
     """A connection in which each FPDU has a segment of its own."""
     talk = Talk((1000, 2**32 - 100))
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        private = mpastream.enhanced_data(4, 4, a=rtr, b=rtr) if revision == 2 else b""
-        talk.say(
-            direction,
-            mpastream.startup_frame(
-                key,
-                markers=markers[1 - direction],
-                crc=True,
-                revision=revision,
-                enhanced=revision == 2,
-                private_data=private + data,
-            ),
-        )
+    enhanced = {"a": int(rtr), "b": int(rtr)} if revision == 2 else None
+    for direction in (0, 1):
+        startup = startup_of(direction, revision, enhanced, data, crc=True, markers=markers)
+        talk.say(direction, startup)
         talk.say(1 - direction, flags=ACK)
     streams = []
     for direction in (0, 1):

@@ -32,8 +32,7 @@ from scapy_mpa.craft.segment import Segment as CraftedSegment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import plain, printed
-
-Record = dict[str, Any]
+from tests.stream.crafted import INITIATOR, Record, of, places, told
 
 FORCED = Dialect.OSC
 OF_REVISION_1 = (Dialect.RFC5044, Dialect.RTR_PROPOSAL_2007, Dialect.SOFTUIWARP)
@@ -65,11 +64,6 @@ def unlike(lengths: Sequence[int], **options: Any) -> Conversation:
     return made
 
 
-def of(records: list[Record], kind: str) -> list[Record]:
-    """The records of a type."""
-    return [each for each in records if each["type"] == kind]
-
-
 def but_request(records: list[Record]) -> list[Record]:
     """Records without the dialect of the Request, which is told before anything can be known."""
     return [
@@ -77,22 +71,21 @@ def but_request(records: list[Record]) -> list[Record]:
     ]
 
 
-def told(records: list[Record]) -> list[tuple[str, int]]:
-    """Who sent each FPDU, and its sequence number."""
-    return [(each["src"], each["seq"]) for each in of(records, "fpdu")]
+OPTIONS: dict[str, st.SearchStrategy[Any]] = {
+    "lengths": LENGTHS,
+    "markers": MARKERS,
+    "crc": st.booleans(),
+    "packing": PACKING,
+    "mss": st.integers(60, 1460),
+}
 
 
 @st.composite
 def impaired(
-    draw: st.DrawFn, *impairments: Impairment, behind: Sequence[int] = (), **options: Any
+    draw: st.DrawFn, *impairments: Impairment, **options: Any
 ) -> tuple[Conversation, list[CraftedSegment], Impairment]:
-    """A conversation, its segments, and what became of them.
-
-    :param behind: lengths that the conversation ends with.
-    """
-    made = conversation(
-        [*draw(LENGTHS), *behind], markers=draw(MARKERS), crc=draw(st.booleans()), **options
-    )
+    """A conversation, its segments, and what became of them."""
+    made = conversation(draw(LENGTHS), markers=draw(MARKERS), crc=draw(st.booleans()), **options)
     impairment = draw(st.sampled_from(impairments))
     seed = draw(st.integers(0, 2**32))
     return made, impair(made.segments(), impairment, seed=seed), impairment
@@ -101,12 +94,9 @@ def impaired(
 # -- forced ------------------------------------------------------------------------------------
 
 
-@given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(40, 1460))
-def test_forced(
-    lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
-) -> None:
+@given(st.builds(conversation, **OPTIONS | {"mss": st.integers(40, 1460)}))
+def test_forced(made: Conversation) -> None:
     """All is as it was meant, on both ways of reading, and nothing is wrong."""
-    made = conversation(lengths, markers=markers, crc=crc, packing=packing, mss=mss)
     frames = made.frames()
     found = plain(frames, FORCED)
     assert found == made.truth(messages=True, payload=True)
@@ -153,9 +143,7 @@ def test_the_end_of_the_first_fpdu_is_missing(sizes: tuple[int, ...]) -> None:
     """Nor is the Reply there: FPDUs after the hole do not say where osc puts the first Marker."""
     made = conversation(sizes, markers=(False, True), packing="stream", mss=100)
     segments = made.segments()
-    data = [number for number, each in enumerate(segments) if each.octets]
-    reply = next(number for number in data if segments[number].side == 1)
-    second = [number for number in data if segments[number].side == 0][2]
+    reply, second = places(segments, 1)[0], places(segments, 0)[2]
     found = plain(
         made.frames(each for at, each in enumerate(segments) if at not in (reply, second)), FORCED
     )
@@ -168,7 +156,7 @@ def test_damage(crc: bool) -> None:
     """An FPDU that is damaged costs itself: its length tells where the next one begins."""
     made = conversation([100, 200, 300, 400], markers=True, crc=crc)
     segments = made.segments()
-    hit = [number for number, each in enumerate(segments) if each.side == 0 and each.octets][2]
+    hit = places(segments, 0)[2]
     octets = bytearray(segments[hit].octets)
     octets[4 if crc else 3] ^= 0x30
     segments[hit] = replace(segments[hit], octets=bytes(octets))
@@ -183,8 +171,7 @@ def test_a_length_that_lies() -> None:
     places = [at for at, item in enumerate(made.script) if getattr(item, "ulpdu", None)]
     made.script[places[1]] = made.script[places[1]].override(ulpdu_length=40)
     found = plain(made.frames(), FORCED)
-    mine = [each for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
-    assert [each["crc"] for each in mine][:2] == ["good", "bad"]
+    assert [each["crc"] for each in of(found, "fpdu", INITIATOR)][:2] == ["good", "bad"]
     texts = [each["text"] for each in of(found, "error")]
     assert "CRC does not match" in texts[0] and texts[-1].endswith("begins (osc)")
 
@@ -195,14 +182,13 @@ def test_behind_a_hole(seed: int) -> None:
     for crc in (True, False):
         made = conversation([600] * 12, markers=True, crc=crc, packing="stream", mss=536)
         segments = made.segments()
-        data = [number for number, each in enumerate(segments) if each.side == 0 and each.octets]
+        data = places(segments, 0)
         hole = Random(seed).choice(data[2:-5])
         first = sum(len(segments[number].octets) for number in data if number < hole) + 1001
         del segments[hole]
         found = plain(made.frames(segments), FORCED)
-        sent = of(made.truth(), "fpdu")
-        mine = [each["seq"] for each in sent if each["src"] == "10.0.0.1:40000"]
-        got = [each["seq"] for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        mine = [each["seq"] for each in of(made.truth(), "fpdu", INITIATOR)]
+        got = [each["seq"] for each in of(found, "fpdu", INITIATOR)]
         before = [seq for seq in mine if seq + 640 <= first]
         behind = [seq for seq in mine if seq >= first + 2 * 536]
         assert set(got) <= set(mine) and len(got) == len(set(got))
@@ -217,8 +203,7 @@ def test_a_late_copy_fills_the_hole(seed: int) -> None:
     """Behind it FPDUs were found by then; those in it are told, too, and each once."""
     made = conversation([300] * 90, markers=True, packing="stream", mss=536)
     segments = made.segments()
-    data = [number for number, each in enumerate(segments) if each.side == 0 and each.octets]
-    late = segments.pop(Random(seed).choice(data[2:10]))
+    late = segments.pop(Random(seed).choice(places(segments, 0)[2:10]))
     segments.insert(len(segments) - 3, replace(late, time_ns=segments[-4].time_ns))
     found = plain(made.frames(segments), FORCED)
     assert sorted(told(found)) == sorted(told(made.truth()))
@@ -229,13 +214,11 @@ def test_a_late_copy_fills_the_hole(seed: int) -> None:
 # -- recognised ----------------------------------------------------------------------------------
 
 
-@given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
-def test_recognised(
-    lengths: list[int], markers: tuple[bool, bool], crc: bool, packing: Any, mss: int
-) -> None:
+@given(st.builds(conversation, **OPTIONS))
+def test_recognised(made: Conversation) -> None:
     """What is reported without a word of the user is what is reported with one, but for the
     Request: when it is reported there is no Reply."""
-    frames = conversation(lengths, markers=markers, crc=crc, packing=packing, mss=mss).frames()
+    frames = made.frames()
     for read in (plain, printed):
         assert but_request(read(frames)) == but_request(read(frames, FORCED))
     found = plain(frames)
@@ -293,16 +276,9 @@ def test_octets_before_the_reply() -> None:
 # -- what conforms -------------------------------------------------------------------------------
 
 
-@given(LENGTHS, MARKERS, st.booleans(), PACKING, st.integers(60, 1460))
-def test_a_reply_that_breaks_the_rule(
-    lengths: list[int],
-    markers: tuple[bool, bool],
-    crc: bool,
-    packing: Any,
-    mss: int,
-) -> None:
+@given(st.builds(unlike, **OPTIONS))
+def test_a_reply_that_breaks_the_rule(made: Conversation) -> None:
     """It is one, and the rest is read as ever, if the user says that RFC 5044 is spoken."""
-    made = unlike(lengths, markers=markers, crc=crc, packing=packing, mss=mss)
     truth = made.truth(messages=True, payload=True)
     frames = made.frames()
     found = plain(frames, Dialect.RFC5044)
@@ -318,10 +294,9 @@ def test_a_reply_that_breaks_the_rule(
     assert of(found, "connection")[0]["dialect"] == "rfc5044"
 
 
-@given(LENGTHS, MARKERS, st.booleans())
-def test_forced_wrongly(lengths: list[int], markers: tuple[bool, bool], crc: bool) -> None:
+@given(st.builds(unlike, LENGTHS, markers=MARKERS, crc=st.booleans()))
+def test_forced_wrongly(made: Conversation) -> None:
     """A conforming stream read as osc's: records or errors, and no more FPDUs than octets."""
-    made = unlike(lengths, markers=markers, crc=crc)
     frames = made.frames()
     found = plain(frames, FORCED)
     printed(frames, FORCED)
@@ -329,12 +304,18 @@ def test_forced_wrongly(lengths: list[int], markers: tuple[bool, bool], crc: boo
     assert sum(each["ulpdu_length"] for each in of(found, "fpdu")) <= stream
 
 
-@given(LENGTHS, MARKERS, st.booleans(), st.integers(0, 2))
-def test_other_revisions_are_not_its_own(
-    lengths: list[int], markers: tuple[bool, bool], crc: bool, revision: int
-) -> None:
+@given(
+    st.builds(
+        conversation,
+        LENGTHS,
+        st.none(),
+        markers=MARKERS,
+        crc=st.booleans(),
+        revision=st.integers(0, 2),
+    )
+)
+def test_other_revisions_are_not_its_own(made: Conversation) -> None:
     """Whatever is forced, but for the name of a Request of revision 0."""
-    made = conversation(lengths, None, markers=markers, crc=crc, revision=revision)
     frames = made.frames()
     assert but_request(plain(frames, FORCED)) == but_request(plain(frames))
 

@@ -185,18 +185,10 @@ def test_a_response_that_lost_its_beginning_or_end(lost: str) -> None:
 def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
     """It is paired all the same, if it is whole and one Request alone asks for what it brings."""
     talk = started()
-    asks = [
-        messages.atomic_request(msn, 0, 100 + msn, 5, 0, 1, 0, 0, 0)[0]
-        if atomic
-        else messages.read_request(msn, 7, 1000 * msn, 50, 99, 0)[0]
-        for msn in range(1, 5)
-    ]
-    gives = [
-        messages.atomic_response(msn, 100 + msn, 7)[0]
-        if atomic
-        else messages.read_response(7, 1000 * msn, bytes(50))[0]
-        for msn in range(1, 5)
-    ]
+    said = [f"A{msn}={100 + msn}" if atomic else f"R{msn}:50@{msn}" for msn in range(1, 5)]
+    asks, gives = (
+        [ulpdu for _, ulpdu, _ in spoken(" ".join(side + each for each in said))] for side in "><"
+    )
     talk.say(0, mpastream.build_stream(asks)[0])
     octets, truth = mpastream.build_stream(gives)
     late = octets[truth[0].start : truth[0].end]

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
 from tests.stream.feed import feed_truth, fpdus, halves
-from tests.stream.talk import Talk
+from tests.stream.scene import begun
 from tests.truth import impair, messages, mpastream
 
 
@@ -20,45 +21,42 @@ def summary(events: list[Event], direction: int = 0) -> HalfSummary:
     return ended.halves[direction]
 
 
-def talk_with_markers(octets: bytes, order: list[int], size: int) -> Talk:
-    """A connection whose Initiator's octets were captured in pieces, in some order."""
-    talk = Talk()
-    for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, crc=1, markers=1))
+OCTETS, TRUTH = mpastream.build_stream(
+    [messages.send(msn, bytes(470))[0] for msn in range(1, 21)], markers=True
+)
+
+
+def captured(order: Iterable[int]) -> list[Event]:
+    """The events of a connection whose Initiator's octets were captured in pieces of 1000."""
+    talk = begun(markers=True)
     base = talk.next[0]
     for piece in order:
-        talk.copy(0, base + piece * size, octets[piece * size : (piece + 1) * size])
-    talk.next[0] += len(octets)
+        talk.copy(0, base + piece * 1000, OCTETS[piece * 1000 :][:1000])
+    talk.next[0] += len(OCTETS)
     talk.close()
-    return talk
+    return talk.fed()
 
 
 def test_how_far_ahead() -> None:
     """From the first octet that is not there to the first octet of the FPDU."""
-    made = [messages.send(msn, bytes(470))[0] for msn in range(1, 21)]
-    octets, truth = mpastream.build_stream(made, markers=True)
     # An FPDU begins every 500 octets or so; pieces of 1000 octets, the third one comes late.
-    events = talk_with_markers(octets, [0, 1, 3, 4, 5, 2, *range(6, 11)], 1000).fed()
-    ahead = [fpdu.start for fpdu in truth if fpdu.start >= 3000 and fpdu.end <= 6000]
+    events = captured([0, 1, 3, 4, 5, 2, *range(6, 11)])
+    ahead = [fpdu.start for fpdu in TRUTH if fpdu.start >= 3000 and fpdu.end <= 6000]
     assert summary(events).out_of_order == len(ahead) > 4
     assert summary(events).farthest_ahead == max(ahead) - 2000
 
 
 def test_nothing_is_ahead() -> None:
     """In order, or with nothing recovered before the hole is filled."""
-    made = [messages.send(msn, bytes(470))[0] for msn in range(1, 21)]
-    octets, _ = mpastream.build_stream(made, markers=True)
-    events = talk_with_markers(octets, list(range(11)), 1000).fed()
+    events = captured(range(11))
     assert (summary(events).out_of_order, summary(events).farthest_ahead) == (0, 0)
     assert (summary(events, 1).out_of_order, summary(events, 1).farthest_ahead) == (0, 0)
 
 
 def test_nothing_of_the_phase_is_there_yet() -> None:
     """The very first octets come last: Delivery stands at the beginning of the phase."""
-    made = [messages.send(msn, bytes(470))[0] for msn in range(1, 21)]
-    octets, truth = mpastream.build_stream(made, markers=True)
-    events = talk_with_markers(octets, [*range(1, 11), 0], 1000).fed()
-    assert summary(events).farthest_ahead == max(fpdu.start for fpdu in truth)
+    events = captured([*range(1, 11), 0])
+    assert summary(events).farthest_ahead == max(fpdu.start for fpdu in TRUTH)
 
 
 @given(

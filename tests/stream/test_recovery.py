@@ -12,29 +12,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
+from tests.stream.sending import WAYS, cut
 from tests.truth import impair
-
-
-def cut(way: str, half: impair.Half, rng: random.Random) -> list[impair.Sending]:
-    """Segments of a direction, in one of the ways that senders have."""
-    if way == "segment size":
-        return impair.cut_mss(half.octets, rng.choice((536, 1448, 1460, 3000)))
-    if way == "any size":
-        return impair.cut_random(half.octets, rng, 1, rng.choice((40, 700, 65495)))
-    if way == "one FPDU a segment":
-        return impair.cut_aligned(half.octets, half.truth)
-    if way == "several FPDUs a segment":
-        return impair.cut_packed(half.octets, half.truth, rng.choice((1460, 8960)))
-    return impair.cut_mss(half.octets, rng.randint(1, 12))
-
-
-WAYS = [
-    "segment size",
-    "any size",
-    "one FPDU a segment",
-    "several FPDUs a segment",
-    "tiny",
-]
 
 
 def check_found(

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import FPDURecovered
 from tests.stream.feed import feed_truth, fpdus
-from tests.stream.talk import REQUEST, Talk
+from tests.stream.scene import begun, say_without
+from tests.stream.startup import reply, request
 from tests.truth import impair, mpastream
 from tests.truth.messages import send, tagged_header, untagged_header
 
@@ -36,11 +37,6 @@ SENSELESS = {
 }
 
 
-def reply_of(markers: bool) -> bytes:
-    """The Reply that asks for Markers, or does not."""
-    return mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=int(markers))
-
-
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("is_amid", [False, True])
@@ -53,15 +49,8 @@ def test_between_two_holes(name: str, is_amid: bool, count: int, markers: bool) 
     if is_amid:
         start, end = start - 30, end + 40
     last = truth[3 + count].start - 20
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, reply_of(markers))
-    talk.say(0, octets[: truth[1].start])
-    talk.miss(0, octets[truth[1].start : start])
-    talk.say(0, octets[start:end], size=60_000)
-    talk.miss(0, octets[end:last])
-    talk.say(0, octets[last:])
-    talk.close()
+    talk = begun(markers=markers)
+    say_without(talk, octets, [(truth[1].start, start), (end, last)], size=60_000)
     found = {each.offset: each for each in fpdus(talk.fed(), 0)}
     for each in truth[2 : 2 + count]:
         assert found[each.seq_offset].crc == "good"
@@ -84,13 +73,9 @@ def test_any_ulpdus(seed: int, markers: bool, mss: int, lost: float, short: bool
     ulpdus = [rng.randbytes(rng.choice(lengths)) for _ in range(60)]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     other = mpastream.build_stream([send(msn, bytes(20))[0] for msn in range(1, 9)])
-    startups = (
-        mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1),
-        reply_of(markers),
-    )
     pair = (
-        impair.Half(startups[0], octets, truth, rng.getrandbits(32)),
-        impair.Half(startups[1], *other, rng.getrandbits(32)),
+        impair.Half(request(), octets, truth, rng.getrandbits(32)),
+        impair.Half(reply(markers=int(markers)), *other, rng.getrandbits(32)),
     )
     sendings = impair.miss(impair.cut_mss(octets, mss), rng, lost)
     segments = impair.conversation(

@@ -32,9 +32,8 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
+from tests.stream.crafted import INITIATOR, Record, of, places, told
 from tests.stream.damage import damaged
-
-Record = dict[str, Any]
 
 LENGTHS = st.lists(st.integers(0, 700), min_size=1, max_size=12)
 _CUT = SnapLength(120)
@@ -56,11 +55,6 @@ def conversation(lengths: Sequence[int], dialect: str | None, **options: Any) ->
     made.responder.send(b"even")
     made.close()
     return made
-
-
-def of(records: list[Record], kind: str) -> list[Record]:
-    """The records of a type."""
-    return [each for each in records if each["type"] == kind]
 
 
 def without(records: list[Record], *names: str) -> list[Record]:
@@ -103,17 +97,17 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
     names = ("frame", "time", "frames", "dialect")
     truth = made.truth(messages=True, payload=True)
     for found in (plain(frames), printed(frames)):
-        mine = [each for each in of(found, "fpdu") if each["src"] == "10.0.0.1:40000"]
-        wanted = [each for each in of(truth, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        mine, wanted = (of(each, "fpdu", INITIATOR) for each in (found, truth))
         assert [each["seq"] for each in mine] == [each["seq"] for each in wanted]
         for one, other in zip(without(mine, *names), without(wanted, *names), strict=True):
             assert one == {key: other[key] for key in one}
         (connection,) = of(found, "connection")
         assert connection["dialect"] == "softuiwarp"
         assert not of(found, "error")
-    told = without(of(plain(frames), "message"), "frame", "time")
-    expected = without(of(truth, "message"), "frame", "time")
-    assert sorted(told, key=str) == sorted(expected, key=str)
+    messages, expected = (
+        without(of(each, "message"), "frame", "time") for each in (plain(frames), truth)
+    )
+    assert sorted(messages, key=str) == sorted(expected, key=str)
 
 
 @pytest.mark.parametrize("read", [plain, printed])
@@ -122,8 +116,9 @@ def test_captured(read: Callable[..., list[Record]]) -> None:
     with open_capture(PCAPS / "softuiwarp_crcoff.pcap") as capture:
         records = read(list(capture))
     assert not of(records, "error")
-    told = [(each["src"][10:], each["frame"], each["ulpdu_length"]) for each in of(records, "fpdu")]
-    assert told == [
+    assert [
+        (each["src"][10:], each["frame"], each["ulpdu_length"]) for each in of(records, "fpdu")
+    ] == [
         *(("39826", 15, 42), ("9912", 16, 42), ("9912", 25, 19), ("39826", 26, 19)),
         *[("9912", 33, 19)] * 3,
         *[("39826", 34, 19)] * 3,
@@ -192,12 +187,10 @@ def test_impaired(lengths: list[int], seed: int, impairment: Impairment) -> None
     """Nothing is told that is not there, and all of it if it was captured."""
     made = conversation([*lengths, 1, 3, 5, 6], "softuiwarp", packing="stream", mss=100)
     frames = made.frames(impair(made.segments(), impairment, seed=seed))
-    sent = {(each["src"], each["seq"]) for each in of(made.truth(), "fpdu")}
-    found = plain(frames, FORCED)
-    told = [(each["src"], each["seq"]) for each in of(found, "fpdu")]
-    assert set(told) <= sent and len(told) == len(set(told))
+    sent, found = set(told(made.truth())), told(plain(frames, FORCED))
+    assert set(found) <= sent and len(found) == len(set(found))
     if not isinstance(impairment, (CaptureLoss, SnapLength)):
-        assert set(told) == sent
+        assert set(found) == sent
     plain(frames)
     printed(frames)
 
@@ -206,11 +199,9 @@ def test_behind_a_hole_nothing_is_told() -> None:
     """Neither Markers nor CRCs tell where FPDUs begin; the gap is reported."""
     made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", ack_every=0)
     segments = made.segments()
-    hole = [number for number, each in enumerate(segments) if each.octets][4]
-    del segments[hole]
+    del segments[places(segments)[4]]
     records = plain(made.frames(segments), FORCED)
-    mine = [each for each in of(records, "fpdu") if each["src"] == "10.0.0.1:40000"]
-    assert [each["payload_length"] for each in mine] == [1, 2]
+    assert [each["payload_length"] for each in of(records, "fpdu", INITIATOR)] == [1, 2]
     assert [each["length"] for each in of(records, "gap")] == [len(stated(bytes(18 + 3)))]
 
 
@@ -218,12 +209,11 @@ def test_disorder() -> None:
     """What comes late is waited for."""
     made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", packing="stream", mss=40)
     segments = made.segments()
-    data = [number for number, each in enumerate(segments) if each.octets]
-    one, other = data[4], data[6]
+    one, other = places(segments)[4:7:2]
     segments[one], segments[other] = segments[other], segments[one]
     for dialect in (FORCED, None):
         records = plain(made.frames(segments), dialect)
-        mine = [each for each in of(records, "fpdu") if each["src"] == "10.0.0.1:40000"]
+        mine = of(records, "fpdu", INITIATOR)
         assert [each["payload_length"] for each in mine] == [1, 2, 3, 4, 5, 6]
 
 

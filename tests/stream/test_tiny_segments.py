@@ -12,7 +12,8 @@ from scapy_mpa.stream.events import FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.stream.feed import as_segment, fpdus
-from tests.stream.talk import Talk, started
+from tests.stream.scene import begun
+from tests.stream.talk import Talk
 from tests.truth import messages, mpastream
 
 
@@ -37,11 +38,7 @@ def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, holes: Sequ
         messages.send(1, b"and go on")[0],
     ]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
-    talk = started()
-    if markers:
-        talk = Talk()
-        for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-            talk.say(direction, mpastream.startup_frame(key, markers=1, crc=1))
+    talk = begun(markers=markers)
     begin, first = talk.next[0], len(talk.segments) + 1
     talk.say(0, octets, size=size)
     for hole in reversed(holes):
@@ -63,7 +60,7 @@ def test_the_longest_fpdu_in_tiny_segments(size: int, markers: bool, holes: Sequ
 def test_an_fpdu_beyond_the_limit_costs_no_other(size: int) -> None:
     """What holding its segments would take is more than a direction may hold: it is a gap."""
     ulpdus = [messages.write(7, 0, bytes(60_000), 65_000)[0], messages.send(1, b"and go on")[0]]
-    talk = started()
+    talk = begun()
     talk.say(0, mpastream.build_stream([*ulpdus, *ulpdus[1:] * 3])[0], size=size)
     found, gaps = told(talk, Limits())
     assert [each.ulpdu for each in found] == [ulpdus[1]] * 4

@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import FPDURecovered
 from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
-from tests.stream.talk import Talk, started
+from tests.stream.scene import begun, say_without
+from tests.stream.sending import WAYS, cut
+from tests.stream.startup import reply, request
+from tests.stream.talk import Talk
 from tests.truth import impair, messages, mpastream
 
 
@@ -44,7 +47,7 @@ def lacking(segments: list[impair.Segment], what: str, rng: random.Random) -> li
     seed=st.integers(0, 2**32),
     markers=st.tuples(st.booleans(), st.booleans()),
     mulpdu=st.sampled_from((128, 500, 1442, 8940)),
-    way=st.sampled_from(("segment size", "any size", "aligned", "packed")),
+    way=st.sampled_from(WAYS[:4]),
     what=st.sampled_from(("both", "Request", "Reply", "any point")),
     lossy=st.booleans(),
 )
@@ -61,14 +64,7 @@ def test_with_crcs_all_are_found(
     pair = halves(rng, markers=markers, crc=True, count=rng.randint(10, 40), mulpdu=mulpdu)
     both = []
     for half in pair:
-        if way == "segment size":
-            sendings = impair.cut_mss(half.octets, rng.choice((536, 1448, 3000)))
-        elif way == "any size":
-            sendings = impair.cut_random(half.octets, rng, 1, rng.choice((40, 700, 65495)))
-        elif way == "aligned":
-            sendings = impair.cut_aligned(half.octets, half.truth)
-        else:
-            sendings = impair.cut_packed(half.octets, half.truth, rng.choice((1460, 8960)))
+        sendings = cut(way, half, rng)
         if lossy:
             sendings = impair.lose_and_retransmit(sendings, rng, 0.1)
             sendings = impair.reorder(sendings, rng, 0.1, 5)
@@ -112,49 +108,6 @@ def test_fpdus_in_the_payload_of_the_first_one(octets: int, markers: bool, size:
     assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus
 
 
-def other_traffic(kind: str, rng: random.Random) -> bytes:
-    """Octets of something that is not iWARP."""
-    if kind == "HTTP":
-        body = b"<html>" + b"AC AD AE iWARP MPA ID Req Frame </p>" * 900
-        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    if kind == "TLS":
-        records = (rng.randbytes(rng.randint(100, 16000)) for _ in range(12))
-        return b"".join(b"\x17\x03\x03" + len(each).to_bytes(2, "big") + each for each in records)
-    if kind == "NVMe/TCP":
-        return b"".join(
-            bytes([4 + number % 4, 0, 72, 0]) + (72).to_bytes(4, "little") + rng.randbytes(64)
-            for number in range(400)
-        )
-    if kind == "zeros":
-        return bytes(60_000)
-    if kind == "iSCSI":
-        return b"".join(
-            b"\x01\xc1\x00\x00" + bytes(4) + rng.randbytes(40) + bytes(516) for _ in range(90)
-        )
-    if kind == "a word in a row":
-        return b"\x00\x1a\x41\x43" * 15_000
-    return rng.randbytes(60_000)
-
-
-@pytest.mark.parametrize(
-    "kind", ["HTTP", "TLS", "NVMe/TCP", "iSCSI", "zeros", "random", "a word in a row"]
-)
-@pytest.mark.parametrize("from_start", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_other_traffic_is_not_taken_for_iwarp(kind: str, from_start: bool, seed: int) -> None:
-    """No FPDU, no startup frame, and a connection of which nothing is claimed."""
-    rng = random.Random(seed)
-    pair = tuple(
-        impair.Half(b"", other_traffic(kind, rng), [], rng.getrandbits(32)) for _ in range(2)
-    )
-    both = [impair.cut_random(half.octets, rng, 1, 1460) for half in pair]
-    segments = impair.conversation((pair[0], pair[1]), (both[0], both[1]), rng)
-    events = feed_truth(segments if from_start else segments[20:])
-    assert not [each for each in events if isinstance(each, FPDURecovered | StartupSeen)]
-    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    assert (ended.dialect, ended.crc, ended.initiator, ended.errors) == (None, None, None, 0)
-
-
 @pytest.mark.parametrize("missing", ["Request", "Reply", "both", "all before"])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("others", [1, 3])
@@ -168,10 +121,8 @@ def test_an_fpdu_of_zero_length_comes_first(
     ulpdus = [b"", *(messages.send(msn, bytes(size))[0] for msn in range(1, 1 + others))]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers, pad_octet=pad)
     talk = Talk(syn=missing != "all before")
-    request = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, markers=markers)
-    reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=markers)
-    talk.say(0, request, captured=missing == "Reply")
-    talk.say(1, reply, captured=missing == "Request")
+    talk.say(0, request(markers=markers), captured=missing == "Reply")
+    talk.say(1, reply(markers=markers), captured=missing == "Request")
     for each in truth:
         talk.say(0, octets[each.start : each.end])
     talk.close()
@@ -187,11 +138,8 @@ def test_an_fpdu_of_zero_length_stands_behind_a_hole() -> None:
     ulpdus = [messages.send(msn, bytes(100))[0] for msn in range(1, 9)]
     ulpdus[4] = b""
     octets, truth = mpastream.build_stream(ulpdus)
-    talk = started()
-    talk.say(0, octets[: truth[2].start])
-    talk.miss(0, octets[truth[2].start : truth[3].start + 50])
-    talk.say(0, octets[truth[3].start + 50 :])
-    talk.close()
+    talk = begun()
+    say_without(talk, octets, [(truth[2].start, truth[3].start + 50)])
     assert [each.ulpdu for each in fpdus(talk.fed(), 0)] == [*ulpdus[:2], *ulpdus[4:]]
 
 
@@ -202,7 +150,7 @@ def test_fpdus_of_zero_length_before_one_that_a_marker_leads_to(zeros: int, size
     sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
     ulpdus = [sent[0], *[b""] * zeros, *sent[1:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
-    talk = marked()
+    talk = begun(markers=True)
     talk.miss(0, octets[: truth[1].start])
     for each in truth[1:]:
         talk.say(0, octets[each.start : each.end])
@@ -242,7 +190,7 @@ def test_fpdus_of_zero_length_captured_behind_one_that_a_marker_leads_to(
     sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
     ulpdus = [*sent[:2], b"", b"", *sent[2:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=True, pad_octet=pad)
-    talk = marked()
+    talk = begun(markers=True)
     talk.say(0, octets[: truth[1].start])
     talk.miss(0, octets[truth[1].start : truth[2].start - 1])
     talk.say(0, octets[truth[2].start - 1 : truth[4].start])
@@ -265,9 +213,7 @@ def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, 
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
     assert truth[2].start == 512 - back
     talk = Talk(syn=False)
-    talk.miss(0, octets[:begin])
-    talk.say(0, octets[begin:])
-    talk.close()
+    say_without(talk, octets, [(0, begin)])
     found = [(each.ulpdu, each.markers) for each in fpdus(talk.fed())]
     assert found == [(each.ulpdu, each.markers) for each in truth if each.start >= begin]
 
@@ -287,14 +233,8 @@ def test_fpdus_of_zero_length_between_two_holes(
     ulpdus = [*sent[:4], *[b""] * zeros, *sent[4:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers, pad_octet=pad)
     start, end = truth[4].start - before, truth[3 + zeros].end + behind
-    goes_on = truth[5 + zeros].start
-    talk = marked() if markers else started()
-    talk.say(0, octets[: truth[2].start])
-    talk.miss(0, octets[truth[2].start : start])
-    talk.say(0, octets[start:end])
-    talk.miss(0, octets[end:goes_on])
-    talk.say(0, octets[goes_on:])
-    talk.close()
+    talk = begun(markers=markers)
+    say_without(talk, octets, [(truth[2].start, start), (end, truth[5 + zeros].start)])
     found = sorted(fpdus(talk.fed(), 0), key=lambda each: each.seq)
     assert [each.ulpdu for each in found] == [*sent[:2], *[b""] * zeros, *sent[5:]]
 
@@ -314,11 +254,3 @@ def test_an_fpdu_of_zero_length_and_nothing_else(syn: bool, markers: bool, behin
     talk.close()
     found = [(each.ulpdu, each.markers, each.crc) for each in fpdus(talk.fed())]
     assert found == [(b"", truth[0].markers, "good")]
-
-
-def marked() -> Talk:
-    """A connection with CRCs, and Markers in both directions, whose startup frames are there."""
-    talk = Talk()
-    talk.say(0, mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, markers=1))
-    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=1))
-    return talk

@@ -18,7 +18,8 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.segment import Segment as Captured
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import as_segment, feed, fpdus
+from tests.stream.feed import as_segment, feed, feed_truth, fpdus
+from tests.stream.startup import reply, request
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -121,7 +122,7 @@ def test_a_request_behind_fpdus_that_its_sender_had(before: int, received: int) 
         Segment(1, seq + TRUTH[1].end, 1, PSH | ACK, STREAM[TRUTH[1].end :]),
         Segment(0, 1, seq + received, PSH | ACK, REQUEST),
     ]
-    events = feed([as_segment(number, each) for number, each in enumerate(segments)])
+    events = feed_truth(segments)
     check_sane(events)
     assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS
 
@@ -134,17 +135,14 @@ def test_a_request_comes_with_octets_behind_those_that_the_reply_acknowledged(
 ) -> None:
     """It was captured when it was sent again, and FPDUs behind it were told by then."""
     octets, truth = mpastream.build_stream(ULPDUS, markers=markers)
-    request, reply = (
-        mpastream.startup_frame(key, markers=int(markers), crc=1)
-        for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-    )
-    end, there = len(request), truth[first].end
+    asked, answered = request(markers=int(markers)), reply(markers=int(markers))
+    end, there = len(asked), truth[first].end
     segments = [
         Segment(0, end, 5000, PSH | ACK, octets[:there]),
-        Segment(1, 5000, end + there, PSH | ACK, reply + octets[: truth[0].end]),
-        Segment(0, 0, 5000, PSH | ACK, (request + octets)[: end + there + more]),
+        Segment(1, 5000, end + there, PSH | ACK, answered + octets[: truth[0].end]),
+        Segment(0, 0, 5000, PSH | ACK, (asked + octets)[: end + there + more]),
     ]
-    events = feed([as_segment(number, each) for number, each in enumerate(segments)])
+    events = feed_truth(segments)
     check_sane(events)
     whole = [each.ulpdu for each in truth if each.end <= there + more]
     assert [each.ulpdu for each in fpdus(events, 0)] == whole

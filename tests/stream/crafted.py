@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Crafted segments, and records of a capture of them, by what they are and who sent them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scapy_mpa.craft import Segment
+
+Record = dict[str, Any]
+INITIATOR = "10.0.0.1:40000"
+
+
+def places(segments: Sequence[Segment], side: int | None = None) -> list[int]:
+    """Where segments with octets are, of a side or of both."""
+    return [at for at, each in enumerate(segments) if each.octets and side in (None, each.side)]
+
+
+def of(records: Sequence[Record], kind: str, src: str | None = None) -> list[Record]:
+    """The records of a type, from an endpoint or from both."""
+    return [each for each in records if each["type"] == kind and src in (None, each.get("src"))]
+
+
+def told(records: Sequence[Record]) -> list[tuple[str, int]]:
+    """Who sent each FPDU, and its sequence number."""
+    return [(each["src"], each["seq"]) for each in of(records, "fpdu")]
