@@ -18,7 +18,6 @@ from tests.stream.talk import Talk, ends
 from tests.truth import messages
 from tests.truth.mpastream import TrueFPDU, build_stream
 
-NVME = bytes([4, 0, 72, 0]) + (72).to_bytes(4, "little")
 REPEATED = {
     "http": b"GET /index.html HTTP/1.1\r\nHost: example.net\r\nAccept: */*\r\n\r\n",
     "a page on iWARP": b"<p>AC AD AE iWARP MPA ID Req Frame </p>",
@@ -42,7 +41,8 @@ def ordinary(kind: str, rng: random.Random, size: int) -> bytes:
             length = rng.randint(100, 16_000)
             records += b"\x17\x03\x03" + length.to_bytes(2, "big") + rng.randbytes(length)
         else:
-            records += NVME + rng.randbytes(64)
+            header = bytes([rng.randint(4, 7), 0, 72, 0]) + (72).to_bytes(4, "little")
+            records += header + rng.randbytes(64)
     return records
 
 
