@@ -49,7 +49,7 @@ _MAJOR_VERSION: Final = 1
 _FLAGS: Final = 2
 """``epb_flags`` and ``pack_flags``, of four octets; bits 5 to 8 are the octets of the FCS."""
 
-_TWO_LENGTHS: Final = "a block has another length behind it than in front"
+_TWO_LENGTHS: Final = "a block has another length after it than in front"
 
 
 class _Order(NamedTuple):

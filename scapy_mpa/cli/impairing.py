@@ -145,7 +145,7 @@ _OPTIONS: Final = (
     _share("loss", "Segments lost before the point of capture, and sent again.", "1%"),
     _share(
         "loss-behind",
-        "Segments lost behind the point of capture, so that both copies are captured.",
+        "Segments lost after the point of capture, so that both copies are captured.",
         "1%",
     ),
     _share("reorder", "Segments overtaken by later ones of the same sender.", "5%"),
@@ -158,15 +158,13 @@ _OPTIONS: Final = (
     ),
     _share("capture-reorder", "Segments of any kind that only the capture has later.", "5%"),
     _share("capture-loss", "Segments of any kind that only the capture lacks.", "1%"),
-    click.option(
-        "--cut-startup", is_flag=True, help="Begin the capture behind the startup frames."
-    ),
+    click.option("--cut-startup", is_flag=True, help="Begin the capture after the startup frames."),
     click.option(
         "--skip",
         type=click.IntRange(min=0),
         metavar="N",
         default=0,
-        help="Begin the capture behind the first N segments of each connection.",
+        help="Begin the capture after the first N segments of each connection.",
     ),
     click.option(
         "--snap",

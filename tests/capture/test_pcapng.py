@@ -265,11 +265,11 @@ DAMAGED = {
     "not aligned": (HEAD + struct.pack("<IIBI", 5, 13, 0, 13), "claims a length of 13 octets"),
     "lengths differ": (
         HEAD + enhanced(b"x")[:-4] + TAIL.pack(40),
-        "has another length behind it than in front",
+        "has another length after it than in front",
     ),
     "lengths of a skipped block differ": (
         HEAD + block(5, b"")[:-4] + TAIL.pack(16),
-        "has another length behind it than in front",
+        "has another length after it than in front",
     ),
     "too short for its fields": (HEAD + block(6, bytes(16)), "too short for its fields"),
     "simple, too short for its fields": (HEAD + block(3, b""), "too short for its fields"),

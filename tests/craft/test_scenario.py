@@ -291,7 +291,7 @@ WRONG = {
     "initiator close quarter": "f:1: initiator close does not know 'quarter'; known are half",
     "flush": "f:1: no option or step 'flush'; ",
     '"close"': 'f:1: no option or step "close"; did you mean close?',
-    "close now": "f:1: close does not know 'now'; nothing comes behind it",
+    "close now": "f:1: close does not know 'now'; nothing comes after it",
     "close\ninitiator send 1": "f:2: the TCP connection is closed; to send it all the same, say "
     "`strict off` before the first step",
     "responder send 1": "f:1: the Responder sends nothing before it has received an FPDU",
@@ -305,8 +305,8 @@ WRONG = {
     "repeat 3": "f:1: repeat wants a number and a step: ",
     "repeat x close": "f:1: a number from 0 to 262144 is wanted, not 'x'",
     "repeat 262144 pause 0\nclose": "f:2: more than 262144 steps in one scenario",
-    "revision": "f:1: 0 values behind revision; one is wanted",
-    "isns 1": "f:1: 1 values behind isns; both initiator and responder want one",
+    "revision": "f:1: 0 values after revision; one is wanted",
+    "isns 1": "f:1: 1 values after isns; both initiator and responder want one",
     "revision 256": "f:1: a number from 0 to 255 is wanted, not '256'",
     "revision 1\nrevision 1": "f:2: revision was said before",
     "mss 0": "f:1: mss 0 is not in 1 to 65495",
@@ -346,7 +346,7 @@ WRONG = {
     "close " + "x " * 64: "f:1: more than 64 words in one line; nothing takes so many",
     'initiator send "\\': "f:1: a string ends with",
     'initiator send "\ud800"': r"f:1: the character '\ud800' has no octets in UTF-8",
-    "close \x1b[31m": r"f:1: close does not know '\x1b[31m'; nothing comes behind it",
+    "close \x1b[31m": r"f:1: close does not know '\x1b[31m'; nothing comes after it",
     'initiator send 1 "\x1b[31m"': r'f:1: initiator send does not know "\x1b[31m"; known are ',
     'initiator send "\x1b[31m': r'f:1: a string ends with ", and what follows is set off by a '
     r'blank: "\x1b[31m',

@@ -40,7 +40,7 @@ OF_4 = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 
 BOTH_REPLY = "both sides sent a Reply, and none a Request (RFC 5044 7.1.2 rule 8)"
 BOTH_REQUEST = "both sides sent a Request (RFC 5044 7.1.2 rule 8)"
 ANSWER = "28 octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
-UNANSWERED = "octets behind a Request that was not answered (RFC 5044 7.1.2 rules 3, 9)"
+UNANSWERED = "octets after a Request that was not answered (RFC 5044 7.1.2 rules 3, 9)"
 CLOSED = "the connection was closed before its Request was answered (RFC 5044 7.1.2 rule 3)"
 RESET = "the connection was reset before its Request was answered (RFC 5044 7.1.2 rule 3)"
 

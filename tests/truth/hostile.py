@@ -63,7 +63,7 @@ def _whole(flow: _Flow, pieces: list[tuple[int, bytes]]) -> list[bytes]:
 
 
 def holes_at_the_start(scale: int) -> Pair:
-    """Flows whose first octets were never captured: all else waits behind a hole."""
+    """Flows whose first octets were never captured: all else waits after a hole."""
     flows = [_Flow(number) for number in range(scale // 20)]
     octets, _ = mpastream.build_stream(_writes(20 * MSS))
     pieces = _cut(octets)[:20]
@@ -230,7 +230,7 @@ def _unknown(words: bytes, scale: int) -> Pair:
 
 
 def startup_frames_in_order(scale: int) -> Pair:
-    """From the SYN on nothing but Requests, one behind the other, dozens to a segment."""
+    """From the SYN on nothing but Requests, one after the other, dozens to a segment."""
     flow = _Flow()
     octets = mpastream.startup_frame(mpastream.REQUEST_KEY) * (scale * MSS // 20)
     segments = [Segment(0, 1 + at, 1, PSH | ACK, piece) for at, piece in _cut(octets)]
@@ -449,7 +449,7 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "nothing but SYNs": syn_flood,
     "one octet a segment": one_octet_segments,
     "one octet a segment, some twice": one_octet_segments_some_twice,
-    "one octet a segment, behind a hole, backwards": one_octet_segments_behind_a_hole,
+    "one octet a segment, after a hole, backwards": one_octet_segments_behind_a_hole,
     "Markers that point nowhere": markers_that_point_nowhere,
     "lengths just beyond the island": lengths_just_beyond,
     "lengths just beyond what is there, in order": lengths_just_beyond_in_order,
@@ -460,12 +460,12 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
     "headers in unknown traffic": headers_in_unknown_traffic,
     "half headers in unknown traffic": half_headers_in_unknown_traffic,
     "sound headers in unknown traffic": sound_headers_in_unknown_traffic,
-    "startup frames behind startup frames, in order": startup_frames_in_order,
-    "startup frames behind startup frames, both ways": startup_frames_both_ways,
-    "startup frames behind startup frames, mid-connection": startup_frames_mid_connection,
+    "startup frames after startup frames, in order": startup_frames_in_order,
+    "startup frames after startup frames, both ways": startup_frames_both_ways,
+    "startup frames after startup frames, mid-connection": startup_frames_mid_connection,
     "rejected startups": rejected_startups,
     "Replies both ways in blocks": replies_in_blocks,
-    "MSNs skipped behind damage": skipped_msns_behind_damage,
+    "MSNs skipped after damage": skipped_msns_behind_damage,
     **ALONE,
     "SCTP sessions, dozens to a packet": sctp_sessions,
     "SCTP associations": sctp_associations,

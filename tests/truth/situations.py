@@ -37,7 +37,7 @@ SITUATIONS: dict[str, Mapping[str, tuple[Any, ...]]] = {
     "CRCs off, capture loss": {"crc": (False,), "missing": (0.01, 0.05, 0.2)},
     "CRCs off, begins mid-connection": {"crc": (False,), "begin": ("any point",)},
     "bad CRCs": {"damage": ("CRC", "flip")},
-    "lying ULPDU_Length": {"damage": ("length",)},
+    "wrong ULPDU_Length": {"damage": ("length",)},
     "forged FPDUPTR": {"damage": ("FPDUPTR",), "markers": ("both",)},
     "snap length": {"snap": (300,)},
     ANYTHING: {},

@@ -352,7 +352,7 @@ DDP: Final = (
     ),
     _mutation(
         "5.2/message-too-long",
-        "A message has octets behind 2 to the power of 32.",
+        "A message has octets after 2 to the power of 32.",
         terminate(_TOO_LONG, _INVALID_MO),
         change_fpdu(_beyond_message, SEND_OPCODES, lambda item: bool(item.payload)),
     ),

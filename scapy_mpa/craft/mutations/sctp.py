@@ -316,7 +316,7 @@ SCTP: Final = (
     ),
     _mutation(
         "rfc5043/6.2/segment-behind-terminate",
-        "A side sends a DDP Segment behind its Terminate.",
+        "A side sends a DDP Segment after its Terminate.",
         _insert(
             lambda conversation: _control_at(conversation, (FunctionCode.TERMINATE,), RESPONDER),
             _segment(INITIATOR),
@@ -330,7 +330,7 @@ SCTP: Final = (
     ),
     _mutation(
         "rfc5043/6.3/segment-behind-reject",
-        "The passive side sends a DDP Segment behind its Reject.",
+        "The passive side sends a DDP Segment after its Reject.",
         _insert(_last, _segment(RESPONDER)),
         base=sctp_rejected,
     ),

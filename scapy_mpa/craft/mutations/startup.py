@@ -336,7 +336,7 @@ STARTUP: Final = (
     ),
     _mutation(
         "7.1.2/rule-3-octets-before-reply",
-        "Octets that are no Reply come where it must begin, and a Reply behind them.",
+        "Octets that are no Reply come where it must begin, and a Reply after them.",
         improper(),
         change_item(lambda item, rng: (_some_octets(RESPONDER, rng), item), of_kind(_REPLY)),
     ),

@@ -65,7 +65,7 @@ def permissive_meets_rdmac(rng: Random, **options: Any) -> Conversation:
     return _talk(conversation, rng)
 
 
-@preset(f"{_PROPOSAL}/rtr-frame", "an Rtr Frame behind the Reply; then the Responder speaks first")
+@preset(f"{_PROPOSAL}/rtr-frame", "an Rtr Frame after the Reply; then the Responder speaks first")
 def rtr_frame(rng: Random, **options: Any) -> Conversation:
     """S is set in Request and Reply (point 2)."""
     conversation = Conversation(**{"rtr_frame": True, **options})

@@ -28,7 +28,7 @@ def _talk(
     return conversation
 
 
-@preset("rpc-over-rdma", "Private Data of RPC-over-RDMA behind enhanced data (RFC 8797)")
+@preset("rpc-over-rdma", "Private Data of RPC-over-RDMA after enhanced data (RFC 8797)")
 def rpc_over_rdma(rng: Random, **options: Any) -> Conversation:
     """4096 octets inline either way."""
     reply = rpc_private_data(remote_invalidation=False)

@@ -113,7 +113,7 @@ class OptionLines:
         self._seen.add(name)
         if len(rest) != len(reads):
             wanted = f"both {' and '.join(SIDES)} want one" if len(reads) == 2 else "one is wanted"
-            raise ScenarioError(f"{len(rest)} values behind {name}; {wanted}")
+            raise ScenarioError(f"{len(rest)} values after {name}; {wanted}")
         nothing = Chance(0)
         values = [read(word, nothing) for read, word in zip(reads, rest, strict=True)]
         if name == "seed":

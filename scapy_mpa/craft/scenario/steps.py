@@ -78,7 +78,7 @@ class Step:
             if not known:
                 raise ScenarioError(
                     f"{verb} does not know {word}; "
-                    + (one_of(word.text, self._names) if self._names else "nothing comes behind it")
+                    + (one_of(word.text, self._names) if self._names else "nothing comes after it")
                 )
             key = word.text.replace("-", "_")
             if key in named:

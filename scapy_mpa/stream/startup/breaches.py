@@ -307,7 +307,7 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
     more = span(asking)[1] - origin
     if more > 0:
         # Either it has not waited, or PD_Length is too small.
-        text = f"{more} octets behind a Request that was not answered"
+        text = f"{more} octets after a Request that was not answered"
         text += " (RFC 5044 7.1.2 rules 3, 9)"
         return Breach(asking, ErrorCode.INVALID_STARTUP_FRAME, origin, text)
     if how is None:
