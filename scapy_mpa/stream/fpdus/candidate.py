@@ -131,17 +131,19 @@ class Candidate(NamedTuple):
 class FPDUReader:
     """Reads FPDUs of one direction wherever it is told to.
 
-    :param origin: position of offset 0 of the Full Operation Phase.
+    :param origin: position from which Markers are counted.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
+    :param is_guess: whether Markers may as well be elsewhere.
     """
 
-    __slots__ = ("crc", "markers", "origin")
+    __slots__ = ("crc", "is_guess", "markers", "origin")
 
-    def __init__(self, origin: int, *, markers: bool, crc: bool) -> None:
+    def __init__(self, origin: int, *, markers: bool, crc: bool, is_guess: bool = False) -> None:
         self.origin = origin
         self.markers = markers
         self.crc = crc
+        self.is_guess = is_guess
 
     def whole(self, island: Island, start: int) -> Candidate | None:
         """Return the FPDU at ``start``; None if octets of it are missing."""
@@ -160,12 +162,12 @@ class FPDUReader:
         return None if self._looks_like_start(island, start, island.end) else False
 
     def _read_at(self, island: Island, start: int) -> Candidate | int:
-        """Read the FPDU at ``start``, as of :meth:`_try`, where others may be known after it."""
+        """Read the FPDU at ``start``, as of :meth:`fpdu_at`, where others may be known after it."""
         # The octets of runs are those of others, and not held.
         limit = min((run.start for run in island.runs if run.start > start), default=island.end)
-        return self._try(island, start, limit)
+        return self.fpdu_at(island, start, limit)
 
-    def _try(self, island: Island, start: int, limit: int) -> Candidate | int:
+    def fpdu_at(self, island: Island, start: int, limit: int) -> Candidate | int:
         """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
         phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
         header = start + MARKER_LENGTH if phase == 0 else start
@@ -199,7 +201,8 @@ class FPDUReader:
     ) -> Candidate:
         """Judge an FPDU of which the snap length cut something off.
 
-        Its header must speak for it, and so must those of its Markers that were captured.
+        Its header must speak for it, and so must those of its Markers that were captured.  Where
+        Markers may as well be elsewhere, nothing says how many lie in what was cut off.
         """
         end = start + layout.length
         said = [
@@ -209,6 +212,7 @@ class FPDUReader:
         agrees = all(fpduptr in (None, right & FPDUPTR_MASK) for fpduptr, right in said)
         pointed = agrees and any(fpduptr is not None for fpduptr, _ in said)
         sound = agrees and self._plausible(seen, layout, ulpdu_length)
+        sound = sound and (pointed or not self.is_guess)
         crc: CrcVerdict = "unknown" if self.crc else "off"
         return Candidate(start, end, ulpdu_length, layout, seen, crc, agrees, pointed, sound)
 
@@ -231,7 +235,7 @@ class FPDUReader:
     ) -> bool:
         return plausible(header_octets(octets, layout), ulpdu_length, any_stag=any_stag)
 
-    def _with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
+    def with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
         phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
         header = start + MARKER_LENGTH if phase == 0 else start
@@ -241,27 +245,20 @@ class FPDUReader:
         crc: CrcVerdict = "bad" if self.crc else "off"
         return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
 
-    def _makes_sense(self, island: Island, start: int, limit: int) -> bool:
+    def makes_sense(self, island: Island, start: int, limit: int) -> bool:
         """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
-        said = self._header_at(island, start, limit)
+        said = self.header_at(island, start, limit)
         return said is not None and said[0]
 
-    def _may_begin(self, island: Island, start: int, limit: int, *, any_stag: bool = False) -> bool:
+    def may_begin(self, island: Island, start: int, limit: int, *, any_stag: bool = False) -> bool:
         """Tell whether the header at ``start`` makes sense, as far as it is there.
 
         :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
         """
-        said = self._header_at(island, start, limit, any_stag=any_stag)
+        said = self.header_at(island, start, limit, any_stag=any_stag)
         return said is None or said[0]
 
-    def _header_makes_sense(self, fpdu: Candidate, *, any_stag: bool = False) -> bool:
-        """Tell whether the header of an FPDU makes sense, whatever became of the rest.
-
-        :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
-        """
-        return self._plausible(fpdu.octets, fpdu.layout, fpdu.ulpdu_length, any_stag=any_stag)
-
-    def _header_at(
+    def header_at(
         self, island: Island, start: int, limit: int, *, any_stag: bool = False
     ) -> tuple[bool, Layout] | None:
         """Read the header at ``start``: whether it makes sense, and what it says.
@@ -292,12 +289,12 @@ class FPDUReader:
         word = position + MARKER_LENGTH if phase == 0 else position
         return word + WORD <= limit and bool(header_words(island.read(word, word + WORD)))
 
-    def _next_marker(self, position: int) -> int:
+    def next_marker(self, position: int) -> int:
         return position + (self.origin - position) % MARKER_INTERVAL
 
     def pointers(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, int]]:
         """Yield where each Marker is, and where it says that its FPDU starts."""
-        for marker in range(self._next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
+        for marker in range(self.next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
             fpduptr = self._fpduptr(island, marker)
             if fpduptr is None:
                 continue
@@ -317,7 +314,7 @@ class FPDUReader:
             if phase and (word or phase != MARKER_LENGTH)
         ]
 
-    def _must_lie(self, island: Island, start: int, end: int) -> bool:
+    def says_wrong_length(self, island: Island, start: int, end: int) -> bool:
         """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.
 
         Wherever Markers may be: its CRC is good as it is, and no number of them makes up for the

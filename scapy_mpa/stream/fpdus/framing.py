@@ -7,7 +7,7 @@ The rules (RFC 5044 6, and section 8 for what does not fit):
   before it, by a Marker, or, last, by search.
 * It is *verified* by its CRC.  Without CRCs its Markers must agree on where it begins and its
   DDP and RDMAP headers must make sense.  Where a length has led to it, less is enough
-  (:meth:`~scapy_mpa.stream.fpdus.chain.FPDUChain._is_believed`).
+  (:meth:`~scapy_mpa.stream.fpdus.follower.Follower._is_believed`).
 * After a verified FPDU the next one begins: that start is certain, so whatever stands there
   is reported, good or bad.  Any other start counts only if the FPDU there is verified.
 * An FPDU that is not verified may have a wrong length.  So may the last one of a chain that breaks
@@ -23,9 +23,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import FPDURecovered, LocatedBy
-from scapy_mpa.stream.fpdus.candidate import WORD, Candidate
+from scapy_mpa.stream.fpdus.candidate import WORD, Candidate, FPDUReader
+from scapy_mpa.stream.fpdus.follower import Follower
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
-from scapy_mpa.stream.fpdus.way_back import FPDUWayBack
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.leads import Leads
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_marker, startups_at, startups_before
@@ -41,7 +41,7 @@ __all__ = ["Framing"]
 _SHARE: Final = 64
 
 
-class Framing(FPDUWayBack):
+class Framing(Follower):
     """Finds the FPDUs of one direction in its islands.
 
     :param sink: who is reported.
@@ -71,9 +71,8 @@ class Framing(FPDUWayBack):
         is_guess: bool = False,
         crc_is_known: bool = True,
     ) -> None:
-        super().__init__(
-            sink, origin, markers=markers, crc=crc, is_guess=is_guess, crc_is_known=crc_is_known
-        )
+        reader = FPDUReader(origin, markers=markers, crc=crc, is_guess=is_guess)
+        super().__init__(sink, reader, crc_is_known=crc_is_known)
         self.from_start = from_start
 
     def advance(self, island: Island, fresh: int) -> None:
@@ -207,7 +206,7 @@ class Framing(FPDUWayBack):
             leads = island.leads = Leads(lowest)
         before = min(leads.begin + MARKER_LENGTH - 1, limit)
         for begin, end in ((lowest, before), (leads.end, limit)):
-            for _, start in self.pointers(island, begin, end):
+            for _, start in self.reader.pointers(island, begin, end):
                 leads.add(start)
         leads.begin = lowest
         leads.end = max(leads.end, limit - MARKER_LENGTH + 1)
@@ -216,7 +215,7 @@ class Framing(FPDUWayBack):
             if end > limit:
                 leads.wait(start, end)
             elif self._may_be_tried(island, start, end, limit):
-                fpdu = self._try(island, start, limit)
+                fpdu = self.reader.fpdu_at(island, start, limit)
                 if isinstance(fpdu, int) or not fpdu.sound:
                     continue
                 if self.crc or fpdu.is_pointed_at:
@@ -234,7 +233,7 @@ class Framing(FPDUWayBack):
 
     def _may_be_tried(self, island: Island, start: int, end: int, limit: int) -> bool:
         """Tell whether an FPDU to which a Marker points is worth what it costs to try it."""
-        said = self._header_at(island, start, limit)
+        said = self.reader.header_at(island, start, limit)
         makes_sense = said is not None and said[0]
         # Without CRCs, an FPDU that makes no sense is no evidence.
         is_worth_it = makes_sense or (self.crc and _SHARE * (end - start) <= self.allowance.left)
@@ -275,7 +274,7 @@ class Framing(FPDUWayBack):
             return runs
         end = frames[-1].end
         leads_on = known and end == limit
-        follows = leads_on or self.verifies(island, end)
+        follows = leads_on or self.reader.verifies(island, end)
         # After a Reply that rejects there are some only if they are there.
         may_follow = (
             follows is None
@@ -302,7 +301,7 @@ class Framing(FPDUWayBack):
             return
         # Unless it is a Marker in an FPDU's payload that says where this one ends.
         word = frames[0].position + KEY_LENGTH
-        is_marker = self.markers and self._next_marker(word) == word
+        is_marker = self.markers and self.reader.next_marker(word) == word
         if not (is_marker and may_be_marker(frames[0])):
             run.start = island.start
             self._begin_behind(island, frames)
@@ -313,7 +312,7 @@ class Framing(FPDUWayBack):
 
     def _begin_behind(self, island: Island, frames: list[FoundStartup]) -> None:
         """Take it that the Full Operation Phase begins after startup frames."""
-        self.origin = frames[-1].end
+        self.reader.origin = frames[-1].end
         self.from_start = True
         island.settled = True
         island.need = island.start

@@ -1,28 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The way back to where FPDUs begin, after one that is not verified: the cheapest path.
+"""From FPDU to FPDU: by their lengths, and where these lead nowhere by the cheapest path.
 
-What all paths share that may be right is reported at once.  What they do not share waits for more
-octets; when nothing more will come, or too much has, the cheapest path stands.
+A chain of lengths ends at an FPDU that is not verified.  Which FPDUs follow, the path tells
+(:mod:`~scapy_mpa.stream.fpdus.path`).  What all paths share that may be right is reported at once.
+What they do not share waits for more octets; when nothing more will come, or too much has, the
+cheapest path stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus import weights
-from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, SHORTEST, UNREADABLE, WORD, Candidate
-from scapy_mpa.stream.fpdus.chain import FPDUChain
+from scapy_mpa.stream.fpdus.allowance import Allowance
+from scapy_mpa.stream.fpdus.candidate import (
+    FRAMING_WINDOW,
+    SHORTEST,
+    UNREADABLE,
+    WHOLE_FPDUS,
+    WORD,
+    Candidate,
+    FPDUReader,
+    header_octets,
+    lacks_header,
+)
 from scapy_mpa.stream.fpdus.path import Beyond, Path, Step, cheapest_path
 from scapy_mpa.stream.fpdus.region import Region
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.stream.octets.scan import startup_reach
+from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
+from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["FPDUWayBack", "found_by"]
+if TYPE_CHECKING:
+    from scapy_mpa.stream.fpdus.sink import Sink
 
+__all__ = ["Follower", "found_by"]
+
+# A place that no island reaches.
+_NOWHERE: Final = 1 << 62
+_LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
+"""What the first octets of a Key say as ULPDU_Length."""
 # Octets for which a decision is waited for.
 _LONGEST_WAIT: Final = 4 * FRAMING_WINDOW
 # A search is repeated when the octets have grown by a half.  So often it is repeated sooner, when
@@ -31,13 +52,163 @@ _GROWTH: Final = 2
 _EAGER_TRIES: Final = 8
 
 
-class FPDUWayBack(FPDUChain):
-    """Follows chains of lengths, and finds FPDUs again where these lead nowhere.
+class Follower:
+    """Reports the FPDUs of a stretch of octets, from a place where one begins.
 
-    For parameters see :class:`~scapy_mpa.stream.fpdus.chain.FPDUChain`.
+    :param sink: who is reported to.
+    :param reader: reads them.
+    :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ()
+    __slots__ = ("_doubt", "_sink", "allowance", "reader")
+
+    def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
+        self._sink = sink
+        self.reader = reader
+        self.allowance = Allowance(sink.reserve)
+        # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
+        self._doubt = 0 if crc_is_known else WHOLE_FPDUS
+
+    @property
+    def origin(self) -> int:
+        """Position from which Markers are counted."""
+        return self.reader.origin
+
+    @property
+    def markers(self) -> bool:
+        """Whether the direction has Markers."""
+        return self.reader.markers
+
+    @property
+    def crc(self) -> bool:
+        """Whether CRCs are to be checked."""
+        return self.reader.crc
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether Markers may as well be elsewhere: then only what is verified counts."""
+        return self.reader.is_guess
+
+    @property
+    def crc_is_known(self) -> bool:
+        """Whether it was known from the beginning that CRCs are on, or off."""
+        return not self._doubt
+
+    # -- what is found -------------------------------------------------------------------------
+
+    def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
+        """Report an FPDU and count it to the run after which it stands."""
+        if fpdu.crc == "bad" and self._doubt:
+            is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
+            fpdu = fpdu._replace(crc="off" if is_off else "unknown")
+            self._doubt = max(1, self._doubt - 1)
+        is_readable = not (self.is_guess and fpdu.crc == "unknown" and fpdu.layout.markers)
+        if is_readable or fpdu.is_pointed_at:
+            self._sink.found(island, fpdu, run.next_by)
+        else:
+            # It leads to the next one, but nobody knows which of its octets are Markers.
+            self._sink.cut_off(fpdu.start, fpdu.end)
+        run.next_by = "length"
+        run.last = fpdu.start
+        run.end = fpdu.end
+        fault = fpdu.fault
+        if fault is not None and (is_readable or fpdu.crc == "bad"):
+            self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
+
+    def _leads_to_whole(self, island: Island, at: int) -> bool:
+        """Tell whether lengths lead on to an FPDU that is whole, and that no CRC verifies."""
+        fpdu = self.reader.fpdu_at(island, at, island.end)
+        while not isinstance(fpdu, int):
+            if fpdu.crc == "bad":
+                return True
+            fpdu = self.reader.fpdu_at(island, fpdu.end, island.end)
+        return False
+
+    # -- the chain of lengths ----------------------------------------------------------------
+
+    def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
+        """Pass on FPDU after FPDU, up to the limit or to the first that is not verified."""
+        while True:
+            at = run.end
+            if at == limit:
+                # The same number, which need not be kept thrice.
+                run.end = island.need = limit
+                break
+            fpdu = self.reader.fpdu_at(island, at, limit)
+            if isinstance(fpdu, int):
+                island.need = fpdu
+                if fpdu - at > _LENGTH_IN_KEY and not final and self._meets_startup(island, run):
+                    break
+                said = self.reader.header_at(island, at, limit) if self.crc else None
+                if said is not None and not said[0] and said[1].length > fpdu_length(0):
+                    # Its length may be wrong, too.
+                    run.broken_at = at
+                    break
+                if final or fpdu == UNREADABLE:
+                    makes_sense = self.crc or self._may_follow(island, at, limit)
+                    run.broken_at = at if makes_sense else run.last
+                break
+            if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
+                self._pass_on(island, run, fpdu)
+                continue
+            if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run):
+                break
+            if fpdu.crc == "bad" and not self.is_guess:
+                # Its start is certain, so it is reported (RFC 5044 4.4).
+                self._pass_on(island, run, fpdu)
+                run.broken_at = at
+            else:
+                # Without CRCs, the length of the one before may be wrong.
+                run.broken_at = at if self.crc else run.last
+            break
+        # Without CRCs a length is not proven before the next FPDU stands after it.
+        done = run.end if self.crc else run.last
+        self._sink.release(island, run.start, done if run.broken_at is None else run.broken_at)
+
+    def _meets_startup(self, island: Island, run: Run) -> bool:
+        """Leave a run at a startup frame, whose Key is no header of an FPDU; tell whether one
+        begins there."""
+        reach = startup_reach(island, run.end)
+        if reach > island.end:
+            island.need = reach
+        elif reach:
+            self._sink.meets_startup(run.end)
+            self._await(island, run)
+        return reach > 0
+
+    def _is_believed(self, fpdu: Candidate) -> bool:
+        """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.
+
+        A Marker may say so.  The snap length may have cut the header off.  And a Send may have an
+        STag where there is none, which its receiver ignores (RFC 5040 4.1); but where Markers may
+        as well be elsewhere, one may stand there.
+        """
+        if fpdu.is_pointed_at:
+            return True
+        if not fpdu.agrees or self.is_guess:
+            return False
+        head = header_octets(fpdu.octets, fpdu.layout)
+        is_cut = len(fpdu.octets) < fpdu.end - fpdu.start
+        if is_cut and lacks_header(head, fpdu.ulpdu_length):
+            return True
+        return plausible(head, fpdu.ulpdu_length, any_stag=True)
+
+    def _may_follow(self, island: Island, at: int, limit: int) -> bool:
+        """Tell whether the header to which lengths have led makes sense, as far as it is there."""
+        return self.reader.may_begin(island, at, limit, any_stag=not self.is_guess)
+
+    @staticmethod
+    def _is_cut(island: Island, start: int, end: int) -> bool:
+        """Tell whether octets between two places were cut off."""
+        return bool(island.absent) and island.captured_until(start, end) < end
+
+    @staticmethod
+    def _await(island: Island, run: Run) -> None:
+        """Leave a run as it is until the startup frame after it was read."""
+        run.awaits = True
+        island.need = _NOWHERE
+
+    # -- the way back --------------------------------------------------------------------------
 
     def _follow(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
         """Go on after a run.
@@ -57,7 +228,7 @@ class FPDUWayBack(FPDUChain):
         broken_at = run.broken_at
         assert broken_at is not None
         is_certain = self.crc and run.is_certain and broken_at == run.end and not self.is_guess
-        first = self._try(island, broken_at, limit) if is_certain else limit
+        first = self.reader.fpdu_at(island, broken_at, limit) if is_certain else limit
         if not isinstance(first, int) and first.crc != "unknown":
             # It is whole now.  It is reported, good or bad.
             run.broken_at = run.search = None
@@ -100,7 +271,7 @@ class FPDUWayBack(FPDUChain):
 
     def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:
         """Return the cheapest path through the octets from ``begin`` on."""
-        region = Region(self, self.allowance, island, begin, limit, run.searching())
+        region = Region(self.reader, self.allowance, island, begin, limit, run.searching())
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
         if not run.is_certain and run.is_empty and begin == island.start:
@@ -144,7 +315,7 @@ class FPDUWayBack(FPDUChain):
             located_by: LocatedBy = "length" if step.is_led else found_by(edge.marks)
             self._resume(island, run, edge.start, located_by)
         if is_shown:
-            fpdu = self._try(island, edge.start, limit)
+            fpdu = self.reader.fpdu_at(island, edge.start, limit)
             if not is_reported and not isinstance(fpdu, int):
                 self._pass_on(island, run, fpdu)
             run.broken_at = None
@@ -154,7 +325,7 @@ class FPDUWayBack(FPDUChain):
         is_certain = index == 0 or steps[index - 1].edge.is_sound
         is_whole = edge.verdict == "bad" or (edge.verdict == "off" and edge.makes_sense)
         if step.kind == "wrong length" and is_whole and is_certain:
-            fpdu = self._try(island, edge.start, limit)
+            fpdu = self.reader.fpdu_at(island, edge.start, limit)
             if not (isinstance(fpdu, int) or is_reported or self.is_guess):
                 self._pass_on(island, run, fpdu)
         if following is None or (step.kind == "fpdu" and following.kind == "part"):
@@ -204,7 +375,7 @@ class FPDUWayBack(FPDUChain):
         limit = behind.runs[0].start if behind.runs else behind.end
         if end >= limit or behind.held > behind.start:
             return end == limit < behind.end
-        fpdu = self._try(behind, end, limit)
+        fpdu = self.reader.fpdu_at(behind, end, limit)
         return not isinstance(fpdu, int) and fpdu.crc == "good"
 
     def _reach_of(self, island: Island) -> int:
@@ -223,7 +394,7 @@ class FPDUWayBack(FPDUChain):
             return 0
         if not island.held <= run.end < island.end:
             return 0
-        said = self._header_at(island, run.end, island.end)
+        said = self.reader.header_at(island, run.end, island.end)
         if said is None or not said[0]:
             return 0
         end = run.end + said[1].length
@@ -234,14 +405,15 @@ class FPDUWayBack(FPDUChain):
     def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
         """Go on at an FPDU that was found after a run."""
         begin = run.end
+        if self.crc:
+            is_wrong = self._has_wrong_length(island, run, at)
+        else:
+            is_open = run.is_certain and begin == run.broken_at
+            is_wrong = is_open and self.reader.makes_sense(island, begin, at)
         if self._is_cut(island, begin, at):
             self._sink.cut_off(begin, at)
-        elif (
-            self._has_wrong_length(island, run, at)
-            if self.crc
-            else run.is_certain and begin == run.broken_at and self._makes_sense(island, begin, at)
-        ):
-            self._pass_on(island, run, self._with_wrong_length(island, begin, at))
+        elif is_wrong:
+            self._pass_on(island, run, self.reader.with_wrong_length(island, begin, at))
         elif run.start < begin < at and not self.is_guess:
             self._report_nothing(begin, at)
         if run.is_empty:
@@ -260,26 +432,28 @@ class FPDUWayBack(FPDUChain):
         """Tell whether the FPDU after a run claims octets from ``end`` on, which others own."""
         start = run.end
         is_certain = run.is_certain and start == run.broken_at and start + SHORTEST <= end
-        return is_certain and (not self.is_guess or self._must_lie(island, start, end))
+        return is_certain and (
+            not self.is_guess or self.reader.says_wrong_length(island, start, end)
+        )
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""
         if run.broken_at is None:
             return
-        if not self.crc and run.is_certain and self._makes_sense(island, run.end, limit):
-            fpdu = self._try(island, run.end, limit)
+        if not self.crc and run.is_certain and self.reader.makes_sense(island, run.end, limit):
+            fpdu = self.reader.fpdu_at(island, run.end, limit)
             if not isinstance(fpdu, int):
                 self._pass_on(island, run, fpdu)
             elif limit < island.end:
                 # An FPDU is known to begin amid its octets.
-                self._pass_on(island, run, self._with_wrong_length(island, run.end, limit))
+                self._pass_on(island, run, self.reader.with_wrong_length(island, run.end, limit))
         if run.end < limit:
             is_open = run.is_certain and run.end == run.broken_at
             is_cut = self._is_cut(island, run.end, limit)
             if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._has_wrong_length(island, run, limit):
-                self._pass_on(island, run, self._with_wrong_length(island, run.end, limit))
+                self._pass_on(island, run, self.reader.with_wrong_length(island, run.end, limit))
             elif is_open:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
@@ -294,7 +468,7 @@ class FPDUWayBack(FPDUChain):
         """
         if limit < island.end or not run.is_certain or run.end != run.broken_at or self.is_guess:
             return False
-        fpdu: Candidate | int = self._try(island, run.end, limit)
+        fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE
 
 
