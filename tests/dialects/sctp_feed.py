@@ -3,31 +3,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
+from typing import Any
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.packet import SctpPacket
-from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.wire.dialect import Dialect
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
-
-__all__ = ["OPENING", "Talk", "closing", "events_of", "frames_of", "of", "packet_of", "said"]
 
 MILLISECOND = 1_000_000
 
 FIRST_TSNS = 100, 900
 
-OPENING = [
-    sctp.frame(0, sctp.packet(0, sctp.init(0, FIRST_TSNS[0]), tag=0)),
-    sctp.frame(1, sctp.packet(1, sctp.init(1, FIRST_TSNS[1]))),
-    sctp.frame(0, sctp.packet(0, sctp.chunk(sctp.COOKIE_ECHO, 0, b"cookie"))),
-    sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.COOKIE_ACK, 0, b""))),
-]
-"""How an association is set up, with TSNs that :class:`Talk` has, too."""
+
+def opening(
+    *,
+    streams: Sequence[tuple[int, int]] = ((4, 4), (4, 4)),
+    adaptations: Sequence[int | None] = (1, 1),
+) -> list[bytes]:
+    """How an association is set up, with TSNs that :class:`Talk` has, too.
+
+    :param streams: by sender: how many outbound and inbound streams there are.
+    :param adaptations: by sender: what it indicates.
+    """
+    init, answer = (
+        sctp.init(side, FIRST_TSNS[side], adaptation=adaptations[side], streams=streams[side])
+        for side in (0, 1)
+    )
+    return [
+        sctp.frame(0, sctp.packet(0, init, tag=0)),
+        sctp.frame(1, sctp.packet(1, answer)),
+        sctp.frame(0, sctp.packet(0, sctp.chunk(sctp.COOKIE_ECHO, 0, b"cookie"))),
+        sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.COOKIE_ACK, 0, b""))),
+    ]
+
+
+OPENING = opening()
 
 
 class Talk:
@@ -92,8 +109,8 @@ def said(words: str) -> Talk:
 
     ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages, with so
     many octets of Private Data behind a colon; S is a Send; ``+3`` leaves out 3 DDP-SSNs, ``-1``
-    uses one again; ``c8`` is a message with function code 8, ``p46`` a chunk with PPID 46. ``|``:
-    DDP-SSNs and MSNs begin anew.
+    uses one again; ``c8`` is a message with function code 8, with Private Data alike, ``p46`` a
+    chunk with PPID 46. ``|``: DDP-SSNs and MSNs begin anew.
     """
     talk = Talk()
     for word in words.split():
@@ -109,7 +126,7 @@ def said(words: str) -> Talk:
         elif what[0] == "p":
             talk.say(side, int(what[1:]), b"diameter")
         elif what[0] == "c":
-            talk.control(side, int(what[1:]))
+            talk.control(side, int(what[1:]), bytes(int(private or 0)))
         else:
             data = sctp.enhanced(4, 4, a=1, b=1) if what in ("EI", "EA") else b""
             talk.control(side, _CONTROLS[what], data + bytes(int(private or 0)))
@@ -127,9 +144,37 @@ def closing(talk: Talk) -> list[bytes]:
     ]
 
 
-def frames_of(units: Iterable[Unit]) -> list[bytes]:
-    """A frame for each DATA chunk."""
-    return [sctp.frame(unit.side, unit.octets) for unit in units]
+def frames_of(units: Iterable[Unit], tags: Sequence[int] = sctp.TAGS) -> list[bytes]:
+    """A frame for each DATA chunk, with the Verification Tag of its sender."""
+    frames = []
+    for unit in units:
+        chunk = sctp.data(unit.tsn, unit.ppid, unit.user_data, stream=unit.stream, flags=unit.flags)
+        frames.append(sctp.frame(unit.side, sctp.packet(unit.side, chunk, tag=tags[unit.side])))
+    return frames
+
+
+def init_frame(
+    side: int,
+    tsn: int | None = None,
+    *,
+    says: int | None = None,
+    tag: int | None = None,
+    adaptation: int | None = 1,
+) -> bytes:
+    """A frame with an INIT of side 0, or an INIT ACK of side 1.
+
+    :param says: the Initiate Tag, with which the other side is to send.
+    :param tag: the Verification Tag of the INIT ACK.
+    """
+    made = sctp.init(side, FIRST_TSNS[side] if tsn is None else tsn, adaptation=adaptation)
+    if says is not None:
+        made = made[:4] + says.to_bytes(4, "big") + made[8:]
+    return sctp.frame(side, sctp.packet(side, made, tag=tag if side else 0))
+
+
+def whole(talk: Talk, begin: Sequence[bytes] = OPENING) -> list[bytes]:
+    """All frames of an association on which this was said."""
+    return [*begin, *frames_of(talk.units), *closing(talk)]
 
 
 def packet_of(
@@ -143,9 +188,19 @@ def packet_of(
     return packets[0]
 
 
-def of(kind: type, events: Iterable[Event]) -> list:
+def of(kind: type, events: Iterable[Event]) -> list[Any]:
     """The events of a kind."""
     return [event for event in events if isinstance(event, kind)]
+
+
+def ends(events: Iterable[Event]) -> list[ConnectionEnded]:
+    """The ends of sessions, by number."""
+    return sorted(of(ConnectionEnded, events), key=lambda each: each.connection.number)
+
+
+def new_associations(limits: Limits | None = None, dialect: Dialect | None = None) -> Associations:
+    """What takes the packets of a capture, before the first of them."""
+    return Associations(count().__next__, limits, dialect)
 
 
 def events_of(
@@ -156,9 +211,7 @@ def events_of(
     associations: Associations | None = None,
 ) -> list[Event]:
     """What the core makes of frames, the end of the capture included."""
-    numbers = count()
-    if associations is None:
-        associations = Associations(lambda: next(numbers), limits)
+    associations = associations or new_associations(limits)
     found: list[Event] = []
     for number, octets in enumerate(frames, 1):
         found += associations.receive(packet_of(octets, number, number * step_ns))

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
-from itertools import count
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.stream.events import (
     ChunksMissing,
@@ -32,14 +30,18 @@ from tests.dialects.sctp_feed import (
     OPENING,
     Talk,
     closing,
+    ends,
     events_of,
     frames_of,
+    init_frame,
+    new_associations,
     of,
+    opening,
     packet_of,
+    whole,
 )
-from tests.recovery.work import read_plainly
+from tests.recovery.work import peak_of, read_plainly
 from tests.stream.work import calls
-from tests.truth import pcapfile
 from tests.truth import sctpstream as sctp
 from tests.truth.sctpstream import Unit
 
@@ -54,22 +56,12 @@ def conversation(stream: int = 0) -> Talk:
     return talk
 
 
-def ends(events: list[Event]) -> list[ConnectionEnded]:
-    """The ends of sessions."""
-    return of(ConnectionEnded, events)
-
-
 @pytest.mark.parametrize("ipv6", [False, True])
 @pytest.mark.parametrize("vlan", [None, 5])
 def test_link_and_network_layers(ipv6: bool, vlan: int | None) -> None:
     """IPv4 and IPv6, with a VLAN tag and without."""
-    talk = conversation()
-    packets = [
-        (0, sctp.packet(0, sctp.init(0, 100), tag=0)),
-        (1, sctp.packet(1, sctp.init(1, 900))),
-        *((unit.side, unit.octets) for unit in talk.units),
-    ]
-    frames = [sctp.frame(side, octets, vlan=vlan, ipv6=ipv6) for side, octets in packets]
+    units = conversation().units
+    frames = [sctp.frame(unit.side, unit.octets, vlan=vlan, ipv6=ipv6) for unit in units]
     (end,) = ends(events_of(frames))
     assert end.initiator == ("[fd00::1]:40000" if ipv6 else "10.0.0.1:40000")
     assert [half.fpdus for half in end.halves] == [1, 1]
@@ -86,18 +78,14 @@ def test_frame_says_what_is_wrong_with_its_header() -> None:
     assert other.not_followed == {"not TCP": 1}
 
 
-def verdict(octets: bytes, captured: int | None = None) -> str:
-    """What is said of the Checksum of a frame's packet."""
-    return packet_of(octets, captured=captured).crc
-
-
 def test_rfc4960_6_8_checksum() -> None:
     """Good, bad, and unknown where it was not computed yet or octets are missing."""
-    good = sctp.frame(0, sctp.packet(0, sctp.data(1, 16, b"hello")))
-    assert verdict(good) == "good"
-    assert verdict(good, len(good) - 1) == "unknown"
-    assert verdict(sctp.frame(0, sctp.packet(0, sctp.data(1, 16, b"hello"), bad=True))) == "bad"
-    assert verdict(good[:42] + bytes(4) + good[46:]) == "unknown"
+    chunk = sctp.data(1, 16, b"hello")
+    good, bad = (sctp.frame(0, sctp.packet(0, chunk, bad=each)) for each in (False, True))
+    assert packet_of(good).crc == "good"
+    assert packet_of(good, captured=len(good) - 1).crc == "unknown"
+    assert packet_of(bad).crc == "bad"
+    assert packet_of(good[:42] + bytes(4) + good[46:]).crc == "unknown"
 
 
 def test_mid_association_segments() -> None:
@@ -112,6 +100,7 @@ def test_mid_association_segments() -> None:
     assert not any(each.out_of_order or each.begun for each in found)
     (end,) = ends(events)
     assert (end.initiator, end.dialect, end.ending) == (None, "rfc5043", "capture ended")
+    assert end.errors == 0
 
 
 @pytest.mark.parametrize(
@@ -123,21 +112,16 @@ def test_other_traffic_is_not_taken_for_ddp(ppid: int, octets: bytes) -> None:
     talk = Talk()
     for _ in range(5):
         talk.say(0, ppid, octets)
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+    associations = new_associations()
     assert events_of(frames_of(talk.units), associations=associations) == []
     assert associations.without_ddp == 5
 
 
 def test_init_without_indication_is_no_ddp() -> None:
     """No record is made of an association that never says DDP."""
-    opening = [
-        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, adaptation=None), tag=0)),
-        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, adaptation=None))),
-    ]
     talk = Talk()
     talk.say(0, 46, b"diameter")
-    assert events_of(opening + frames_of(talk.units)) == []
+    assert events_of(whole(talk, opening(adaptations=(None, None)))) == []
 
 
 def _between(address: bytes, frame: bytes, at: int) -> bytes:
@@ -160,31 +144,16 @@ def from_elsewhere(octets: bytes) -> bytes:
     return _between(bytes((10, 0, 9, 9)), octets, 26)
 
 
-def init_ack(tag: bytes) -> bytes:
-    """An INIT ACK that says another tag."""
-    made = sctp.init(1, 900)
-    return sctp.frame(1, sctp.packet(1, made[:4] + tag + made[8:]))
-
-
-def again(talk: Talk) -> list[bytes]:
-    """Another association between the same endpoints: side 1 sends with another tag."""
-    made = sctp.init(0, 100)
-    first = sctp.packet(0, made[:4] + b"\x99\x99\x99\x99" + made[8:], tag=0)
-    frames = [sctp.frame(0, first), sctp.frame(1, sctp.packet(1, sctp.init(1, 900), tag=_OTHER))]
-    for unit in talk.units:
-        chunk = sctp.data(unit.tsn, unit.ppid, unit.user_data)
-        packet = sctp.packet(unit.side, chunk, tag=_OTHER if unit.side else None)
-        frames.append(sctp.frame(unit.side, packet))
-    return frames
-
-
-_OTHER = 0x99999999
+NEXT_TAGS = (sctp.TAGS[0], 0x99999999)
+"""As ``TAGS``, of another association between the same endpoints."""
 SAID = frames_of(conversation().units)
 """Initiate, Accept, a segment of each side, and the Terminate of each."""
 SHUT = closing(conversation())
-ALL = [*OPENING, *SAID, *SHUT]
+ALL = whole(conversation())
 FORGED = sctp.packet(0, sctp.data(102, 17, sctp.control(2, sctp.TERMINATE)), tag=sctp.TAGS[0] + 1)
 STRAY = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
+OTHER = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
+"""The INIT of an association between other endpoints."""
 
 
 @pytest.mark.parametrize(
@@ -213,7 +182,7 @@ STRAY = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
             [*ALL[:7], sctp.frame(0, FORGED), *ALL[7:]], ["closed"], 1, id="other tag (8.5)"
         ),
         pytest.param(
-            [ALL[0], *SAID[:2], init_ack(b"wwww"), *SAID[2:], STRAY, *SHUT],
+            [ALL[0], *SAID[:2], init_frame(1, says=0x77777777), *SAID[2:], STRAY, *SHUT],
             ["closed"],
             1,
             id="INIT ACK that contradicts",
@@ -230,14 +199,21 @@ STRAY = sctp.frame(0, sctp.packet(0, b"", tag=0x77777777), ipv6=True)
             [*ALL[:8], abort(1, sctp.TAGS[0])], ["reset"], 0, id="ABORT with T set (8.5.1)"
         ),
         pytest.param(
-            [*ALL, *again(conversation())], ["closed", "closed"], 0, id="another association"
+            [
+                *ALL,
+                init_frame(0, says=NEXT_TAGS[1]),
+                init_frame(1, tag=NEXT_TAGS[1]),
+                *frames_of(conversation().units, NEXT_TAGS),
+            ],
+            ["closed", "closed"],
+            0,
+            id="another association",
         ),
     ],
 )
 def test_what_is_one_association(frames: list[bytes], endings: list[str], unknown: int) -> None:
     """By addresses, ports and tags; whatever of its setup was captured (RFC 4960)."""
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+    associations = new_associations()
     found = ends(events_of(frames, associations=associations))
     assert [(each.connection.number, each.ending) for each in found] == list(enumerate(endings))
     assert [[half.fpdus for half in each.halves] for each in found] == [[1, 1]] * len(endings)
@@ -253,13 +229,12 @@ def test_late_copies_of_an_association_that_is_over() -> None:
 
 def test_bad_checksums_before_any_session() -> None:
     """They are counted, and nothing is believed of what they say."""
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+    associations = new_associations()
     bad = sctp.frame(0, sctp.packet(0, sctp.data(100, 17, sctp.control(0, 1)), bad=True))
     assert ends(events_of([*OPENING, bad], associations=associations))[0].connection.stream is None
     assert associations.damaged == 1
     first = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0, bad=True))
-    alone = Associations(lambda: next(numbers))
+    alone = new_associations()
     assert events_of([first], associations=alone) == []
     assert (alone.damaged, alone.unknown) == (1, 0)
 
@@ -280,30 +255,23 @@ def test_dropped_fragments_are_no_fault_of_the_sender() -> None:
 
 def test_lingering_ends() -> None:
     """Half a minute after its end a session is told to be over."""
-    talk = conversation()
-    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
-    events = events_of([*frames, other], step_ns=40_000_000_000)
+    events = events_of([*ALL, OTHER], step_ns=40_000_000_000)
     # The other association has said DDP, too, and is told of at the end.
-    assert [each.connection.number for each in ends(events)] == [0, 1]
-    assert ends(events)[0].frame == len(frames) - len(closing(talk))
+    first, second = of(ConnectionEnded, events)
+    assert (first.connection.number, second.connection.number) == (0, 1)
+    assert first.frame == len(ALL) - len(SHUT)
 
 
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
     """It finds its session, be another interface an hour ahead, and heard of or not."""
-    talk = conversation()
-    frames = frames_of(talk.units)
-    other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
-    late = frames.pop(3)
-    order = [*OPENING, *frames, *closing(talk), other, late]
+    order = [*without(ALL, 7), OTHER, ALL[7]]
     if is_known:
-        order.insert(0, other)
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+        order.insert(0, OTHER)
+    associations = new_associations()
     events: list[Event] = []
     for number, octets in enumerate(order, 1):
-        time_ns = number * MILLISECOND + 3600 * SECOND * (octets is other)
+        time_ns = number * MILLISECOND + 3600 * SECOND * (octets is OTHER)
         events += associations.receive(packet_of(octets, number, time_ns))
     for told in associations.ends():
         events += told
@@ -317,22 +285,16 @@ def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
 @pytest.mark.parametrize("ahead", [0, 1])
 def test_so_many_linger_and_no_more(ahead: int) -> None:
     """However far ahead another clock is: one that was never set stands at 1970."""
-    talk = conversation()
-    frames = [*OPENING, *frames_of(talk.units), *closing(talk)]
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
-    other = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
-    packets = [packet_of(other, 1, 1_700_000_000 * SECOND)]
+    associations = new_associations()
+    packets = [packet_of(OTHER, 1, 1_700_000_000 * SECOND)] * ahead
     number = 1
     for each in range(LINGERING_CONNECTIONS + 20):
         # One a microsecond, so that all are there at a time.
         host = bytes([11, 0, *each.to_bytes(2, "big")])
-        for octets in frames:
+        for octets in ALL:
             number += 1
             moved = octets.replace(bytes([10, 0, 0, 1]), host)
             packets.append(packet_of(moved, number, number * 1000))
-    if not ahead:
-        del packets[0]
     events = [event for packet in packets for event in associations.receive(packet)]
     assert [each.ending for each in ends(events)] == ["closed"] * 20
     assert len(associations._live) == LINGERING_CONNECTIONS + ahead
@@ -344,8 +306,7 @@ def test_snap_length() -> None:
     talk.begin_session()
     talk.send(0, bytes(range(200)))
     frames = [*OPENING, *frames_of(talk.units)]
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+    associations = new_associations()
     events: list[Event] = []
     for number, octets in enumerate(frames, 1):
         events += associations.receive(packet_of(octets, number, number, captured=120))
@@ -377,8 +338,7 @@ def test_fragments_are_bounded() -> None:
     """Of messages that never end, the oldest are forgotten."""
     talk = Talk()
     talk.begin_session()
-    numbers = count()
-    associations = Associations(lambda: next(numbers), Limits(octets_per_half=100_000))
+    associations = new_associations(Limits(octets_per_half=100_000))
     frames = list(OPENING) + frames_of(talk.units)
     for number in range(300):
         made = sctp.data(200 + 2 * number, 16, bytes(1000), flags=sctp.U | sctp.B)
@@ -404,7 +364,7 @@ def test_associations_are_bounded() -> None:
 def test_associations_that_are_over_are_bounded() -> None:
     """What they hold is let go of with them, though they would still take late copies."""
 
-    def peak(number: int) -> int:
+    def made_of(number: int) -> list[bytes]:
         frames = []
         for each in range(number):
             made = [
@@ -415,17 +375,11 @@ def test_associations_that_are_over_are_bounded() -> None:
             address = bytes((10, 0, 1, each))
             frames.append(_between(address, sctp.frame(0, made[0]), 26))
             frames += [_between(address, sctp.frame(1, octets), 30) for octets in made[1:]]
-        associations = Associations(count().__next__, Limits(connections=4))
-        tracemalloc.start()
-        try:
-            for at, octets in enumerate(frames, 1):
-                associations.receive(packet_of(octets, at, at * MILLISECOND))
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        return frames
 
-    peak(4)
-    assert peak(200) < 1.5 * peak(20) + 100_000
+    read = partial(read_plainly, limits=Limits(connections=4))
+    peak_of(read, made_of(4))
+    assert peak_of(read, made_of(200)) < 1.5 * peak_of(read, made_of(20)) + 100_000
 
 
 def test_to_wait_for_nothing_costs_the_same_however_many_sessions_there_are() -> None:
@@ -437,9 +391,8 @@ def test_to_wait_for_nothing_costs_the_same_however_many_sessions_there_are() ->
             # The one before it is not there.
             ulpdu = sctp.segment(5, sctp.send(1, b""))
             units.append(Unit(0, 100 + stream, sctp.SEGMENT, ulpdu, stream=stream))
-        frames = [*opening, *frames_of(units)]
-        numbers = count()
-        associations = Associations(lambda: next(numbers), Limits(octets_per_half=1))
+        frames = [*opening(streams=[(2000, 2000)] * 2), *frames_of(units)]
+        associations = new_associations(Limits(octets_per_half=1))
         packets = [packet_of(octets, at, at) for at, octets in enumerate(frames, 1)]
 
         def receive() -> None:
@@ -448,11 +401,6 @@ def test_to_wait_for_nothing_costs_the_same_however_many_sessions_there_are() ->
 
         return calls(receive) / number
 
-    opening = [
-        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, streams=(2000, 2000)), tag=0)),
-        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, streams=(2000, 2000)))),
-        *OPENING[2:],
-    ]
     assert cost(800) < 1.2 * cost(200)
 
 
@@ -462,14 +410,8 @@ def test_sessions_are_bounded() -> None:
     for stream in range(10):
         talk.stream = stream
         talk.begin_session()
-    numbers = count()
-    associations = Associations(lambda: next(numbers), Limits(connections=4))
-    opening = [
-        sctp.frame(0, sctp.packet(0, sctp.init(0, 100, streams=(20, 20)), tag=0)),
-        sctp.frame(1, sctp.packet(1, sctp.init(1, 900, streams=(20, 20)))),
-        *OPENING[2:],
-    ]
-    events = events_of([*opening, *frames_of(talk.units)], associations=associations)
+    frames = [*opening(streams=[(20, 20)] * 2), *frames_of(talk.units)]
+    events = events_of(frames, limits=Limits(connections=4))
     assert {each.ending for each in ends(events)} >= {"limit"}
     controls = of(SessionControlSeen, events)
     assert len(controls) == 20
@@ -498,17 +440,7 @@ def _many_associations(number: int) -> list[bytes]:
 def test_memory_of_sessions_is_bounded(many: Callable[[int], list[bytes]]) -> None:
     """They count toward the octets in total; those that go are reported, as ``limit``."""
     limits = Limits(octets_in_total=1 << 20)
-
-    def peak(number: int) -> int:
-        frames = pcapfile.pcap(many(number))
-        tracemalloc.start()
-        try:
-            read_plainly(frames, limits=limits)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    assert peak(1500) < 3 << 20
+    assert peak_of(partial(read_plainly, limits=limits), many(1500)) < 3 << 20
     events = events_of(many(1200), limits=limits)
     assert len(of(SessionControlSeen, events)) == 1200
     endings = [each.ending for each in ends(events)]
@@ -594,9 +526,8 @@ def holes(number: int, side: int, ppid: int, host: int) -> bytes:
 @pytest.mark.parametrize("ppid", [0, 16])
 def test_holes_count_among_what_is_held(ppid: int) -> None:
     """Over all associations, whatever they carry."""
-    numbers = count()
     limits = Limits(octets_in_total=100_000)
-    associations = Associations(lambda: next(numbers), limits)
+    associations = new_associations(limits)
     for number in range(20):
         for side in (0, 1):
             octets = holes(100, side, ppid, number)
@@ -615,7 +546,7 @@ def test_holes_of_one_association_are_limited() -> None:
         talk.send(0)
     frames = frames_of(talk.units)
     late = frames[2:60:2]
-    associations = Associations(lambda: 0, Limits(octets_per_half=1000))
+    associations = new_associations(Limits(octets_per_half=1000))
     events = events_of([*OPENING, *frames[:2], *frames[3::2], *late], associations=associations)
     found = of(DDPSegmentRecovered, events)
     assert 30 < len(found) < 60
@@ -631,8 +562,7 @@ def test_ppids_without_evidence(dialect: Dialect | None) -> None:
         # DDP version 3 and an opcode that there is not: nothing that DDP has.
         talk.say(0, sctp.SEGMENT, sctp.segment(7 + number, b"\x43\x4f" + bytes(20)))
     talk.say(1, 46, b"another protocol")
-    numbers = count()
-    associations = Associations(lambda: next(numbers), None, dialect)
+    associations = new_associations(dialect=dialect)
     found = events_of(frames_of(talk.units), associations=associations)
     segments = of(DDPSegmentRecovered, found)
     if dialect is Dialect.RFC5043:

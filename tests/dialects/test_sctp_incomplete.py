@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 import random
-from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.tsn import HOLES
 from scapy_mpa.stream.events import ChunksMissing, ConnectionEnded, DDPSegmentRecovered, ErrorFound
 from scapy_mpa.stream.limits import Limits
-from tests.dialects.sctp_feed import OPENING, Talk, closing, events_of, frames_of, of, packet_of
+from tests.dialects.sctp_feed import (
+    OPENING,
+    Talk,
+    closing,
+    events_of,
+    frames_of,
+    new_associations,
+    of,
+    packet_of,
+)
 from tests.truth import sctpstream as sctp
 
 _PART = sctp.U | sctp.B
@@ -103,13 +110,13 @@ def test_chunk_before_anything_shows_ddp() -> None:
 
 
 @pytest.mark.parametrize("captured", [14 + 20 + 12 + 8, 14 + 20 + 12 + 16 + 1])
-def test_chunk_that_the_snap_length_cut(captured: int) -> None:
-    """Without its TSN or its DDP-SSN, it is nobody's error."""
+@pytest.mark.parametrize("shortest", [(16, sctp.segment(1, b"")), (17, sctp.control(1, 4))])
+def test_chunk_that_the_snap_length_cut(shortest: tuple[int, bytes], captured: int) -> None:
+    """Without its TSN or its DDP-SSN, it is nobody's error, however short it was."""
     talk = Talk()
     talk.begin_session()
-    talk.send(0)
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+    talk.say(0, *shortest)
+    associations = new_associations()
     frames = [*OPENING, *frames_of(talk.units)]
     for number, octets in enumerate(frames, 1):
         shown = captured if number == len(frames) else None

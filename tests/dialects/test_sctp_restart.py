@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 import struct
-from itertools import count
 
 import pytest
 
-from scapy_mpa.dialects.sctp.associations import Associations
-from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
-from tests.dialects.sctp_feed import FIRST_TSNS, OPENING, Talk, closing, events_of, frames_of
+from scapy_mpa.stream.events import ErrorFound, Event
+from tests.dialects.sctp_feed import (
+    FIRST_TSNS,
+    OPENING,
+    Talk,
+    ends,
+    events_of,
+    frames_of,
+    init_frame,
+    new_associations,
+    of,
+    whole,
+)
 from tests.truth import sctpstream as sctp
 
 OTHER_TAGS = (0x77777777, 0x55555555)
@@ -19,14 +28,8 @@ OTHER_TAGS = (0x77777777, 0x55555555)
 
 def told(frames: list[bytes]) -> tuple[list[Event], int]:
     """What the core makes of frames, and how many of them belong to no association."""
-    numbers = count()
-    associations = Associations(lambda: next(numbers))
+    associations = new_associations()
     return events_of(frames, associations=associations), associations.unknown
-
-
-def ends(events: list[Event]) -> list[ConnectionEnded]:
-    """The ends of sessions."""
-    return [each for each in events if isinstance(each, ConnectionEnded)]
 
 
 def fpdus(events: list[Event]) -> list[list[int]]:
@@ -52,24 +55,17 @@ def one_way(side: int) -> list[bytes]:
 
 def other_init(side: int, tsn: int = 5000) -> bytes:
     """An INIT or INIT ACK of the other association, as a frame."""
-    made = sctp.init(side, tsn)
-    made = made[:4] + struct.pack(">I", OTHER_TAGS[1 - side]) + made[8:]
-    return sctp.frame(side, sctp.packet(side, made, tag=OTHER_TAGS[1] if side else 0))
+    return init_frame(side, tsn, says=OTHER_TAGS[1 - side], tag=OTHER_TAGS[side])
 
 
-def other_frames(talk: Talk) -> list[bytes]:
-    """The frames of the other association."""
-    return [
-        sctp.frame(
-            unit.side,
-            sctp.packet(
-                unit.side,
-                sctp.data(unit.tsn, unit.ppid, unit.user_data),
-                tag=OTHER_TAGS[unit.side],
-            ),
-        )
-        for unit in talk.units
-    ]
+def other_talk(first: int = 0) -> Talk:
+    """A session on the other association in which each side sends a segment, this one first."""
+    talk = Talk(tsns=(5000, 5000))
+    talk.begin_session()
+    talk.send(first)
+    talk.send(1 - first)
+    talk.end_session()
+    return talk
 
 
 def stray(*chunks: bytes, side: int = 0) -> bytes:
@@ -82,7 +78,7 @@ SACK = sctp.chunk(sctp.SACK, 0, struct.pack(">IIHH", 77777, 65535, 0, 0))
 ABORT = sctp.chunk(sctp.ABORT, 0, b"")
 
 
-ALL = [*OPENING, *frames_of(spoken().units), *closing(spoken())]
+ALL = whole(spoken())
 ONE_WAY = one_way(0)
 DISORDER = frames_of(spoken().units)
 DISORDER[11], DISORDER[13] = DISORDER[13], DISORDER[11]
@@ -92,14 +88,6 @@ DATA = sctp.data(123, 16, sctp.segment(9, sctp.send(9, b"?")))
 def at(number: int, *frames: bytes, within: list[bytes] = ALL) -> list[bytes]:
     """The frames with others among them."""
     return [*within[:number], *frames, *within[number:]]
-
-
-def init_ack(tsn: int, tag: int | None = None) -> bytes:
-    """An INIT ACK, maybe one that says another tag for side 0."""
-    made = sctp.init(1, tsn)
-    if tag is not None:
-        made = made[:4] + struct.pack(">I", tag) + made[8:]
-    return sctp.frame(1, sctp.packet(1, made))
 
 
 def near(distance: int) -> bytes:
@@ -124,7 +112,7 @@ def near(distance: int) -> bytes:
         pytest.param(at(8, stray(SEGMENT)), [[10, 10]], 1, id="DATA amid others"),
         # What has begun with the Initial TSN has the right tag.
         pytest.param(
-            [OPENING[0], *at(4, init_ack(5000, OTHER_TAGS[0]), within=ONE_WAY)],
+            [OPENING[0], *at(4, init_frame(1, 5000, says=OTHER_TAGS[0]), within=ONE_WAY)],
             [[10, 0]],
             0,
             id="late INIT ACK",
@@ -133,7 +121,7 @@ def near(distance: int) -> bytes:
         *(
             # It would make copies, or things impossible, of DATA in disorder (RFC 4960 5.2.3).
             pytest.param(
-                at(6, init_ack(FIRST_TSNS[1] + 100_000, tag), within=DISORDER),
+                at(6, init_frame(1, FIRST_TSNS[1] + 100_000, says=tag), within=DISORDER),
                 [[10, 10]],
                 0,
                 id=f"INIT ACK with another Initial TSN and tag {tag}",
@@ -152,7 +140,7 @@ def test_what_costs_an_association_nothing(
     is_one_way = found == [[10, 0]]
     assert end.ending == ("half closed" if is_one_way else "closed")
     assert [half.gaps for half in end.halves] == [0, 0]
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    assert not of(ErrorFound, events)
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -161,41 +149,27 @@ def test_what_costs_an_association_nothing(
 @pytest.mark.parametrize("first", [0, 1])
 def test_rfc4960_5_2_4_restart(answered: bool, echoed: bool, times: int, first: int) -> None:
     """An INIT with another tag ends the association; whatever else of the setup was captured."""
-    old, new = spoken(), Talk(tsns=(5000, 5000))
-    new.begin_session()
-    new.send(first)
-    new.send(1 - first)
-    new.end_session()
+    old, new = spoken(), other_talk(first)
     setup = times * [other_init(0)] + answered * times * [other_init(1)]
     setup += echoed * [stray(sctp.chunk(sctp.COOKIE_ECHO, 0, b"cookie"))]
-    frames = [*OPENING, *frames_of(old.units[:8]), *setup, *other_frames(new)]
+    frames = [*OPENING, *frames_of(old.units[:8]), *setup, *frames_of(new.units, OTHER_TAGS)]
     events, unknown = told([*frames, frames_of(old.units)[8]])
     assert fpdus(events) == [[3, 3], [1, 1]]
     assert [each.ending for each in ends(events)] == ["reused", "closed"]
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    assert not of(ErrorFound, events)
     # What the old association sends after that is nobody's.
     assert unknown == 1
 
 
-def bare_init_ack(tag: int) -> bytes:
-    """An INIT ACK of side 1 that does not indicate DDP, with a tag for side 0."""
-    made = sctp.init(1, FIRST_TSNS[1], adaptation=None)
-    return sctp.frame(1, sctp.packet(1, made[:4] + struct.pack(">I", tag) + made[8:]))
-
-
-NEXT = Talk(tsns=(5000, 5000))
-NEXT.begin_session()
-NEXT.send(0)
-NEXT.send(1)
-NEXT.end_session()
-ANSWERS = [octets for unit, octets in zip(NEXT.units, other_frames(NEXT), strict=True) if unit.side]
+NEXT = other_talk()
+ANSWERS = frames_of((unit for unit in NEXT.units if unit.side), OTHER_TAGS)
 
 
 @pytest.mark.parametrize(
     ("frames", "found"),
     [
         pytest.param(
-            [*ONE_WAY, other_init(0), *other_frames(NEXT)],
+            [*ONE_WAY, other_init(0), *frames_of(NEXT.units, OTHER_TAGS)],
             [[10, 0], [1, 1]],
             id="an INIT that does not fit the TSNs, while the tag that it says is not known",
         ),
@@ -205,12 +179,12 @@ ANSWERS = [octets for unit, octets in zip(NEXT.units, other_frames(NEXT), strict
             id="DATA after the end, in a direction whose tag is not known",
         ),
         pytest.param(
-            at(6, bare_init_ack(sctp.TAGS[0]), within=DISORDER),
+            at(6, init_frame(1, says=sctp.TAGS[0], adaptation=None), within=DISORDER),
             [[10, 10]],
             id="INIT ACK after DATA of its sender",
         ),
         pytest.param(
-            at(4, bare_init_ack(OTHER_TAGS[0]), within=ONE_WAY),
+            at(4, init_frame(1, says=OTHER_TAGS[0], adaptation=None), within=ONE_WAY),
             [[10, 0]],
             id="INIT ACK that says another tag",
         ),
@@ -220,7 +194,7 @@ def test_whose_packets_they_are(frames: list[bytes], found: list[list[int]]) -> 
     """Each association has its own, and errors of another one are held against none."""
     events, _ = told(frames)
     assert fpdus(events) == found
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    assert not of(ErrorFound, events)
 
 
 def test_restart_told_by_the_peer() -> None:
@@ -228,6 +202,6 @@ def test_restart_told_by_the_peer() -> None:
     old, new = spoken(), Talk(tsns=(5000, 5000), ssns=(0, 1))
     new.send(1)
     new.send(1)
-    frames = [*OPENING, *frames_of(old.units[:8]), other_init(0), *other_frames(new)]
+    frames = [*OPENING, *frames_of(old.units[:8]), other_init(0), *frames_of(new.units, OTHER_TAGS)]
     events, unknown = told(frames)
     assert (fpdus(events)[-1], unknown) == ([0, 2], 0)
