@@ -76,25 +76,6 @@ def test_octets_of_figure_8(key: bytes, kind: str) -> None:
     assert found.problems() == []
 
 
-@pytest.mark.parametrize(
-    ("flags", "name", "value"),
-    [
-        (0x80, "markers", True),
-        (0x40, "crc", True),
-        (0x20, "rejected", True),
-        (0x10, "s_bit", True),
-        (0x08, "reserved", 8),
-        (0x01, "reserved", 1),
-    ],
-)
-def test_one_flag_at_a_time(flags: int, name: str, value: int) -> None:
-    """Each bit of the flags octet is its own field, M the most significant (RFC 6581 6)."""
-    found = parse_startup(REQUEST + bytes([flags]) + bytes.fromhex("01 0000"))
-    names = ("markers", "crc", "rejected", "s_bit", "reserved")
-    told = {each: getattr(found, each) for each in names}
-    assert told == {**dict.fromkeys(names, 0), name: value}
-
-
 def test_enhanced_data_of_rfc_6581_9() -> None:
     """A, B and IRD, then C, D and ORD, before the ULP's Private Data."""
     octets = REPLY + bytes.fromhex("50 02 0008  8102 c203") + b"data"
@@ -105,18 +86,6 @@ def test_enhanced_data_of_rfc_6581_9() -> None:
     assert found.private_data == b"data"
     assert build_enhanced("ACD", 0x0102, 0x0203) == bytes.fromhex("8102 c203")
     assert found.problems() == []
-
-
-@pytest.mark.parametrize(
-    ("letters", "octets"),
-    [("A", "80000000"), ("B", "40000000"), ("C", "00008000"), ("D", "00004000")],
-)
-def test_one_control_flag_at_a_time(letters: str, octets: str) -> None:
-    """Each control flag is its own bit (RFC 6581 9)."""
-    enhanced = build_enhanced(letters, 0, 0)
-    assert enhanced == bytes.fromhex(octets)
-    found = frame(enhanced=1, revision=2, private_data=enhanced)
-    assert (found.control_flags, found.ird, found.ord) == (letters, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Terminate Header, as RFC 5040 4.8 has it and as Linux' siw writes it."""
 
-import struct
-from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.wire.ddp import parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
-from scapy_mpa.wire.rdmap import parse_read_request
 from scapy_mpa.wire.terminate import (
     ERROR_TYPES,
-    Terminate,
     build_terminate,
     is_defined,
     parse_terminate,
@@ -110,85 +107,71 @@ def test_undefined_ones_are_numbers(error: tuple[int, int, int], text: str) -> N
 
 # The header as RFC 5040 has it
 
+LENGTH, IN_ERROR, COPY = "ddp_segment_length", "ddp_header", "rdmap_header"
 
-def test_without_copied_headers() -> None:
-    """Figure 8: Layer, EType, Error Code, no HdrCt bit, nothing behind."""
-    found = parse_terminate(bytes.fromhex("12 03 00 00"))
-    assert found[:7] == (1, 2, 3, False, False, False, 0)
-    assert (found.ddp_segment_length, found.ddp_header, found.rdmap_header) == (None, None, None)
-    assert (found.trailing, found.problem, found.mirrored) == (b"", None, False)
+COPIED: dict[str, tuple[str, dict[str, object]]] = {
+    # What is not named is neither set nor there.
+    "no header": ("12 03 00 00", {}),
+    "tagged": (
+        f"11 00 c0 00 0064 {TAGGED.hex()}",
+        {"m": True, "d": True, LENGTH: 100, IN_ERROR: TAGGED},
+    ),
+    "untagged, behind an error of tagged ones": (
+        f"11 00 c0 00 0064 {UNTAGGED.hex()} ab",
+        {"m": True, "d": True, LENGTH: 100, IN_ERROR: UNTAGGED, "trailing": b"\xab"},
+    ),
+    "Read Request": (
+        f"01 01 e0 00 002e {READ_REQUEST.hex()}",
+        {
+            **{"m": True, "d": True, "r": True, LENGTH: 46},
+            **{IN_ERROR: READ_REQUEST[:18], COPY: READ_REQUEST[18:]},
+        },
+    ),
+    # M says that the length is valid, D that it is present (RFC 5040 4.8): either brings it.
+    "M alone": ("12 03 80 00 0064", {"m": True, LENGTH: 100}),
+    "D alone": (
+        f"12 03 40 00 0064 {UNTAGGED.hex()}",
+        {"d": True, LENGTH: 100, IN_ERROR: UNTAGGED},
+    ),
+    "R alone": (f"01 01 20 00 {READ_REQUEST[18:].hex()}", {"r": True, COPY: READ_REQUEST[18:]}),
+    # Zeros may stand in place of headers (RFC 5040 7.1).
+    "zeros without bits": ("12 03 00 00" + "00" * 48, {"trailing": bytes(48)}),
+}
 
-
-def test_tagged_header_copied() -> None:
-    """M and D: the length, and 14 octets since the copied header has T=1."""
-    found = parse_terminate(bytes.fromhex("11 00 c0 00 0064") + TAGGED)
-    assert found[:7] == (1, 1, 0, True, True, False, 0)
-    assert (found.ddp_segment_length, found.ddp_header) == (100, TAGGED)
-    assert parse_ddp(TAGGED).length == len(TAGGED) == 14
-    assert (found.rdmap_header, found.trailing, found.problem) == (None, b"", None)
-
-
-def test_copied_header_follows_its_own_t_bit() -> None:
-    """A Tagged Buffer Error that copies an untagged header copies 18 octets."""
-    found = parse_terminate(bytes.fromhex("11 00 c0 00 0064") + UNTAGGED + b"more")
-    assert (found.ddp_header, found.trailing) == (UNTAGGED, b"more")
-
-
-def test_read_request_copied() -> None:
-    """M, D and R: behind the DDP header the 28 octets of the RDMA Read Request Header."""
-    found = parse_terminate(bytes.fromhex("01 01 e0 00 002e") + READ_REQUEST)
-    assert found[:7] == (0, 1, 1, True, True, True, 0)
-    assert (found.ddp_segment_length, found.trailing, found.problem) == (46, b"", None)
-    assert found.ddp_header == READ_REQUEST[:18]
-    assert found.rdmap_header == READ_REQUEST[18:]
-    assert parse_read_request(found.rdmap_header).src_to == 5
-
-
-def test_length_is_there_with_m_or_d_alone() -> None:
-    """M says the length is valid, D that it is present (RFC 5040 4.8): either brings it."""
-    assert parse_terminate(bytes.fromhex("12 03 80 00 0064")).ddp_segment_length == 100
-    found = parse_terminate(bytes.fromhex("12 03 40 00 0064") + UNTAGGED)
-    assert (found.m, found.ddp_segment_length, found.ddp_header) == (False, 100, UNTAGGED)
-
-
-def test_read_request_alone() -> None:
-    """R without M and D: the Read Request follows the control word at once."""
-    found = parse_terminate(bytes.fromhex("01 01 20 00") + READ_REQUEST[18:])
-    assert (found.ddp_segment_length, found.ddp_header) == (None, None)
-    assert found.rdmap_header == READ_REQUEST[18:]
+CUT = {
+    "12 03 c0 00": "DDP Segment Length has 2 octets, 0 are there",
+    "12 03 c0 00 07": "DDP Segment Length has 2 octets, 1 are there",
+    "12 03 c0 00 0064": "the copied DDP header has 18 octets, 0 are there",
+    "12 03 c0 00 0064 4143": "the copied DDP header has 18 octets, 2 are there",
+    "11 03 c0 00 0064 c140": "the copied DDP header has 14 octets, 2 are there",
+    "01 01 20 00 ff": "the copied RDMA Read Request Header has 28 octets, 1 are there",
+}
 
 
-def test_zeroed_headers_without_bits() -> None:
-    """Zeros in place of headers (RFC 5040 7.1) with no HdrCt bit are not taken for headers."""
-    found = parse_terminate(bytes.fromhex("12 03 00 00") + bytes(48))
-    assert (found.ddp_header, found.rdmap_header, found.trailing) == (None, None, bytes(48))
-    assert not found.mirrored
+@pytest.mark.parametrize("what", COPIED)
+def test_copied_headers(what: str) -> None:
+    """Figures 7 and 8: bits say what is there; the copied DDP header's own T bit how long it is."""
+    octets, expected = COPIED[what]
+    found = parse_terminate(bytes.fromhex(octets))
+    bits = {**dict.fromkeys(("m", "d", "r", "mirrored"), False), "reserved": 0, "trailing": b""}
+    absent = dict.fromkeys((LENGTH, IN_ERROR, COPY, "problem"))
+    assert {name: getattr(found, name) for name in (*bits, *absent)} == {
+        **bits,
+        **absent,
+        **expected,
+    }
+    assert found[:3] == (int(octets[0]), int(octets[1]), int(octets[3:5], 16))
 
 
-@pytest.mark.parametrize(
-    ("octets", "ddp_header", "rdmap_header", "trailing", "problem"),
-    [
-        ("12 03 c0 00", None, None, b"", "DDP Segment Length has 2 octets, 0 are there"),
-        ("12 03 c0 00 07", None, None, b"\7", "DDP Segment Length has 2 octets, 1 are there"),
-        ("12 03 c0 00 0064", b"", None, b"", "copied DDP header has 18 octets, 0 are there"),
-        ("12 03 c0 00 0064 4143", b"AC", None, b"", "DDP header has 18 octets, 2 are there"),
-        ("11 03 c0 00 0064 c140", b"\xc1@", None, b"", "DDP header has 14 octets, 2 are there"),
-        ("01 01 20 00 ff", None, b"\xff", b"", "Read Request Header has 28 octets, 1 are there"),
-    ],
-)
-def test_copied_headers_cut(
-    octets: str,
-    ddp_header: bytes | None,
-    rdmap_header: bytes | None,
-    trailing: bytes,
-    problem: str,
-) -> None:
+@pytest.mark.parametrize("octets", CUT)
+def test_copied_headers_cut(octets: str) -> None:
     """What is there of a copied header is given, and what is missing is said."""
     found = parse_terminate(bytes.fromhex(octets))
-    assert (found.ddp_header, found.rdmap_header) == (ddp_header, rdmap_header)
-    assert found.trailing == trailing
-    assert found.problem is not None
-    assert problem in found.problem
+    assert found.problem == CUT[octets]
+    length = b"" if found.ddp_segment_length is None else b"\0\x64"
+    parts = (length, found.ddp_header or b"", found.rdmap_header or b"", found.trailing)
+    assert b"".join(parts) == bytes.fromhex(octets)[4:]
+    assert (found.trailing == b"") == (octets != "12 03 c0 00 07")
 
 
 @pytest.mark.parametrize("length", range(4))
@@ -227,47 +210,13 @@ def test_build_sets_the_header_control_bits() -> None:
 # Which layout: RFC 5040's
 
 
-def figure_10() -> Iterator[tuple[tuple[int, int, int], bytes]]:
-    """Yield every defined error with every combination of copied headers figure 10 allows."""
-    segments = {False: [TAGGED, UNTAGGED, READ_REQUEST], True: [READ_REQUEST]}
-    for layer, etype, code in NAMES:
-        # "Yes, if possible" (RDMA) and RFC 5040 7.1 case 1 (any) also allow no header at all.
-        combinations = [(False, False, False)]
-        if (layer, etype) == (0, 1):
-            combinations += [(True, True, False), (True, True, True)]
-        elif layer == 1 or (layer, etype) == (0, 2):
-            combinations += [(True, True, False)]
-        for m, d, r in combinations:
-            control = layer << 28 | etype << 24 | code << 16 | m << 15 | d << 14 | r << 13
-            for segment in segments[r] if d else [b""]:
-                size = 14 if segment[:1] >= b"\x80" else 18
-                copied = struct.pack(">H", len(segment)) + segment[: size + 28 * r] if d else b""
-                yield (layer, etype, code), control.to_bytes(4, "big") + copied
-
-
 def test_conforming_is_never_taken_for_mirrored() -> None:
-    """Each defined error, with the headers figure 10 allows, is read as RFC 5040 has it."""
-    for error, octets in figure_10():
-        found = parse_terminate(octets)
-        assert (found.mirrored, found[:3]) == (False, error)
-        assert (found.trailing, found.problem) == (b"", None)
-        copied = octets[6:] if found.d else b""
-        assert (found.ddp_header or b"") + (found.rdmap_header or b"") == copied
-
-
-@given(
-    st.sampled_from(sorted(NAMES)),
-    st.integers(0, 7),
-    st.binary(max_size=60),
-)
-def test_no_octets_behind_make_it_mirrored(
-    error: tuple[int, int, int], header_control: int, rest: bytes
-) -> None:
     """A defined error with reserved bits zero is read as RFC 5040 has it, whatever follows."""
-    layer, etype, code = error
-    control = layer << 28 | etype << 24 | code << 16 | header_control << 13
-    found = parse_terminate(control.to_bytes(4, "big") + rest)
-    assert (found.mirrored, found[:3], found.reserved) == (False, error, 0)
+    behind = (b"", b"\0\x64" + TAGGED, b"\0\x64" + READ_REQUEST, bytes(60))
+    for error, bits, rest in product(NAMES, range(8), behind):
+        layer, etype, code = error
+        found = parse_terminate(bytes((layer << 4 | etype, code, bits << 5, 0)) + rest)
+        assert (found.mirrored, found[:3], found.reserved) == (False, error, 0)
 
 
 # Which layout: siw's
@@ -472,70 +421,29 @@ def test_what_siw_copies_of_a_read_request() -> None:
 
 
 @given(
-    st.integers(0, 15),
-    st.integers(0, 15),
-    st.integers(0, 255),
-    st.none() | st.integers(0, 65535),
-    st.sampled_from([None, TAGGED, UNTAGGED]),
-    st.sampled_from([None, READ_REQUEST[18:]]),
-    st.integers(0, 0x1FFF),
-    st.binary(max_size=8),
+    st.fixed_dictionaries(
+        {
+            "layer": st.integers(0, 15),
+            "etype": st.integers(0, 15),
+            "error_code": st.integers(0, 255),
+            LENGTH: st.integers(0, 65535),
+            IN_ERROR: st.sampled_from([None, TAGGED, UNTAGGED]),
+            COPY: st.sampled_from([None, READ_REQUEST[18:]]),
+            "reserved": st.integers(0, 0x1FFF),
+            "trailing": st.binary(max_size=8),
+            "mirrored": st.booleans(),
+        }
+    ),
     st.booleans(),
 )
-def test_build_then_parse(
-    layer: int,
-    etype: int,
-    error_code: int,
-    ddp_segment_length: int | None,
-    ddp_header: bytes | None,
-    rdmap_header: bytes | None,
-    reserved: int,
-    trailing: bytes,
-    mirrored: bool,
-) -> None:
-    """Every header comes back as it was, in both layouts."""
-    if ddp_header is not None and ddp_segment_length is None:
-        ddp_segment_length = 0
-    octets = build_terminate(
-        layer,
-        etype,
-        error_code,
-        ddp_segment_length=ddp_segment_length,
-        ddp_header=ddp_header,
-        rdmap_header=rdmap_header,
-        reserved=reserved,
-        trailing=trailing,
-        mirrored=mirrored,
-    )
-    found = parse_terminate(octets, mirrored)
-    assert found[:3] == (layer, etype, error_code)
-    assert (found.m, found.d, found.r) == (
-        ddp_segment_length is not None,
-        ddp_header is not None,
-        rdmap_header is not None,
-    )
-    assert (found.reserved, found.mirrored) == (reserved, mirrored)
-    assert found.ddp_segment_length == ddp_segment_length
-    assert (found.ddp_header, found.rdmap_header) == (ddp_header, rdmap_header)
-    assert (found.trailing, found.problem) == (trailing, None)
-
-
-def rebuild(found: Terminate) -> bytes:
-    """The octets of a parsed header."""
-    return build_terminate(
-        found.layer,
-        found.etype,
-        found.error_code,
-        ddp_segment_length=found.ddp_segment_length,
-        ddp_header=found.ddp_header,
-        rdmap_header=found.rdmap_header,
-        m=found.m,
-        d=found.d,
-        r=found.r,
-        reserved=found.reserved,
-        trailing=found.trailing,
-        mirrored=found.mirrored,
-    )
+def test_build_then_parse(given_: dict[str, Any], without_length: bool) -> None:
+    """Every header comes back as it was, in both layouts; M, D and R say what is there."""
+    if without_length and given_[IN_ERROR] is None:
+        given_[LENGTH] = None
+    found = parse_terminate(build_terminate(**given_), given_["mirrored"])
+    assert {name: getattr(found, name) for name in given_} == given_
+    promised = [given_[name] is not None for name in (LENGTH, IN_ERROR, COPY)]
+    assert [found.m, found.d, found.r, found.problem] == [*promised, None]
 
 
 @given(st.binary(max_size=70), st.sampled_from([None, False, True]))
@@ -546,7 +454,10 @@ def test_parse_then_build(octets: bytes, mirrored: bool | None) -> None:
     except MPAError:
         assert len(octets) < 4
         return
-    assert rebuild(found) == octets
+    told = found._asdict()
+    for name in ("evidence", "ambiguous", "problem"):
+        del told[name]
+    assert build_terminate(**told) == octets
     assert mirrored in (None, found.mirrored)
 
 
