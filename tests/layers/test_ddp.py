@@ -117,46 +117,6 @@ def test_too_short_for_the_header(segment: type[Packet], length: int) -> None:
         segment(b"\x80" * (length - 1))
 
 
-def test_tagged_header_of_figure_4() -> None:
-    """RFC 5041 figure 4, and RFC 5040 4.1 in its RsvdULP."""
-    octets = bytes.fromhex("d6 a2 01020304 1112131415161718")
-    segment = DDPTagged(octets)
-    assert segment.fields == {
-        "tagged": 1,
-        "last": 1,
-        "reserved": 0b0101,
-        "ddp_version": 0b10,
-        "rdmap_version": 0b10,
-        "rdmap_reserved": 0b10,
-        "opcode": 2,
-        "stag": 0x01020304,
-        "to": 0x1112131415161718,
-    }
-    segment.clear_cache()
-    assert bytes(segment) == octets
-
-
-def test_untagged_header_of_figure_5() -> None:
-    """RFC 5041 figure 5; the rest of RsvdULP is the Invalidate STag's place."""
-    octets = bytes.fromhex("29 46 01020304 00000002 11121314 21222324")
-    segment = DDPUntagged(octets)
-    assert segment.fields == {
-        "tagged": 0,
-        "last": 0,
-        "reserved": 0b1010,
-        "ddp_version": 1,
-        "rdmap_version": 1,
-        "rdmap_reserved": 0,
-        "opcode": 6,
-        "invalidate_stag": 0x01020304,
-        "qn": 2,
-        "msn": 0x11121314,
-        "mo": 0x21222324,
-    }
-    segment.clear_cache()
-    assert bytes(segment) == octets
-
-
 def test_defaults() -> None:
     """A last segment of version 1; the first message of its queue."""
     assert bytes(DDPTagged()).hex(" ", 2) == "c140 0000 0000 0000 0000 0000 0000"

@@ -128,13 +128,6 @@ def test_any_fpdu_is_rebuilt(ulpdu: bytes, crc: bytes, pad: bytes) -> None:
     assert bytes(FPDU(bytes(octets))) == octets
 
 
-@given(st.binary(max_size=200))
-def test_any_octets_are_rebuilt(octets: bytes) -> None:
-    """Whatever they are, nothing is raised and nothing is lost."""
-    if octets:
-        assert bytes(FPDU(octets)) == octets
-
-
 @pytest.mark.parametrize("ulpdu", [WRITE, messages.read_request(1, 2, 3, 4, 5, 6)[0], b""])
 def test_cut_short_anywhere(ulpdu: bytes) -> None:
     """What a snap length has left is read and rebuilt, whatever field it cut."""

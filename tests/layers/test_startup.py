@@ -24,44 +24,34 @@ def test_default_frame(frame: type[Packet]) -> None:
     assert bytes(frame()) == mpastream.startup_frame(FRAMES[frame], crc=1)
 
 
-@each_frame
-@pytest.mark.parametrize("bit", ["markers", "crc", "rejected", "s"])
-def test_each_bit_has_its_place(frame: type[Packet], bit: str) -> None:
-    """M, C, R and S from the most significant bit."""
-    place = {"markers": "markers", "crc": "crc", "rejected": "rejected", "s": "enhanced"}[bit]
-    octets = mpastream.startup_frame(FRAMES[frame], **{place: 1})
-    assert bytes(frame(**{"crc": 0, bit: 1})) == octets
-    read = frame(octets)
-    names = ("markers", "crc", "rejected", "s")
-    assert [name for name in names if getattr(read, name)] == [bit]
+BITS, DEPTHS = st.integers(0, 1), st.integers(0, 0x3FFF)
+FIELDS = st.fixed_dictionaries(
+    {
+        **dict.fromkeys(("markers", "crc", "rejected"), BITS),
+        "reserved": st.integers(0, 15),
+        "revision": st.sampled_from((0, 2)),
+    }
+)
+ENHANCED = st.fixed_dictionaries({"ird": DEPTHS, "ord": DEPTHS, **dict.fromkeys("abcd", BITS)})
 
 
 @each_frame
-def test_private_data(frame: type[Packet]) -> None:
-    """Counted by PD_Length; the reserved bits and the revision are the user's."""
-    octets = mpastream.startup_frame(
-        FRAMES[frame], crc=1, reserved=5, revision=0, private_data=b"hello"
-    )
-    assert bytes(frame(reserved=5, revision=0, private_data=b"hello")) == octets
+@given(fields=FIELDS, s=BITS, enhanced=ENHANCED, data=st.binary(max_size=20))
+def test_fields_have_their_places(
+    frame: type[Packet], fields: dict[str, int], s: int, enhanced: dict[str, int], data: bytes
+) -> None:
+    """Built and dissected, they lie where another maker of frames has them; with revision 2 and S,
+    enhanced data come before the ULP's Private Data, and count in PD_Length."""
+    values: dict[str, object] = {**fields, "s": s, "private_data": data}
+    whole = data
+    if s and fields["revision"] == 2:
+        values |= enhanced
+        whole = mpastream.enhanced_data(**enhanced) + data
+    octets = mpastream.startup_frame(FRAMES[frame], **fields, enhanced=s, private_data=whole)
+    assert bytes(frame(**values)) == octets
     read = frame(octets)
-    assert (read.reserved, read.revision, read.pd_length) == (5, 0, 5)
-    assert read.private_data == b"hello"
-    assert bytes(read) == octets
-
-
-@each_frame
-def test_enhanced_data(frame: type[Packet]) -> None:
-    """Revision 2 and S: A, B, IRD, C, D, ORD come first, and count in PD_Length."""
-    data = mpastream.enhanced_data(4, 0x3FFF, a=1, d=1)
-    octets = mpastream.startup_frame(
-        FRAMES[frame], crc=1, enhanced=1, revision=2, private_data=data + b"hello"
-    )
-    made = frame(revision=2, s=1, a=1, ird=4, d=1, ord=0x3FFF, private_data=b"hello")
-    assert bytes(made) == octets
-    read = frame(octets)
-    assert (read.a, read.b, read.c, read.d) == (1, 0, 0, 1)
-    assert (read.ird, read.ord, read.pd_length) == (4, 0x3FFF, 9)
-    assert read.private_data == b"hello"
+    assert {name: getattr(read, name) for name in values} == values
+    assert read.pd_length == len(whole)
     assert bytes(read) == octets
 
 

@@ -14,6 +14,7 @@ from scapy_mpa.layers import (
     RDMAPTerminate,
 )
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.terminate import parse_terminate
 from tests.truth import messages
 
 TAGGED = messages.write(0xDEADBEEF, 0x1000, b"")[0]
@@ -34,28 +35,42 @@ SIW = {
     "untagged": bytes.fromhex("21 02 0300 0064") + UNTAGGED,
     "Read Request": bytes.fromhex("10 01 0700 002e") + READ_REQUEST,
 }
-each_kind = pytest.mark.parametrize("kind", RFC)
-each_layout = pytest.mark.parametrize("mirrored", [False, True], ids=["RFC 5040", "siw"])
+EXAMPLES = st.sampled_from([*RFC.values(), *SIW.values()])
 
 
-def octets_of(kind: str, mirrored: bool) -> bytes:
-    """The example in one of the layouts."""
-    return (SIW if mirrored else RFC)[kind]
+@given(EXAMPLES | st.binary(min_size=4, max_size=70), st.none() | st.booleans())
+def test_read_and_rebuilt(octets: bytes, mirrored: bool | None) -> None:
+    """Whatever the octets are, and in which layout: the reading is the codec's, and from it the
+    same octets are built."""
+    found, message = parse_terminate(octets, mirrored), RDMAPTerminate(octets, mirrored=mirrored)
+    told = found._asdict()
+    del told["ambiguous"]
+    assert bytes(message.payload) == told.pop("trailing")
+    for name in ("ddp_header", "rdmap_header"):
+        header = getattr(message, name)
+        assert (None if header is None else bytes(header)) == told.pop(name)
+    assert {name: getattr(message, name) for name in told} == told
+    for made in (message, message.copy(), eval(message.command())):
+        assert bytes(made) == octets
+    message.show(dump=True)
+    message.summary()
 
 
-@each_kind
-@each_layout
-def test_terminate_is_read(kind: str, mirrored: bool) -> None:
-    """Both layouts give the same fields, and the layer says which it was."""
-    message = RDMAPTerminate(octets_of(kind, mirrored))
-    error = {"nothing copied": (1, 2, 1), "tagged": (1, 1, 0), "untagged": (1, 2, 2)}
-    assert (message.layer, message.etype, message.error_code) == error.get(kind, (0, 1, 1))
-    bits = {"nothing copied": (0, 0, 0), "Read Request": (1, 1, 1)}
-    assert (message.m, message.d, message.r) == bits.get(kind, (1, 1, 0))
-    assert message.reserved == 0
-    assert message.mirrored is mirrored
-    assert message.evidence
-    assert message.problem is None
+@pytest.mark.parametrize(("examples", "mirrored"), [(RFC, None), (SIW, True)])
+def test_terminate_is_made(examples: dict[str, bytes], mirrored: bool | None) -> None:
+    """M, D and R follow from what is given, in either layout."""
+    made = RDMAPTerminate(layer=1, etype=2, error_code=1, mirrored=mirrored)
+    assert bytes(made) == examples["nothing copied"]
+    made = RDMAPTerminate(
+        layer=0,
+        etype=1,
+        error_code=1,
+        ddp_segment_length=46,
+        ddp_header=DDPUntagged(opcode=1, qn=1, msn=3),
+        rdmap_header=RDMAPReadRequest(READ_REQUEST[18:]),
+        mirrored=mirrored,
+    )
+    assert bytes(made) == examples["Read Request"]
 
 
 def test_copied_headers_are_packets() -> None:
@@ -70,38 +85,6 @@ def test_copied_headers_are_packets() -> None:
     read = RDMAPTerminate(RFC["Read Request"])
     assert read.ddp_header.layers() == [DDPUntagged]
     assert (read.rdmap_header.sink_stag, read[RDMAPReadRequest].src_to) == (1, 5)
-
-
-@each_kind
-@each_layout
-def test_terminate_is_rebuilt(kind: str, mirrored: bool) -> None:
-    """In the layout in which it was read."""
-    octets = octets_of(kind, mirrored)
-    message = RDMAPTerminate(octets)
-    assert bytes(message) == octets
-    assert bytes(message.copy()) == octets
-    assert bytes(eval(message.command())) == octets
-
-
-@each_layout
-def test_terminate_is_made(mirrored: bool) -> None:
-    """M, D and R follow from what is given."""
-    layout = True if mirrored else None
-    assert bytes(RDMAPTerminate(layer=1, etype=2, error_code=1, mirrored=layout)) == octets_of(
-        "nothing copied", mirrored
-    )
-    made = RDMAPTerminate(
-        layer=0,
-        etype=1,
-        error_code=1,
-        ddp_segment_length=46,
-        ddp_header=DDPUntagged(opcode=1, qn=1, msn=3),
-        rdmap_header=RDMAPReadRequest(
-            sink_stag=1, sink_to=2, rdma_read_size=3, src_stag=4, src_to=5
-        ),
-        mirrored=layout,
-    )
-    assert bytes(made) == octets_of("Read Request", mirrored)
 
 
 def test_headers_may_be_octets() -> None:
@@ -159,24 +142,6 @@ def test_show_says_what_was_decided_and_why(octets: bytes, mirrored: bool, evide
     assert lines[-2:] == [f"  mirrored  = {mirrored}", f"  evidence  = {evidence}"]
 
 
-def test_ambiguous_octets_name_the_other_reading() -> None:
-    """20 05 is LLP 0/5 (RFC 6581 8) or, mirrored, RDMA 2/5: the standard's layout is taken."""
-    message = RDMAPTerminate(bytes.fromhex("2005 0000"))
-    assert (message.layer, message.etype, message.error_code) == (2, 0, 5)
-    assert not message.mirrored
-    assert "RDMA / Remote Operation Error / Invalid RDMAP version" in message.evidence
-
-
-@each_kind
-def test_reading_can_be_forced(kind: str) -> None:
-    """Whatever the octets say; the rebuilt ones are the same."""
-    for octets in (RFC[kind], SIW[kind]):
-        for mirrored in (False, True):
-            message = RDMAPTerminate(octets, mirrored=mirrored)
-            assert message.mirrored is mirrored
-            assert bytes(message) == octets
-
-
 def test_headers_cut_short() -> None:
     """They stay octets, and what is missing is said."""
     octets = RFC["untagged"][:-5]
@@ -193,17 +158,6 @@ def test_octets_behind_are_payload() -> None:
     message = RDMAPTerminate(RFC["tagged"] + b"more")
     assert message[Raw].load == b"more"
     assert bytes(message) == RFC["tagged"] + b"more"
-
-
-@given(st.binary(min_size=4, max_size=70), st.none() | st.booleans())
-def test_any_octets_are_rebuilt(octets: bytes, mirrored: bool | None) -> None:
-    """In either reading, and in the one that the octets ask for."""
-    message = RDMAPTerminate(octets, mirrored=mirrored)
-    assert bytes(message) == octets
-    assert bytes(eval(message.command())) == octets
-    assert bytes(message.copy()) == octets
-    message.show(dump=True)
-    message.summary()
 
 
 def test_changed_fields_are_built() -> None:

@@ -20,14 +20,12 @@ from scapy_mpa.layers import (
     RDMAPAtomicResponse,
     RDMAPImmediateData,
     RDMAPReadRequest,
-    RDMAPTerminate,
 )
 from scapy_mpa.wire import rdmap
 from scapy_mpa.wire.ddp import parse_ddp
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, Opcode, is_tagged
 from scapy_mpa.wire.startup import parse_startup
-from scapy_mpa.wire.terminate import parse_terminate
 from tests.layers.strategies import ulpdus
 from tests.truth import mpastream
 
@@ -79,21 +77,6 @@ def test_rdmap_header(
     octets = data.draw(st.binary(min_size=layer.shortest, max_size=layer.shortest))
     assert layer(octets).fields == parse(octets)._asdict()
     assert len(bytes(layer())) == layer.shortest
-
-
-@given(st.binary(min_size=4, max_size=70), st.none() | st.booleans())
-def test_terminate(octets: bytes, mirrored: bool | None) -> None:
-    """The same reading, for the same reason."""
-    found = parse_terminate(octets, mirrored)
-    message = RDMAPTerminate(octets, mirrored=mirrored)
-    for name in ("layer", "etype", "error_code", "m", "d", "r", "reserved", "ddp_segment_length"):
-        assert getattr(message, name) == getattr(found, name)
-    for name in ("mirrored", "evidence", "problem"):
-        assert getattr(message, name) == getattr(found, name)
-    for name in ("ddp_header", "rdmap_header"):
-        header = getattr(message, name)
-        assert (None if header is None else bytes(header)) == getattr(found, name)
-    assert bytes(message.payload) == found.trailing
 
 
 @given(

@@ -17,13 +17,9 @@ from scapy_mpa.layers import FPDU
 from scapy_mpa.session import rdmpa
 from tests.captures import PCAPS
 from tests.cli.command import run
+from tests.layers.test_softuiwarp import stated
 
 CAPTURE = PCAPS / "crafted" / "softuiwarp.pcap"
-
-
-def stated(ulpdu: bytes) -> bytes:
-    """An FPDU by the words of the facts."""
-    return len(ulpdu).to_bytes(2, "big") + ulpdu + bytes((len(ulpdu) + 2) % 4) + bytes(4)
 
 
 @given(st.lists(st.integers(0, 500), max_size=6), st.sampled_from(("aligned", "stream")))
