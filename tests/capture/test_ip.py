@@ -87,6 +87,72 @@ class TestBoth:
         assert decode(packet, claimed) == {f"{version} header damaged": 1}
 
 
+V4_DAMAGED, V6_DAMAGED = "IPv4 header damaged", "IPv6 header damaged"
+FRAGMENTED, OTHER, HIDDEN = "IP fragment", "not TCP", "encrypted (ESP)"
+
+NOT_FOLLOWED_4 = [
+    # Neither the first fragment nor a later one; other protocols are none of TCP's.
+    *((ipv4(tcp(), fragment=at), FRAGMENTED) for at in (0x2000, 0x0001, 0x1FFF, 0x2010, 0x6000)),
+    (ipv4(tcp(), protocol=UDP, fragment=0x2000), OTHER),
+    *((ipv4(tcp(), protocol=protocol), OTHER) for protocol in (UDP, ICMP, 41)),
+    (ipv4(tcp(), protocol=ESP), HIDDEN),
+    # In IPv4 these numbers do not stand for headers in front of TCP.
+    *(
+        (ipv4(extension(protocol, TCP) + tcp(), protocol=protocol), OTHER)
+        for protocol in (HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION, NONE)
+    ),
+    # The TCP header that an ICMP error quotes is not a segment.
+    (ipv4(b"\3\1\0\0\0\0\0\0" + ipv4(tcp(b"")), protocol=ICMP), OTHER),
+    # A header or a length that cannot be true.
+    (ipv4(tcp(), version=5), V4_DAMAGED),
+    *((ipv4(tcp(), words=words), V4_DAMAGED) for words in (4, 0, 15)),
+    *((ipv4(tcp(), total=total), V4_DAMAGED) for total in (48, 65535, 19, 1)),
+    (ipv4(tcp(), options=bytes(8), total=27), V4_DAMAGED),
+    (ipv4(extension(AH, TCP, 200)[:12] + tcp(), protocol=AH), V4_DAMAGED),
+]
+NOT_FOLLOWED_6 = [
+    *(
+        (ipv6(extension(FRAGMENT, kind, fragment=at) + tcp(), next_header=FRAGMENT), reason)
+        for at in (0x0001, 0x0008, 0xFFF8, 0x0009)
+        for kind, reason in (
+            *((TCP, FRAGMENTED), (DESTINATION, FRAGMENTED)),
+            *((UDP, OTHER), (NONE, OTHER)),
+        )
+    ),
+    # At once or behind an extension header.
+    *(
+        (ipv6(octets + tcp(), next_header=first), reason)
+        for last, reason in (
+            *((kind, OTHER) for kind in (UDP, ICMP6, NONE, 41)),
+            (ESP, HIDDEN),
+        )
+        for first, octets in (chain([], last), chain([(HOP_BY_HOP, 0)], last))
+    ),
+    (ipv6(b"\1\4\0\0\0\0\0\0" + ipv6(tcp(b"")), next_header=ICMP6), OTHER),
+    *((ipv6(tcp(), version=version), V6_DAMAGED) for version in (4, 7)),
+    *((ipv6(tcp(), length=length), V6_DAMAGED) for length in (28, 65535)),
+    (
+        ipv6(extension(HOP_BY_HOP, TCP, 200)[:8] + tcp(), next_header=HOP_BY_HOP),
+        V6_DAMAGED,
+    ),
+    (ipv6(extension(AH, TCP, 200)[:12] + tcp(), next_header=AH), V6_DAMAGED),
+    (ipv6(bytes(7), next_header=FRAGMENT), V6_DAMAGED),
+]
+
+
+@pytest.mark.parametrize(
+    ("packet", "reason", "raw", "ether_type"),
+    [
+        *((*each, 228, 0x0800) for each in NOT_FOLLOWED_4),
+        *((*each, 229, 0x86DD) for each in NOT_FOLLOWED_6),
+    ],
+)
+def test_not_followed(packet: bytes, reason: str, raw: int, ether_type: int) -> None:
+    """What is no whole TCP segment is counted, with its reason, whatever carries it."""
+    assert decode(packet, link_type=raw) == {reason: 1}
+    assert decode(ethernet(packet, ether_type), link_type=1) == {reason: 1}
+
+
 class TestIPv4:
     """RFC 791."""
 
@@ -131,56 +197,10 @@ class TestIPv4:
         """Don't Fragment and the reserved bit do not make a fragment."""
         assert decode(ipv4(tcp(), fragment=fragment)) == SEGMENT4
 
-    @pytest.mark.parametrize("fragment", [0x2000, 0x0001, 0x1FFF, 0x2010, 0x6000], ids=hex)
-    def test_fragment(self, fragment: int) -> None:
-        """Neither the first fragment nor a later one is followed."""
-        assert decode(ipv4(tcp(), fragment=fragment)) == {"IP fragment": 1}
-        assert decode(ethernet(ipv4(tcp(), fragment=fragment)), link_type=1) == {"IP fragment": 1}
-
-    @pytest.mark.parametrize(
-        ("protocol", "reason"),
-        [(UDP, "not TCP"), (ICMP, "not TCP"), (41, "not TCP"), (ESP, "encrypted (ESP)")],
-    )
-    def test_other_protocols(self, protocol: int, reason: str) -> None:
-        """Other protocols are no TCP, whatever their octets look like, in fragments neither."""
-        assert decode(ipv4(tcp(), protocol=protocol)) == {reason: 1}
-        assert decode(ipv4(tcp(), protocol=UDP, fragment=0x2000)) == {"not TCP": 1}
-
-    @pytest.mark.parametrize("protocol", [HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION, NONE])
-    def test_extension_headers_are_of_ipv6(self, protocol: int) -> None:
-        """In IPv4 these numbers do not stand for headers in front of TCP."""
-        packet = ipv4(extension(protocol, TCP) + tcp(), protocol=protocol)
-        assert decode(packet) == {"not TCP": 1}
-
-    def test_icmp_error(self) -> None:
-        """The TCP header that an ICMP error quotes is not a segment."""
-        quoted = ipv4(tcp(b""))
-        assert decode(ipv4(b"\3\1\0\0\0\0\0\0" + quoted, protocol=ICMP)) == {"not TCP": 1}
-
     @pytest.mark.parametrize("units", [0, 3, 10])
     def test_authentication_header(self, units: int) -> None:
         """AH does not hide what follows it (RFC 4302)."""
         assert decode(ipv4(extension(AH, TCP, units) + tcp(), protocol=AH)) == SEGMENT4
-
-    @pytest.mark.parametrize(
-        "packet",
-        [
-            ipv4(tcp(), version=5),
-            ipv4(tcp(), words=4),
-            ipv4(tcp(), words=0),
-            ipv4(tcp(), words=15),
-            ipv4(tcp(), total=48),
-            ipv4(tcp(), total=65535),
-            ipv4(tcp(), total=19),
-            ipv4(tcp(), total=1),
-            ipv4(tcp(), options=bytes(8), total=27),
-            ipv4(extension(AH, TCP, 200)[:12] + tcp(), protocol=AH),
-        ],
-    )
-    def test_damaged(self, packet: bytes) -> None:
-        """A header or a length that cannot be true is counted as damage."""
-        assert decode(packet, link_type=228) == {"IPv4 header damaged": 1}
-        assert decode(ethernet(packet), link_type=1) == {"IPv4 header damaged": 1}
 
 
 class TestIPv6:
@@ -215,59 +235,11 @@ class TestIPv6:
         assert decoder.not_followed.total() == len(headers)
         assert decoder.not_followed.keys() <= {"IPv6 header cut", "TCP header cut"}
 
-    @pytest.mark.parametrize("fragment", [0x0001, 0x0008, 0xFFF8, 0x0009], ids=hex)
-    @pytest.mark.parametrize(
-        ("following", "reason"),
-        [(TCP, "IP fragment"), (DESTINATION, "IP fragment"), (UDP, "not TCP"), (NONE, "not TCP")],
-    )
-    def test_fragment(self, fragment: int, following: int, reason: str) -> None:
-        """Neither the first fragment nor a later one is followed."""
-        header = extension(FRAGMENT, following, fragment=fragment)
-        assert decode(ipv6(header + tcp(), next_header=FRAGMENT)) == {reason: 1}
-
     @pytest.mark.parametrize("fragment", [0x0000, 0x0006], ids=hex)
     def test_atomic_fragment(self, fragment: int) -> None:
         """Offset 0 without M is a whole packet (RFC 6946); reserved bits do not matter."""
         header = extension(FRAGMENT, TCP, fragment=fragment)
         assert decode(ipv6(header + tcp(), next_header=FRAGMENT)) == SEGMENT6
-
-    @pytest.mark.parametrize(
-        ("last", "reason"),
-        [
-            (UDP, "not TCP"),
-            (ICMP6, "not TCP"),
-            (NONE, "not TCP"),
-            (41, "not TCP"),
-            (ESP, "encrypted (ESP)"),
-        ],
-    )
-    def test_other_protocols(self, last: int, reason: str) -> None:
-        """At once or behind an extension header, whatever their octets look like."""
-        assert decode(ipv6(tcp(), next_header=last)) == {reason: 1}
-        first, headers = chain([(HOP_BY_HOP, 0)], last)
-        assert decode(ipv6(headers + tcp(), next_header=first)) == {reason: 1}
-
-    def test_icmp_error(self) -> None:
-        """The TCP header that an ICMPv6 error quotes is not a segment."""
-        quoted = ipv6(tcp(b""))
-        packet = ipv6(b"\1\4\0\0\0\0\0\0" + quoted, next_header=ICMP6)
-        assert decode(packet) == {"not TCP": 1}
-
-    @pytest.mark.parametrize(
-        "packet",
-        [
-            ipv6(tcp(), version=4),
-            ipv6(tcp(), version=7),
-            ipv6(tcp(), length=28),
-            ipv6(tcp(), length=65535),
-            ipv6(extension(HOP_BY_HOP, TCP, 200)[:8] + tcp(), next_header=HOP_BY_HOP),
-            ipv6(extension(AH, TCP, 200)[:12] + tcp(), next_header=AH),
-            ipv6(bytes(7), next_header=FRAGMENT),
-        ],
-    )
-    def test_damaged(self, packet: bytes) -> None:
-        """A header or a length that cannot be true is counted as damage."""
-        assert decode(packet, link_type=229) == {"IPv6 header damaged": 1}
 
     def test_endless_chain(self) -> None:
         """The number of extension headers is bounded."""
