@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import select
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,13 @@ from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
-from tests.cli.command import COMMAND, PCAPS, environment, process, run
+from tests.cli.command import PCAPS, process, run
+from tests.cli.test_whole_files import unchanged
 
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
+
+
+SECONDS = "32 bits for seconds since 1970, and this frame has"
 
 
 @pytest.fixture
@@ -98,22 +99,25 @@ def test_pcap_if_its_name_says_so(marked: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "before", "words"),
     [
-        ({"time_ns": -5_000_000_001}, "32 bits for seconds since 1970, and this frame has -6"),
-        ({"time_ns": 10**19}, "32 bits for seconds since 1970, and this frame has 10000000000"),
-        ({"link_type": 147}, "one link type, 1, and this frame has 147"),
+        ({"time_ns": -5_000_000_001}, None, f"{SECONDS} -6"),
+        ({"time_ns": 10**19}, b"old", f"{SECONDS} 10000000000"),
+        ({"link_type": 147}, None, "one link type, 1, and this frame has 147"),
+        ({"link_type": 147}, b"old", "one link type, 1, and this frame has 147"),
     ],
 )
 def test_what_only_pcapng_has_a_place_for(
-    marked: Path, tmp_path: Path, change: dict[str, int], words: str
+    marked: Path, tmp_path: Path, change: dict[str, int], before: bytes | None, words: str
 ) -> None:
-    """Which frame of which file it is, and what to do; and that does."""
+    """Which frame of which file it is, and what to do, and that does; those before it are not
+    written either."""
     frames = frames_of(marked)
     source, target = tmp_path / "odd.pcapng", tmp_path / "clean.pcap"
     odd = Frame(len(frames) + 1, frames[-1].time_ns, 1, bytes(60), 60, None)._replace(**change)
     write_frames(source, [*frames, odd])
-    result = run("clean", "-q", source, "-o", target)
+    with unchanged(target, before):
+        result = run("clean", "-q", source, "-o", target)
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     begin = f"scapy-mpa: {target}: frame {odd.number} of {source} cannot be written: "
@@ -135,29 +139,6 @@ def test_pipes(marked: Path, tmp_path: Path) -> None:
     assert done.stderr.startswith(b"scapy-mpa: standard input: 1 connection rewritten")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes")
-def test_frames_of_a_live_capture_come_at_once() -> None:
-    """What is decided is written before the pipe brings more."""
-    octets = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
-    with subprocess.Popen(
-        [*COMMAND, "clean", "-", "-o", "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(octets[:900])
-        running.stdin.flush()
-        seen = b""
-        while b"MPA ID Rep Frame" not in seen:
-            ready, _, _ = select.select([running.stdout], [], [], 30)
-            assert ready, "nothing is written while the pipe is open"
-            seen += os.read(running.stdout.fileno(), 1 << 16)
-        running.stdin.close()
-
-
 def test_help_teaches() -> None:
     """What is changed, and examples."""
     shown = run("clean", "--help").stdout
@@ -177,22 +158,6 @@ def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
         assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "new.pcapng").exists()
     assert run("clean", marked).exit_code == 2
-
-
-def test_closed_pipe() -> None:
-    """Whoever reads may stop."""
-    with subprocess.Popen(
-        [*COMMAND, "clean", str(NFS), "-o", "-"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        running.stdout.close()
-        assert running.stderr.read().splitlines() == [
-            b"scapy-mpa: standard output was closed, so cleaning stopped"
-        ]
 
 
 def test_a_capture_without_frames(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import io
 import os
 import re
 import struct
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from scapy_mpa.cli.progress import watched
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.captures import CRAFTED, PCAPS
-from tests.cli.command import COMMAND, Record, environment, parsed, process, records, run
+from tests.cli.command import Record, parsed, process, records, run
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 
@@ -169,22 +168,6 @@ def test_pipe() -> None:
     listed = process("dissect", "--type", "fpdu", "-", input=made.stdout)
     assert (made.returncode, listed.returncode) == (0, 0)
     assert listed.stdout.count(b"Send qn 0") == 3
-
-
-def test_reader_that_goes_away() -> None:
-    """Nobody takes the capture: one line says so, and no traceback."""
-    with subprocess.Popen(
-        [*COMMAND, "craft", "large-message", "-o", "-", "--connections", "3"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as writer:
-        assert writer.stdout is not None
-        assert writer.stderr is not None
-        writer.stdout.read(10)
-        writer.stdout.close()
-        assert writer.stderr.read() == b"scapy-mpa: standard output was closed\n"
-    assert writer.returncode == 2
 
 
 def test_truth_to_standard_output(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.captures import OVER_IFT, capture_name, expectation
-from tests.cli.command import PCAPS, Record, records, run
+from tests.cli.command import PCAPS, records, run
+from tests.cli.test_captures import roles
 
 SPECULATIVE = PCAPS / "crafted" / "ift_speculative.pcap"
 SHIFTS = {
@@ -17,16 +18,6 @@ SHIFTS = {
     for place, name in enumerate(["ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm"])
 }
 VERDICTS = {True: "good", False: "bad", None: "off"}
-
-
-def roles(found: list[Record]) -> dict[tuple[int, str], str]:
-    """Who is who: connection and endpoint to ``i`` or ``r``."""
-    return {
-        (record["connection"], record[end]): role
-        for record in found
-        if record["type"] == "connection"
-        for end, role in (("initiator", "i"), ("responder", "r"))
-    }
 
 
 @pytest.mark.parametrize("path", OVER_IFT, ids=capture_name)

@@ -120,25 +120,6 @@ def test_unbuffered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(f"2>{FULL}", COMPLAINING["usage"], tmp_path)[0] == 2
 
 
-@pytest.mark.parametrize("what", ["help", "presets", "shell"])
-def test_reader_that_went_away(what: str, tmp_path: Path) -> None:
-    """Who has read enough of a list, as ``| head`` has, is not told that there was more."""
-    read_end, write_end = os.pipe()
-    os.close(read_end)
-    try:
-        done = subprocess.run(
-            [*COMMAND, *map(str, PRINTING[what])],
-            stdout=write_end,
-            stderr=subprocess.PIPE,
-            check=False,
-            env=environment(),
-            timeout=60,
-        )
-    finally:
-        os.close(write_end)
-    assert (done.returncode, done.stderr) == (2, b"")
-
-
 def test_a_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
     """What is meant for standard error does not end in the capture that is written."""
     target = tmp_path / "new.pcapng"

@@ -147,26 +147,6 @@ def test_what_is_no_capture(before: bytes | None, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", BEFORE)
-def test_what_the_format_has_no_place_for(before: bytes | None, tmp_path: Path) -> None:
-    """Frames before it are not written either."""
-    octets = SOURCE.read_bytes()
-    source, target = tmp_path / "in.pcapng", tmp_path / "out.pcap"
-    run("clean", "-q", SOURCE, "-o", source)
-    # An interface of another link type, and a frame of it.
-    interface = (1).to_bytes(4, "little") + (20).to_bytes(4, "little") + (147).to_bytes(4, "little")
-    interface += bytes(4) + (20).to_bytes(4, "little")
-    frame = octets[40:100]
-    packet = (1).to_bytes(4, "little") + bytes(8) + (60).to_bytes(4, "little") * 2 + frame
-    size = (len(packet) + 12).to_bytes(4, "little")
-    with source.open("ab") as file:
-        file.write(interface + (6).to_bytes(4, "little") + size + packet + size)
-    with unchanged(target, before):
-        result = run("clean", "-q", source, "-o", target)
-    assert result.exit_code == 2
-    assert "one link type" in result.stderr
-
-
-@pytest.mark.parametrize("before", BEFORE)
 def test_a_capture_that_is_damaged(before: bytes | None, tmp_path: Path) -> None:
     """What could be read of it is cleaned, as if it ended there, and the status is 2."""
     source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
