@@ -13,8 +13,7 @@ from scapy_mpa.layers import RPCRDMAPrivateData
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
-from tests.craft.reading import plain, printed
-from tests.craft.strategies import conversations
+from tests.craft.reading import plain
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
@@ -76,26 +75,6 @@ def test_draft_says_all_that_it_can_do() -> None:
     conversation = Conversation(dialect=DRAFT)
     conversation.startup()
     assert flags_of(conversation) == ["ABC"] * 2
-
-
-SPOKEN = {
-    Dialect.RFC5044: 1,
-    Dialect.DRAFT_MPA_01: 0,
-    Dialect.RTR_PROPOSAL_2007: 1,
-    Dialect.RFC6581: 2,
-    Dialect.DRAFT_PEER_CONNECT_01: 2,
-}
-"""The dialects of documents that have MPA's startup frames, with their revisions."""
-
-
-@given(st.data(), st.sampled_from(sorted(SPOKEN)))
-def test_whatever_is_said_is_read(data: st.DataObject, dialect: Dialect) -> None:
-    """What is built in a dialect is what is dissected in it, on both ways of reading."""
-    drawn = conversations(dialect=dialect, revision=SPOKEN[dialect])
-    conversation = data.draw(drawn)
-    frames = conversation.frames()
-    assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
-    assert printed(frames, dialect) == conversation.truth()
 
 
 DEPTHS = st.integers(0, 0x3FFF) | st.sampled_from([0, 1, 0x3FFF])

@@ -11,7 +11,6 @@ import pytest
 from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.craft.reading import plain, printed
 from tests.differential.presets import READABLE
 from tests.differential.test_tshark import differences
 
@@ -27,17 +26,6 @@ FEATURES = (
     "ift-without-crcs ift-speculative ift-ddp-mode erdma "
     "softuiwarp osc osc-without-crcs siw-terminate"
 )
-
-
-@pytest.mark.examples
-@pytest.mark.parametrize("name", NAMES)
-def test_truth(name: str) -> None:
-    """The dissector reports the truth and nothing else, on both ways of reading."""
-    conversation = conversation_of(name, seed=1)
-    frames = conversation.frames()
-    dialect = conversation.options.dialect
-    assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
-    assert printed(frames, dialect) == conversation.truth()
 
 
 def test_features() -> None:

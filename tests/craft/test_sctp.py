@@ -133,13 +133,6 @@ def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -
     assert not [each for each in found if each["type"] == "error"]
 
 
-@given(sessions())
-def test_truth(conversation: SctpConversation) -> None:
-    """Whatever is said, the dissector reports the truth and nothing else (RFC 5043 6)."""
-    frames, dialect = conversation.frames(), conversation.options.dialect
-    assert plain(frames, dialect) == conversation.truth(messages=True, payload=True)
-
-
 ENDS = sctp.ABORT, sctp.SHUTDOWN_ACK, sctp.SHUTDOWN_COMPLETE
 """The chunks that end an association (RFC 4960 9)."""
 SETUP = sctp.INIT, sctp.INIT_ACK

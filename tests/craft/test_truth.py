@@ -3,24 +3,58 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation
-from tests.craft.reading import Record, plain, printed
-from tests.craft.strategies import conversations
+from scapy_mpa.craft import conversation_of
+from scapy_mpa.craft.presets import PRESETS
+from scapy_mpa.craft.scripted import Scripted
+from scapy_mpa.wire.dialect import Dialect
+from tests.craft.reading import plain, printed
+from tests.craft.strategies import conversations, framed_conversations, sessions
+
+SPOKEN = {
+    Dialect.RFC5044: 1,
+    Dialect.DRAFT_MPA_01: 0,
+    Dialect.RTR_PROPOSAL_2007: 1,
+    Dialect.RFC6581: 2,
+    Dialect.DRAFT_PEER_CONNECT_01: 2,
+}
+"""The dialects of documents that have MPA's startup frames, with their revisions."""
+
+KINDS: dict[str, st.SearchStrategy[Scripted]] = {
+    "MPA": conversations(),
+    "iWARP Framing for TCP": framed_conversations(),
+    "DDP over SCTP": sessions(),
+    **{
+        dialect.value: conversations(dialect=dialect, revision=revision)
+        for dialect, revision in SPOKEN.items()
+    },
+}
 
 
-def same(found: list[Record], wanted: list[Record]) -> None:
-    """Hold records against the truth, order and order of keys included."""
-    for one, other in zip(found, wanted, strict=False):
-        assert one == other
-        assert list(one) == list(other)
-    assert len(found) == len(wanted)
+def check(conversation: Scripted) -> None:
+    """Every record is the truth, order of keys included, and there are no others, on both ways of
+    reading."""
+    frames, dialect = conversation.frames(), conversation.options.dialect
+    for found, wanted in (
+        (plain(frames, dialect), conversation.truth(messages=True, payload=True)),
+        (printed(frames, dialect), conversation.truth()),
+    ):
+        assert found == wanted
+        assert list(map(list, found)) == list(map(list, wanted))
 
 
-@given(conversations())
-def test_conversation(conversation: Conversation) -> None:
-    """Every record is the truth, and there are no others, on both ways of reading."""
-    frames = conversation.frames()
-    same(plain(frames), conversation.truth(messages=True, payload=True))
-    same(printed(frames), conversation.truth())
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_conversations(kind: str, data: st.DataObject) -> None:
+    """Whatever is said in any dialect."""
+    check(data.draw(KINDS[kind]))
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets(name: str) -> None:
+    """Each preset."""
+    check(conversation_of(name, seed=1))

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, IFTConversation, SctpConversation
+from scapy_mpa.craft import Conversation, FPDUItem, IFTConversation, SctpConversation
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.craft.reading import Record
@@ -190,35 +190,6 @@ def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "act",
-    [
-        lambda: Conversation(mss=0),
-        lambda: Conversation(mulpdu=60),
-        lambda: Conversation(packing=cast(Any, "loose")),
-        lambda: Conversation(revision=256),
-        lambda: Conversation(vlan=1 << 16),
-        lambda: Conversation(Endpoint("fd00::1", 1)),
-        lambda: Endpoint("nowhere", 1),
-        lambda: Endpoint("10.0.0.1", 65536),
-        lambda: Endpoint("10.0.0.1", 1, mac="02:00"),
-        lambda: Endpoint("10.0.0.1", 1, isn=-1),
-        lambda: Conversation().initiator.immediate(b"1234567"),
-        lambda: Conversation().initiator.write(b"", stag=1 << 32),
-        lambda: Conversation().initiator.read_request(1 << 32),
-        lambda: Conversation().initiator.set_msn(0, 1 << 32),
-        lambda: Conversation().initiator.atomic_request(cast(Any, 16)),
-        lambda: Conversation().initiator.read_response(b"unasked"),
-        lambda: Conversation().initiator.atomic_response(1),
-        lambda: Conversation(revision=0, strict=True).initiator.atomic(),
-    ],
-)
-def test_values_out_of_range(act: Callable[[], object]) -> None:
-    """Whatever cannot be expressed is an error of our own."""
-    with pytest.raises(LocalProtocolError):
-        act()
-
-
-@pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"crc": "off"}, "crc 'off' is neither"),
@@ -245,28 +216,6 @@ def test_values_of_another_kind(
         options, text = {"hc": value}, text.replace(name, "hc")
     with pytest.raises(LocalProtocolError, match=text):
         kind(**options)
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ({"port": "4000"}, "port '4000' is no whole number"),
-        ({"isn": 1.5}, "initial sequence number 1.5 is no whole number"),
-        ({"mac": 5}, "5 is no Ethernet address"),
-        ({"mac": b"\2\0\0\0\0\1"}, "is no Ethernet address"),
-        ({"address": None}, "None is no IPv4 or IPv6 address"),
-    ],
-)
-def test_an_endpoint_of_other_values(values: dict[str, Any], text: str) -> None:
-    """They are an error of our own as well."""
-    with pytest.raises(LocalProtocolError, match=text):
-        Endpoint(**{"address": "10.0.0.1", "port": 1, **values})
-
-
-def test_moved_to_no_endpoint() -> None:
-    """A conversation is moved between endpoints only."""
-    with pytest.raises(LocalProtocolError, match=r"responder '10.0.0.9' is no Endpoint"):
-        Conversation().moved(responder=cast(Any, "10.0.0.9"))
 
 
 def test_reprs() -> None:
