@@ -7,7 +7,6 @@ import gzip
 import io
 import random
 import struct
-import tracemalloc
 import zlib
 from contextlib import nullcontext
 from functools import partial
@@ -23,6 +22,7 @@ from scapy_mpa.capture.gunzip import gunzip
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.capture.build import ShortReads, block, enhanced, interface, option, packet, section
+from tests.stream.work import peak
 
 PCAP_HEADER = build.pcap()
 PCAP_RECORDS = [
@@ -294,12 +294,9 @@ def test_memory(name: str) -> None:
     """
     beginning, repeated = HOSTILE[name]
     file: Any = Endless(beginning, repeated, (1 << 20) if name == "sections" else (1 << 23))
-    tracemalloc.start()
-    try:
-        capture = open_capture(file)
-        for _ in capture:
+
+    def read() -> None:
+        for _ in open_capture(file):
             pass
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < (1 << 25 if "16 MiB" in name else 6 << 20)
+
+    assert peak(read) < (1 << 25 if "16 MiB" in name else 6 << 20)

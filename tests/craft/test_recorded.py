@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import gc
 import io
-import tracemalloc
+from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from scapy_mpa.capture import open_capture
+from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.write import write_pcap
 from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, Interleaved, recorded
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.craft.reading import Record, plain
 from tests.craft.strategies import conversations
+from tests.stream.work import peak
 
 MODULE = import_module("scapy_mpa.craft.recorded")
 """By this name, the package has the function."""
@@ -28,17 +29,12 @@ REAL = ("rping_ipv6_mpa2_crcon.pcap", "mix_mpa1_crcon.pcap", "netem_loss1_at_ser
 
 def said(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
     """What startup frames and FPDUs say, by side."""
+    names = (
+        *("kind", "revision", "markers", "crc"),
+        *("private_data", "ird", "ord", "control_flags"),
+    )
     startups = [
-        (
-            each["kind"],
-            each["revision"],
-            each["markers"],
-            each["crc"],
-            each["private_data"],
-            each["ird"],
-            each["ord"],
-            each["control_flags"],
-        )
+        tuple(each[name] for name in names)
         for each in records
         if each["type"] == "startup" and each["connection"] == of
     ]
@@ -53,6 +49,14 @@ def said(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
     ]
     # What was rejected before is not said again.
     return startups[-2:], *[[fields[1:] for fields in each] for each in fpdus]
+
+
+def capture_of(frames: Iterable[Frame]) -> io.BytesIO:
+    """A pcap file of frames."""
+    file = io.BytesIO()
+    write_pcap(file, frames)
+    file.seek(0)
+    return file
 
 
 @given(conversation=conversations())
@@ -99,10 +103,7 @@ def test_it_may_be_changed_as_one_likes() -> None:
     conversation.initiator.terminate(0, 1, 0)
     conversation.initiator.send(b"after the Terminate")
     conversation.close()
-    file = io.BytesIO()
-    write_pcap(file, conversation.frames())
-    file.seek(0)
-    again = recorded(file)
+    again = recorded(capture_of(conversation.frames()))
     assert said(plain(again.frames())) == said(plain(conversation.frames()))
     # Rule 4 of RFC 5044 7.1.2: nothing before the Responder has received an FPDU.
     again.responder.send(b"too early")
@@ -142,29 +143,15 @@ def many(count: int, *, reset: bool) -> io.BytesIO:
         elif reset:
             conversation.reset()
         parts.append((conversation, conversation.segments()))
-    file = io.BytesIO()
-    write_pcap(file, Interleaved(parts).frames())
-    file.seek(0)
-    return file
+    return capture_of(Interleaved(parts).frames())
 
 
 @pytest.mark.slow
 def test_memory_of_connections_that_have_ended() -> None:
     """What they held is let go of, however many there were."""
-
-    def peak(count: int) -> int:
-        file = many(count, reset=True)
-        gc.collect()
-        tracemalloc.start()
-        try:
-            recorded(file)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
     # More than linger when they are over.
-    more = peak(2500) - peak(1500)
-    assert more < 1000 * 512
+    fewer, more = (peak(partial(recorded, many(count, reset=True))) for count in (1500, 2500))
+    assert more - fewer < 1000 * 512
 
 
 def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,22 +163,17 @@ def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) ->
     again = recorded(io.BytesIO(octets))
     assert str(again.initiator.endpoint.address) == "10.1.0.100"
     assert recorded(io.BytesIO(octets), 100).script == again.script
-    without = io.BytesIO()
     frames = [each for each in open_capture(io.BytesIO(octets)) if b"hello" not in each.octets]
-    write_pcap(without, frames)
-    without.seek(0)
     with pytest.raises(LocalProtocolError, match="FPDUs; 91 with startup frames were too many"):
-        recorded(without)
+        recorded(capture_of(frames))
 
 
 def test_a_damaged_capture_is_told() -> None:
     """What is readable is made use of, and what is not is told; nothing is if it is not reached."""
-    file = io.BytesIO()
     conversation = Conversation()
     for _ in range(3):
         conversation.initiator.send(b"hello")
-    write_pcap(file, conversation.frames())
-    octets = file.getvalue()[:-30]
+    octets = capture_of(conversation.frames()).getvalue()[:-30]
     with pytest.warns(RuntimeWarning, match=r"capture: at octet .*, after frame \d+: "):
         again = recorded(io.BytesIO(octets))
     told: list[CaptureError] = []

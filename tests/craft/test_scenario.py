@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import tracemalloc
 from contextlib import suppress
 from types import FrameType
 from typing import Any, cast
@@ -29,6 +28,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.craft.reading import plain
+from tests.stream.work import peak
 
 EVERYTHING = r"""
 # Every option and every step.
@@ -420,14 +420,12 @@ def test_words_of_any_length(line: str, word: str) -> None:
 def test_what_strings_cost(piece: str) -> None:
     """Memory is a few times the text, however many escapes and words there are in it."""
     line = f'"{piece * 100_000}"'
-    tracemalloc.start()
-    try:
+
+    def read() -> None:
         with suppress(ScenarioError):
             words_of(line)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 8 * len(line) + 20_000
+
+    assert peak(read) < 8 * len(line) + 20_000
 
 
 def test_octets_of_a_string_are_moved_but_a_few_times() -> None:

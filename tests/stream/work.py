@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["calls", "steps", "traced"]
+__all__ = ["calls", "peak", "steps", "traced"]
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -65,3 +65,10 @@ def traced() -> Iterator[Callable[[], tuple[int, int]]]:
         yield tracemalloc.get_traced_memory
     finally:
         tracemalloc.stop()
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Return how many octets of memory ``work`` takes at most, beside those that there are."""
+    with traced() as memory:
+        work()
+        return memory()[1]
