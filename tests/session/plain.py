@@ -16,6 +16,7 @@ from scapy.supersocket import SuperSocket
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.dialects import other_framings
 from scapy_mpa.layers import (
     FPDU,
     IFTAdaptionIndication,
@@ -170,7 +171,7 @@ LAYERS = {
 def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     """What the session must yield for packets that Scapy has read from one file."""
     decoder = Decoder()
-    flows = Flows()
+    flows = Flows(others=other_framings)
     last: dict[bytes, Frame] = {}
 
     def recovered(events: Iterable[Event]) -> Iterator[Packet]:

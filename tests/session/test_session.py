@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import pathlib
 import random
 import shutil
@@ -39,21 +38,12 @@ from scapy_mpa.session import MPASession, rdmpa
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
+from tests.captures import PCAPS
 from tests.session.plain import Interface
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PCAPS = ROOT / "pcaps"
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
-
-
-def expected(name: str) -> dict[str, list[list[object]]]:
-    """What the independent walker found in a capture."""
-    found: dict[str, list[list[object]]] = json.loads(
-        (ROOT / "tests" / "expected" / f"{name}.json").read_text()
-    )
-    return found
 
 
 def test_provenance_survives_copies() -> None:
