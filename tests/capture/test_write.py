@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import struct
 import subprocess
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
@@ -144,6 +145,15 @@ def test_endpoints_that_do_not_fit(
         FrameBuilder(macs, addresses, ports, vlan)
 
 
+def pcapng(frames: Iterable[Frame], comment: str | None = None) -> bytes:
+    """A file of frames, with a comment on itself and on each of them."""
+    file = io.BytesIO()
+    writer = PcapngWriter(file, comment=comment, application="test")
+    for frame in frames:
+        writer.write(frame, comment)
+    return file.getvalue()
+
+
 @given(FRAMES, st.text(max_size=20))
 def test_pcapng_is_read_back(
     made: list[tuple[int, int, bytes, int, str | None]], comment: str
@@ -153,11 +163,7 @@ def test_pcapng_is_read_back(
         Frame(number, time, link, octets, len(octets) + cut, name)
         for number, (time, link, octets, cut, name) in enumerate(made, 1)
     ]
-    file = io.BytesIO()
-    writer = PcapngWriter(file, comment=comment, application="test")
-    for frame in frames:
-        writer.write(frame, comment)
-    assert read(file.getvalue()) == frames
+    assert read(pcapng(frames, comment)) == frames
 
 
 @pytest.mark.parametrize("nanoseconds", [False, True])
@@ -194,11 +200,7 @@ FARTHEST = (1 << 63) * 10**9
 def test_any_time_is_read_back(made: list[tuple[int, str]]) -> None:
     """Times before 1970, and those that 64 bits of nanoseconds do not reach, are kept in full."""
     frames = [Frame(number, time, 1, b"x", 1, name) for number, (time, name) in enumerate(made, 1)]
-    file = io.BytesIO()
-    writer = PcapngWriter(file)
-    for frame in frames:
-        writer.write(frame)
-    assert read(file.getvalue()) == frames
+    assert read(pcapng(frames)) == frames
 
 
 def test_tshark_reads_any_time(tmp_path: Path, tshark: str) -> None:
@@ -219,13 +221,10 @@ def test_more_interfaces_than_a_section_may_have() -> None:
     """What is written can be read, however many interfaces there are, and in whatever order."""
     names = [str(number) for number in range((1 << 16) + 3)] + ["7", "65537", "8", "7"]
     frames = [Frame(number, number, 1, b"x", 1, name) for number, name in enumerate(names, 1)]
-    file = io.BytesIO()
-    writer = PcapngWriter(file, comment="of the file", application="test")
-    for frame in frames:
-        writer.write(frame)
-    assert read(file.getvalue()) == frames
-    assert file.getvalue().count(b"of the file") == 1
-    assert file.getvalue().count(b"\x0a\x0d\x0d\x0a") == 2
+    file = pcapng(frames, "of the file")
+    assert read(file) == frames
+    assert file.count(b"of the file") == 1 + len(frames)
+    assert file.count(b"\x0a\x0d\x0d\x0a") == 2
 
 
 def test_what_pcapng_has_no_place_for() -> None:

@@ -84,17 +84,16 @@ def events(frames: Iterable[Frame]) -> list[Event]:
     return found + flows.finish()
 
 
+def recovered(frames: Iterable[Frame]) -> list[FPDURecovered]:
+    """The FPDUs that are found in a capture."""
+    return [each for each in events(frames) if isinstance(each, FPDURecovered)]
+
+
 def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
     """The FPDUs of a capture: flow, ULPDU_Length, ULPDU and verdict, how often each."""
     return Counter(
-        (
-            each.connection.flows[each.direction],
-            each.ulpdu_length,
-            each.ulpdu,
-            each.crc,
-        )
-        for each in events(frames)
-        if isinstance(each, FPDURecovered)
+        (each.connection.flows[each.direction], each.ulpdu_length, each.ulpdu, each.crc)
+        for each in recovered(frames)
     )
 
 

@@ -15,13 +15,25 @@ from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.build_frame import FrameBuilder, checksum
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.clean import cleaner as cleaner_module
-from scapy_mpa.craft import Conversation, Endpoint
-from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.craft import Conversation, Endpoint, Segment
+from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment
+from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN
+from scapy_mpa.stream.segment import Segment as Received
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
-from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
+from scapy_mpa.wire.startup import StartupFrame
+from tests.clean.cleaning import (
+    PCAPS,
+    Cleaned,
+    clean,
+    events,
+    fpdus,
+    frames_of,
+    recovered,
+    renumbered,
+    segments,
+)
 from tests.craft.strategies import BEGINNINGS, conversations
 from tests.stream.talk import Talk
 from tests.stream.work import steps
@@ -40,6 +52,20 @@ def marked(**options: Any) -> Conversation:
         conversation.responder.send(bytes(size))
     conversation.close()
     return conversation
+
+
+def holed(count: int, size: int, **options: Any) -> tuple[Conversation, list[Segment], Segment]:
+    """A long turn with Markers, without one of its segments, and that segment."""
+    conversation = Conversation(markers=True, **options)
+    for _ in range(count):
+        conversation.initiator.send(bytes(size))
+    sent = conversation.segments()
+    return conversation, [*sent[:8], *sent[9:]], sent[8]
+
+
+def startup_frames(cleaned: Cleaned) -> list[StartupFrame]:
+    """The startup frames of a cleaned capture."""
+    return [each.startup for each in events(cleaned.frames) if isinstance(each, StartupSeen)]
 
 
 def other_traffic(count: int) -> list[Frame]:
@@ -61,17 +87,11 @@ def test_markers_are_removed() -> None:
     """No FPDU has a Marker, no startup frame asks for them, and the report counts both."""
     frames = marked().frames()
     cleaned = clean(frames)
-    before = [each for each in events(frames) if isinstance(each, FPDURecovered)]
-    after = [
-        each for each in events(cleaned.frames) if isinstance(each, FPDURecovered | StartupSeen)
-    ]
-    assert sum(each.markers for each in before) == cleaned.report.markers > 10
-    for each in after:
-        if isinstance(each, StartupSeen):
-            assert not each.startup.markers
-        else:
-            assert each.markers == 0
-            assert crc_is_good(each.octets)
+    assert sum(each.markers for each in recovered(frames)) == cleaned.report.markers > 10
+    assert not any(each.markers for each in startup_frames(cleaned))
+    for each in recovered(cleaned.frames):
+        assert each.markers == 0
+        assert crc_is_good(each.octets)
     assert cleaned.report.cleared == 2
     assert [each for each in cleaned.comments if "M was set" in each] == cleaned.comments
 
@@ -80,7 +100,7 @@ def test_an_fpdu_a_segment() -> None:
     """Each FPDU is in a segment of its own, in the order of the stream."""
     frames = marked().frames()
     written = segments(clean(frames).frames)
-    found = [each for each in events(frames) if isinstance(each, FPDURecovered)]
+    found = recovered(frames)
     for direction, flow in enumerate(found[0].connection.flows):
         payloads = [each.payload for each in written if each.flow == flow and each.payload]
         ulpdus = [each.ulpdu for each in found if each.direction == direction]
@@ -103,7 +123,7 @@ def test_numbers_fit(conversation: Conversation) -> None:
         ends.setdefault(each.flow, set()).add(expected[each.flow])
 
 
-def _reversed(segment: Segment) -> bytes:
+def _reversed(segment: Received) -> bytes:
     flow = segment.flow
     half = (len(flow) - 4) // 2
     return flow[half : 2 * half] + flow[:half] + flow[-2:] + flow[-4:-2]
@@ -196,10 +216,8 @@ def test_times_are_those_of_recovery() -> None:
     conversation = marked(mss=536)
     frames = conversation.frames()
     times = {frame.number: frame.time_ns for frame in frames}
-    wanted = [times[e.frame] for e in events(frames) if isinstance(e, FPDURecovered)]
-    cleaned = clean(frames).frames
-    found = [e.time_ns for e in events(cleaned) if isinstance(e, FPDURecovered)]
-    assert found == wanted
+    wanted = [times[each.frame] for each in recovered(frames)]
+    assert [each.time_ns for each in recovered(clean(frames).frames)] == wanted
 
 
 def test_times_before_1970() -> None:
@@ -262,10 +280,7 @@ def test_startup_frames_are_supplied(at: int) -> None:
     conversation = marked(ack_every=0)
     cleaned = clean(renumbered(conversation.frames()[at:]))
     supplied = [each for each in cleaned.comments if SUPPLIED in each]
-    kinds = [
-        each.startup.kind.value for each in events(cleaned.frames) if isinstance(each, StartupSeen)
-    ]
-    assert kinds == ["request", "reply"]
+    assert [each.kind.value for each in startup_frames(cleaned)] == ["request", "reply"]
     assert cleaned.report.startup_frames == max(0, at - 3)
     assert cleaned.report.handshakes == (at > 3)
     assert len(supplied) == max(0, at - 3) + 3 * (at > 3)
@@ -280,7 +295,7 @@ def test_supplied_startup_frames_say_what_holds(crc: bool) -> None:
         conversation.initiator.send(bytes(size))
         conversation.responder.send(bytes(size))
     cleaned = clean(renumbered(conversation.frames()[5:]))
-    told = [each.startup for each in events(cleaned.frames) if isinstance(each, StartupSeen)]
+    told = startup_frames(cleaned)
     assert [(each.crc, each.markers, each.revision) for each in told] == [(crc, False, 1)] * 2
 
 
@@ -301,22 +316,6 @@ def test_octets_captured_behind_the_request_that_follows_them() -> None:
     assert cleaned.report.left_out == 0
 
 
-def test_bad_crcs_stay_bad() -> None:
-    """By the same bits, with Markers or without."""
-    for has_markers in (False, True):
-        conversation = Conversation(markers=has_markers)
-        for number in range(6):
-            conversation.initiator.send(bytes(900 + number))
-        items: list[Any] = list(conversation.script)
-        at = len(items) - 3
-        wrong = items[at].override(crc=b"\1\2\3\4")
-        frames = conversation.with_script([*items[:at], wrong, *items[at + 1 :]]).frames()
-        cleaned = clean(frames)
-        verdicts = [e.crc for e in events(cleaned.frames) if isinstance(e, FPDURecovered)]
-        assert verdicts.count("bad") == cleaned.report.bad_crcs == 1
-        assert fpdus(cleaned.frames) == fpdus(frames)
-
-
 @pytest.mark.parametrize("host", ["10.0.0.{}", "fd00::{}"])
 def test_fpdus_larger_than_a_datagram(host: str) -> None:
     """They are cut into two segments of about the same size."""
@@ -333,11 +332,8 @@ def test_fpdus_larger_than_a_datagram(host: str) -> None:
 
 def test_memory_is_bounded() -> None:
     """A hole that nobody fills or acknowledges does not hold back what follows for ever."""
-    conversation = Conversation(markers=True, ack_every=0)
-    for _ in range(400):
-        conversation.initiator.send(bytes(1400))
-    sent = conversation.segments()
-    frames = conversation.frames([*sent[:8], *sent[9:]])
+    conversation, sent, _ = holed(400, 1400, ack_every=0)
+    frames = conversation.frames(sent)
     limits = Limits(octets_per_half=1 << 16, octets_in_total=1 << 16)
     cleaner = Cleaner(limits=limits)
     most, count = 0, 0
@@ -387,11 +383,8 @@ def test_of_a_connection_its_headers_are_kept() -> None:
 
 def test_more_memory_costs_no_more_work() -> None:
     """To decide a slot as it stands takes no look at everything that waits behind the hole."""
-    conversation = Conversation(markers=True, ack_every=0)
-    for _ in range(2000):
-        conversation.initiator.send(bytes(60))
-    sent = conversation.segments()
-    frames = conversation.frames([*sent[:8], *sent[9:]])
+    conversation, sent, _ = holed(2000, 60, ack_every=0)
+    frames = conversation.frames(sent)
 
     def spent(octets: int) -> int:
         limits = Limits(octets_in_total=octets)
@@ -403,12 +396,8 @@ def test_more_memory_costs_no_more_work() -> None:
 
 def test_late_fpdus_are_written() -> None:
     """One that comes when what follows it was written stands behind it, and is counted."""
-    conversation = Conversation(markers=True)
-    for _ in range(300):
-        conversation.initiator.send(bytes(1400))
-    sent = conversation.segments()
-    late = replace(sent[8], time_ns=sent[-1].time_ns)
-    frames = conversation.frames([*sent[:8], *sent[9:], late])
+    conversation, sent, late = holed(300, 1400)
+    frames = conversation.frames([*sent, replace(late, time_ns=sent[-1].time_ns)])
     cleaned = clean(frames)
     assert cleaned.report.late == 1
     assert fpdus(cleaned.frames) == fpdus(frames)

@@ -34,7 +34,9 @@ def check(frames: list[Frame], *, twice: bool = True) -> None:
     """
     once = clean(frames)
     assert fpdus(once.frames) == fpdus(frames)
-    assert once.report.fpdus == sum(fpdus(frames).values())
+    assert once.report.fpdus == fpdus(frames).total()
+    bad = sum(number for (*_, crc), number in fpdus(frames).items() if crc == "bad")
+    assert once.report.bad_crcs == bad
     if twice:
         assert clean(once.frames).frames == once.frames
 

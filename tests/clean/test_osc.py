@@ -9,8 +9,7 @@ import pytest
 
 from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.craft.impairments import Duplication, Reordering, impair
-from scapy_mpa.stream.events import FPDURecovered
-from tests.clean.cleaning import clean, events
+from tests.clean.cleaning import clean, recovered
 
 
 @pytest.mark.parametrize("markers", [(False, False), (True, False), (False, True), (True, True)])
@@ -28,7 +27,7 @@ def test_cleaned(markers: tuple[bool, bool], crc: bool, is_impaired: bool) -> No
     if is_impaired:
         segments = impair(segments, Reordering(0.3), Duplication(0.3), seed=4)
     cleaned = clean(made.frames(segments))
-    found = [each for each in events(cleaned.frames) if isinstance(each, FPDURecovered)]
+    found = recovered(cleaned.frames)
     for side in (0, 1):
         wanted = [
             each.ulpdu for each in made.script if isinstance(each, FPDUItem) and each.side == side

@@ -62,6 +62,25 @@ def speak(draw: st.DrawFn, side: Side) -> None:
         side.send()
 
 
+def talk(draw: st.DrawFn, conversation: Conversation, least: int = 0) -> None:
+    """Let both sides say something, so many times at least."""
+    for side in draw(st.lists(st.sampled_from((0, 1)), min_size=least, max_size=8)):
+        speak(draw, conversation.sides[side])
+        if draw(st.integers(0, 9)) == 0:
+            conversation.pause(0.25)
+
+
+def finish(draw: st.DrawFn, conversation: Conversation, endings: tuple[str, ...]) -> None:
+    """Let a conversation end in one of these ways, or not."""
+    ending, side = draw(st.sampled_from(endings)), draw(st.sampled_from((0, 1)))
+    if ending == "terminate":
+        conversation.responder.terminate(2, 0, 2)
+    if ending == "reset":
+        conversation.reset(side)
+    elif ending != "none":
+        conversation.close(side, both=ending != "half")
+
+
 BEGINNINGS = ("SYN", "nothing", "octets", "rejection")
 
 VERBS = ("send", "write", "read", "several reads", "immediate", "atomic")
@@ -113,22 +132,11 @@ def conversations(
     may_wait = conversation.options.has_rtr_frame and draw(st.booleans())
     if rtr is None and not may_wait:
         conversation.initiator.send(draw(payloads()))
-    for side in draw(st.lists(st.sampled_from((0, 1)), max_size=8)):
-        speak(draw, conversation.sides[side])
-        if draw(st.integers(0, 9)) == 0:
-            conversation.pause(0.25)
+    talk(draw, conversation)
     for side in draw(st.lists(st.sampled_from((0, 1)), max_size=2)):
         # Never answered.
         conversation.sides[side].read_request(draw(WORDS), draw(WORDS), draw(OFFSETS))
-    ending = draw(st.sampled_from(("close", "half", "reset", "terminate", "none")))
-    if ending == "terminate":
-        conversation.responder.terminate(2, 0, 2)
-    if ending in ("close", "terminate"):
-        conversation.close(draw(st.sampled_from((0, 1))))
-    elif ending == "half":
-        conversation.close(draw(st.sampled_from((0, 1))), both=False)
-    elif ending == "reset":
-        conversation.reset(draw(st.sampled_from((0, 1))))
+    finish(draw, conversation, ("close", "half", "reset", "terminate", "none"))
     return conversation
 
 
@@ -155,12 +163,8 @@ def framed_conversations(draw: st.DrawFn, **fixed: Any) -> IFTConversation:
         conversation.initiator.octets(draw(STREAMING))
         conversation.responder.octets(draw(STREAMING))
     conversation.negotiate(first=draw(st.sampled_from((0, 1))))
-    for side in draw(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=8)):
-        speak(draw, conversation.sides[side])
-        if draw(st.integers(0, 9)) == 0:
-            conversation.pause(0.25)
-    if draw(st.booleans()):
-        conversation.close(draw(st.sampled_from((0, 1))))
+    talk(draw, conversation, least=1)
+    finish(draw, conversation, ("close", "none"))
     return conversation
 
 
@@ -189,11 +193,6 @@ def sessions(draw: st.DrawFn) -> SctpConversation:
     if conversation.options.revision == 2:
         rtr = draw(st.sampled_from((None, "send", "write", "read")))
     conversation.startup(*private_data, rtr=rtr)
-    for side in draw(st.lists(st.sampled_from((0, 1)), max_size=8)):
-        speak(draw, conversation.sides[side])
-    ending = draw(st.sampled_from(("close", "half", "reset", "none")))
-    if ending == "reset":
-        conversation.reset(draw(st.sampled_from((0, 1))))
-    elif ending != "none":
-        conversation.close(draw(st.sampled_from((0, 1))), both=ending == "close")
+    talk(draw, conversation)
+    finish(draw, conversation, ("close", "half", "reset", "none"))
     return conversation

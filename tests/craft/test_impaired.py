@@ -7,14 +7,8 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from scapy_mpa.craft import Conversation, Segment
 from scapy_mpa.stream.segment import FIN, SYN
-from tests.craft.reading import plain, printed
-from tests.craft.strategies import conversations
 
 Impairment = Callable[[list[Segment], random.Random], list[Segment]]
 
@@ -67,26 +61,6 @@ def overlap(segments: list[Segment], rng: random.Random) -> list[Segment]:
 
 
 IMPAIRMENTS = (keep, lose, copy, reorder, cut_up, overlap)
-
-
-@pytest.mark.parametrize("impair", IMPAIRMENTS)
-@given(
-    conversation=conversations(crc=True),
-    seed=st.integers(0, 1 << 20),
-)
-def test_whole_fpdus_are_found(impair: Impairment, conversation: Conversation, seed: int) -> None:
-    """Each FPDU that is whole is found, once, as the truth says, and nothing else is."""
-    segments = impair(conversation.segments(), random.Random(seed))
-    frames = conversation.frames(segments)
-    truth = conversation.truth(segments, payload=True)
-    wanted = {(each["src"], each["seq"]): each for each in truth if each["type"] == "fpdu"}
-    for way in (plain, printed):
-        found = [each for each in way(frames) if each["type"] == "fpdu"]
-        for each in found:
-            record = wanted[each["src"], each["seq"]]
-            common = record.keys() & each.keys()
-            assert {key: each[key] for key in common} == {key: record[key] for key in common}
-        assert len(found) == len(wanted)
 
 
 def test_keys_left_out() -> None:

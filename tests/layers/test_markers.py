@@ -9,29 +9,16 @@ from scapy.packet import Padding, Raw
 from scapy_mpa.layers import FPDU, DDPUntagged, MPAMarker, RDMAPSend
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.layers.strategies import ulpdus
-from tests.truth.mpastream import TrueFPDU, build_stream
+from tests.wire.placed import placed
 
 # No FPDU follows another one at phase 4: a CRC that ends there would lie where a Marker must.
 PHASES = st.integers(0, 127).map(lambda word: word * 4).filter(lambda phase: phase != 4)
 
 
-def marked(ulpdu: bytes, phase: int, marker_reserved: int = 0) -> tuple[bytes, TrueFPDU]:
-    """An FPDU at this phase, cut out of a stream made by the tests' own maker of streams."""
-    # An FPDU that goes before: a leading Marker, ULPDU_Length, ULPDU without pad, CRC.
-    before = [] if phase == 0 else [bytes((phase - 10) % 512)]
-    if phase == 8:
-        # The one before has a second Marker, at offset 512.
-        before = [bytes(512 + phase - 14)]
-    stream, truth = build_stream([*before, ulpdu], markers=True, marker_reserved=marker_reserved)
-    fpdu = truth[-1]
-    assert fpdu.start % 512 == phase
-    return stream[fpdu.start : fpdu.end], fpdu
-
-
 @given(ulpdus(), PHASES, st.integers(0, 0xFFFF))
 def test_markers_are_read_and_rebuilt(ulpdu: bytes, phase: int, reserved: int) -> None:
     """Dissected with its phase, an FPDU shows its Markers apart from its ULPDU."""
-    octets, truth = marked(ulpdu, phase, reserved)
+    octets, truth = placed(ulpdu, phase, marker_reserved=reserved)
     fpdu = FPDU(octets, phase=phase)
     assert bytes(fpdu) == octets
     assert bytes(fpdu.payload) == ulpdu
@@ -50,7 +37,7 @@ def test_any_octets_are_rebuilt(octets: bytes, phase: int | None) -> None:
 @pytest.mark.parametrize("phase", [0, 8, 488, 492, 496, 500, 504, 508])
 def test_cut_short_anywhere(phase: int) -> None:
     """Before, in, and behind a Marker, and in the CRC."""
-    octets, _ = marked(bytes(range(256)) * 3, phase)
+    octets, _ = placed(bytes(range(256)) * 3, phase)
     for length in range(1, len(octets)):
         fpdu = FPDU(octets[:length], phase=phase)
         assert bytes(fpdu) == octets[:length]
@@ -97,12 +84,12 @@ def test_markers_that_find_no_place_are_left_out() -> None:
     fpdu = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
     fpdu.payload = Raw(b"short")
     del fpdu.ulpdu_length, fpdu.pad, fpdu.crc
-    assert bytes(fpdu) == marked(b"short", 0)[0]
+    assert bytes(fpdu) == placed(b"short", 0)[0]
 
 
 def test_markers_are_found_as_layers() -> None:
     """As anything that a Scapy packet holds."""
-    fpdu = FPDU(marked(b"x", 0)[0], phase=0)
+    fpdu = FPDU(placed(b"x", 0)[0], phase=0)
     assert MPAMarker in fpdu
     assert fpdu[MPAMarker].fpduptr == 0
 

@@ -12,28 +12,13 @@ from scapy_mpa.records.ddp import DDPFields, ddp_fields, ddp_payload
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from tests.truth import messages
+from tests.truth.headers import header_of
+from tests.wire.test_rdmap import FIGURES
 
 CONNECTION = ConnectionId(0, bytes(12))
 
-NAMES = [
-    "RDMA Write",
-    "RDMA Read Request",
-    "RDMA Read Response",
-    "Send",
-    "Send with Invalidate",
-    "Send with SE",
-    "Send with SE and Invalidate",
-    "Terminate",
-    "Immediate Data",
-    "Immediate Data with SE",
-    "Atomic Request",
-    "Atomic Response",
-    "Reserved opcode 12",
-    "Reserved opcode 13",
-    "Reserved opcode 14",
-    "Reserved opcode 15",
-]
-"""RFC 5040 figure 4 and RFC 7306 figure 2."""
+NAMES = {opcode: name for opcode, *_, name in FIGURES}
+
 
 phases = st.none() | st.sampled_from(range(0, 512, 4))
 
@@ -51,30 +36,10 @@ def fpdu_of(
 
 def by_hand(ulpdu: bytes, captured: int) -> DDPFields:
     """The fields of a ULPDU of which the first ``captured`` octets are known (RFC 5041 4)."""
-
-    def number(start: int, end: int) -> int | None:
-        return int.from_bytes(ulpdu[start:end], "big") if end <= captured else None
-
-    if not captured:
-        return DDPFields(*[None] * 12, None if ulpdu else 0)
-    tagged = ulpdu[0] >= 0x80
-    second = number(1, 2)
-    opcode = None if second is None else second % 16
-    return DDPFields(
-        tagged=tagged,
-        last=ulpdu[0] & 0x40 != 0,
-        ddp_version=ulpdu[0] & 3,
-        rdmap_version=None if second is None else second >> 6,
-        opcode=opcode,
-        message=None if opcode is None else NAMES[opcode],
-        stag=number(2, 6) if tagged else None,
-        to=number(6, 14) if tagged else None,
-        qn=None if tagged else number(6, 10),
-        msn=None if tagged else number(10, 14),
-        mo=None if tagged else number(14, 18),
-        invalidate_stag=number(2, 6) if opcode in (4, 6) and not tagged else None,
-        payload_length=max(0, len(ulpdu) - (14 if tagged else 18)),
-    )
+    header = header_of(ulpdu[:captured], len(ulpdu))
+    opcode = header.opcode
+    message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")
+    return DDPFields(message=message, **header._asdict())
 
 
 @given(st.binary(max_size=40), phases)

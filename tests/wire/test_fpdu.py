@@ -20,7 +20,8 @@ from scapy_mpa.wire.fpdu import (
     pad_length,
     strip_markers,
 )
-from tests.truth.mpastream import TrueFPDU, build_stream
+from tests.truth.mpastream import build_stream
+from tests.wire.placed import placed
 
 PHASES = [phase for phase in range(0, 512, 4) if phase != 4]
 """Where in a marked stream an FPDU can begin, modulo 512.  Not at 4: the Marker before it would
@@ -38,19 +39,9 @@ def lengths(phase: int) -> Iterator[int]:
         yield from range(max(9, fit - 10), fit + 11)
 
 
-def true_fpdu(ulpdu_length: int, phase: int | None) -> tuple[bytes, TrueFPDU]:
-    """An FPDU of a stream in which it begins at this phase, and the record of it."""
-    # The FPDU before it has 4 octets of Marker, 2 of length and 4 of CRC; the one that ends at
-    # 520 has a second Marker between ULPDU and CRC.
-    before = [bytes(506 if phase == 8 else phase - 10)] if phase else []
-    stream, truth = build_stream([*before, OCTETS[:ulpdu_length]], markers=phase is not None)
-    return stream[truth[-1].start :], truth[-1]
-
-
 def check(ulpdu_length: int, phase: int | None) -> None:
     """Everything that can be asked about such an FPDU is what it is in the stream."""
-    octets, truth = true_fpdu(ulpdu_length, phase)
-    assert truth.start % 512 == (phase or 0)
+    octets, truth = placed(OCTETS[:ulpdu_length], phase)
     layout = fpdu_layout(ulpdu_length, phase)
 
     assert fpdu_length(ulpdu_length, phase) == layout.length == len(octets)
@@ -123,7 +114,7 @@ def test_longer_than_fpduptr_can_say(ulpdu_length: int, phase: int) -> None:
 )
 def test_markers_can_be_overridden(ulpdu_length: int, phase: int, data: st.DataObject) -> None:
     """Given Markers stand in the places of the first ones; the rest are as they must be."""
-    octets, _ = true_fpdu(ulpdu_length, phase)
+    octets, _ = placed(OCTETS[:ulpdu_length], phase)
     layout = fpdu_layout(ulpdu_length, phase)
     unmarked = strip_markers(octets, layout.markers)
     own = st.lists(st.binary(min_size=4, max_size=4), max_size=len(layout.markers))

@@ -10,21 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.wire.sound_length import SoundLength
-from tests.truth.mpastream import Damage, build_stream
+from tests.truth.mpastream import Damage
+from tests.wire.placed import placed
 
 # None begins right behind a Marker, which then is its own.
 phases = st.sampled_from([None, 0, *range(8, 512, 4)])
-
-
-def one_fpdu(phase: int | None, ulpdu: bytes, damage: Damage | None) -> bytes:
-    """An FPDU that begins so far behind a Marker, or in a direction without any."""
-    # The one before it, with a leading Marker and another, its ULPDU_Length and CRC.
-    before = [] if phase is None else [bytes(512 + (phase or 512) - 2 * 4 - 2 - 4)]
-    harm = {} if damage is None else {len(before): damage}
-    octets, truth = build_stream([*before, ulpdu], markers=phase is not None, damage=harm)
-    last = truth[-1]
-    assert phase is None or last.start % 512 == phase
-    return octets[last.start : last.end]
 
 
 def ends_of(octets: bytes, phase: int | None, steps: random.Random) -> list[int]:
@@ -58,7 +48,7 @@ def test_an_fpdu_is_one_where_it_ends_whatever_its_length_says(
     if phase is not None:
         size = min(size, 64_000)
     damage = None if said is None else Damage(ulpdu_length=said, sender=sender)
-    octets = one_fpdu(phase, rng.randbytes(size), damage)
+    octets, _ = placed(rng.randbytes(size), phase, damage=damage)
     assert ends_of(octets, phase, rng) == [len(octets)]
 
 
@@ -73,7 +63,7 @@ def test_any_other_damage_is_told(
 ) -> None:
     """An octet that differs anywhere else is not made good by a length."""
     rng = random.Random(seed)
-    octets = bytearray(one_fpdu(phase, rng.randbytes(size), None))
+    octets = bytearray(placed(rng.randbytes(size), phase)[0])
     field = 4 if phase == 0 else 0
     others = [at for at in range(len(octets)) if at not in (field, field + 1)]
     octets[data.draw(st.sampled_from(others))] ^= data.draw(st.integers(1, 255))
@@ -83,8 +73,9 @@ def test_any_other_damage_is_told(
 @pytest.mark.parametrize("wrong", [-4, 4, 400])
 def test_a_length_that_makes_the_crc_good_must_be_that_of_the_octets(wrong: int) -> None:
     """A CRC that fits another length than that of the octets is chance, or forged."""
-    honest = one_fpdu(None, bytes(range(200)), None)
-    forged = one_fpdu(None, bytes(range(200)), Damage(ulpdu_length=200 + wrong, sender=True))
+    honest, _ = placed(bytes(range(200)), None)
+    damage = Damage(ulpdu_length=200 + wrong, sender=True)
+    forged, _ = placed(bytes(range(200)), None, damage=damage)
     # As the sender had it, it would be good; on the way its length was set right.
     mixed = honest[:2] + forged[2:]
     measured = SoundLength(None)
@@ -105,7 +96,7 @@ def test_sifting_leaves_where_it_ends_and_little_else(
     """Whatever is sifted at a time; and what it leaves is in order, and on words."""
     rng = random.Random(seed)
     damage = None if said is None else Damage(ulpdu_length=said, sender=sender)
-    fpdu = one_fpdu(phase, rng.randbytes(size), damage)
+    fpdu, _ = placed(rng.randbytes(size), phase, damage=damage)
     octets = fpdu + rng.randbytes(4 * rng.randrange(100))
     measured = SoundLength(phase)
     likely: list[int] = []

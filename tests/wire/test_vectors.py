@@ -38,67 +38,36 @@ class Vector(NamedTuple):
     fpduptr: int
 
 
+def figure_5(revision: int, control: str, crc: str) -> Vector:
+    """The first FPDU of a stream, which a Marker precedes."""
+    octets = (
+        "00 00  00 00"  # Marker
+        "00 2a"  # ULPDU Length
+        f"{control}  00 00 00 00"  # DDP Control Field, Reserved
+        "00 00 00 00  00 00 00 01  00 00 00 00"  # Queue, MSN, MO
+        "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+    )
+    return Vector(revision, 0x0000, bytes.fromhex(octets + crc), 1, 0x0004, 0)
+
+
+def figure_6(revision: int, control: str, crc: str) -> Vector:
+    """The second one, with a Marker between the DDP header and the data."""
+    octets = (
+        "00 2a"
+        f"{control}  00 00 00 00"
+        "00 00 00 00  00 00 00 02  00 00 00 00"
+        "00 00  00 14"  # Marker
+        "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+    )
+    return Vector(revision, 0x01EC, bytes.fromhex(octets + crc), 2, 0x01EC, 0x14)
+
+
 VECTORS = {
-    "RFC 5044 figure 5": Vector(
-        revision=1,
-        start=0x0000,
-        octets=bytes.fromhex(
-            "00 00  00 00"  # Marker
-            "00 2a"  # ULPDU Length
-            "41  43  00 00 00 00"  # DDP Control Field, Reserved
-            "00 00 00 00  00 00 00 01  00 00 00 00"  # Queue, MSN, MO
-            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
-            "52 23 99 83"  # CRC32c
-        ),
-        msn=1,
-        seq_offset=0x0004,
-        fpduptr=0,
-    ),
-    "RFC 5044 figure 6": Vector(
-        revision=1,
-        start=0x01EC,
-        octets=bytes.fromhex(
-            "00 2a"
-            "41  43  00 00 00 00"
-            "00 00 00 00  00 00 00 02  00 00 00 00"
-            "00 00  00 14"  # Marker
-            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
-            "84 92 58 98"
-        ),
-        msn=2,
-        seq_offset=0x01EC,
-        fpduptr=0x14,
-    ),
-    "draft-ietf-rddp-mpa-01 figure 5": Vector(
-        revision=0,
-        start=0x0000,
-        octets=bytes.fromhex(
-            "00 00  00 00"
-            "00 2a"
-            "40  03  00 00 00 00"
-            "00 00 00 00  00 00 00 01  00 00 00 00"
-            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
-            "4c 86 b3 84"
-        ),
-        msn=1,
-        seq_offset=0x0004,
-        fpduptr=0,
-    ),
-    "draft-ietf-rddp-mpa-01 figure 6": Vector(
-        revision=0,
-        start=0x01EC,
-        octets=bytes.fromhex(
-            "00 2a"
-            "40  03  00 00 00 00"
-            "00 00 00 00  00 00 00 02  00 00 00 00"
-            "00 00  00 14"
-            "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
-            "a1 9c d1 03"
-        ),
-        msn=2,
-        seq_offset=0x01EC,
-        fpduptr=0x14,
-    ),
+    # DDP Control Field; CRC32c.
+    "RFC 5044 figure 5": figure_5(1, "41  43", "52 23 99 83"),
+    "RFC 5044 figure 6": figure_6(1, "41  43", "84 92 58 98"),
+    "draft-ietf-rddp-mpa-01 figure 5": figure_5(0, "40  03", "4c 86 b3 84"),
+    "draft-ietf-rddp-mpa-01 figure 6": figure_6(0, "40  03", "a1 9c d1 03"),
 }
 
 each_vector = pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
