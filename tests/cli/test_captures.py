@@ -14,12 +14,6 @@ from tests.cli.command import Record, records, run
 INVALID_STARTUP_FRAME = 4
 
 
-def expectations(path: Path) -> dict[str, list[list[object]]]:
-    """What the walker found in a capture."""
-    found: dict[str, list[list[object]]] = json.loads(expectation(path).read_text())
-    return found
-
-
 def roles(found: list[Record]) -> dict[tuple[int, str], str]:
     """Who is who: connection and endpoint to ``i`` or ``r``."""
     ends = [record for record in found if record["type"] == "connection"]
@@ -42,7 +36,7 @@ def whole_private_data(record: Record) -> str:
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_capture(path: Path) -> None:
     """Every FPDU once, with its verdict and headers; every startup frame; every connection."""
-    expected = expectations(path)
+    expected = json.loads(expectation(path).read_text())
     found = records(path)
     role = roles(found)
 
@@ -92,7 +86,7 @@ def test_capture(path: Path) -> None:
     assert sorted(startup, key=repr) == sorted(expected["startup"], key=repr)
 
     ends = [record["connection"] for record in found if record["type"] == "connection"]
-    assert sorted(ends) == list(range(int(str(expected["connections"]))))
+    assert sorted(ends) == list(range(expected["connections"]))
 
     gaps = [
         [record["connection"], role[record["connection"], record["src"]], record["seq"]]

@@ -121,12 +121,19 @@ def test_files_alone_are_read_as_with_options(command: str, names: list[str]) ->
     assert plain.returncode == parsed.returncode
 
 
-@pytest.mark.parametrize("arguments", [[], ["dissect"], ["summary"], ["dissekt", "x.pcap"]])
-def test_what_is_missing_is_said(arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "dissect", "summary", "nope", "dissekt x.pcap"),
+        *("dissect --nope x.pcap", "dissect --connection x x.pcap"),
+    ],
+)
+def test_what_is_missing_is_said(line: str) -> None:
     """A command line that lacks something, or has a wrong word, is answered with its usage."""
-    done = process(*arguments)
+    done = process(*line.split())
     assert done.returncode == 2
     assert b"Usage: scapy-mpa" in done.stdout + done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 def test_shells_are_given_completions() -> None:

@@ -255,24 +255,6 @@ def test_other_files_are_still_read(tmp_path: Path) -> None:
     assert len(parsed(result.stdout)) == 2 * len(parsed(run("dissect", "--json", CLEAN).stdout))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["dissect"],
-        ["dissect", "--nope", CLEAN],
-        ["nope"],
-        ["dissect", "--connection", "x", "f"],
-    ],
-)
-def test_bad_usage(arguments: list[object]) -> None:
-    """A wrong command line: status 2, and a word about what is right."""
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert "Usage: " in result.output
-    assert "Traceback" not in result.output
-
-
 def test_a_name_cannot_break_a_line(tmp_path: Path) -> None:
     """A file name with control characters is shown escaped, in headings, too."""
     path = tmp_path / "a\nb\x1b[31m.pcap"

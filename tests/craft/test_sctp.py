@@ -25,6 +25,7 @@ from scapy_mpa.craft import (
     conversation_of,
     impair,
 )
+from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import run
@@ -32,15 +33,7 @@ from tests.craft.reading import plain
 from tests.craft.strategies import sessions
 from tests.truth import sctpstream as sctp
 
-PRESETS = [
-    "sctp",
-    "sctp-enhanced",
-    "sctp-rtr-write",
-    "sctp-draft-rtr-write",
-    "sctp-reject",
-    "sctp-bundled",
-    "sctp-fragments",
-]
+SCTP = [name for name in PRESETS if name.startswith("sctp")]
 
 
 def packets(conversation: SctpConversation) -> list[bytes]:
@@ -98,7 +91,7 @@ def test_packing(packing: Any, least: int) -> None:
 
 
 @given(
-    st.sampled_from(PRESETS),
+    st.sampled_from(SCTP),
     st.integers(0, 2**32),
     st.lists(
         st.sampled_from(

@@ -24,7 +24,6 @@ from scapy_mpa.layers import (
 from scapy_mpa.wire import rdmap
 from scapy_mpa.wire.ddp import parse_ddp
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
-from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, Opcode, is_tagged
 from scapy_mpa.wire.startup import parse_startup
 from tests.layers.strategies import ulpdus
 from tests.truth import mpastream
@@ -107,16 +106,3 @@ def test_startup(
         flags_set = {letter for letter in "ABCD" if getattr(frame, letter.lower())}
         assert flags_set == set(found.control_flags)
     assert frame.private_data == found.private_data
-
-
-@pytest.mark.parametrize("opcode", Opcode)
-def test_opcodes(opcode: Opcode) -> None:
-    """Every opcode is bound, to the header and the queue that the codecs know."""
-    segment = DDPTagged if is_tagged(opcode) else DDPUntagged
-    read = segment(bytes(segment(opcode=opcode) / bytes(60)))
-    message = read.layers()[1]
-    assert message is not Raw
-    made = bytes(segment() / message())
-    assert made[1] & 15 == opcode
-    if not is_tagged(opcode):
-        assert int.from_bytes(made[6:10], "big") == QUEUE_NUMBERS[opcode]

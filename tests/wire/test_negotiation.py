@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,16 +34,7 @@ def frame(
     return StartupFrame(kind, False, True, False, s_bit, 0, revision, len(data), data)
 
 
-def request(control_flags: str | None = "", ird: int = 4, ord: int = 4) -> StartupFrame:
-    """A Request."""
-    return frame(StartupKind.REQUEST, control_flags, ird, ord)
-
-
-def reply(
-    control_flags: str | None = "", ird: int = 4, ord: int = 4, revision: int = 2
-) -> StartupFrame:
-    """A Reply."""
-    return frame(StartupKind.REPLY, control_flags, ird, ord, revision)
+request, reply = partial(frame, StartupKind.REQUEST), partial(frame, StartupKind.REPLY)
 
 
 def agreed(one: StartupFrame, other: StartupFrame, dialect: Dialect | None = None) -> Negotiation:
