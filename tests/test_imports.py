@@ -79,7 +79,7 @@ STREAM_ROOMS = (
     ("fpdus",),
     ("octets",),
     ("delivery",),
-    ("budget", "doubtful", "lingering"),
+    ("budget", "doubtful", "lingering", "networks"),
     ("ordinary",),
     ("shapes",),
     ("events",),

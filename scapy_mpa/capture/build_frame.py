@@ -12,11 +12,16 @@ import struct
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.capture.ip import TCP
-from scapy_mpa.capture.link import IPV4, IPV6
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LARGEST_DATAGRAM", "FrameBuilder", "checksum"]
+__all__ = ["LARGEST_DATAGRAM", "SCTP", "TCP", "FrameBuilder", "checksum"]
+
+TCP: Final = 6
+SCTP: Final = 132
+"""IP protocol numbers."""
+
+_ETHER_TYPES: Final = {True: 0x0800, False: 0x86DD}
+"""Of IPv4, and of IPv6."""
 
 LARGEST_DATAGRAM: Final = 0xFFFF
 """What the length field of an IP header can say: of IPv4 the whole packet (RFC 791 3.1), of IPv6
@@ -87,7 +92,7 @@ class FrameBuilder:
             raise LocalProtocolError(f"VLAN tag {vlan} does not fit its 16 bits")
         self._is_ipv4 = kinds == {4}
         tag = b"" if vlan is None else _tag.pack(_VLAN, vlan)
-        ether_type = IPV4 if self._is_ipv4 else IPV6
+        ether_type = _ETHER_TYPES[self._is_ipv4]
         self._link = macs[1] + macs[0] + tag + _uint16.pack(ether_type)
         self._ip = b"".join(addresses)
         self._ports = _uint16.pack(ports[0]) + _uint16.pack(ports[1])

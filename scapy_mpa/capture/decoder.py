@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.ip import TCP, Datagram, ipv4_datagram, ipv6_datagram
-from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
-from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
+from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, UDP_PORT, Headers
+from scapy_mpa.capture.layers import READERS, read_headers
+from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.capture.tunnel import vxlan
 from scapy_mpa.stream.segment import Segment
 
 if TYPE_CHECKING:
@@ -20,70 +22,189 @@ if TYPE_CHECKING:
 
 __all__ = ["Decoder", "segment_of"]
 
-_ORDINARY: Final = Struct(">12x3sxHxxHxB2x12sIIBB")
-"""Ethernet, IPv4 without options and TCP in one go: EtherType with IP version and header length,
-total length, flags and fragment offset, protocol, addresses and ports, sequence and
-acknowledgement number, data offset, flags."""
-_ORDINARY_START: Final = b"\x08\x00\x45"
-_ORDINARY_LENGTH: Final = 54
-_IPV4_AT: Final = 14
-_TCP_AT: Final = 34
+_ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
+"""IPv4 without options and TCP: version with header length, total length, flags with fragment
+offset, protocol, addresses and ports, sequence and acknowledgement number, data offset, flags."""
+_uint16: Final = Struct(">H").unpack_from
+_ORDINARY_LENGTH: Final = 34
+_ORDINARY_START: Final = 0x45
+_ORDINARY_PROTOCOL: Final = 6
+_FRAGMENT: Final = 0x3FFF
+_TCP_AT: Final = 20
+
+_MOST_SHAPES: Final = 8
+_MOST_HEADS: Final = 1024
+_LONGEST_HEAD: Final = 512
+"""What is remembered: more of either is no network, but somebody who makes it up."""
+_MOST_NESTED: Final = 8
+"""Packets in fragments of which each is a fragment of another."""
+
+
+_Head: TypeAlias = tuple[bytes, tuple[tuple[int, int], ...]]
+"""What was read before an IPv4 header: the network, and for each length field where it is, and from
+where octets are counted."""
+_Shape: TypeAlias = tuple[int, int, int, dict[int, _Head]]
+"""Heads that are alike in all that decides what is read where: link type, where the IPv4 header
+begins, and the bits before that on which something depends; the heads by these bits."""
 
 
 class Decoder:
     """Takes the TCP segments out of frames, and counts the frames that it cannot follow.
 
-    Link, IP and TCP headers are read as :mod:`~scapy_mpa.capture.link`,
-    :mod:`~scapy_mpa.capture.ip` and :mod:`~scapy_mpa.capture.tcp` say. No checksum is verified but
-    that of SCTP.
+    Headers are read as :mod:`~scapy_mpa.capture.layers` says.  IP packets are put together from
+    their fragments.  No checksum is verified but that of SCTP.
 
     :param take_sctp: is given the SCTP packets, which come aside of the segments so that these cost
         nothing more; None: they are "not TCP".
+    :param vxlan_ports: UDP ports of VXLAN, besides the usual ones.
+    :param dissect: returns the segment of a frame with headers that are not known here, None if it
+        knows no better.
     """
 
-    __slots__ = ("_take_sctp", "not_followed")
+    __slots__ = (
+        "_dissect",
+        "_fragments",
+        "_interface",
+        "_readers",
+        "_shapes",
+        "_take_sctp",
+        "not_followed",
+        "whole",
+    )
 
-    def __init__(self, take_sctp: Callable[[SctpPacket], None] | None = None) -> None:
+    def __init__(
+        self,
+        take_sctp: Callable[[SctpPacket], None] | None = None,
+        vxlan_ports: Iterable[int] = (),
+        dissect: Callable[[Frame], Segment | None] | None = None,
+    ) -> None:
         self._take_sctp = take_sctp
+        self._dissect = dissect
+        self._readers = READERS
+        if vxlan_ports:
+            self._readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
+        self._shapes: list[_Shape] = []
+        self._fragments = Fragments()
+        self._interface: str | None = None
+        """The name of the first one."""
+        self.whole: Frame | None = None
+        """A frame with the whole IP packet, if the last segment came in fragments."""
         self.not_followed: Counter[str] = Counter()
-        """Frames without a segment, by reason: "not TCP", "IP fragment", "TCP header cut", ..."""
+        """Frames without a segment, by reason: "not TCP", "TCP header cut", ..."""
 
     def segment(self, frame: Frame) -> Segment | None:
         """Return the TCP segment of ``frame``, or count why there is none.
 
         An SCTP packet goes to who takes them.
         """
-        number, time_ns, link_type, octets, length, _ = frame
+        self.whole = None
+        number, time_ns, link_type, octets, length, interface = frame
         captured = len(octets)
-        if link_type == ETHERNET and captured >= _ORDINARY_LENGTH:
-            start, total, fragment, protocol, flow, seq, ack, data_offset, flags = _unpack(octets)
-            if start == _ORDINARY_START and protocol == TCP and not fragment & 0x3FFF:
-                at = _TCP_AT + (data_offset >> 4) * 4
-                end = _IPV4_AT + total
-                if data_offset >= 0x50 and captured >= at <= end <= length:
-                    # What the class itself would do, without the call of its __new__ in Python.
-                    return tuple.__new__(
-                        Segment,
-                        (flow, seq, ack, flags, octets[at:end], end - at, number, time_ns),
-                    )
+        for shape_link_type, ip_at, mask, heads in self._shapes:
+            if link_type != shape_link_type or captured < ip_at + _ORDINARY_LENGTH:
+                continue
+            head = heads.get(int.from_bytes(octets[:ip_at], "big") & mask)
+            if head is None:
+                continue
+            start, total, fragment, protocol, flow, seq, ack, data_offset, flags = _ordinary(
+                octets, ip_at
+            )
+            at = ip_at + _TCP_AT + (data_offset >> 4) * 4
+            end = ip_at + total
+            if (
+                start != _ORDINARY_START
+                or protocol != _ORDINARY_PROTOCOL
+                or fragment & _FRAGMENT
+                or data_offset < 0x50
+                or not captured >= at <= end <= length
+            ):
+                continue
+            network, lengths = head
+            if interface is not self._interface:
+                network += self._name(interface)
+            for length_at, begin in lengths:
+                if begin + _uint16(octets, length_at)[0] < end:
+                    break
+            else:
+                # What the class itself would do, without the call of its __new__ in Python.
+                return tuple.__new__(
+                    Segment,
+                    (flow, seq, ack, flags, octets[at:end], end - at, number, time_ns, network),
+                )
+        return self._read(frame)
+
+    def _read(self, frame: Frame) -> Segment | None:
+        """Do the same header by header."""
+        frames = 1
         try:
-            datagram = _datagram_of(frame)
-            if datagram.protocol == TCP:
-                return tcp_segment(frame, datagram)
-            if self._take_sctp is None:
-                raise NotFollowedError(NOT_TCP)
-            # Hardly any capture has some, and a command is to start soon.
-            from scapy_mpa.capture.sctp import sctp_packet
-
-            packet = sctp_packet(frame, datagram)
+            for _ in range(_MOST_NESTED):
+                key, headers = read_headers(*frame[2:5], self._readers)
+                if key == TCP:
+                    segment = tcp_segment(frame, headers)
+                    if frame.interface is not self._interface:
+                        network = headers.network + self._name(frame.interface)
+                        segment = segment._replace(network=network)
+                    self._remember(frame.link_type, headers)
+                    return segment
+                if key != FRAGMENT:
+                    self._sctp(frame, headers)
+                    return None
+                whole = self._fragments.take(frame, headers)
+                if whole is None:
+                    raise NotFollowedError(FRAGMENT_OF)
+                frame, pieces = whole
+                self.whole = frame
+                frames += pieces - 1
+                self.not_followed[FRAGMENT_OF] -= pieces - 1
+            raise NotFollowedError(TOO_MANY_HEADERS)
         except NotFollowedError as error:
-            self.not_followed[error.reason] += 1
-            return None
-        self._take_sctp(packet)
-        return None
+            found = None
+            if self._dissect is not None and error.is_unknown:
+                found = self._dissect(frame)
+            if found is None:
+                self.not_followed[error.reason] += frames
+            return found
 
+    def _name(self, interface: str | None) -> bytes:
+        """Return what tells an interface from the first one."""
+        if self._interface is None:
+            self._interface = interface
+        return b"" if interface in (None, self._interface) else b"\0" + str(interface).encode()
 
-_unpack: Final = _ORDINARY.unpack_from
+    def _sctp(self, frame: Frame, headers: Headers) -> None:
+        if self._take_sctp is None:
+            raise NotFollowedError(NOT_TCP)
+        # Hardly any capture has some, and a command is to start soon.
+        from scapy_mpa.capture.sctp import sctp_packet
+
+        self._take_sctp(sctp_packet(frame, headers))
+
+    def _remember(self, link_type: int, headers: Headers) -> None:
+        """Keep what was read before an IPv4 header, for frames with the same before theirs."""
+        key, at, _ = headers.packets[-1]
+        if key != IPV4 or at > _LONGEST_HEAD or headers.is_guessed:
+            return
+        bits = bytearray(b"\xff" * at)
+        for begin, count in headers.varying:
+            if begin < at:
+                bits[begin : begin + count] = bytes(count)
+        mask = int.from_bytes(bits[:at], "big")
+        head = int.from_bytes(headers.octets[:at], "big") & mask
+        shape = link_type, at, mask
+        heads = next((known[3] for known in self._shapes if known[:3] == shape), None)
+        if heads is None:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            heads = {}
+            self._shapes.append((*shape, heads))
+        if len(heads) >= _MOST_HEADS:
+            heads.clear()
+        lengths = (
+            (each.at, each.begin)
+            for each in headers.lengths
+            if each.at < at and each.most == 0xFFFF
+        )
+        heads[head] = headers.network, tuple(lengths)
 
 
 def segment_of(frame: Frame) -> Segment:
@@ -91,19 +212,7 @@ def segment_of(frame: Frame) -> Segment:
 
     :raises NotFollowedError: there is none that could be followed.
     """
-    datagram = _datagram_of(frame)
-    if datagram.protocol != TCP:
+    key, headers = read_headers(*frame[2:5])
+    if key != TCP:
         raise NotFollowedError(NOT_TCP)
-    return tcp_segment(frame, datagram)
-
-
-def _datagram_of(frame: Frame) -> Datagram:
-    """Return where the TCP or SCTP header of ``frame`` lies.
-
-    :raises NotFollowedError: it has none that could be followed.
-    """
-    octets = frame.octets
-    length = frame.original_length
-    ether_type, at = network_packet(frame.link_type, octets, length)
-    datagram = ipv4_datagram if ether_type == IPV4 else ipv6_datagram
-    return datagram(octets, at, length)
+    return tcp_segment(frame, headers)

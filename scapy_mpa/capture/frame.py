@@ -3,7 +3,10 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["MAXIMUM_CAPTURED", "SNAP_LENGTH", "Frame", "without_fcs"]
+__all__ = ["ETHERNET", "MAXIMUM_CAPTURED", "SNAP_LENGTH", "Frame", "without_fcs"]
+
+ETHERNET: Final = 1
+"""LINKTYPE_ value."""
 
 SNAP_LENGTH: Final = 262144
 """Octets of a frame that tcpdump and dumpcap take at most, unless they are told otherwise."""

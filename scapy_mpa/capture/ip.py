@@ -1,149 +1,174 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""IP headers: from the place of an IPv4 or IPv6 packet to the place and end of what it carries,
-which is a TCP segment or an SCTP packet.
+"""Headers of IPv4 and IPv6, with the extensions of both.
 
 What IP says of a packet's length is trusted over the length of the frame, which may hold Ethernet
-padding. Where IP says zero (a large segment captured before the interface card cut it, or an IPv6
-jumbogram, RFC 2675), the frame's length counts, unless no packet is so long. Header checksums are
-not verified: they may not have been computed yet either.
+padding, or lack what was cut off before it was captured.  Where IP says zero (a large segment
+captured before the interface card cut it, or an IPv6 jumbogram, RFC 2675), the frame's length
+counts, unless no packet is so long.  Header checksums are not verified: they may not have been
+computed yet.
 """
 
+from __future__ import annotations
+
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
-from scapy_mpa.capture.reason import (
-    ENCRYPTED,
+from scapy_mpa.capture.headers import (
+    ETHERNET_HEADER,
     FRAGMENT,
-    NOT_TCP,
-    TOO_MANY_HEADERS,
-    NotFollowedError,
-    demand,
+    IPV4,
+    IPV6,
+    PROTOCOL,
+    Fragment,
+    Headers,
+    Length,
+    Reader,
+    Sum,
+    uint16,
 )
+from scapy_mpa.capture.reason import ENCRYPTED, NOT_TCP, NotFollowedError
 
-__all__ = ["SCTP", "TCP", "Datagram", "ipv4_datagram", "ipv6_datagram"]
-
-TCP: Final = 6
-SCTP: Final = 132
-"""IP protocol numbers."""
-_FOLLOWED: Final = frozenset({TCP, SCTP})
-
-_ROUTING: Final = 43
-_FRAGMENT: Final = 44
-_ESP: Final = 50
-_AH: Final = 51
-_EXTENSIONS: Final = frozenset({0, _ROUTING, _FRAGMENT, _AH, 60, 135, 139, 140})
-"""Hop-by-hop options, routing, fragment, authentication, destination options, mobility, HIP, shim6
-(https://www.iana.org/assignments/ipv6-parameters), without ESP."""
-
-_MOST_EXTENSIONS: Final = 16
-"""RFC 8200 4.1 lets each occur once, destination options twice; the limit bounds the time."""
+__all__ = ["READERS"]
 
 _IPV4: Final = Struct(">BxHxxHxB")
 """Version and header length, total length, flags and fragment offset, protocol."""
 _IPV4_LENGTH: Final = 20
-_IPV4_FRAGMENT: Final = 0x3FFF
-"""More Fragments and Fragment Offset (RFC 791 3.1)."""
+_OFFSET: Final = 0x1FFF
+_MORE: Final = 0x2000
+"""Fragment Offset in units of 8 octets, More Fragments (RFC 791 3.1)."""
 
 _IPV6: Final = Struct(">B3xHB")
 """Version and more, payload length, next header."""
 _IPV6_LENGTH: Final = 40
-_IPV6_FRAGMENT: Final = 0xFFF9
-"""Fragment Offset and M of a fragment header (RFC 8200 4.5)."""
 
 _LARGEST_PACKET: Final = 1 << 20
-"""Octets beyond which the length of a frame is taken for a lie where IP says zero. Offload makes
+"""Octets beyond which the length of a frame is taken for damage where IP says zero. Offload makes
 packets of 512 KiB at most (BIG TCP); a frame may claim 4 GiB, and what it claims beyond what was
 captured takes as much memory."""
 
-_EXTENSION: Final = Struct(">BBH")
-"""Next header, length, and in a fragment header offset and M."""
-_SHORTEST_EXTENSION: Final = 8
 
-
-class Datagram(NamedTuple):
-    """Where in a frame the segment of an IP packet lies."""
-
-    addresses: bytes
-    """Source and destination address, as in the header."""
-    at: int
-    """Where the TCP or SCTP header begins."""
-    end: int
-    """Where the segment ends, which may be after what was captured."""
-    protocol: int = TCP
-    """TCP or SCTP."""
-
-
-def ipv4_datagram(octets: bytes, at: int, length: int) -> Datagram:
-    """Return where the TCP or SCTP header of the IPv4 packet at ``at`` lies (RFC 791 3.1).
-
-    :param octets: what was captured of the frame.
-    :param length: octets of the frame on the wire.
-    :raises NotFollowedError: it is neither, a fragment, or the header is not whole.
-    """
-    demand(octets, at + _IPV4_LENGTH, length, "IPv4 header")
-    version, total, fragment, protocol = _IPV4.unpack_from(octets, at)
-    start = at + (version & 0xF) * 4
-    end = at + total if total else length
-    if version >> 4 != 4 or start < at + _IPV4_LENGTH or end > length or end - at > _LARGEST_PACKET:
-        raise NotFollowedError("IPv4 header damaged")
-    demand(octets, start, end, "IPv4 header")
-    if fragment & _IPV4_FRAGMENT:
-        raise NotFollowedError(FRAGMENT if protocol in (TCP, SCTP, _AH) else NOT_TCP)
-    if protocol not in _FOLLOWED:
-        start, protocol = _past_extensions(
-            octets, start, end, protocol, frozenset({_AH}), "IPv4 header"
+def _ipv4(headers: Headers) -> int:
+    """RFC 791 3.1."""
+    at = headers.take(_IPV4_LENGTH, "IPv4 header")
+    octets = headers.octets
+    protocol: int
+    version, total, control, protocol = _IPV4.unpack_from(octets, at)
+    length = (version & 0xF) * 4
+    if version >> 4 != 4 or length < _IPV4_LENGTH or 0 < total < length:
+        raise headers.wrong("IPv4 header", "damaged")
+    _limit(headers, at, total, "IPv4 header")
+    headers.take(length - _IPV4_LENGTH, "IPv4 header")
+    headers.add_packet(IPV4, at, octets[at + 12 : at + 20])
+    headers.lengths.append(Length(at + 2, at))
+    headers.sums.append(Sum(at + 10, at, at + length))
+    # Service; total length and identification; time to live; checksum.
+    headers.vary((at + 1, 5), (at + 8, 1), (at + 10, 2))
+    if control & (_MORE | _OFFSET):
+        headers.fragment = Fragment(
+            octets[at + 4 : at + 6] + octets[at + 9 : at + 10] + octets[at + 12 : at + 20],
+            (control & _OFFSET) * 8,
+            bool(control & _MORE),
+            at + 6,
         )
-    return Datagram(octets[at + 12 : at + 20], start, end, protocol)
+        return FRAGMENT
+    return PROTOCOL | protocol
 
 
-def ipv6_datagram(octets: bytes, at: int, length: int) -> Datagram:
-    """Return where the TCP or SCTP header of the IPv6 packet at ``at`` lies (RFC 8200 3, 4).
-
-    :param octets: what was captured of the frame.
-    :param length: octets of the frame on the wire.
-    :raises NotFollowedError: it is neither, a fragment, or a header is not whole.
-    """
-    start = at + _IPV6_LENGTH
-    demand(octets, start, length, "IPv6 header")
+def _ipv6(headers: Headers) -> int:
+    """RFC 8200 3."""
+    at = headers.take(_IPV6_LENGTH, "IPv6 header")
+    octets = headers.octets
+    protocol: int
     version, payload, protocol = _IPV6.unpack_from(octets, at)
-    end = start + payload if payload else length
-    if version >> 4 != 6 or end > length or end - at > _LARGEST_PACKET:
-        raise NotFollowedError("IPv6 header damaged")
-    if protocol not in _FOLLOWED:
-        start, protocol = _past_extensions(octets, start, end, protocol, _EXTENSIONS, "IPv6 header")
-    return Datagram(octets[at + 8 : at + _IPV6_LENGTH], start, end, protocol)
+    if version >> 4 != 6:
+        raise headers.wrong("IPv6 header", "damaged")
+    _limit(headers, at, payload and payload + _IPV6_LENGTH, "IPv6 header")
+    headers.add_packet(IPV6, at, octets[at + 8 : at + _IPV6_LENGTH])
+    headers.lengths.append(Length(at + 4, headers.at))
+    headers.vary((at + 1, 5), (at + 7, 1))
+    return PROTOCOL | protocol
 
 
-def _past_extensions(
-    octets: bytes, at: int, end: int, protocol: int, extensions: frozenset[int], header: str
-) -> tuple[int, int]:
-    """Return where the header after a chain of extension headers begins, and its protocol.
+def _limit(headers: Headers, at: int, total: int, name: str) -> None:
+    """Take note of where a packet ends.
 
-    :param at: where the first of them begins, of the kind ``protocol``.
-    :param extensions: the kinds that may occur.
-    :param header: what to call a header that is not whole.
+    :param total: its length; 0: the header does not say it.
     """
-    for _ in range(_MOST_EXTENSIONS):
-        if protocol in _FOLLOWED:
-            return at, protocol
-        if protocol == _ESP:
-            raise NotFollowedError(ENCRYPTED)
-        if protocol not in extensions:
-            raise NotFollowedError(NOT_TCP)
-        demand(octets, at + _SHORTEST_EXTENSION, end, header)
-        following, units, fragment = _EXTENSION.unpack_from(octets, at)
-        if protocol == _FRAGMENT:
-            # With neither offset nor M it is a whole packet: an atomic fragment (RFC 6946).
-            if fragment & _IPV6_FRAGMENT:
-                follows = following in _FOLLOWED or following in extensions
-                raise NotFollowedError(FRAGMENT if follows else NOT_TCP)
-            at += _SHORTEST_EXTENSION
-        elif protocol == _AH:
-            # The one that counts units of 4 octets, less 2 (RFC 4302 2.2).
-            at += (units + 2) * 4
-        else:
-            at += (units + 1) * 8
-        if at > end:
-            raise NotFollowedError(f"{header} damaged")
-        protocol = following
-    raise NotFollowedError(TOO_MANY_HEADERS)
+    if total:
+        headers.limit(at + total)
+    elif headers.end - at > _LARGEST_PACKET:
+        raise headers.wrong(name, "damaged")
+
+
+def _demand_ipv6(headers: Headers) -> None:
+    """In IPv4 these numbers stand for no headers."""
+    if headers.packets[-1].key != IPV6:
+        raise NotFollowedError(NOT_TCP)
+
+
+def _extension(headers: Headers) -> int:
+    """RFC 8200 4.2, and others of its shape."""
+    _demand_ipv6(headers)
+    at = headers.take(8, "extension header")
+    following, units = headers.octets[at], headers.octets[at + 1]
+    headers.take(units * 8, "extension header")
+    return PROTOCOL | following
+
+
+def _authentication(headers: Headers) -> int:
+    """RFC 4302 2.2: it counts units of 4 octets, less 2."""
+    at = headers.take(8, "authentication header")
+    following, units = headers.octets[at], headers.octets[at + 1]
+    headers.take(units * 4, "authentication header")
+    headers.vary((at + 8, units * 4))
+    return PROTOCOL | following
+
+
+def _fragment(headers: Headers) -> int:
+    """RFC 8200 4.5; with neither offset nor M it is a whole packet (RFC 6946)."""
+    _demand_ipv6(headers)
+    at = headers.take(8, "fragment header")
+    octets = headers.octets
+    following, control = octets[at], uint16(octets, at + 2)
+    if not control & 0xFFF9:
+        return PROTOCOL | following
+    headers.fragment = Fragment(
+        headers.packets[-1].addresses + octets[at + 4 : at + 8],
+        control & 0xFFF8,
+        bool(control & 1),
+        at + 2,
+    )
+    return FRAGMENT
+
+
+def _encrypted(headers: Headers) -> int:
+    raise NotFollowedError(ENCRYPTED.format("ESP"))
+
+
+def _ether_ip(headers: Headers) -> int:
+    """RFC 3378."""
+    headers.take(2, "EtherIP header")
+    headers.enter("EtherIP")
+    return ETHERNET_HEADER
+
+
+def _in_ip(key: int) -> Reader:
+    def read(headers: Headers) -> int:
+        headers.enter("IP")
+        return key
+
+    return read
+
+
+READERS: Final[dict[int, Reader]] = {
+    IPV4: _ipv4,
+    IPV6: _ipv6,
+    # Hop-by-hop options, routing, destination options, mobility, HIP, shim6.
+    **{PROTOCOL | number: _extension for number in (0, 43, 60, 135, 139, 140)},
+    PROTOCOL | 44: _fragment,
+    PROTOCOL | 50: _encrypted,
+    PROTOCOL | 51: _authentication,
+    PROTOCOL | 4: _in_ip(IPV4),
+    PROTOCOL | 41: _in_ip(IPV6),
+    PROTOCOL | 97: _ether_ip,
+}

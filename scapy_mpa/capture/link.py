@@ -1,143 +1,197 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Link headers: from a captured frame to the EtherType and the place of its packet.
-
-Ethernet, also IEEE 802.3 with SNAP, with VLAN tags however stacked; Linux cooked captures 1 and
-2; BSD loopback; raw IP (https://www.tcpdump.org/linktypes.html).
+"""Link headers: Ethernet, IEEE 802.3 with LLC, tags however stacked; Linux cooked captures 1 and 2;
+BSD loopback; raw IP (https://www.tcpdump.org/linktypes.html).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from struct import Struct
-from typing import Final
+from typing import Final, Literal
 
-from scapy_mpa.capture.reason import LINK_HEADER, NOT_IP, NotFollowedError, demand
+from scapy_mpa.capture.headers import (
+    ETHER_TYPE,
+    ETHERNET_HEADER,
+    IPV4,
+    IPV6,
+    LINK,
+    LLC,
+    Headers,
+    Length,
+    Reader,
+    uint16,
+)
+from scapy_mpa.capture.reason import ENCRYPTED, NOT_IP, NotFollowedError
 
-__all__ = ["ETHERNET", "IPV4", "IPV6", "LINK_TYPES", "RAW_IP", "SNAP", "network_packet"]
+__all__ = ["LINK_HEADER", "LLC_SNAP", "LONGEST_802_3", "RAW_IP", "READERS", "ether_type", "raw_ip"]
 
-ETHERNET: Final = 1
-"""LINKTYPE_ value."""
+LINK_HEADER: Final = "link header"
 
 RAW_IP: Final = frozenset({12, 14, 101})
 """LINKTYPE_ values: DLT_RAW of OpenBSD and of others, whose numbers differ from LINKTYPE_RAW's, and
 that."""
 
-IPV4: Final = 0x0800
-IPV6: Final = 0x86DD
+_TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
+"""EtherTypes of IEEE 802.1Q and 802.1ad tags, and those used for QinQ before 802.1ad."""
+_VLAN: Final = 0x0FFF
 
-_TAGS: Final = frozenset({0x8100, 0x88A8, 0x9100})
-"""EtherTypes of IEEE 802.1Q and 802.1ad tags, and the one used for QinQ before 802.1ad."""
-
-_MOST_TAGS: Final = 8
-"""Networks stack two or three; the limit keeps a frame full of tags from taking time."""
-
-_TAG_LENGTH: Final = 4
-
-_SMALLEST_ETHERTYPE: Final = 0x0600
+_SMALLEST_ETHER_TYPE: Final = 0x0600
 """Below, the field is an IEEE 802.3 length, or says in a Linux cooked header that LLC follows."""
+LONGEST_802_3: Final = ETHER_TYPE | 1500
+_LONG_LLC: Final = 0x8870
+"""EtherType of LLC that is longer than an IEEE 802.3 length says."""
 
-SNAP: Final = b"\xaa\xaa\x03\0\0\0"
-"""The LLC and SNAP octets in front of an EtherType (RFC 1042)."""
+LLC_SNAP: Final = b"\xaa\xaa\x03"
+_SNAP: Final = frozenset({LLC_SNAP + b"\0\0\0", LLC_SNAP + b"\0\0\xf8"})
+"""LLC and the organization codes of SNAP before an EtherType (RFC 1042, IEEE 802.1H)."""
+_LLC_IP: Final = b"\x06\x06\x03"
 
 _BSD_FAMILIES: Final = {2: IPV4, 10: IPV6, 23: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}
 """Address families. That of IPv6 differs: Linux, Windows, NetBSD and OpenBSD, FreeBSD, Darwin."""
 
-_FAMILY_LENGTH: Final = 4
-
 _IP_VERSIONS: Final = {4: IPV4, 6: IPV6}
 
-_uint16: Final = Struct(">H").unpack_from
+_MACSEC_SCI: Final = 0x20
+_MACSEC_CHANGED: Final = 0x0C
+"""E and C (IEEE 802.1AE 9.5): the octets are encrypted, or are not the user's."""
 
 
-def network_packet(link_type: int, octets: bytes, length: int) -> tuple[int, int]:
-    """Return the EtherType of the IP packet in a frame and where it begins.
+def ether_type(headers: Headers, at: int) -> int:
+    """Return the key of what follows a header by the EtherType, or length, at a place of it."""
+    value = uint16(headers.octets, at)
+    if value < _SMALLEST_ETHER_TYPE:
+        return LLC
+    return ETHER_TYPE | value
 
-    :param link_type: LINKTYPE_ value.
-    :param octets: what was captured of the frame.
-    :param length: octets of the frame on the wire.
-    :raises NotFollowedError: the header is not whole, the link type is not known, or this is not
-        IP.
-    """
-    read = _LINK_TYPES.get(link_type)
-    if read is None:
-        raise NotFollowedError(f"link type {link_type}")
-    ether_type, at = read(octets, length)
-    if ether_type not in (IPV4, IPV6):
+
+def _sized(headers: Headers, at: int) -> int:
+    """Do the same; what is no EtherType is the number of octets that follow."""
+    key = ether_type(headers, at)
+    if key == LLC:
+        headers.lengths.append(
+            Length(at, headers.at, LONGEST_802_3 & 0xFFFF, _LONG_LLC, limits=False)
+        )
+        headers.vary((at, 2))
+    return key
+
+
+def _ethernet(headers: Headers) -> int:
+    at = headers.take(14, LINK_HEADER)
+    headers.macs.append(at)
+    headers.vary((at, 12))
+    return _sized(headers, at + 12)
+
+
+def _tag(headers: Headers) -> int:
+    """IEEE 802.1Q 9.6.  VLAN 0 says that there is none."""
+    at = headers.take(4, LINK_HEADER)
+    vlan = uint16(headers.octets, at) & _VLAN
+    if vlan:
+        headers.network += vlan.to_bytes(2, "big")
+    return _sized(headers, at + 2)
+
+
+def _backbone(headers: Headers) -> int:
+    """The I-TAG of IEEE 802.1ah, and the customer's addresses."""
+    at = headers.take(4, LINK_HEADER)
+    headers.network += headers.octets[at + 1 : at + 4]
+    return ETHERNET_HEADER
+
+
+def _tag_of(length: int) -> Reader:
+    """A tag that says nothing of interest, and an EtherType at its end."""
+
+    def read(headers: Headers) -> int:
+        headers.take(length, LINK_HEADER)
+        return _sized(headers, headers.at - 2)
+
+    return read
+
+
+def _macsec(headers: Headers) -> int:
+    """IEEE 802.1AE 9.3: integrity without confidentiality."""
+    at = headers.take(6, LINK_HEADER)
+    control = headers.octets[at]
+    if control & _MACSEC_CHANGED:
+        raise NotFollowedError(ENCRYPTED.format("MACsec"))
+    headers.vary((at + 1, 5))
+    headers.take(10 if control & _MACSEC_SCI else 2, LINK_HEADER)
+    return ether_type(headers, headers.at - 2)
+
+
+def _llc(headers: Headers) -> int:
+    octets = headers.octets
+    if octets.startswith(_LLC_IP, headers.at):
+        headers.take(len(_LLC_IP), LINK_HEADER)
+        return IPV4
+    at = headers.take(8, LINK_HEADER)
+    if octets[at : at + 6] not in _SNAP:
         raise NotFollowedError(NOT_IP)
-    return ether_type, at
+    return ether_type(headers, at + 6)
 
 
-def _past_tags(octets: bytes, length: int, field: int, at: int) -> tuple[int, int]:
-    """Return EtherType and place of what lies after a header and the tags that follow it.
-
-    :param field: where the header has its EtherType.
-    :param at: where it ends.
-    """
-    demand(octets, at, length, LINK_HEADER)
-    (ether_type,) = _uint16(octets, field)
-    for _ in range(_MOST_TAGS):
-        if ether_type not in _TAGS:
-            break
-        at += _TAG_LENGTH
-        demand(octets, at, length, LINK_HEADER)
-        (ether_type,) = _uint16(octets, at - 2)
-    if ether_type < _SMALLEST_ETHERTYPE and octets.startswith(SNAP, at):
-        at += len(SNAP) + 2
-        demand(octets, at, length, LINK_HEADER)
-        (ether_type,) = _uint16(octets, at - 2)
-    return ether_type, at
+def _linux_cooked_1(headers: Headers) -> int:
+    at = headers.take(16, LINK_HEADER)
+    headers.vary((at, 14))
+    return ether_type(headers, at + 14)
 
 
-def _ethernet(octets: bytes, length: int) -> tuple[int, int]:
-    return _past_tags(octets, length, 12, 14)
+def _linux_cooked_2(headers: Headers) -> int:
+    at = headers.take(20, LINK_HEADER)
+    if uint16(headers.octets, at + 12) in _TAGS:
+        # libpcap 1.10.5 puts a tag in front of the address, which cannot begin so: it would be that
+        # of a group.
+        headers.take(4, LINK_HEADER)
+    headers.vary((at + 4, 8), (at + 14, 6))
+    return ether_type(headers, at)
 
 
-def _linux_cooked_1(octets: bytes, length: int) -> tuple[int, int]:
-    return _past_tags(octets, length, 14, 16)
+def _loopback(*orders: Literal["little", "big"]) -> Reader:
+    """An address family in one of these byte orders: LINKTYPE_NULL has that of the machine that
+    captured, LINKTYPE_LOOP that of networks."""
+
+    def read(headers: Headers) -> int:
+        at = headers.take(4, LINK_HEADER)
+        for order in orders:
+            family = int.from_bytes(headers.octets[at : at + 4], order)
+            if family in _BSD_FAMILIES:
+                return _BSD_FAMILIES[family]
+        raise NotFollowedError(NOT_IP)
+
+    return read
 
 
-def _linux_cooked_2(octets: bytes, length: int) -> tuple[int, int]:
-    return _past_tags(octets, length, 0, 20)
+def raw_ip(headers: Headers) -> int:
+    """The version tells which IP it is."""
+    at = headers.take(1, LINK_HEADER)
+    headers.at = at
+    key = _IP_VERSIONS.get(headers.octets[at] >> 4)
+    if key is None:
+        raise NotFollowedError(NOT_IP)
+    return key
 
 
-def _null(octets: bytes, length: int) -> tuple[int, int]:
-    """The family is in the byte order of the machine that captured."""
-    demand(octets, _FAMILY_LENGTH, length, LINK_HEADER)
-    little = int.from_bytes(octets[:_FAMILY_LENGTH], "little")
-    if little in _BSD_FAMILIES:
-        return _BSD_FAMILIES[little], _FAMILY_LENGTH
-    return _loop(octets, length)
+def _leads_to(key: int) -> Reader:
+    def read(headers: Headers) -> int:
+        return key
+
+    return read
 
 
-def _loop(octets: bytes, length: int) -> tuple[int, int]:
-    demand(octets, _FAMILY_LENGTH, length, LINK_HEADER)
-    family = int.from_bytes(octets[:_FAMILY_LENGTH], "big")
-    return _BSD_FAMILIES.get(family, 0), _FAMILY_LENGTH
-
-
-def _raw(octets: bytes, length: int) -> tuple[int, int]:
-    demand(octets, 1, length, LINK_HEADER)
-    return _IP_VERSIONS.get(octets[0] >> 4, 0), 0
-
-
-def _ipv4(octets: bytes, length: int) -> tuple[int, int]:
-    return IPV4, 0
-
-
-def _ipv6(octets: bytes, length: int) -> tuple[int, int]:
-    return IPV6, 0
-
-
-_LINK_TYPES: Final[dict[int, Callable[[bytes, int], tuple[int, int]]]] = {
-    0: _null,
-    ETHERNET: _ethernet,
-    **dict.fromkeys(RAW_IP, _raw),
-    108: _loop,
-    113: _linux_cooked_1,
-    228: _ipv4,
-    229: _ipv6,
-    276: _linux_cooked_2,
+READERS: Final[dict[int, Reader]] = {
+    ETHERNET_HEADER: _ethernet,
+    LINK | 0: _loopback("little", "big"),
+    LINK | 108: _loopback("big"),
+    **{LINK | number: raw_ip for number in RAW_IP},
+    LINK | 113: _linux_cooked_1,
+    LINK | 228: _leads_to(IPV4),
+    LINK | 229: _leads_to(IPV6),
+    LINK | 276: _linux_cooked_2,
+    **{ETHER_TYPE | number: _tag for number in _TAGS},
+    LLC: _llc,
+    ETHER_TYPE | _LONG_LLC: _llc,
+    ETHER_TYPE | 0x88E7: _backbone,
+    ETHER_TYPE | 0x88E5: _macsec,
+    # VN-Tag; E-TAG of IEEE 802.1BR; Cisco MetaData.
+    ETHER_TYPE | 0x8926: _tag_of(6),
+    ETHER_TYPE | 0x893F: _tag_of(8),
+    ETHER_TYPE | 0x8909: _tag_of(8),
 }
-
-LINK_TYPES: Final = frozenset(_LINK_TYPES)
-"""LINKTYPE_ values that are followed."""

@@ -5,24 +5,13 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "ENCRYPTED",
-    "FRAGMENT",
-    "LINK_HEADER",
-    "NOT_IP",
-    "NOT_TCP",
-    "TOO_MANY_HEADERS",
-    "NotFollowedError",
-    "demand",
-]
+__all__ = ["ENCRYPTED", "LINK_TYPE", "NOT_IP", "NOT_TCP", "TOO_MANY_HEADERS", "NotFollowedError"]
 
 NOT_IP: Final = "not IP"
 NOT_TCP: Final = "not TCP"
-FRAGMENT: Final = "IP fragment"
-ENCRYPTED: Final = "encrypted (ESP)"
-TOO_MANY_HEADERS: Final = "too many extension headers"
-
-LINK_HEADER: Final = "link header"
+ENCRYPTED: Final = "encrypted ({})"
+TOO_MANY_HEADERS: Final = "too many headers"
+LINK_TYPE: Final = "link type {}"
 
 
 class NotFollowedError(Exception):
@@ -35,16 +24,7 @@ class NotFollowedError(Exception):
         super().__init__(reason)
         self.reason = reason
 
-
-def demand(octets: bytes, upto: int, end: int, header: str) -> None:
-    """Check that the octets before ``upto``, those of a header, are there.
-
-    :param octets: what was captured of the frame.
-    :param end: octets that were there on the wire.
-    :param header: its name.
-    :raises NotFollowedError: the capture cut the header, or it never was whole: "damaged".
-    """
-    if upto > end:
-        raise NotFollowedError(f"{header} damaged")
-    if upto > len(octets):
-        raise NotFollowedError(f"{header} cut")
+    @property
+    def is_unknown(self) -> bool:
+        """Whether there is a header that nobody here can read."""
+        return self.reason in (NOT_IP, NOT_TCP) or self.reason.startswith(LINK_TYPE.format(""))

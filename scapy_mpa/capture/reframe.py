@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other TCP segments after the link and IP headers of a captured frame.
+"""Other TCP segments after the headers of a captured frame.
 
 The counterpart of :mod:`~scapy_mpa.capture.build_frame` for who has a frame of a direction:
-whatever lies in front of its TCP header stays as it was captured (addresses, VLAN tags, IP options
-and extension headers, on any link type that can be read), but for lengths, checksums, and the IPv4
-identification, which is zero.
+whatever lies in front of its TCP header stays as it was captured (addresses, tags, tunnels, IP
+options and extension headers, on any link type that can be read), but for lengths, checksums, and
+the IPv4 identification, which is zero.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Final
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM, checksum
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.ip import TCP, ipv4_datagram, ipv6_datagram
-from scapy_mpa.capture.link import ETHERNET, IPV4, SNAP, network_packet
+from scapy_mpa.capture.headers import IPV4, TCP
+from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
-from scapy_mpa.stream.segment import reverse_flow
+from scapy_mpa.capture.refit import refit
+from scapy_mpa.stream.segment import flow_addresses, reverse_flow
 
 __all__ = ["Reframer"]
 
@@ -27,20 +28,15 @@ _TCP: Final = Struct(">4sIIBBHHH")
 pointer."""
 _CHECKSUM_AT: Final = 16
 _NO_OPTIONS: Final = 5 << 4
+_PROTOCOL: Final = 6
 
-_IPV4_LENGTH_AT: Final = 2
-_IPV4_HOPS_AT: Final = 8
-_IPV4_CHECKSUM_AT: Final = 10
-_IPV4_ADDRESSES_AT: Final = 12
+_IDENTIFICATION_AT: Final = 4
 _DO_NOT_FRAGMENT: Final = b"\0\0\x40\0"
 """Identification and flags of a packet that is never cut up, and needs no number (RFC 6864 4.1)."""
 
-_IPV6_LENGTH_AT: Final = 4
-_IPV6_ADDRESSES_AT: Final = 8
-_IPV6_LENGTH: Final = 40
-
-_MACS: Final = 12
-_SNAP_AND_TYPE: Final = len(SNAP) + 2
+_ADDRESSES_AT: Final = {True: 12, False: 8}
+"""Of IPv4, and of IPv6."""
+_MAC: Final = 6
 
 
 class Reframer:
@@ -51,24 +47,27 @@ class Reframer:
     :raises NotFollowedError: it carries no TCP segment that could be followed.
     """
 
-    __slots__ = ("_flow", "_head", "_is_ipv4", "_link", "_link_type", "interface", "largest")
+    __slots__ = ("_flow", "_head", "_headers", "_link_type", "interface", "largest")
 
     def __init__(self, frame: Frame, flow: bytes) -> None:
-        octets, length = frame.octets, frame.original_length
-        ether_type, at = network_packet(frame.link_type, octets, length)
-        self._is_ipv4 = ether_type == IPV4
-        datagram = (ipv4_datagram if self._is_ipv4 else ipv6_datagram)(octets, at, length)
-        if datagram.protocol != TCP:
+        key, headers = read_headers(*frame[2:5])
+        if key != TCP:
             raise NotFollowedError(NOT_TCP)
-        tcp_at = datagram.at
         self._flow = flow
         self._link_type = frame.link_type
-        self._link = _link_header(frame.link_type, octets[:at], ether_type)
-        self._head = octets[at:tcp_at]
+        self._headers = headers
+        head = bytearray(headers.octets[: headers.at])
+        # Of a frame that may be long, nothing else is kept.
+        headers.octets = b""
+        packet_key, at, _ = headers.packets[-1]
+        if packet_key == IPV4:
+            at += _IDENTIFICATION_AT
+            head[at : at + len(_DO_NOT_FRAGMENT)] = _DO_NOT_FRAGMENT
+        self._head = bytes(head)
         self.interface = frame.interface
         """The name of the interface, if the file had it."""
-        counted = tcp_at - at - (0 if self._is_ipv4 else _IPV6_LENGTH) + _TCP.size
-        self.largest = LARGEST_DATAGRAM - counted
+        begin = headers.lengths[-1].begin
+        self.largest = LARGEST_DATAGRAM - (headers.at - begin) - _TCP.size
         """Octets of TCP payload that a frame carries at most."""
 
     def reversed(self) -> Reframer:
@@ -77,13 +76,14 @@ class Reframer:
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
         other._flow = reverse_flow(self._flow)
-        begin = _IPV4_ADDRESSES_AT if self._is_ipv4 else _IPV6_ADDRESSES_AT
-        addresses = other._flow[:-4]
-        head = self._head
-        other._head = head[:begin] + addresses + head[begin + len(addresses) :]
-        if self._link_type == ETHERNET:
-            link = self._link
-            other._link = link[6:_MACS] + link[:6] + link[_MACS:]
+        head = bytearray(self._head)
+        pairs = [(at, _MAC) for at in self._headers.macs]
+        for key, at, addresses in self._headers.packets:
+            pairs.append((at + _ADDRESSES_AT[key == IPV4], len(addresses) // 2))
+        for at, size in pairs:
+            middle, end = at + size, at + 2 * size
+            head[at:end] = head[middle:end] + head[at:middle]
+        other._head = bytes(head)
         return other
 
     def frame(
@@ -111,45 +111,10 @@ class Reframer:
         carried = len(payload) if length is None else length
         flow = self._flow
         tcp = _TCP.pack(flow[-4:], seq, ack, _NO_OPTIONS, flags, 0xFFFF, 0, 0)
-        size = _TCP.size + carried
-        total = checksum(flow[:-4] + tcp + payload, TCP + size)
+        total = checksum(flow_addresses(flow) + tcp + payload, _PROTOCOL + _TCP.size + carried)
         tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
-        octets = b"".join((self._link, self._network(size), tcp, payload))
-        return Frame(
-            number,
-            time_ns,
-            self._link_type,
-            octets,
-            len(octets) - len(payload) + carried,
-            self.interface,
-        )
-
-    def _network(self, size: int) -> bytes:
-        """Return the IP header, and what follows it, in front of ``size`` octets of TCP."""
-        head = self._head
-        if not self._is_ipv4:
-            packed = _length(len(head) - _IPV6_LENGTH + size)
-            return head[:_IPV6_LENGTH_AT] + packed + head[_IPV6_LENGTH_AT + 2 :]
-        packed = _length(len(head) + size)
-        before = head[:_IPV4_LENGTH_AT] + packed + _DO_NOT_FRAGMENT
-        before += head[_IPV4_HOPS_AT:_IPV4_CHECKSUM_AT]
-        behind = head[_IPV4_CHECKSUM_AT + 2 :]
-        # What follows the header proper, an authentication header, is not in its checksum.
-        header = (before + bytes(2) + behind)[: (head[0] & 0xF) * 4]
-        return before + _uint16.pack(checksum(header)) + behind
-
-
-def _length(octets: int) -> bytes:
-    """Return the length field of an IP header, which is zero if it cannot say so many octets."""
-    return _uint16.pack(octets if octets <= LARGEST_DATAGRAM else 0)
-
-
-def _link_header(link_type: int, octets: bytes, ether_type: int) -> bytes:
-    """Return a link header as it may stand before a packet of any length."""
-    (length_or_type,) = _uint16.unpack_from(octets, len(octets) - 2) if octets else (0,)
-    if link_type == ETHERNET and length_or_type == ether_type:
-        at = len(octets) - _SNAP_AND_TYPE - 2
-        # IEEE 802.3 has a length, then SNAP and the type; Ethernet has just the type.
-        if at >= _MACS and octets.startswith(SNAP, at + 2):
-            return octets[:at] + octets[-2:]
-    return octets
+        octets = bytearray(self._head + tcp + payload)
+        missing = carried - len(payload)
+        refit(octets, self._headers, missing)
+        size = len(octets) + missing
+        return Frame(number, time_ns, self._link_type, bytes(octets), size, self.interface)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.ip import Datagram
-from scapy_mpa.capture.reason import demand
+from scapy_mpa.capture.headers import Headers
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.wire.sctp_packet import (
     COMMON_HEADER_LENGTH,
@@ -25,23 +24,22 @@ __all__ = ["sctp_packet"]
 _PORTS = 4
 
 
-def sctp_packet(frame: Frame, datagram: Datagram) -> SctpPacket:
-    """Return the packet of ``frame`` that ``datagram`` places.
+def sctp_packet(frame: Frame, headers: Headers) -> SctpPacket:
+    """Return the packet of a frame whose other headers were read.
 
     :raises NotFollowedError: the common header is not whole.
     """
-    addresses, at, end, _ = datagram
-    demand(frame.octets, at + COMMON_HEADER_LENGTH, end, "SCTP header")
-    octets = frame.octets[at:end]
+    at = headers.take(COMMON_HEADER_LENGTH, "SCTP header")
+    octets = headers.octets[at : headers.stop]
     header = parse_header(octets)
     crc: Literal["good", "bad", "unknown"] = "unknown"
-    if len(octets) == end - at:
+    if headers.stop == headers.end:
         if checksum_is_good(octets):
             crc = "good"
         elif header.checksum:
             crc = "bad"
     return SctpPacket(
-        addresses + octets[:_PORTS],
+        headers.packets[-1].addresses + octets[:_PORTS],
         header.verification_tag,
         parse_chunks(octets),
         crc,

@@ -11,37 +11,36 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.ip import Datagram
-from scapy_mpa.capture.reason import NotFollowedError, demand
+from scapy_mpa.capture.headers import Headers
 from scapy_mpa.stream.segment import Segment
 
 __all__ = ["tcp_segment"]
 
-_TCP: Final = Struct(">4sIIBB")
+_TCP: Final = Struct(">4sIIBB").unpack_from
 """Both ports, sequence number, acknowledgement number, data offset, flags."""
 _TCP_LENGTH: Final = 20
 
 
-def tcp_segment(frame: Frame, datagram: Datagram) -> Segment:
-    """Return the segment of ``frame`` that ``datagram`` places.
+def tcp_segment(frame: Frame, headers: Headers) -> Segment:
+    """Return the segment of a frame whose other headers were read.
 
     :raises NotFollowedError: the TCP header, options included, is not whole.
     """
-    octets = frame.octets
-    addresses, at, end, _ = datagram
-    demand(octets, at + _TCP_LENGTH, end, "TCP header")
-    ports, seq, ack, data_offset, flags = _TCP.unpack_from(octets, at)
-    start = at + (data_offset >> 4) * 4
-    if start < at + _TCP_LENGTH:
-        raise NotFollowedError("TCP header damaged")
-    demand(octets, start, end, "TCP header")
+    at = headers.take(_TCP_LENGTH, "TCP header")
+    ports, seq, ack, data_offset, flags = _TCP(headers.octets, at)
+    options = (data_offset >> 4) * 4 - _TCP_LENGTH
+    if options < 0:
+        raise headers.wrong("TCP header", "damaged")
+    headers.take(options, "TCP header")
+    start = headers.at
     return Segment(
-        addresses + ports,
+        headers.packets[-1].addresses + ports,
         seq,
         ack,
         flags,
-        octets[start:end],
-        end - start,
+        headers.octets[start : headers.stop],
+        headers.end - start,
         frame.number,
         frame.time_ns,
+        headers.network,
     )

@@ -14,8 +14,7 @@ from typing import Final
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.decoder import Decoder
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame
-from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.flows import Flows
@@ -79,13 +78,13 @@ def _frames(
 
     :param most: rows after which they are handed out.
     """
-    rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
+    rows, take, place, segment_of = flows.shared.rows, flows.take, flows.place, decoder.segment
     for frame in capture:
         if frame.number == 1:
             begin(frame.time_ns)
         segment = segment_of(frame)
         if segment is not None:
-            take(segment)
+            take(place(segment))
         if len(rows) >= most or not frame.number % _FRAMES:
             yield
 
@@ -188,7 +187,7 @@ class _Walk:
                     Frame(number, time_ns, header.link_type, frame, original, None)
                 )
             if segment is not None:
-                take(segment)
+                take(flows.place(segment))
             at = end
         self.number = number
         return at

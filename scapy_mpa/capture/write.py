@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from scapy_mpa import __version__
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter

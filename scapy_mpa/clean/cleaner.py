@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture.decapsulate import decapsulated
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
@@ -50,9 +51,11 @@ class Cleaner:
     :param limits: what may be held in memory.  Frames whose fate is not decided may take as many
         octets in total again.
     :param dialect: what the user says is spoken.
+    :param decapsulate: leave out tags and tunnels.
     """
 
     __slots__ = (
+        "_decapsulate",
         "_decoder",
         "_ended",
         "_flows",
@@ -64,8 +67,15 @@ class Cleaner:
         "report",
     )
 
-    def __init__(self, *, limits: Limits | None = None, dialect: Dialect | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        dialect: Dialect | None = None,
+        decapsulate: bool = False,
+    ) -> None:
         self.report = Report()
+        self._decapsulate = decapsulate
         self._decoder = Decoder()
         self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings)
         self._limit = self._flows.limits.octets_in_total
@@ -88,6 +98,11 @@ class Cleaner:
         return unfollowed(self._decoder, self._flows)
 
     @property
+    def has_followed(self) -> bool:
+        """Whether any frame could be followed."""
+        return bool(self._flows.segments)
+
+    @property
     def unsearched(self) -> int:
         """Directions that were not searched to their end for FPDUs."""
         return self._flows.unsearched
@@ -97,11 +112,13 @@ class Cleaner:
 
         Frames are numbered as in a capture: each has the number of the one before, and one more.
         """
+        if self._decapsulate:
+            frame = decapsulated(frame)
         segment = self._decoder.segment(frame)
         if segment is None:
             self._queue.append(Slot(frame.number, frame.time_ns, frame))
         else:
-            self._take(frame, segment)
+            self._take(frame, self._flows.place(segment))
         return self._drained()
 
     def finish(self) -> list[Written]:
@@ -127,7 +144,7 @@ class Cleaner:
             return
         if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
-                self._order(identity).rewriter.take_headers(0, frame, flow)
+                self._order(identity).rewriter.take_headers(0, self._whole(frame), flow)
             is_mpa = any(
                 event.connection in passing
                 for event in events
@@ -152,12 +169,17 @@ class Cleaner:
         )
         slot.connection = connection.identity.number
         order = self._order(connection.identity)
-        order.rewriter.take_headers(slot.direction, frame, flow)
+        order.rewriter.take_headers(slot.direction, self._whole(frame), flow)
         # The SYN itself has a number.
         order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
         self._queue.append(slot)
         self._tell(events)
         order.settle(connection)
+
+    def _whole(self, frame: Frame) -> Frame:
+        """Return the frame whose headers are those of a segment."""
+        whole = self._decoder.whole or frame
+        return decapsulated(whole) if self._decapsulate else whole
 
     def _passing(
         self, events: Iterable[Event], connection: Connection | None

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scapy_mpa.capture.build_frame import FrameBuilder
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.endpoint import Endpoint, mac_octets

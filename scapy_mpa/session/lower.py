@@ -21,8 +21,9 @@ from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Lo
 from scapy.packet import Packet
 from scapy.pton_ntop import inet_ntop
 
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.link import ETHERNET, IPV4, network_packet
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.headers import IPV4
+from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 
@@ -128,18 +129,19 @@ class LowerLayers:
         """Return the shape of a frame's headers and what they say; None: they are not ordinary."""
         _, _, link_type, octets, length, _ = frame
         if link_type == ETHERNET and octets[12:14] == _IPV4_TYPE:
-            ether_type, at = IPV4, _IPV4_AT
+            kind, at = IPV4, _IPV4_AT
         else:
             try:
-                ether_type, at = network_packet(link_type, octets, length)
+                _, headers = read_headers(link_type, octets, length)
             except NotFollowedError:
                 return None
-        tcp_at = at + (_IPV4_LENGTH if ether_type == IPV4 else _IPV6_LENGTH)
+            kind, at, _ = headers.packets[0]
+        tcp_at = at + (_IPV4_LENGTH if kind == IPV4 else _IPV6_LENGTH)
         if len(octets) < tcp_at + _TCP_LENGTH:
             return None
         key: _Key
         network: dict[str, Any]
-        if ether_type == IPV4:
+        if kind == IPV4:
             first, length, ident, fragment, ttl, protocol, checksum, source, target, *tcp = (
                 _IPV4.unpack_from(octets, at)
             )
@@ -182,8 +184,8 @@ class LowerLayers:
             except Exception:
                 # What Scapy makes of such a segment is for it to say.
                 return None
-        headers = octets, at, tcp_at, payload_at, end, network, tcp, options
-        return key, _make_headers(_Headers, headers)
+        found = octets, at, tcp_at, payload_at, end, network, tcp, options
+        return key, _make_headers(_Headers, found)
 
     def _make(self, shape: _Shape, headers: _Headers) -> tuple[Packet, Packet]:
         octets, at, tcp_at, payload_at, end, numbers, tcp_numbers, options = headers

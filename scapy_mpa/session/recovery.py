@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 
+from scapy.config import conf
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.headers import IPV4
+from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
@@ -24,6 +28,7 @@ from scapy_mpa.session.last_frames import LastFrames
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.sctp import chunk_of, sctp_layer
+from scapy_mpa.session.segment_in import segment_in
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
@@ -39,7 +44,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import SECOND, reverse_flow
+from scapy_mpa.stream.segment import SECOND, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
@@ -52,6 +57,8 @@ Brought = list[tuple[Event, Frame | None]]
 
 _ON_TCP = (FPDURecovered, StartupSeen, AdaptionIndicationSeen, IFTFrameRecovered)
 _ON_SCTP = (DDPSegmentRecovered, SessionControlSeen)
+_OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
+"""Fields of the layers below that Scapy fills in by what lies above."""
 PACKETS = (*_ON_TCP, *_ON_SCTP)
 """Events of which there is a packet."""
 
@@ -76,7 +83,7 @@ class Recovery:
         check: bool = False,
     ) -> None:
         self._dissect = dissect
-        self._lower = LowerLayers(lambda frame: _bare(dissect(frame)), whole=False)
+        self._lower = LowerLayers(self._below, whole=False)
         self._upper = UpperLayers()
         self._on_event = on_event
         self._checks = Checks() if check else None
@@ -84,7 +91,7 @@ class Recovery:
         self._associations = Associations(self._flows.take_number, limits, dialect)
         self._packet: SctpPacket | None = None
         """What the decoder has last found in place of a segment."""
-        self._decoder = Decoder(self._take_sctp)
+        self._decoder = Decoder(self._take_sctp, dissect=self._segment)
         self.frames = 0
         """Frames taken so far."""
         self._last = LastFrames()
@@ -113,6 +120,8 @@ class Recovery:
         if segment is None:
             packet, self._packet = self._packet, None
             return ([], True) if packet is None else self._receive_packet(packet, frame)
+        segment = self._flows.place(segment)
+        frame = self._decoder.whole or frame
         flow = segment.flow
         if segment.length:
             self._last.keep(flow, frame, segment.length)
@@ -125,6 +134,15 @@ class Recovery:
             # Octets of a connection that was ended.
             self._last.pop(flow, None)
         return brought, not carries_mpa
+
+    def _below(self, frame: Frame) -> Packet:
+        """Return the layers below MPA of a frame."""
+        packet = self._dissect(frame)
+        return _bare(packet if packet.haslayer(TCP) else _innermost(frame))
+
+    def _segment(self, frame: Frame) -> Segment | None:
+        """Return the segment of a frame of whose headers only Scapy knows some."""
+        return segment_in(self._dissect(frame), frame)
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet
@@ -217,6 +235,16 @@ class Recovery:
         return packet
 
 
+def _innermost(frame: Frame) -> Packet:
+    """Return the IP packet of a frame in which Scapy finds none, without the headers around it."""
+    try:
+        _, headers = read_headers(*frame[2:5])
+    except NotFollowedError:
+        return conf.raw_layer(frame.octets)
+    kind, at, _ = headers.packets[-1]
+    return (IP if kind == IPV4 else IPv6)(frame.octets[at : headers.stop])
+
+
 def _bare(packet: Packet) -> Packet:
     """Take away what lies above TCP, and what is true only with it: lengths and checksums."""
     tcp = packet.getlayer(TCP)
@@ -229,11 +257,9 @@ def _strip(transport: Packet) -> None:
     """Take away what lies above TCP or SCTP, and lengths and checksums."""
     transport.remove_payload()
     del transport.chksum
-    network = transport.underlayer
-    while network is not None and not isinstance(network, NoPayload):
-        if isinstance(network, IP):
-            del network.len
-            del network.chksum
-        elif isinstance(network, IPv6):
-            del network.plen
-        network = network.underlayer
+    below = transport.underlayer
+    while below is not None and not isinstance(below, NoPayload):
+        for field in below.fields_desc:
+            if field.name in _OF_PAYLOAD and field.default is None:
+                below.delfieldval(field.name)
+        below = below.underlayer

@@ -11,6 +11,7 @@ from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
+from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.table import ConnectionTable, Either
@@ -59,6 +60,7 @@ class Flows:
         "_table",
         "directions",
         "limits",
+        "place",
         "segments",
         "shared",
     )
@@ -83,6 +85,9 @@ class Flows:
         common.emit = self.shared.rows.append
         self.directions: dict[bytes, Direction] = {}
         """By flow, the directions that are as they should be."""
+        self.place = Networks(self._reach).place
+        """Returns a segment with the flow of the connection that it belongs to: to be called for
+        each if there may be more than one network."""
         self.segments = 0
         """Segments taken here, which is where each connection begins."""
 
@@ -91,10 +96,23 @@ class Flows:
         self.take(segment)
         return self.events() if self.shared.rows else []
 
+    def _reach(self, flow: bytes) -> int | None:
+        """Return the sequence number after the octets that were captured of a flow, if any were.
+
+        :raises KeyError: there is no connection of that flow.
+        """
+        direction = self.directions.get(flow)
+        if direction is not None:
+            return direction.seq
+        connection = self._table.find(flow)
+        if connection is None:
+            raise KeyError(flow)
+        return connection.reach(flow)
+
     def take(self, segment: Segment) -> None:
         """Take a segment; what it brings to light is added to ``shared.rows``."""
         self.segments += 1
-        flow, seq, ack, flags, octets, length, frame, time_ns = segment
+        flow, seq, ack, flags, octets, length, frame, time_ns, _ = segment
         direction = self.directions.get(flow)
         try:
             if direction is not None:

@@ -280,6 +280,12 @@ class OrdinaryConnection:
             and segment.ack in (direction.ack, direction.peer.seq)
         )
 
+    def reach(self, flow: bytes) -> int | None:
+        """Return the sequence number after the octets that were captured of a direction, if any
+        were."""
+        direction = self.one if flow == self.identity.flow else self.other
+        return None if direction is None else direction.seq
+
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""
         one, other = self.one, self.other

@@ -17,6 +17,7 @@ __all__ = [
     "SYN",
     "TURNS",
     "Segment",
+    "flow_addresses",
     "flow_endpoints",
     "reverse_flow",
 ]
@@ -49,7 +50,8 @@ class Segment(NamedTuple):
 
     flow: bytes
     """Source address, destination address, source port, destination port, as in the headers:
-    12 octets for IPv4, 36 for IPv6."""
+    12 octets for IPv4, 36 for IPv6.  Where another network has a connection with the same ones, 4
+    octets before them name this network (:mod:`~scapy_mpa.stream.networks`)."""
     seq: int
     """32-bit sequence number."""
     ack: int
@@ -63,18 +65,39 @@ class Segment(NamedTuple):
     """Number of the captured frame, from 1."""
     time_ns: int
     """When it was captured, in nanoseconds since the epoch."""
+    network: bytes = b""
+    """Tells networks from each other that may use the same addresses: VLANs, virtual networks, ends
+    of tunnels."""
 
 
 def reverse_flow(flow: bytes) -> bytes:
     """Return the flow of the other direction."""
-    half = (len(flow) - 4) // 2
-    ports = 2 * half
-    return flow[half:ports] + flow[:half] + flow[ports + 2 :] + flow[ports : ports + 2]
+    begin = _addresses_at(flow)
+    ports = len(flow) - 4
+    half = (begin + ports) // 2
+    return (
+        flow[:begin]
+        + flow[half:ports]
+        + flow[begin:half]
+        + flow[ports + 2 :]
+        + flow[ports : ports + 2]
+    )
+
+
+def flow_addresses(flow: bytes) -> bytes:
+    """Return the source and the destination address of a flow."""
+    return flow[_addresses_at(flow) : -4]
+
+
+def _addresses_at(flow: bytes) -> int:
+    """Return how many octets name the network: 4 or none, as ports have 4, addresses 8 or 32."""
+    return (len(flow) + 4) % 8
 
 
 @lru_cache(_KEPT_AS_TEXT)
 def flow_endpoints(flow: bytes) -> tuple[str, str]:
     """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
+    flow = flow[_addresses_at(flow) :]
     if len(flow) == _IPV4_FLOW.size:
         a, b, c, d, e, f, g, h, source_port, target_port = _IPV4_FLOW.unpack(flow)
         return f"{a}.{b}.{c}.{d}:{source_port}", f"{e}.{f}.{g}.{h}:{target_port}"

@@ -88,13 +88,19 @@ class TestBoth:
 
 
 V4_DAMAGED, V6_DAMAGED = "IPv4 header damaged", "IPv6 header damaged"
-FRAGMENTED, OTHER, HIDDEN = "IP fragment", "not TCP", "encrypted (ESP)"
+OTHER, HIDDEN = "not TCP", "encrypted (ESP)"
+FRAGMENTED = "fragment of an IP packet that is not whole"
+
+EVEN = tcp(bytes(12))
+"""Of as many octets as a fragment may have that is not the last."""
 
 NOT_FOLLOWED_4 = [
     # Neither the first fragment nor a later one; other protocols are none of TCP's.
-    *((ipv4(tcp(), fragment=at), FRAGMENTED) for at in (0x2000, 0x0001, 0x1FFF, 0x2010, 0x6000)),
-    (ipv4(tcp(), protocol=UDP, fragment=0x2000), OTHER),
-    *((ipv4(tcp(), protocol=protocol), OTHER) for protocol in (UDP, ICMP, 41)),
+    *((ipv4(EVEN, fragment=at), FRAGMENTED) for at in (0x2000, 0x0001, 0x1FF0, 0x2010, 0x6000)),
+    (ipv4(EVEN, protocol=UDP, fragment=0x2000), FRAGMENTED),
+    # One that ends between units of 8 octets, and one that ends after all that a packet can have.
+    *((ipv4(tcp(), fragment=at), "IP fragment damaged") for at in (0x2000, 0x1FFF)),
+    *((ipv4(tcp(), protocol=protocol), OTHER) for protocol in (UDP, ICMP, 42)),
     (ipv4(tcp(), protocol=ESP), HIDDEN),
     # In IPv4 these numbers do not stand for headers in front of TCP.
     *(
@@ -106,37 +112,33 @@ NOT_FOLLOWED_4 = [
     # A header or a length that cannot be true.
     (ipv4(tcp(), version=5), V4_DAMAGED),
     *((ipv4(tcp(), words=words), V4_DAMAGED) for words in (4, 0, 15)),
-    *((ipv4(tcp(), total=total), V4_DAMAGED) for total in (48, 65535, 19, 1)),
+    *((ipv4(tcp(), total=total), V4_DAMAGED) for total in (19, 1)),
     (ipv4(tcp(), options=bytes(8), total=27), V4_DAMAGED),
-    (ipv4(extension(AH, TCP, 200)[:12] + tcp(), protocol=AH), V4_DAMAGED),
+    (ipv4(extension(AH, TCP, 200)[:12] + tcp(), protocol=AH), "authentication header damaged"),
 ]
 NOT_FOLLOWED_6 = [
     *(
-        (ipv6(extension(FRAGMENT, kind, fragment=at) + tcp(), next_header=FRAGMENT), reason)
-        for at in (0x0001, 0x0008, 0xFFF8, 0x0009)
-        for kind, reason in (
-            *((TCP, FRAGMENTED), (DESTINATION, FRAGMENTED)),
-            *((UDP, OTHER), (NONE, OTHER)),
-        )
+        (ipv6(extension(FRAGMENT, kind, fragment=at) + EVEN, next_header=FRAGMENT), reason)
+        for at in (0x0001, 0x0008, 0xFF00, 0x0009)
+        for kind, reason in ((TCP, FRAGMENTED), (DESTINATION, FRAGMENTED), (NONE, FRAGMENTED))
     ),
     # At once or behind an extension header.
     *(
         (ipv6(octets + tcp(), next_header=first), reason)
         for last, reason in (
-            *((kind, OTHER) for kind in (UDP, ICMP6, NONE, 41)),
+            *((kind, OTHER) for kind in (UDP, ICMP6, NONE, 42)),
             (ESP, HIDDEN),
         )
         for first, octets in (chain([], last), chain([(HOP_BY_HOP, 0)], last))
     ),
     (ipv6(b"\1\4\0\0\0\0\0\0" + ipv6(tcp(b"")), next_header=ICMP6), OTHER),
     *((ipv6(tcp(), version=version), V6_DAMAGED) for version in (4, 7)),
-    *((ipv6(tcp(), length=length), V6_DAMAGED) for length in (28, 65535)),
     (
         ipv6(extension(HOP_BY_HOP, TCP, 200)[:8] + tcp(), next_header=HOP_BY_HOP),
-        V6_DAMAGED,
+        "extension header damaged",
     ),
-    (ipv6(extension(AH, TCP, 200)[:12] + tcp(), next_header=AH), V6_DAMAGED),
-    (ipv6(bytes(7), next_header=FRAGMENT), V6_DAMAGED),
+    (ipv6(extension(AH, TCP, 200)[:12] + tcp(), next_header=AH), "authentication header damaged"),
+    (ipv6(bytes(7), next_header=FRAGMENT), "fragment header damaged"),
 ]
 
 
@@ -202,6 +204,12 @@ class TestIPv4:
         """AH does not hide what follows it (RFC 4302)."""
         assert decode(ipv4(extension(AH, TCP, units) + tcp(), protocol=AH)) == SEGMENT4
 
+    @pytest.mark.parametrize("beyond", [1, 1000, 65535 - 47])
+    def test_slice(self, beyond: int) -> None:
+        """Cut before it was captured: the packet says more than the frame ever had."""
+        expected = SEGMENT4._replace(length=len(PAYLOAD) + beyond)
+        assert decode(ipv4(tcp(), total=47 + beyond)) == expected
+
 
 class TestIPv6:
     """RFC 8200."""
@@ -233,7 +241,7 @@ class TestIPv6:
             frame = Frame(1, 0, RAW, packet[:captured], len(packet), None)
             assert decoder.segment(frame) is None
         assert decoder.not_followed.total() == len(headers)
-        assert decoder.not_followed.keys() <= {"IPv6 header cut", "TCP header cut"}
+        assert all(reason.endswith("header cut") for reason in decoder.not_followed)
 
     @pytest.mark.parametrize("fragment", [0x0000, 0x0006], ids=hex)
     def test_atomic_fragment(self, fragment: int) -> None:
@@ -243,5 +251,5 @@ class TestIPv6:
 
     def test_endless_chain(self) -> None:
         """The number of extension headers is bounded."""
-        first, headers = chain([(DESTINATION, 0)] * 16)
-        assert decode(ipv6(headers + tcp(), next_header=first)) == {"too many extension headers": 1}
+        first, headers = chain([(DESTINATION, 0)] * 64)
+        assert decode(ipv6(headers + tcp(), next_header=first)) == {"too many headers": 1}

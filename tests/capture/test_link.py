@@ -57,9 +57,8 @@ FOLLOWED = {
 
 NOT_FOLLOWED = {
     "ARP": (1, ethernet(bytes(28), 0x0806), "not IP"),
-    "MPLS": (1, ethernet(b"\0\0\x11\xff" + V4, 0x8847), "not IP"),
     "802.3 without SNAP": (1, ethernet(b"\x42\x42\x03" + V4, LENGTH), "not IP"),
-    "nine tags": (1, ethernet(V4, tags=[0x8100] * 9), "not IP"),
+    "too many tags": (1, ethernet(V4, tags=[0x8100] * 64), "too many headers"),
     "Linux cooked, ARP": (113, linux_cooked_1(bytes(28), 0x0806), "not IP"),
     "BSD loopback, unknown family": (0, struct.pack("<I", 99) + V4, "not IP"),
     "OpenBSD loopback, wrong byte order": (108, struct.pack("<I", 2) + V4, "not IP"),
@@ -90,7 +89,9 @@ def test_followed(name: str, padding: bytes) -> None:
     link_type, octets, version = FOLLOWED[name]
     flow, payload = (build.FLOW4, b"four") if version == 4 else (build.FLOW6, b"six")
     expected = Segment(flow, build.SEQ, build.ACK, build.FLAGS, payload, len(payload), 7, 8)
-    assert decoded(frame_of(link_type, octets + padding)) == (expected, {})
+    segment, reasons = decoded(frame_of(link_type, octets + padding))
+    assert segment is not None
+    assert (segment._replace(network=b""), reasons) == (expected, {})
 
 
 @pytest.mark.parametrize("name", NOT_FOLLOWED)
@@ -130,13 +131,18 @@ def test_cut_anywhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_runt(name: str) -> None:
-    """A frame that was so short on the wire is damaged, not cut."""
-    link_type, octets, _ = FOLLOWED[name]
+    """A frame that was so short on the wire is damaged up to the end of its IP header.  Then IP
+    tells that it was cut before it was captured."""
+    link_type, octets, version = FOLLOWED[name]
+    tcp_at = octets.rindex(build.PORTS)
     for length in range(len(octets)):
         segment, reasons = decoded(frame_of(link_type, octets[:length]))
-        assert segment is None
+        if length >= tcp_at + 20:
+            assert segment is not None
+            assert segment.length == (4 if version == 4 else 3)
+            continue
         (reason,) = reasons
-        assert reason.endswith(" damaged") or reason == "not IP"
+        assert reason.endswith(" cut" if length >= tcp_at else " damaged") or reason == "not IP"
 
 
 def test_reasons_add_up() -> None:
@@ -145,7 +151,7 @@ def test_reasons_add_up() -> None:
     for link_type, octets, _ in [*NOT_FOLLOWED.values(), *FOLLOWED.values()] * 3:
         decoder.segment(frame_of(link_type, octets))
     assert decoder.not_followed.total() == 3 * len(NOT_FOLLOWED)
-    assert decoder.not_followed["not IP"] == 3 * 8
+    assert decoder.not_followed["not IP"] == 3 * 6
     assert decoder.not_followed["link type 220"] == 3
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from scapy_mpa.capture.ip import SCTP
+from scapy_mpa.capture.build_frame import SCTP
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.given import number

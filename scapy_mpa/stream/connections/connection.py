@@ -23,6 +23,7 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
@@ -157,6 +158,12 @@ class Connection(Reporter):
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: octets after its startup frame."""
         return self.half(flow).phase is not Phase.STREAMING
+
+    def reach(self, flow: bytes) -> int | None:
+        """Return the sequence number after the octets that were captured of a direction, if any
+        were."""
+        _, end = span(self.half(flow))
+        return sequence_number(end) if end else None
 
     def spans(self) -> tuple[Span, Span]:
         """Return where the octets of direction 0 and direction 1 lie."""

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames without the tags and tunnels around their IP packet."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.headers import ETHER_TYPE
+from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.reason import NotFollowedError
+
+__all__ = ["decapsulated"]
+
+_ADDRESSES: Final = 12
+
+
+def decapsulated(frame: Frame) -> Frame:
+    """Return an Ethernet frame with the innermost IP packet of a frame.
+
+    Its addresses are those of the Ethernet header next to the packet, or zeros.  A frame that
+    cannot be followed to a TCP segment, an SCTP packet or a fragment is returned as it is.
+    """
+    try:
+        _, headers = read_headers(*frame[2:5])
+    except NotFollowedError:
+        return frame
+    key, at, _ = headers.packets[-1]
+    octets = frame.octets
+    addresses = bytes(_ADDRESSES)
+    for begin in headers.macs[-1:]:
+        addresses = octets[begin : begin + _ADDRESSES]
+    head = addresses + (key - ETHER_TYPE).to_bytes(2, "big")
+    return frame._replace(
+        link_type=ETHERNET,
+        octets=head + octets[at : headers.stop],
+        original_length=max(0, headers.end - at) + len(head),
+    )

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a captured frame to the TCP segment, SCTP packet or fragment in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from scapy_mpa.capture import ip, link, tunnel
+from scapy_mpa.capture.headers import (
+    ETHER_TYPE,
+    FRAGMENT,
+    LINK,
+    PPP,
+    SCTP,
+    TCP,
+    Headers,
+    Reader,
+)
+from scapy_mpa.capture.reason import (
+    LINK_TYPE,
+    NOT_IP,
+    NOT_TCP,
+    TOO_MANY_HEADERS,
+    NotFollowedError,
+)
+
+__all__ = ["LINK_TYPES", "READERS", "read_headers"]
+
+READERS: Final[dict[int, Reader]] = {**link.READERS, **tunnel.READERS, **ip.READERS}
+"""Which function reads what kind of header."""
+
+_SPACE: Final = (1 << 32) - 1
+
+LINK_TYPES: Final = frozenset(key & _SPACE for key in READERS if key & ~_SPACE == LINK)
+"""LINKTYPE_ values that are followed."""
+
+_MOST: Final = 64
+"""Headers of one frame: eight tunnels with some four headers each need half as many."""
+
+_ENDS: Final = frozenset({TCP, SCTP, FRAGMENT})
+_NOT_IP: Final = frozenset({ETHER_TYPE, PPP})
+
+
+def read_headers(
+    link_type: int, octets: bytes, length: int, readers: Mapping[int, Reader] = READERS
+) -> tuple[int, Headers]:
+    """Read the headers of a frame up to that of a segment.
+
+    :param link_type: LINKTYPE_ value.
+    :param octets: what was captured of the frame.
+    :param length: octets of the frame on the wire.
+    :return: :data:`TCP`, :data:`SCTP` or :data:`FRAGMENT`, and the headers before it.
+    :raises NotFollowedError: none of these is in the frame, or a header is not whole.
+    """
+    headers = Headers(octets, length)
+    key = LINK | link_type
+    for _ in range(_MOST):
+        read = readers.get(key)
+        if read is None:
+            if key in _ENDS:
+                return key, headers
+            space = key & ~_SPACE
+            if space == LINK:
+                raise NotFollowedError(LINK_TYPE.format(key & _SPACE))
+            raise NotFollowedError(NOT_IP if space in _NOT_IP else NOT_TCP)
+        key = read(headers)
+    raise NotFollowedError(TOO_MANY_HEADERS)

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tunnels: MPLS, PPP over Ethernet, GRE, ERSPAN, and those over UDP."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy_mpa.capture import link
+from scapy_mpa.capture.headers import (
+    ETHER_TYPE,
+    ETHERNET_HEADER,
+    IPV4,
+    IPV6,
+    LINK,
+    LLC,
+    PPP,
+    PROTOCOL,
+    RAW_IP_HEADER,
+    SCTP,
+    UDP_PORT,
+    Headers,
+    Length,
+    Reader,
+    Sum,
+    uint16,
+)
+from scapy_mpa.capture.link import ether_type
+from scapy_mpa.capture.reason import NOT_IP, NOT_TCP, NotFollowedError
+
+__all__ = ["READERS", "VXLAN_PORTS", "ppp", "vxlan"]
+
+_UDP: Final = PROTOCOL | 17
+_GRE: Final = PROTOCOL | 47
+_MPLS: Final = ETHER_TYPE | 0x8847
+_PPPOE: Final = ETHER_TYPE | 0x8864
+
+VXLAN_PORTS: Final = (4789, 8472)
+"""UDP ports: that of RFC 7348, and the one that Linux had before."""
+
+_GRE_CHECKSUM, _GRE_ROUTING, _GRE_KEY, _GRE_SEQUENCE = 0x8000, 0x4000, 0x2000, 0x1000
+_GRE_ACKNOWLEDGEMENT = 0x0080
+"""Flags of RFC 1701, RFC 2890 and RFC 2637: which fields there are."""
+_ERSPAN_TYPE_2: Final = 0x88BE
+_ERSPAN_TYPE_3: Final = 0x22EB
+
+
+_IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _PPPOE, *link.READERS} - {LLC})
+"""EtherTypes by which an Ethernet header is told from other octets."""
+
+
+def _mpls(headers: Headers) -> int:
+    """RFC 3032 2.1: labels up to the bottom of the stack.  Nothing says what follows."""
+    headers.enter("MPLS")
+    headers.is_guessed = True
+    is_bottom = False
+    while not is_bottom:
+        at = headers.take(4, "MPLS label")
+        headers.vary((at + 3, 1))
+        is_bottom = bool(headers.octets[at + 2] & 1)
+    at = headers.at
+    headers.take(4, "MPLS payload")
+    octets = headers.octets
+    version = octets[at] >> 4
+    if version == 0 and not (_is_ethernet(octets, at) and not _is_ethernet(octets, at + 4)):
+        # The control word of a pseudowire (RFC 4385 3), with a sequence number.
+        headers.vary((at + 2, 2))
+        return ETHERNET_HEADER
+    headers.at = at
+    if version == 4 and _is_ipv4(octets, at):
+        return IPV4
+    if version == 6 and not _is_ethernet(octets, at):
+        return IPV6
+    return ETHERNET_HEADER
+
+
+def _is_ethernet(octets: bytes, at: int) -> bool:
+    """Tell whether octets may be an Ethernet header, by its EtherType, or the LLC after it."""
+    key = ETHER_TYPE | uint16(octets, at + 12)
+    return key in _IN_ETHERNET or (
+        key <= link.LONGEST_802_3 and octets.startswith(link.LLC_SNAP, at + 14)
+    )
+
+
+def _is_ipv4(octets: bytes, at: int) -> bool:
+    """Tell a header from an Ethernet address by its checksum, which routers need as much."""
+    length = (octets[at] & 0xF) * 4
+    words = octets[at : at + length]
+    return 20 <= len(words) == length and int.from_bytes(words, "big") % 0xFFFF == 0
+
+
+def _pppoe(headers: Headers) -> int:
+    """RFC 2516 4."""
+    at = headers.take(6, "PPPoE header")
+    headers.enter("PPPoE", headers.octets[at + 2 : at + 4])
+    headers.limit(headers.at + uint16(headers.octets, at + 4))
+    headers.lengths.append(Length(at + 4, headers.at))
+    headers.vary((at + 4, 2))
+    return ppp(headers)
+
+
+def ppp(headers: Headers) -> int:
+    """Pass over a PPP protocol number, which may be one octet (RFC 1661 6.5)."""
+    at = headers.take(1, "PPP header")
+    number = headers.octets[at]
+    if not number & 1:
+        headers.take(1, "PPP header")
+        number = uint16(headers.octets, at)
+    return PPP | number
+
+
+def _gre(headers: Headers) -> int:
+    """RFC 2784 2, RFC 2890 2, RFC 1701, RFC 2637 4.1."""
+    at = headers.take(4, "GRE header")
+    octets = headers.octets
+    flags, number = uint16(octets, at), uint16(octets, at + 2)
+    key = b""
+    if flags & (_GRE_CHECKSUM | _GRE_ROUTING):
+        checksum_at = headers.take(4, "GRE header")
+        if flags & _GRE_CHECKSUM:
+            headers.sums.append(Sum(checksum_at, at))
+            headers.vary((checksum_at, 2))
+    if flags & _GRE_KEY:
+        key_at = headers.take(4, "GRE header")
+        key = octets[key_at : key_at + 4]
+        if flags & 7 == 1:
+            # The length of the payload, and a call of one direction.
+            headers.lengths.append(Length(key_at, headers.at))
+            headers.vary((key_at, 2))
+            key = b""
+    for flag in (_GRE_SEQUENCE, _GRE_ACKNOWLEDGEMENT):
+        if flags & flag:
+            headers.vary((headers.take(4, "GRE header"), 4))
+    if flags & _GRE_ROUTING:
+        _pass_routes(headers)
+    headers.enter("GRE", key)
+    if number == _ERSPAN_TYPE_2:
+        return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
+    if number == _ERSPAN_TYPE_3:
+        return _erspan_3(headers)
+    if number == 0x880B:
+        return _ppp_framed(headers)
+    return ETHER_TYPE | number
+
+
+def _pass_routes(headers: Headers) -> None:
+    """Pass over source route entries; one without octets is the last (RFC 1701)."""
+    length = 1
+    while length:
+        at = headers.take(4, "GRE header")
+        length = headers.octets[at + 3]
+        headers.take(length, "GRE header")
+
+
+def _ppp_framed(headers: Headers) -> int:
+    """PPP, maybe with the address and control octets of HDLC (RFC 1662 3.1)."""
+    if headers.octets.startswith(b"\xff\x03", headers.at):
+        headers.take(2, "PPP header")
+    return ppp(headers)
+
+
+def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
+    """draft-foschiano-erspan 4.1, 4.2: type I has neither sequence number nor header."""
+    headers.enter("ERSPAN")
+    if has_header:
+        at = headers.take(8, "ERSPAN header")
+        headers.vary((at, 8))
+    return ETHERNET_HEADER
+
+
+def _erspan_3(headers: Headers) -> int:
+    """draft-foschiano-erspan 4.3: O says that a platform's header follows; FT what does then."""
+    headers.enter("ERSPAN")
+    at = headers.take(12, "ERSPAN header")
+    headers.vary((at, 10), (at + 10, 1))
+    kind = headers.octets[at + 10] >> 2 & 0x1F
+    if headers.octets[at + 11] & 1:
+        at = headers.take(8, "ERSPAN header")
+        headers.vary((at, 8))
+    return RAW_IP_HEADER if kind == 2 else ETHERNET_HEADER
+
+
+def _udp(headers: Headers) -> int:
+    """RFC 768.  A port of a tunnel tells what is in it, that of the target first."""
+    at = headers.take(8, "UDP header")
+    source, target = uint16(headers.octets, at), uint16(headers.octets, at + 2)
+    length = uint16(headers.octets, at + 4)
+    if 0 < length < 8:
+        raise headers.wrong("UDP header", "damaged")
+    if length:
+        headers.limit(at + length)
+    headers.lengths.append(Length(at + 4, at))
+    headers.zeros.append(at + 6)
+    headers.vary((at + 4, 4))
+    if target not in _EITHER_PORT and source in _EITHER_PORT:
+        return UDP_PORT | source
+    headers.vary((at, 2))
+    return UDP_PORT | target
+
+
+_EITHER_PORT: Final = frozenset({2152, 9899})
+"""Those with which answers come back."""
+
+
+def vxlan(headers: Headers) -> int:
+    """RFC 7348 5."""
+    at = headers.take(8, "VXLAN header")
+    if not headers.octets[at] & 0x08:
+        raise NotFollowedError(NOT_TCP)
+    headers.enter("VXLAN", headers.octets[at + 4 : at + 7])
+    return ETHERNET_HEADER
+
+
+def _vxlan_gpe(headers: Headers) -> int:
+    """draft-ietf-nvo3-vxlan-gpe 3: as VXLAN, and what follows."""
+    key = vxlan(headers)
+    first, following = headers.octets[headers.at - 8], headers.octets[headers.at - 5]
+    if not first & 0x04:
+        return key
+    return _GPE.get(following, ETHER_TYPE | 1)
+
+
+_GPE: Final = {1: IPV4, 2: IPV6, 3: ETHERNET_HEADER, 5: _MPLS}
+
+
+def _geneve(headers: Headers) -> int:
+    """RFC 8926 3.4."""
+    at = headers.take(8, "GENEVE header")
+    octets = headers.octets
+    if octets[at] >> 6:
+        raise NotFollowedError(NOT_TCP)
+    headers.enter("GENEVE", octets[at + 4 : at + 7])
+    key = ether_type(headers, at + 2)
+    options = (octets[at] & 0x3F) * 4
+    headers.take(options, "GENEVE header")
+    headers.vary((at + 8, options))
+    return key
+
+
+def _tzsp(headers: Headers) -> int:
+    """TaZmen Sniffer Protocol: a version, what is in it, and tags up to the one that ends them."""
+    at = headers.take(4, "TZSP header")
+    headers.enter("TZSP")
+    while True:
+        tag = headers.octets[headers.take(1, "TZSP header")]
+        if tag == 1:
+            break
+        if tag:
+            headers.take(headers.octets[headers.take(1, "TZSP header")], "TZSP header")
+    number = uint16(headers.octets, at + 2)
+    key = _TZSP.get(number)
+    if key is None:
+        raise NotFollowedError(NOT_IP)
+    return key
+
+
+_TZSP: Final = {1: ETHERNET_HEADER, 18: LINK | 105, 119: LINK | 119}
+
+
+def _gtp_user(headers: Headers) -> int:
+    """3GPP TS 29.281 5.1, 5.2: version 1, G-PDU."""
+    at = headers.take(8, "GTP-U header")
+    octets = headers.octets
+    flags, kind = octets[at], octets[at + 1]
+    if flags >> 4 != 3 or kind != 0xFF:
+        raise NotFollowedError(NOT_TCP)
+    headers.enter("GTP-U")
+    headers.limit(headers.at + uint16(octets, at + 2))
+    headers.lengths.append(Length(at + 2, headers.at))
+    headers.vary((at + 2, 2))
+    if flags & 7:
+        optional = headers.take(4, "GTP-U header")
+        headers.vary((optional, 2))
+        while octets[headers.at - 1]:
+            begin = headers.take(1, "GTP-U header")
+            units = octets[begin]
+            if not units:
+                raise headers.wrong("GTP-U header", "damaged")
+            headers.take(units * 4 - 1, "GTP-U header")
+    return RAW_IP_HEADER
+
+
+def _udp_tunnel(name: str, key: int) -> Reader:
+    def read(headers: Headers) -> int:
+        headers.enter(name)
+        return key
+
+    return read
+
+
+READERS: Final[dict[int, Reader]] = {
+    _MPLS: _mpls,
+    ETHER_TYPE | 0x8848: _mpls,
+    PROTOCOL | 137: _mpls,
+    _PPPOE: _pppoe,
+    LINK | 51: _pppoe,
+    PPP | 0x0021: _udp_tunnel("PPP", IPV4),
+    PPP | 0x0057: _udp_tunnel("PPP", IPV6),
+    PPP | 0x0281: _mpls,
+    PPP | 0x0283: _mpls,
+    _GRE: _gre,
+    ETHER_TYPE | 0x6558: _udp_tunnel("GRE", ETHERNET_HEADER),
+    _UDP: _udp,
+    **{UDP_PORT | port: vxlan for port in VXLAN_PORTS},
+    UDP_PORT | 4790: _vxlan_gpe,
+    UDP_PORT | 6081: _geneve,
+    UDP_PORT | 37008: _tzsp,
+    UDP_PORT | 2152: _gtp_user,
+    # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
+    UDP_PORT | 9899: _udp_tunnel("UDP", SCTP),
+    UDP_PORT | 4754: _udp_tunnel("UDP", _GRE),
+    UDP_PORT | 6635: _udp_tunnel("UDP", _MPLS),
+}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tags and tunnels around a packet, built by Scapy, or octet by octet where it has no layer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from scapy.contrib.geneve import GENEVE
+from scapy.contrib.gtp import GTP_U_Header
+from scapy.contrib.macsec import MACsec
+from scapy.contrib.mpls import MPLS
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop
+from scapy.layers.l2 import GRE, LLC, SNAP, Dot1AD, Dot1Q, Ether
+from scapy.layers.ppp import PPP, PPPoE
+from scapy.layers.vxlan import VXLAN
+
+SOURCE, TARGET = "02:00:00:00:00:01", "02:00:00:00:00:02"
+ETHER = Ether(src=SOURCE, dst=TARGET)
+IP4 = IP(src="192.0.2.1", dst="192.0.2.2")
+IP6 = IPv6(src="2001:db8::1", dst="2001:db8::2")
+
+Wrap = Callable[[bytes], bytes]
+
+
+def type_of(packet: bytes) -> int:
+    """The EtherType of an IP packet."""
+    return 0x0800 if packet[0] >> 4 == 4 else 0x86DD
+
+
+def octets(packet: Any) -> bytes:
+    """A packet of Scapy as it is sent."""
+    return bytes(packet)
+
+
+def udp(port: int, head: bytes | Any, *, source: int = 50000) -> Wrap:
+    """A tunnel over UDP and IPv4."""
+    return lambda inner: octets(IP4 / UDP(sport=source, dport=port) / head / inner)
+
+
+def gre(kind: int, *, head: bytes = b"", **fields: Any) -> Wrap:
+    """GRE over IPv4, with the options that are named."""
+    return lambda inner: octets(IP4 / GRE(proto=kind, **fields) / head / inner)
+
+
+def tagged(tag: bytes) -> Wrap:
+    """Ethernet with octets in front of the EtherType."""
+    return lambda inner: octets(ETHER)[:12] + tag + struct.pack(">H", type_of(inner)) + inner
+
+
+def mpls(head: bytes = b"", labels: int = 1) -> Wrap:
+    """MPLS over Ethernet."""
+
+    def wrap(inner: bytes) -> bytes:
+        packet: Any = ETHER
+        for n in range(labels):
+            packet = packet / MPLS(label=16 + n, s=int(n == labels - 1), ttl=9)
+        return octets(packet / head / inner)
+
+    return wrap
+
+
+PACKET_IN_FRAME: dict[str, Wrap] = {
+    "Ethernet": lambda inner: octets(Ether(src=SOURCE, dst=TARGET, type=type_of(inner)) / inner),
+    "802.1Q": lambda inner: octets(ETHER / Dot1Q(vlan=5, type=type_of(inner)) / inner),
+    "802.1ad": lambda inner: octets(
+        ETHER / Dot1AD(vlan=7) / Dot1Q(vlan=5, type=type_of(inner)) / inner
+    ),
+    "TPID 9100": tagged(bytes.fromhex("91000005 8100000a")),
+    "TPID 9200": tagged(bytes.fromhex("92000005")),
+    "TPID 9300": tagged(bytes.fromhex("93000005")),
+    "VN-Tag": tagged(bytes.fromhex("8926 80010002")),
+    "802.1BR": tagged(bytes.fromhex("893f 000000010000")),
+    "CMD": tagged(bytes.fromhex("8909 0101 0001 0002")),
+    "LLC": lambda inner: octets(
+        # Scapy fills in the length.
+        Ether(src=SOURCE, dst=TARGET, type=min(8 + len(inner), 1500))
+        / LLC(dsap=0xAA, ssap=0xAA, ctrl=3)
+        / SNAP(code=type_of(inner))
+        / inner
+    ),
+    "long LLC": lambda inner: octets(
+        Ether(src=SOURCE, dst=TARGET, type=0x8870)
+        / LLC(dsap=0xAA, ssap=0xAA, ctrl=3)
+        / SNAP(code=type_of(inner))
+        / inner
+    ),
+    "MACsec": lambda inner: (
+        octets(ETHER / MACsec(E=0, C=0, SC=1, an=1, pn=77, sci=b"\x02" * 8, type=type_of(inner)))
+        + inner
+        + bytes(16)
+    ),
+    "MPLS": mpls(),
+    "MPLS, three labels": mpls(labels=3),
+    "PPPoE": lambda inner: octets(
+        ETHER / PPPoE(sessionid=9) / PPP(proto=0x21 if inner[0] >> 4 == 4 else 0x57) / inner
+    ),
+}
+FRAME_IN_FRAME: dict[str, Wrap] = {
+    "pseudowire with a control word": mpls(bytes.fromhex("00000007")),
+    "pseudowire": mpls(),
+    "802.1ah": lambda inner: octets(ETHER)[:12] + bytes.fromhex("88e7 00000c0d") + inner,
+    "stacked 802.1ah": lambda inner: (
+        octets(ETHER)[:12] + bytes.fromhex("88a80002 88e7 00000c0d") + inner
+    ),
+}
+ERSPAN_2 = bytes.fromhex("1005 0064 00000000")
+ERSPAN_3 = bytes.fromhex("2005 0064 00000001 0000")
+FRAME_IN_PACKET: dict[str, Wrap] = {
+    "VXLAN": udp(4789, VXLAN(vni=5, flags="Instance")),
+    "VXLAN on 8472": udp(8472, VXLAN(vni=5, flags="Instance")),
+    "VXLAN over IPv6": lambda inner: octets(
+        IP6 / UDP(sport=50000, dport=4789) / VXLAN(vni=5, flags="Instance") / inner
+    ),
+    "VXLAN GPE": udp(4790, bytes.fromhex("0c000003 00000500")),
+    "GENEVE": udp(6081, GENEVE(vni=5, proto=0x6558)),
+    "GENEVE with options": udp(
+        6081, bytes.fromhex("0300 6558 00000500 0101 8001 deadbeef 00000000")
+    ),
+    "GRE, TEB": gre(0x6558),
+    "NVGRE": gre(0x6558, key_present=1, key=0x500),
+    "ERSPAN I": gre(0x88BE),
+    "ERSPAN II": gre(0x88BE, seqnum_present=1, seqence_number=7, head=ERSPAN_2),
+    "ERSPAN III": gre(
+        0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes.fromhex("0000")
+    ),
+    "ERSPAN III, platform": gre(
+        0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes.fromhex("0001") + bytes(8)
+    ),
+    "TZSP": udp(37008, bytes.fromhex("01000001 00 0a01ff 01")),
+    "EtherIP": lambda inner: octets(
+        IP(src="192.0.2.1", dst="192.0.2.2", proto=97) / b"\x30\0" / inner
+    ),
+}
+PACKET_IN_PACKET: dict[str, Wrap] = {
+    "in IPv4": lambda inner: octets(
+        IP(src="192.0.2.1", dst="192.0.2.2", proto=4 if inner[0] >> 4 == 4 else 41) / inner
+    ),
+    "in IPv6": lambda inner: octets(
+        IPv6(src="2001:db8::1", dst="2001:db8::2", nh=4 if inner[0] >> 4 == 4 else 41) / inner
+    ),
+    "in IPv6 with options": lambda inner: octets(
+        IP6 / IPv6ExtHdrHopByHop(nh=4 if inner[0] >> 4 == 4 else 41) / inner
+    ),
+    "GRE": lambda inner: gre(type_of(inner))(inner),
+    "GRE, all options": lambda inner: gre(
+        type_of(inner), chksum_present=1, key_present=1, key=5, seqnum_present=1, seqence_number=7
+    )(inner),
+    "GTP-U": udp(2152, GTP_U_Header(gtp_type=255, teid=5), source=2152),
+    "GTP-U with extensions": lambda inner: udp(
+        2152,
+        bytes.fromhex("36ff")
+        + struct.pack(">H", len(inner) + 8)
+        + bytes.fromhex("00000005 0007 00 85 01 0000 00"),
+    )(inner),
+    "MPLS in UDP": udp(6635, bytes.fromhex("00010109")),
+    "GRE in UDP": lambda inner: udp(4754, struct.pack(">HH", 0, type_of(inner)))(inner),
+    "VXLAN GPE, packet": lambda inner: udp(
+        4790, bytes([0x0C, 0, 0, 1 if inner[0] >> 4 == 4 else 2, 0, 0, 5, 0])
+    )(inner),
+}
+
+
+ETHERNET = PACKET_IN_FRAME["Ethernet"]
+
+
+def _alone() -> dict[str, Wrap]:
+    """Each tag and tunnel around one packet, in Ethernet."""
+
+    def then(outer: Wrap, inner: Wrap) -> Wrap:
+        return lambda packet: outer(inner(packet))
+
+    alone = dict(PACKET_IN_FRAME)
+    alone |= {name: then(wrap, ETHERNET) for name, wrap in FRAME_IN_FRAME.items()}
+    alone |= {name: then(ETHERNET, wrap) for name, wrap in PACKET_IN_PACKET.items()}
+    alone |= {name: then(ETHERNET, then(wrap, ETHERNET)) for name, wrap in FRAME_IN_PACKET.items()}
+    return alone
+
+
+ALONE = _alone()

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""IP packets put together from fragments that Scapy made of them (RFC 791 3.2, RFC 8200 4.5)."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, TCP, UDP, fragment
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment, fragment6
+from scapy.layers.l2 import Ether
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture.fragments import FRAGMENT_OF, OVERLAPPING
+from scapy_mpa.stream.segment import SECOND, Segment
+from tests.capture.stacks import ALONE
+from tests.stream.work import peak
+
+PAYLOAD = random.Random(3).randbytes(3000)
+SEGMENT = TCP(sport=1, dport=2, seq=3, ack=4, flags="A")
+
+
+def frames_of(
+    version: int, size: int = 600, payload: bytes = PAYLOAD, number: int = 7
+) -> list[bytes]:
+    """The fragments of a packet with a TCP segment, each in Ethernet."""
+    packets = (
+        fragment(IP(src="10.0.0.1", dst="10.0.0.2", id=number) / SEGMENT / payload, size)
+        if version == 4
+        else fragment6(
+            IPv6(src="fd00::1", dst="fd00::2") / IPv6ExtHdrFragment(id=number) / SEGMENT / payload,
+            size,
+        )
+    )
+    return [
+        bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / each) for each in packets
+    ]
+
+
+def read(
+    frames: list[bytes], decoder: Decoder | None = None, *, step: int = 1, first: int = 1
+) -> list[Segment]:
+    """The segments in frames, which come every so many nanoseconds."""
+    decoder = decoder or Decoder()
+    found = []
+    for number, octets in enumerate(frames, first):
+        frame = Frame(number, number * step, 1, octets, len(octets), None)
+        segment = decoder.segment(frame)
+        if segment is not None:
+            found.append(segment)
+            assert decoder.whole is not None and decoder.whole.number == number
+    return found
+
+
+both = pytest.mark.parametrize("version", [4, 6])
+
+
+@both
+@given(size=st.integers(100, 1500), order=st.randoms(use_true_random=False))
+def test_any_order(version: int, size: int, order: random.Random) -> None:
+    """With copies of some, too: one segment, when the last has come; nothing is left over."""
+    frames = frames_of(version, size)
+    order.shuffle(frames)
+    decoder = Decoder()
+    (segment,) = read(frames, decoder)
+    assert (segment.payload, segment.length) == (PAYLOAD, len(PAYLOAD))
+    assert segment.frame == len(frames)
+    assert not +decoder.not_followed
+    # A copy of a fragment, as long as the packet is not whole, is no other fragment.
+    twice = [each for frame in frames for each in (frame, frame)][:-1]
+    assert [each.payload for each in read(twice)] == [PAYLOAD]
+
+
+@both
+def test_two_packets_at_once(version: int) -> None:
+    """Identification tells them apart."""
+    one, two = frames_of(version), frames_of(version, payload=PAYLOAD[::-1], number=8)
+    mixed = [each for pair in zip(one, two, strict=True) for each in pair]
+    assert [each.payload for each in read(mixed)] == [PAYLOAD, PAYLOAD[::-1]]
+
+
+@both
+@pytest.mark.parametrize("name", ALONE)
+def test_in_tunnels(version: int, name: str) -> None:
+    """Fragments inside of tags and tunnels; and tunnels whose packets are in fragments."""
+    inner = [ALONE[name](each[14:]) for each in frames_of(version)]
+    assert [each.payload for each in read(inner)] == [PAYLOAD]
+    whole = ALONE[name](frames_of(version, 60_000)[0][14:])
+    if whole[12:14] != b"\x08\x00":
+        return
+    outer = [
+        bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / each)
+        for each in fragment(IP(whole[14:]), 800)
+    ]
+    assert len(outer) > 3
+    assert [each.payload for each in read(outer)] == [PAYLOAD]
+
+
+@both
+def test_missing(version: int) -> None:
+    """Without one of its fragments there is no packet; each that came is counted."""
+    frames = frames_of(version)
+    for at in range(len(frames)):
+        decoder = Decoder()
+        assert not read(frames[:at] + frames[at + 1 :], decoder)
+        assert decoder.not_followed == {FRAGMENT_OF: len(frames) - 1}
+
+
+def test_other_packets() -> None:
+    """All fragments of a packet that carries something else are counted as such."""
+    packet = IP(src="10.0.0.1", dst="10.0.0.2", id=7) / UDP(sport=1, dport=2) / PAYLOAD
+    frames = [bytes(Ether() / each) for each in fragment(packet, 600)]
+    decoder = Decoder()
+    assert not read(frames, decoder)
+    assert +decoder.not_followed == {"not TCP": len(frames)}
+
+
+@both
+def test_overlapping(version: int) -> None:
+    """A packet with fragments that overlap is refused (RFC 5722 4), whatever comes of it later."""
+    frames, others = frames_of(version, 600), frames_of(version, 400)
+    decoder = Decoder()
+    assert not read([frames[0], others[1], *frames[1:], *others], decoder)
+    assert decoder.not_followed[OVERLAPPING] == len(frames) + len(others)
+
+
+@both
+def test_cut(version: int) -> None:
+    """A fragment that the capture cut is counted as such."""
+    first, *others = frames_of(version)
+    decoder = Decoder()
+    assert decoder.segment(Frame(1, 0, 1, first[:-1], len(first), None)) is None
+    assert not read(others, decoder)
+    assert decoder.not_followed == {"IP fragment cut": 1, FRAGMENT_OF: len(others)}
+
+
+@both
+def test_too_late(version: int) -> None:
+    """Others are waited for no longer than a receiver does."""
+    frames = frames_of(version)
+    assert read(frames, step=10 * SECOND)
+    assert not read(frames, step=20 * SECOND)
+
+
+def test_bounded() -> None:
+    """First fragments without end take a bounded memory; a packet in their midst may be lost."""
+
+    first = frames_of(4)[0]
+
+    def flood(count: int) -> list[bytes]:
+        return [first[:18] + struct.pack(">H", n) + first[20:] for n in range(count)]
+
+    few, many = flood(1_000), flood(10_000)
+    read(few)
+    assert peak(lambda: read(many)) < 2 * peak(lambda: read(few)) + 100_000
+
+
+def test_tiny_fragments_cost_no_more() -> None:
+    """Of the most fragments that a packet may have, each is looked at once."""
+    payload = bytes(32_000)
+    frames = frames_of(4, 8, payload)
+    frames.reverse()
+    assert [each.payload for each in read(frames)] == [payload]

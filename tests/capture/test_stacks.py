@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Segments inside tags and tunnels, alone and in any order, as other code than ours builds them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture.decoder import segment_of
+from scapy_mpa.capture.reason import NotFollowedError
+from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.stream.segment import Segment
+from tests.capture import build
+from tests.capture.stacks import (
+    ALONE,
+    ETHERNET,
+    FRAME_IN_FRAME,
+    FRAME_IN_PACKET,
+    PACKET_IN_FRAME,
+    PACKET_IN_PACKET,
+)
+from tests.truth import pcapfile
+
+PAYLOAD = bytes(range(100))
+PACKETS = (
+    # MPLS tells an IPv4 packet from an Ethernet header by its checksum.
+    bytes(IP(src="10.0.0.1", dst="10.0.0.2", proto=6) / build.tcp(PAYLOAD)),
+    build.ipv6(build.tcp(PAYLOAD)),
+)
+FLOWS = (build.FLOW4, build.FLOW6)
+SEGMENTS = [
+    Segment(flow, build.SEQ, build.ACK, build.FLAGS, PAYLOAD, len(PAYLOAD), 1, 0) for flow in FLOWS
+]
+MOST = 8
+
+
+@st.composite
+def stacks(draw: st.DrawFn) -> tuple[bytes, int]:
+    """A frame with up to eight tags and tunnels, and which packet is in it."""
+    which = draw(st.integers(0, 1))
+    octets, is_frame = PACKETS[which], False
+    for _ in range(draw(st.integers(0, MOST))):
+        tables = (
+            (FRAME_IN_FRAME, FRAME_IN_PACKET) if is_frame else (PACKET_IN_FRAME, PACKET_IN_PACKET)
+        )
+        table = draw(st.sampled_from(tables))
+        octets = table[draw(st.sampled_from(sorted(table)))](octets)
+        is_frame = table in (FRAME_IN_FRAME, PACKET_IN_FRAME)
+    return octets if is_frame else ETHERNET(octets), which
+
+
+def frame_of(octets: bytes, length: int | None = None) -> Frame:
+    """A frame with number 1 at 0 ns."""
+    return Frame(1, 0, 1, octets, len(octets) if length is None else length, None)
+
+
+def same(segment: Segment | None, which: int) -> bool:
+    """Whether a segment is that of a packet, whatever network it is in."""
+    return segment is not None and segment._replace(network=b"") == SEGMENTS[which]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_alone(name: str) -> None:
+    """Each of them hides nothing."""
+    for which, packet in enumerate(PACKETS):
+        decoder = Decoder()
+        for _ in range(2):
+            assert same(decoder.segment(frame_of(ALONE[name](packet))), which)
+        assert not decoder.not_followed
+
+
+@given(st.lists(stacks(), min_size=1, max_size=4))
+def test_stacked(frames: list[tuple[bytes, int]]) -> None:
+    """Any of them in any order; what a decoder remembers of other frames changes nothing."""
+    decoder = Decoder()
+    for octets, which in frames * 2:
+        assert same(decoder.segment(frame_of(octets)), which)
+    assert not decoder.not_followed
+
+
+@given(stacks(), st.data())
+def test_cut(stack: tuple[bytes, int], data: st.DataObject) -> None:
+    """Cut anywhere, by a snap length or before: a segment that is cut, or a reason.  The way with
+    memory gives what the way without gives."""
+    octets, which = stack
+    decoder = Decoder()
+    assert same(decoder.segment(frame_of(octets)), which)
+    at = data.draw(st.integers(0, len(octets) - 1))
+    for length in (len(octets), at):
+        frame = frame_of(octets[:at], length)
+        expected: Any
+        try:
+            expected = segment_of(frame)
+        except NotFollowedError as error:
+            expected = None
+            assert decoder.segment(frame) is None
+            assert decoder.not_followed.pop(error.reason) == 1
+        else:
+            assert decoder.segment(frame) == expected
+            assert PAYLOAD.startswith(expected.payload)
+            assert expected.length == len(PAYLOAD)
+
+
+@given(stacks(), st.data())
+def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
+    """With any octets changed, too: that is the frame of some other network, or damage."""
+    octets = bytearray(stack[0])
+    decoder = Decoder()
+    decoder.segment(frame_of(bytes(octets)))
+    for at in data.draw(st.lists(st.integers(0, len(octets) - 1), max_size=3)):
+        octets[at] = data.draw(st.integers(0, 255))
+    frame = frame_of(bytes(octets))
+    found = decoder.segment(frame)
+    try:
+        assert found == segment_of(frame)
+    except NotFollowedError:
+        assert found is None
+
+
+@given(stacks(), st.binary(max_size=200))
+def test_other_segments(stack: tuple[bytes, int], payload: bytes) -> None:
+    """Frames with the same headers and other segments are read back, in both directions."""
+    octets, which = stack
+    reframer = Reframer(frame_of(octets), FLOWS[which])
+    for each in (reframer, reframer.reversed()):
+        segment = segment_of(each.frame(2, 3, 4, 5, 16, payload))
+        assert segment[1:8] == (4, 5, 16, payload, len(payload), 2, 3)
+
+
+NOT_IN_TSHARK = frozenset(
+    # What tshark does not dissect unless it is told to.
+    {"TPID 9200", "TPID 9300", "VXLAN on 8472"} | {"pseudowire", "pseudowire with a control word"}
+)
+
+
+def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
+    """Wireshark's dissectors find the same segments, so the frames of this file are right."""
+    names = [name for name in ALONE if name not in NOT_IN_TSHARK]
+    frames = [ALONE[name](packet) for name in names for packet in PACKETS]
+    path = tmp_path / "stacks.pcap"
+    path.write_bytes(pcapfile.pcap(frames))
+    command = [tshark, "-n", "-r", path, "-T", "fields", "-e", "tcp.seq_raw", "-e", "tcp.len"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    told = {
+        name: lines[2 * n : 2 * n + 2]
+        for n, name in enumerate(names)
+        if lines[2 * n : 2 * n + 2] != [f"{build.SEQ}\t{len(PAYLOAD)}"] * 2
+    }
+    assert not told

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Packets of FPDUs inside of tags and tunnels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scapy.fields import IntField
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw, bind_layers, split_layers
+from scapy.sendrecv import sniff
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.layers import FPDU
+from scapy_mpa.session import MPASession, rdmpa
+from tests.capture.stacks import ALONE
+from tests.captures import PCAPS
+from tests.truth import pcapfile
+
+CAPTURE = PCAPS / "rping_mpa2_crcon.pcap"
+PLAIN = [bytes(each[FPDU]) for each in rdmpa(CAPTURE) if FPDU in each]
+
+
+def inside(name: str, directory: Path) -> Path:
+    """The capture with each IP packet in a tag or tunnel."""
+    with open_capture(CAPTURE) as capture:
+        frames = [ALONE[name](frame.octets[14:]) for frame in capture]
+    path = directory / "inside.pcap"
+    path.write_bytes(pcapfile.pcap(frames))
+    return path
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_found(name: str, tmp_path: Path) -> None:
+    """The same FPDUs, each above a TCP layer; what Scapy cannot dissect is left out below it."""
+    path = inside(name, tmp_path)
+    for packets in (rdmpa(path), sniff(offline=str(path), session=MPASession, quiet=True)):
+        found = [each for each in packets if FPDU in each]
+        assert [bytes(each[FPDU]) for each in found] == PLAIN
+        for each in found:
+            assert each[FPDU].underlayer is each[TCP]
+            # Lengths and checksums of all layers are those of what is above them.
+            assert bytes(each).endswith(bytes(each[FPDU]))
+
+
+class Shim(Packet):
+    """A header that nobody knows but who bound it."""
+
+    fields_desc = [IntField("number", 7)]  # noqa: RUF012
+
+
+def test_what_only_scapy_knows(tmp_path: Path) -> None:
+    """A layer that somebody has bound is looked through."""
+    bind_layers(Ether, Shim, type=0x88B5)
+    bind_layers(Shim, IP)
+    try:
+        with open_capture(CAPTURE) as capture:
+            frames = [
+                bytes(Ether(type=0x88B5) / Shim() / Raw(frame.octets[14:])) for frame in capture
+            ]
+        path = tmp_path / "shim.pcap"
+        path.write_bytes(pcapfile.pcap(frames))
+        found = [each for each in rdmpa(path) if FPDU in each]
+        assert [bytes(each[FPDU]) for each in found] == PLAIN
+        assert all(Shim in each for each in found)
+    finally:
+        split_layers(Ether, Shim, type=0x88B5)
+        split_layers(Shim, IP)
