@@ -62,10 +62,22 @@ Examples:
     help="Where to write: pcapng, or pcap (without comments) if the name ends in .pcap; "
     "- for standard output.",
 )
+@click.option(
+    "--decapsulate",
+    is_flag=True,
+    help="Leave out tags and tunnels: of each frame the innermost IP packet, in Ethernet.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
 @dialect_option
 @limit_options
-def clean(source: str, target: str, quiet: bool, dialect: Dialect | None, limits: Limits) -> None:
+def clean(
+    source: str,
+    target: str,
+    decapsulate: bool,
+    quiet: bool,
+    dialect: Dialect | None,
+    limits: Limits,
+) -> None:
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Frames that
@@ -74,4 +86,5 @@ def clean(source: str, target: str, quiet: bool, dialect: Dialect | None, limits
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning
 
-    context.exit(Cleaning(source, target, quiet=quiet, dialect=dialect).run(limits))
+    cleaning = Cleaning(source, target, quiet=quiet, dialect=dialect, decapsulate=decapsulate)
+    context.exit(cleaning.run(limits))

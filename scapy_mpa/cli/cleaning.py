@@ -11,8 +11,7 @@ from typing import BinaryIO, Final
 
 from scapy_mpa import __version__
 from scapy_mpa.capture import Capture, open_capture
-from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.link import ETHERNET
+from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
@@ -23,7 +22,7 @@ from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.stopping import stopping
-from scapy_mpa.cli.unfollowed import not_followed
+from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
@@ -44,11 +43,19 @@ class Cleaning:
     :param target: where to write, ``-`` for standard output.
     :param quiet: say nothing of what was changed.
     :param dialect: what the user says is spoken.
+    :param decapsulate: leave out tags and tunnels.
     """
 
     def __init__(
-        self, source: str, target: str, *, quiet: bool, dialect: Dialect | None = None
+        self,
+        source: str,
+        target: str,
+        *,
+        quiet: bool,
+        dialect: Dialect | None = None,
+        decapsulate: bool = False,
     ) -> None:
+        self._decapsulate = decapsulate
         self._source = source
         self._target = target
         self._quiet = quiet
@@ -75,7 +82,7 @@ class Cleaning:
         if refusal := self._refusal():
             complain(refusal)
             return FAILED
-        cleaner = Cleaner(limits=limits, dialect=self._dialect)
+        cleaner = Cleaner(limits=limits, dialect=self._dialect, decapsulate=self._decapsulate)
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
         else:
@@ -86,7 +93,10 @@ class Cleaning:
             for line in cleaner.report.lines():
                 complain(f"{shown(capture.name)}: {line}")
         # These are no changes: something may be as it was that others cannot read, or be lost.
-        if left := not_followed(cleaner.not_followed):
+        counts = cleaner.not_followed
+        if counts and not cleaner.has_followed:
+            complain(f"{shown(capture.name)}: {nothing_followed(counts)}")
+        elif left := not_followed(counts):
             complain(f"{shown(capture.name)}: {left}")
         if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
             complain(f"{shown(capture.name)}: {dropped}")
@@ -102,7 +112,8 @@ class Cleaning:
             )
         if capture.problem is not None:
             complain(str(capture.problem))
-        return CLEAN if capture.problem is None and not failed else FAILED
+        is_fine = capture.problem is None and not failed
+        return CLEAN if is_fine and (cleaner.has_followed or not counts) else FAILED
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
         for batch in with_progress(capture, self._batches(capture, cleaner)):

@@ -13,6 +13,7 @@ from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError
@@ -94,12 +95,12 @@ def read_files(
 def _conclude(reading: Reading, shown: str) -> int:
     """Say what is to be said when a capture was read; return the exit status for it."""
     status = FINDINGS if reading.has_findings else CLEAN
-    nothing = reading.nothing_followed()
-    if nothing:
-        complain(f"{shown}: {nothing}")
+    counts = reading.unfollowed
+    if counts and not reading.has_followed:
+        complain(f"{shown}: {nothing_followed(counts)}")
         status = FAILED
-    elif not_followed := reading.not_followed():
-        complain(f"{shown}: {not_followed}")
+    elif left := not_followed(counts):
+        complain(f"{shown}: {left}")
     if limited := reading.limited():
         complain(f"{shown}: {limited}")
     if not_searched := reading.not_searched():

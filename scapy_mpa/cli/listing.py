@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.output import text_of, wants_colour, write_text
+from scapy_mpa.cli.output import text_of, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_line, type_of
+from scapy_mpa.cli.reading import Reading, capture_lines
+from scapy_mpa.records import CAPTURE, RECORD_TYPES, RecordedEvent, json_line, type_of
 from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
@@ -92,6 +92,8 @@ class Listing:
             pages = (page(self._select(rows)) for rows in reading.rows())
         for text in with_progress(reading.capture, pages):
             write_text(text)
+        if self._as_json and CAPTURE in self._types:
+            write_lines(capture_lines(reading))
 
     def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
         """Return what makes text of rows."""

@@ -11,7 +11,7 @@ from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.output import write_lines
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading
+from scapy_mpa.cli.reading import Reading, capture_lines
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, Negotiated
 from scapy_mpa.stream.limits import Limits
@@ -92,6 +92,7 @@ class Overview:
 
         for found in with_progress(reading.capture, reading.rows()):
             write_lines([json_line(each) for each in found if isinstance(each, ConnectionEnded)])
+        write_lines(capture_lines(reading))
 
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows()

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.limited import limited, not_searched
-from scapy_mpa.cli.unfollowed import MOST_NAMED, not_followed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.direction import event_of, number_of
 from scapy_mpa.stream.events import ConnectionEnded, GapFound
@@ -20,15 +19,14 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
     from scapy_mpa.stream.checks import Checks
     from scapy_mpa.stream.events import Event
 
-__all__ = ["Reading"]
-
-_LINK_TYPE: Final = "link type "
-"""How the decoder's reasons begin where it does not know the link layer."""
+__all__ = ["Reading", "capture_lines"]
 
 
 class Reading:
@@ -137,9 +135,15 @@ class Reading:
             return rows
         return [row for row in rows if number_of(row) in connections]
 
-    def not_followed(self) -> str | None:
-        """Say how many frames were not followed, and why; None if there is nothing to say."""
-        return not_followed(unfollowed(self._decoder, self._flows, self._associations))
+    @property
+    def unfollowed(self) -> Counter[str]:
+        """The numbers of frames that were not followed, by reason; final when all was read."""
+        return unfollowed(self._decoder, self._flows, self._associations)
+
+    @property
+    def has_followed(self) -> bool:
+        """Whether any frame could be followed."""
+        return self._has_sctp or bool(self._flows.segments)
 
     def limited(self) -> str | None:
         """Say what was dropped because of a limit, and what to do; None if there was nothing."""
@@ -149,20 +153,10 @@ class Reading:
         """Say how many directions were not searched to their end; None if all were."""
         return not_searched(self._flows.unsearched)
 
-    def nothing_followed(self) -> str | None:
-        """Say why nothing at all could be followed, if its link type is not known."""
-        counts = self._decoder.not_followed
-        if self._has_sctp or self._flows.segments or not counts:
-            return None
-        if not all(reason.startswith(_LINK_TYPE) for reason in counts):
-            return None
-        named = counts.most_common(MOST_NAMED)
-        kinds = ", ".join(sorted(reason.removeprefix(_LINK_TYPE) for reason, _ in named))
-        if len(counts) > len(named):
-            kinds += f", or one of {len(counts) - len(named)} others"
-        frames = counts.total()
-        return (
-            f"nothing can be followed: {'its only frame has' if frames == 1 else 'all frames have'}"
-            f" link type {kinds}, which is not supported; capture on an Ethernet, Linux cooked, "
-            "BSD loopback or raw IP interface"
-        )
+
+def capture_lines(reading: Reading) -> list[str]:
+    """Return the record of a capture as a line of JSON, if frames of it were not followed."""
+    from scapy_mpa.records import capture_line
+
+    counts, capture = reading.unfollowed, reading.capture
+    return [capture_line(capture.name, capture.frames, counts)] if counts else []

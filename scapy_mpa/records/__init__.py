@@ -5,7 +5,23 @@
 text; :mod:`~scapy_mpa.records.ddp` reads the headers of an FPDU for both.
 """
 
-from scapy_mpa.records.jsonline import json_line
-from scapy_mpa.records.record import RECORD_TYPES, Record, RecordedEvent, record_of, type_of
+from scapy_mpa.records.jsonline import capture_line, json_line
+from scapy_mpa.records.record import (
+    CAPTURE,
+    RECORD_TYPES,
+    Record,
+    RecordedEvent,
+    record_of,
+    type_of,
+)
 
-__all__ = ["RECORD_TYPES", "Record", "RecordedEvent", "json_line", "record_of", "type_of"]
+__all__ = [
+    "CAPTURE",
+    "RECORD_TYPES",
+    "Record",
+    "RecordedEvent",
+    "capture_line",
+    "json_line",
+    "record_of",
+    "type_of",
+]

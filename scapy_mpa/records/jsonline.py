@@ -6,20 +6,25 @@ The ordinary FPDU is written elsewhere (:mod:`~scapy_mpa.records.page`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from scapy_mpa.records.record import RecordedEvent, own_fields, type_of
+from scapy_mpa.records.record import RecordedEvent, capture_record, own_fields, type_of
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import message_name
 
-__all__ = ["beginning", "control_keys", "json_line"]
+__all__ = ["beginning", "capture_line", "control_keys", "json_line"]
 
 _BOOLEAN: Final = {True: "true", False: "false"}
+
+
+def capture_line(file: str, frames: int, not_followed: Mapping[str, int]) -> str:
+    """Return :func:`~scapy_mpa.records.record.capture_record` as one line of JSON in ASCII."""
+    return _encode(capture_record(file, frames, not_followed))
 
 
 def _encode(value: Any) -> str:

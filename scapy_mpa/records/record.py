@@ -8,7 +8,7 @@ of its type, None where it does not apply.  What its numbers count stands in ``d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from scapy_mpa.wire.sctp_ddp import SessionControl
 
 __all__ = [
+    "CAPTURE",
     "RECORD_TYPES",
     "Record",
     "RecordedEvent",
+    "capture_record",
     "indication_fields",
     "negotiation_fields",
     "own_fields",
@@ -75,6 +77,16 @@ def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
         "time": event.time_ns / SECOND,
         **own_fields(event, payload=payload),
     }
+
+
+def capture_record(file: str, frames: int, not_followed: Mapping[str, int]) -> Record:
+    """Return the record of a capture some frames of which were not followed.
+
+    :param file: its name.
+    :param frames: all that it has.
+    :param not_followed: how many were not, by reason.
+    """
+    return {"type": CAPTURE, "file": file, "frames": frames, "not_followed": dict(not_followed)}
 
 
 def type_of(event: RecordedEvent) -> str:
@@ -330,5 +342,8 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
 
-RECORD_TYPES: Final = tuple(dict.fromkeys(kind for kind, _ in _KINDS.values()))
+CAPTURE: Final = "capture"
+"""The type of :func:`capture_record`."""
+
+RECORD_TYPES: Final = (*dict.fromkeys(kind for kind, _ in _KINDS.values()), CAPTURE)
 """Every value of the key ``type``."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.records import RECORD_TYPES
+from scapy_mpa.records import CAPTURE, RECORD_TYPES
 from tests.cli.command import PCAPS, parsed, records, run
 from tests.stream import feed
 from tests.truth import impair, mpastream, pcapfile
@@ -98,7 +98,7 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
     """Line by line: numbers, names, and whatever is not as usual."""
     lines = run("dissect", "--type", ",".join(RECORD_TYPES), battered).stdout.splitlines()
     found = records("--type", ",".join(RECORD_TYPES), battered)
-    assert {record["type"] for record in found} == set(RECORD_TYPES) - OF_IFT - OF_SCTP
+    assert {record["type"] for record in found} == set(RECORD_TYPES) - OF_IFT - OF_SCTP - {CAPTURE}
     start = pcapfile_start(battered)
     for line, record in zip(lines, found, strict=True):
         frame, seconds, number, src, arrow, dst, what = line.split(maxsplit=6)
@@ -151,7 +151,7 @@ def pcapfile_start(path: Path) -> float:
 def test_json_prints_all_types_but_messages() -> None:
     """Without ``--type`` a message is not printed: its FPDUs are."""
     found = {record["type"] for record in records(PROBE)}
-    assert found == {"startup", "fpdu", "error", "connection"}
+    assert found == {"startup", "fpdu", "error", "connection", "capture"}
 
 
 @pytest.mark.parametrize("kind", ["startup", "fpdu", "message", "error", "connection"])

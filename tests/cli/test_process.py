@@ -198,4 +198,4 @@ def test_progress(tmp_path: Path, octets: int, shown: bool) -> None:
         assert running.stdout is not None
         assert running.stdout.read() == b"no TCP connections\n"
     assert (b"reading" in printed and b"100%" in printed) == shown
-    assert b"frames not followed" in printed
+    assert b"nothing can be followed" in printed

@@ -194,7 +194,13 @@ def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
     path = tmp_path / "damaged.pcap"
     path.write_bytes(pcapfile.pcap(damaged))
     result = run(command, "--json", path)
-    assert result.stdout == ""
+    (record,) = parsed(result.stdout)
+    assert record == {
+        "type": "capture",
+        "file": str(path),
+        "frames": len(frames),
+        "not_followed": {"SCTP checksum bad": len(frames)},
+    }
     assert result.stderr == (
         f"scapy-mpa: {path}: {len(frames)} frames not followed: {len(frames)} SCTP checksum bad\n"
     )

@@ -105,9 +105,8 @@ def test_bad_files(tmp_path: Path, command: str, name: str) -> None:
     result, wanted = (run(command, "--json", each) for each in (path, good))
     assert result.exit_code == 2
     assert_one_complaint(result.stderr, str(path), *words)
-    assert [each["type"] for each in parsed(result.stdout)] == [
-        each["type"] for each in parsed(wanted.stdout)
-    ]
+    found = [each for each in parsed(result.stdout) if each["type"] != "capture"]
+    assert [each["type"] for each in found] == [each["type"] for each in parsed(wanted.stdout)]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -192,15 +191,15 @@ def test_many_unknown_link_types(tmp_path: Path, command: str) -> None:
     """The first of them are named, and how many there are besides."""
     path = tmp_path / "many.pcapng"
     path.write_bytes(of_link_types(range(1000, 1008)))
-    assert "1006, 1007, which is" in run(command, path).stderr
+    assert "1 link type 1006, 1 link type 1007; capture on" in run(command, path).stderr
     path.write_bytes(of_link_types(range(1000, 6000)))
     result = run(command, path)
-    assert_one_complaint(result.stderr, "link type", "or one of 4992 others, which is")
+    assert_one_complaint(result.stderr, "1 link type 1007, 4992 for 4992 other reasons; capture on")
     assert len(result.stderr) < 400
     path.write_bytes(of_link_types([1, *range(1001, 6000)]))
     result = run(command, path)
-    assert "5000 frames not followed: 1 " in result.stderr
-    assert result.stderr.endswith(", 4992 for 4992 other reasons\n")
+    assert "nothing can be followed in 5000 frames: 1 " in result.stderr
+    assert ", 4992 for 4992 other reasons; capture where" in result.stderr
     assert len(result.stderr) < 400
 
 

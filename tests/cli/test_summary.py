@@ -109,8 +109,10 @@ def test_errors_and_rejections_are_seen() -> None:
 
 
 def test_json() -> None:
-    """``--json`` prints the record of every connection, MPA or not."""
-    found = parsed(run("summary", "--json", PROBE).stdout)
+    """``--json`` prints the record of every connection, MPA or not, and of frames without one."""
+    *found, capture = parsed(run("summary", "--json", PROBE).stdout)
+    assert capture["type"] == "capture"
+    assert capture["not_followed"].keys() == {"not IP", "not TCP"}
     assert len(found) == 127
     assert {record["type"] for record in found} == {"connection"}
 
