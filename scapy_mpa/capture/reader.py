@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
-from scapy_mpa.capture.source import Source
+from scapy_mpa.capture.source import Source, compression_of
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
@@ -25,11 +25,6 @@ _STANDARD_INPUT: Final = "-"
 
 _EDITCAP: Final = "convert it with `editcap OLD NEW` of Wireshark"
 _LOOKS: Final = (
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed data", "decompress it with `zstd -d` first"),
-    (b"\xfd7zXZ\0", "xz-compressed data", "decompress it with `xz -d` first"),
-    (b"BZh", "bzip2-compressed data", "decompress it with `bzip2 -d` first"),
-    (b"\x04\x22\x4d\x18", "lz4-compressed data", "decompress it with `lz4 -d` first"),
-    (b"\x1f\x8b", "data compressed with gzip twice", "decompress it with `gzip -d` first"),
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
     (b"snoop\0", "a capture of snoop", _EDITCAP),
     (b"GMBU", "a capture of Microsoft Network Monitor", _EDITCAP),
@@ -82,7 +77,7 @@ class Capture:
     def _open_format(self) -> Iterator[Frame]:
         """Return an iterator of the frames, in whichever format they are."""
         source = self._source
-        source.decompress_if_gzip()
+        source.decompress()
         magic = source.advance(0, 4)[:4]
         if magic in PCAP_MAGICS:
             self.pcap = pcap_header(source)
@@ -92,7 +87,7 @@ class Capture:
 
         if magic == PCAPNG_MAGIC:
             return pcapng_frames(source, self._warn)
-        raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE])
+        raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE], source.compression)
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -151,14 +146,14 @@ class Capture:
             where = f"at octet {error.octet}"
             if error.in_compressed:
                 where += " of the compressed data"
-            elif self._source.compressed:
+            elif self._source.compression:
                 where += " of the decompressed data"
             where += f", after frame {self.frames}: " if self.frames else ", before any frame: "
         return CaptureError(f"{shown(self.name)}: {where}{error.what}; {error.advice}")
 
 
 def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
-    """Open a pcap or pcapng file, plain or gzip-compressed, and read its beginning.
+    """Open a pcap or pcapng file, plain or compressed, and read its beginning.
 
     :param path: a file name, ``-`` for standard input, or a file open for binary reading, at the
         beginning of the capture. Nothing is sought, so pipes will do.
@@ -228,12 +223,21 @@ def _standard_input() -> BinaryIO:
     return file
 
 
-def _not_a_capture(sample: bytes) -> DamagedError:
-    """Say what a file is that is no capture, as far as its first octets tell."""
+def _not_a_capture(sample: bytes, outer: str | None) -> DamagedError:
+    """Say what a file is that is no capture, as far as its first octets tell.
+
+    :param outer: how it was compressed.
+    """
     advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
     if not sample:
         return DamagedError("the file is empty", advice=advice)
     what = "not a pcap or pcapng capture"
+    if inner := compression_of(sample):
+        twice = f"data compressed with {inner} twice"
+        look = twice if inner == outer else f"{inner}-compressed data"
+        return DamagedError(
+            f"{what}, it looks like {look}", advice=f"decompress it with `{inner} -d` first"
+        )
     for beginning, look, remedy in _LOOKS:
         if sample.startswith(beginning):
             return DamagedError(f"{what}, it looks like {look}", advice=remedy)

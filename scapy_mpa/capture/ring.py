@@ -16,6 +16,7 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reader import Capture, open_capture
+from scapy_mpa.capture.source import COMPRESSIONS
 from scapy_mpa.wire.errors import CaptureError
 
 __all__ = ["Ring", "rings"]
@@ -27,6 +28,8 @@ _NUMBERS: Final = re.compile(
     r"|(?<=_)\d{5,}|\d+$"
 )
 """What is not the same in the names of files of one ring."""
+
+_SUFFIXES: Final = frozenset(suffix for _, suffix, _ in COMPRESSIONS)
 
 
 def rings(names: Sequence[str]) -> list[list[str]]:
@@ -51,8 +54,10 @@ def rings(names: Sequence[str]) -> list[list[str]]:
 
 def _without_numbers(name: str) -> str:
     directory, file = os.path.split(name)
-    file, compressed = (file[:-3], ".gz") if file.endswith(".gz") else (file, "")
-    return os.path.join(directory, _NUMBERS.sub("", file) + compressed)
+    plain, compressed = os.path.splitext(file)
+    if compressed not in _SUFFIXES:
+        plain, compressed = file, ""
+    return os.path.join(directory, _NUMBERS.sub("", plain) + compressed)
 
 
 def _in_order(names: list[str]) -> Iterator[list[str]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of a capture file, plain or gzip-compressed, in a window that only moves forward.
+"""The octets of a capture file, plain or compressed, in a window that only moves forward.
 
 Works on pipes: nothing is sought. Memory is one chunk, or what the caller asks for in one piece.
 """
@@ -12,13 +12,30 @@ from typing import BinaryIO, Final
 
 from scapy_mpa.capture.damage import DamagedError
 
-__all__ = ["Source"]
+__all__ = ["COMPRESSIONS", "Source", "compression_of"]
 
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+COMPRESSIONS: Final = (
+    ("gzip", ".gz", b"\x1f\x8b"),
+    ("xz", ".xz", b"\xfd7zXZ\0"),
+    ("bzip2", ".bz2", b"BZh"),
+    ("zstd", ".zst", b"\x28\xb5\x2f\xfd"),
+    ("lz4", ".lz4", b"\x04\x22\x4d\x18"),
+)
+"""The name of each format, which is that of its command, too; the suffix of its files, and how they
+begin."""
+_LONGEST_MAGIC: Final = 6
 
 _CHUNK: Final = 7 << 14
 """Octets asked for in one read: few calls, still inside a processor's second cache, and less than
 what the C library would ask the system for each time and give back."""
+
+
+def compression_of(octets: bytes) -> str | None:
+    """Return the name of the format that begins so, None if it is none of :data:`COMPRESSIONS`."""
+    for name, _, magic in COMPRESSIONS:
+        if octets.startswith(magic):
+            return name
+    return None
 
 
 class Source:
@@ -28,7 +45,7 @@ class Source:
         back until a chunk is full, otherwise with ``read``. Short reads are fine.
     """
 
-    __slots__ = ("_ahead", "_chunks", "_shown", "base", "compressed", "octets_read", "window")
+    __slots__ = ("_ahead", "_chunks", "_shown", "base", "compression", "octets_read", "window")
 
     def __init__(self, file: BinaryIO) -> None:
         self.octets_read = 0
@@ -36,7 +53,8 @@ class Source:
         self.base = 0
         """Where the window begins, in (decompressed) octets from the beginning."""
         self.window = b""
-        self.compressed = False
+        self.compression: str | None = None
+        """The name of the format that the file is compressed in."""
         self._chunks = self._read_chunks(getattr(file, "read1", file.read))
         self._ahead = b""
         """The chunk whose first octets are the end of the window; empty if there is none, or no
@@ -44,19 +62,18 @@ class Source:
         self._shown = 0
         """How many they are."""
 
-    def decompress_if_gzip(self) -> None:
-        """Look at the first octets; if they say gzip, the window is on what it decompresses to.
+    def decompress(self) -> None:
+        """Look at the first octets; if the file is compressed, the window is on what it holds.
 
-        :raises DamagedError: they cannot be read.
+        :raises DamagedError: they cannot be read, or nothing is there to decompress them.
         """
-        self.advance(0, len(_GZIP_MAGIC))
-        self.compressed = self.window.startswith(_GZIP_MAGIC)
-        if self.compressed:
+        self.compression = compression_of(self.advance(0, _LONGEST_MAGIC))
+        if self.compression is not None:
             # Most files are not, and a command is to start soon.
-            from scapy_mpa.capture.gunzip import gunzip
+            from scapy_mpa.capture.decompress import decompress
 
             read = [self.window, self._ahead[self._shown :]]
-            self._chunks = gunzip(chain(read, self._chunks), _CHUNK)
+            self._chunks = decompress(self.compression, chain(read, self._chunks), _CHUNK)
             self._turn(b"", 0)
 
     def _read_chunks(self, read: Callable[[int], object]) -> Iterator[bytes]:
@@ -89,7 +106,7 @@ class Source:
             f"reading failed ({reason})",
             self.octets_read,
             advice,
-            in_compressed=self.compressed,
+            in_compressed=self.compression is not None,
         )
 
     def forward(self, at: int, count: int) -> tuple[bytes, int]:

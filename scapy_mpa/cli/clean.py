@@ -80,7 +80,7 @@ def clean(
 ) -> None:
     """Rewrite a capture so that any other tool can read it.
 
-    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  Frames that
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
     have nothing to do with MPA are copied unchanged.  What was changed is said on standard error.
     """
     context = click.get_current_context()

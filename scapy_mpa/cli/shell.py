@@ -38,7 +38,7 @@ Examples:
 def shell(files: tuple[str, ...], code: str | None) -> None:
     """Start Scapy with all layers; what is in captures is in pkts.
 
-    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.  In IPython
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  In IPython
     where that is installed (pip install 'scapy-mpa[shell]'), else in Python's own console.  If
     standard input is no terminal, what is read from it is run.
     """

@@ -85,7 +85,7 @@ def summary(
 ) -> None:
     """Show a table of the connections in captures.
 
-    FILE is a pcap or pcapng file, plain or gzip-compressed, or - for standard input.
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.
     """
     context = click.get_current_context()
     from scapy_mpa.cli.overview import Overview

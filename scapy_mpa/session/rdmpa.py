@@ -100,7 +100,7 @@ def rdmpa(
     They are what ``sniff(offline=filename, session=MPASession(others=others))`` yields, read
     without Scapy's own reader.
 
-    :param filename: a pcap or pcapng file, plain or gzip-compressed, or an open binary file.
+    :param filename: a pcap or pcapng file, plain or compressed, or an open binary file.
     :param others: whether frames that carry no MPA octets are listed, too.
     :param count: how many packets to return at most, -1 for all.
     :param limits: what may be held in memory.

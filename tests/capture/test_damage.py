@@ -6,8 +6,9 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import re
 import struct
-import zlib
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.damage import DamagedError
-from scapy_mpa.capture.gunzip import gunzip
+from scapy_mpa.capture.decompress import decompress
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.capture.build import ShortReads, block, enhanced, interface, option, packet, section
+from tests.capture.compressed import COMPRESS, octet_by_octet
 from tests.stream.work import peak
 
 PCAP_HEADER = build.pcap()
@@ -108,78 +110,91 @@ def test_pcapng_cut_anywhere() -> None:
             assert "the file ends inside a block; it is still being written, or" in text
 
 
+@pytest.mark.parametrize("name", COMPRESS)
 @pytest.mark.parametrize("file", [PCAP, NG], ids=["pcap", "pcapng"])
-def test_gzip_cut_anywhere(file: bytes) -> None:
+def test_compressed_cut_anywhere(file: bytes, name: str) -> None:
     """A cut compressed file yields each frame that could be decompressed, and says it is cut."""
     whole, _ = outcome(io.BytesIO(file))
-    stored = gzip.compress(file, mtime=0)
-    for cut in range(2, len(stored)):
-        decompressed = zlib.decompressobj(31).decompress(stored[:cut])
-        expected, _ = outcome(io.BytesIO(decompressed))
+    stored = COMPRESS[name](file)
+    for cut in range(6, len(stored)):
+        expected, _ = outcome(io.BytesIO(octet_by_octet(name, stored[:cut])[0]))
         frames, text = outcome(io.BytesIO(stored[:cut]))
         assert frames == expected == whole[: len(frames)]
         assert f"at octet {cut} of the compressed data" in text
-        assert "the gzip data ends early" in text
+        assert f"the {name} data ends early" in text
 
 
-@given(st.data())
-def test_gzip_damaged_anywhere(data: st.DataObject) -> None:
+@pytest.mark.parametrize("name", COMPRESS)
+@given(data=st.data())
+def test_compressed_damaged_anywhere(name: str, data: st.DataObject) -> None:
     """A wrong octet in compressed data costs no frame in front of it, however it is read."""
-    stored = bytearray(gzip.compress(NG * 3, mtime=0))
+    stored = bytearray(COMPRESS[name](NG * 3))
     at = data.draw(st.integers(10, len(stored) - 1))
     stored[at] ^= data.draw(st.integers(1, 255))
     frames, text = outcome(io.BytesIO(stored))
     check(frames, text)
-    octet_by_octet = zlib.decompressobj(31)
-    salvaged = b""
-    try:
-        for index in range(len(stored)):
-            salvaged += octet_by_octet.decompress(stored[index : index + 1])
-    except zlib.error:
-        pass
+    salvaged, is_whole = octet_by_octet(name, bytes(stored))
     expected, _ = outcome(io.BytesIO(salvaged))
     assert frames == expected
     # What repeats itself may be said in another way, by which nothing is lost.
-    is_whole = octet_by_octet.eof and salvaged == NG * 3
-    assert is_whole is not bool(text)
+    assert (is_whole and salvaged == NG * 3) is not bool(text)
 
 
-def test_gzip_checksum() -> None:
+CHECKSUMS = {
+    "gzip": (-8, "incorrect data check"),
+    "xz": (-26, "Corrupt input data"),
+    "bzip2": (-2, "Invalid data stream"),
+    "zstd": (-1, "Restored data doesn't match checksum"),
+    "lz4": (-1, "ERROR_contentChecksum_invalid"),
+}
+"""Where each has an octet of a checksum, and what its library says if that is wrong."""
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_checksum(name: str) -> None:
     """If only the checksum is wrong, every frame is there, and the problem is told all the same."""
-    stored = bytearray(gzip.compress(PCAP, mtime=0))
-    stored[-8] ^= 1
+    at, reason = CHECKSUMS[name]
+    stored = bytearray(COMPRESS[name](PCAP))
+    stored[at] ^= 0x10
     frames, text = outcome(io.BytesIO(stored))
     assert len(frames) == 3
-    assert "the gzip data is damaged (incorrect data check)" in text
+    assert f"the {name} data is damaged ({reason})" in text
 
 
-def test_octets_behind_gzip() -> None:
+@pytest.mark.parametrize("name", COMPRESS)
+def test_octets_behind_compressed(name: str) -> None:
     """What follows a compressed file and is none is not passed over."""
-    stored = gzip.compress(PCAP, mtime=0)
-    frames, text = outcome(io.BytesIO(stored + b"garbage"))
+    stored = COMPRESS[name](PCAP)
+    frames, text = outcome(io.BytesIO(stored + b"garbage" * 3))
     assert len(frames) == 3
-    # It takes both octets of the magic to see that they are wrong.
-    assert f"at octet {len(stored) + 1} of the compressed data" in text
-    assert "the gzip data is damaged (incorrect header check)" in text
+    told = re.search(r"at octet (\d+) of the compressed data.* data is damaged \(([^)]+)\)", text)
+    assert told is not None
+    at, reason = told.groups()
+    # It may take more than an octet to see that they are wrong.
+    assert len(stored) <= int(at) < len(stored) + 12
+    assert name != "gzip" or (int(at), reason) == (len(stored) + 1, "incorrect header check")
 
 
+@pytest.mark.parametrize("name", COMPRESS)
 @given(
     octets=st.binary(max_size=50).map(lambda octets: octets * 300),
     cut=st.floats(0, 1),
     largest=st.integers(1, 5000),
     sizes=st.lists(st.integers(1, 50), min_size=1, max_size=3),
 )
-def test_gunzip_in_pieces(octets: bytes, cut: float, largest: int, sizes: list[int]) -> None:
+def test_decompress_in_pieces(
+    name: str, octets: bytes, cut: float, largest: int, sizes: list[int]
+) -> None:
     """However small the pieces that go in and come out, all comes out that could."""
-    stored = gzip.compress(octets, mtime=0)
-    stored = stored[: int(cut * len(stored))]
-    expected = zlib.decompressobj(31).decompress(stored)
+    whole = COMPRESS[name](octets)
+    stored = whole[: int(cut * len(whole))]
     found = []
-    with pytest.raises(DamagedError) if len(stored) < len(gzip.compress(octets)) else nullcontext():
-        for piece in gunzip(iter(partial(ShortReads(stored, sizes).read, 99), b""), largest):
-            assert len(piece) <= largest + 8192
+    with pytest.raises(DamagedError) if len(stored) < len(whole) else nullcontext():
+        chunks = iter(partial(ShortReads(stored, sizes).read, 99), b"")
+        for piece in decompress(name, chunks, largest):
+            assert len(piece) <= largest
             found.append(piece)
-    assert b"".join(found) == expected
+    assert b"".join(found) == octet_by_octet(name, stored)[0]
 
 
 beginnings = st.sampled_from(
@@ -192,15 +207,19 @@ beginnings = st.sampled_from(
         section(">") + interface(">"),
         section() + interface(),
         b"\x1f\x8b\x08\0\0\0\0\0\0\xff",
+        *(compress(NG)[:12] for compress in COMPRESS.values()),
     ]
 )
 
 
-@given(beginning=beginnings, rest=st.binary(max_size=300), compress=st.booleans())
-def test_any_octets(beginning: bytes, rest: bytes, compress: bool) -> None:
+@given(
+    beginning=beginnings,
+    rest=st.binary(max_size=300),
+    compress=st.sampled_from([bytes, *COMPRESS.values()]),
+)
+def test_any_octets(beginning: bytes, rest: bytes, compress: Callable[[bytes], bytes]) -> None:
     """Whatever the octets: frames, or an error of our own."""
-    file = beginning + rest
-    check(*outcome(io.BytesIO(gzip.compress(file) if compress else file)))
+    check(*outcome(io.BytesIO(compress(beginning + rest))))
 
 
 @given(
@@ -216,7 +235,9 @@ def test_changed_octets(file: bytes, changes: list[tuple[int, bytes]]) -> None:
 
 
 @given(
-    file=st.sampled_from([PCAP, NG, gzip.compress(PCAP), gzip.compress(NG), b"text", b""]),
+    file=st.sampled_from(
+        [PCAP, NG, b"text", b"", *(each(file) for each in COMPRESS.values() for file in (PCAP, NG))]
+    ),
     changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), max_size=2),
     cut=st.one_of(st.none(), st.integers(0, 400)),
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
@@ -235,8 +256,8 @@ def test_short_reads(
 
 
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
-@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
-def test_frames_across_chunks(name: str, compressed: bool) -> None:
+@pytest.mark.parametrize("compression", ["plain", *COMPRESS])
+def test_frames_across_chunks(name: str, compression: str) -> None:
     """Frames of all sizes in a file of several chunks: none is lost where chunks meet."""
     chance = random.Random(name)
     octets = [chance.randbytes(chance.choice((0, 60, 1514, 65226, 300_000))) for _ in range(40)]
@@ -245,7 +266,7 @@ def test_frames_across_chunks(name: str, compressed: bool) -> None:
     else:
         other = block(9, bytes(70_000))
         file = section() + interface() + b"".join(enhanced(one) + other for one in octets)
-    stored = gzip.compress(file, 1) if compressed else file
+    stored = COMPRESS.get(compression, bytes)(file)
     frames, text = outcome(ShortReads(stored, [1 << 20, 65536, 4096, 999]))
     assert text == ""
     assert [frame.octets for frame in frames] == octets
@@ -281,7 +302,10 @@ HOSTILE = {
         gzip.compress(PCAP_HEADER + struct.pack("<IIII", 0, 0, 1 << 24, 1 << 24), mtime=0),
         gzip.compress(b"ab", mtime=0),
     ),
-    "gzip bomb": (gzip.compress(PCAP_HEADER + ZEROS * 500, mtime=0), bytes(99)),
+    **{
+        f"{name} bomb": (compress(PCAP_HEADER + ZEROS * 500), bytes(99))
+        for name, compress in COMPRESS.items()
+    },
 }
 
 
@@ -290,7 +314,8 @@ HOSTILE = {
 def test_memory(name: str) -> None:
     """Memory does not grow with the file; a length that lies costs no more than the largest frame.
 
-    Twice that, while its pieces are joined, and a good deal less for everything else.
+    Twice that, while its pieces are joined, and a good deal less for everything else but xz, which
+    is told twice to remember 8 MiB.
     """
     beginning, repeated = HOSTILE[name]
     file: Any = Endless(beginning, repeated, (1 << 20) if name == "sections" else (1 << 23))
@@ -299,4 +324,4 @@ def test_memory(name: str) -> None:
         for _ in open_capture(file):
             pass
 
-    assert peak(read) < (1 << 25 if "16 MiB" in name else 6 << 20)
+    assert peak(read) < (1 << 25 if "16 MiB" in name or "xz" in name else 6 << 20)

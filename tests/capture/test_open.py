@@ -7,7 +7,9 @@ import builtins
 import errno
 import gzip
 import io
+import lzma
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from scapy_mpa.capture import open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
+from tests.capture.compressed import COMPRESS
 
 FILE = build.pcap([(1, 2, b"abc", 1500), (3, 4, b"defg", 4)])
 OCTETS = [b"abc", b"defg"]
@@ -34,10 +37,10 @@ def error_of(octets: bytes) -> str:
 
 
 @pytest.mark.parametrize("file", [FILE, NG_FILE], ids=["pcap", "pcapng"])
-@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("compress", [bytes, *COMPRESS.values()], ids=["plain", *COMPRESS])
 @pytest.mark.parametrize("as_path", [str, Path])
 def test_path(tmp_path: Path, file: bytes, compress: Any, as_path: Any) -> None:
-    """A name or a path; gzip is told by its octets, not by the name."""
+    """A name or a path; compression is told by its octets, not by the name."""
     stored = compress(file)
     (tmp_path / "x.bin").write_bytes(stored)
     with open_capture(as_path(tmp_path / "x.bin")) as capture:
@@ -120,11 +123,70 @@ def test_live_pipe(file: bytes, buffering: int) -> None:
             assert next(iter(capture)).octets == OCTETS[1]
 
 
-def test_gzip_of_several_members() -> None:
+@pytest.mark.parametrize("name", COMPRESS)
+def test_several_members(name: str) -> None:
     """Members in a row, and the zeros that tapes leave, are one file (RFC 1952 2.2)."""
     parts = [FILE[:10], FILE[10:50], b"", FILE[50:]]
-    stored = b"\0\0".join(gzip.compress(part) for part in parts) + bytes(512)
+    stored = bytes(4).join(COMPRESS[name](part) for part in parts) + bytes(512)
     assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
+
+
+SKIPPABLE = struct.pack("<II", 0x184D2A50, 5) + b"skip!"
+"""A frame of user data, which zstd and lz4 share (RFC 8878 3.1.2); pzstd and others write some."""
+
+
+@pytest.mark.parametrize("name", ["zstd", "lz4"])
+def test_skippable_frames(name: str) -> None:
+    """They hold nothing of the file."""
+    stored = COMPRESS[name](FILE[:50]) + SKIPPABLE + COMPRESS[name](FILE[50:]) + SKIPPABLE
+    assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_live_compressed_pipe(name: str) -> None:
+    """What a pipe has brought is decompressed at once."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb", buffering=0) as out, os.fdopen(reading, "rb", 0) as pipe:
+        out.write(COMPRESS[name](FILE[:-9]))
+        with open_capture(pipe) as capture:
+            assert next(iter(capture)).octets == OCTETS[0]
+            out.write(COMPRESS[name](FILE[-9:]))
+            assert next(iter(capture)).octets == OCTETS[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("xz", "decompress it with `xz -d` first"),
+        ("zstd", "`pip install 'scapy-mpa[compression]'`, or decompress it with `zstd -d` first"),
+        ("lz4", "`pip install 'scapy-mpa[compression]'`, or decompress it with `lz4 -d` first"),
+    ],
+)
+def test_no_decompressor(monkeypatch: pytest.MonkeyPatch, name: str, advice: str) -> None:
+    """What to install, or to do without it, is said."""
+    for module in ("lzma", "compression.zstd", "backports.zstd", "lz4.frame"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert error_of(COMPRESS[name](FILE)) == (
+        f"capture: it is compressed with {name}, and no decompressor is installed; {advice}"
+    )
+
+
+ZSTD_OF_256_MIB = b"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"
+"""A frame that asks for a window so large, and is empty (RFC 8878 3.1.1.1.2)."""
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("zstd", ZSTD_OF_256_MIB),
+        ("xz", lzma.compress(FILE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}])),
+    ],
+)
+def test_too_much_memory(name: str, stored: bytes) -> None:
+    """A file does not say how much memory it takes to read it."""
+    assert f"the {name} data takes more than 128 MiB to decompress; decompress it with" in (
+        error_of(stored)
+    )
 
 
 class TestNotOpened:
@@ -178,7 +240,7 @@ class TestNotOpened:
             open_capture(tmp_path / "x")
 
 
-@pytest.mark.parametrize("octets", [b"", gzip.compress(b"")], ids=["plain", "gzip"])
+@pytest.mark.parametrize("octets", [b"", *(compress(b"") for compress in COMPRESS.values())])
 def test_empty(octets: bytes) -> None:
     """An empty file is no capture without frames: even that has a header."""
     assert error_of(octets).startswith("capture: the file is empty; give a file written by")
@@ -190,14 +252,14 @@ def test_empty(octets: bytes) -> None:
         (b"#!/bin/sh\necho\ttext\r\n", "text"),
         ("é".encode() * 200, "text"),
         (b"x" + "é".encode() * 200, "text"),
-        (b"\x28\xb5\x2f\xfd\x04", "zstd-compressed data; decompress it with `zstd -d` first"),
-        (b"\xfd7zXZ\0", "xz-compressed data"),
-        (b"BZh91AY", "bzip2-compressed data"),
-        (b"\x04\x22\x4d\x18", "lz4-compressed data"),
         (b"PK\x03\x04", "a zip archive"),
         (b"snoop\0\0\0", "a capture of snoop; convert it with `editcap"),
         (b"GMBU\0\2", "a capture of Microsoft Network Monitor"),
-        (gzip.compress(gzip.compress(FILE, mtime=0), mtime=0), "data compressed with gzip twice"),
+        *(
+            (compress(compress(FILE)), f"data compressed with {name} twice; decompress it with `")
+            for name, compress in COMPRESS.items()
+        ),
+        (gzip.compress(lzma.compress(FILE)), "xz-compressed data; decompress it with `xz -d` "),
     ],
 )
 def test_not_a_capture(octets: bytes, look: str) -> None:

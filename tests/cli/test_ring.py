@@ -6,7 +6,6 @@ What is right is what the capture gives when all of its frames are in one file.
 
 from __future__ import annotations
 
-import gzip
 import os
 import struct
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.build import enhanced, interface, pcap, section
+from tests.capture.compressed import COMPRESS, SUFFIXES
 from tests.cli.command import PCAPS, parsed, run
 
 HEADER, RECORD = 24, 16
@@ -48,7 +48,8 @@ def octets_of(frames: Sequence[Stamped], name: str = "") -> bytes:
         octets = section() + interface() + b"".join(enhanced(each, ticks=at) for at, each in frames)
     else:
         octets = pcap((*divmod(at, SECOND), each, len(each)) for at, each in frames)
-    return gzip.compress(octets) if name.endswith(".gz") else octets
+    compress = next((COMPRESS[each] for each, end in SUFFIXES.items() if name.endswith(end)), bytes)
+    return compress(octets)
 
 
 def written(directory: Path, parts: dict[str, Sequence[Stamped]]) -> list[Path]:
@@ -98,7 +99,10 @@ OF_ONE_RING = {
         "t-2026-01-01_12:10:00.pcap",
     ],
     "tcpdump -G, seconds": ["t1767265200.pcap", "t1767265500.pcap", "t1767265800.pcap"],
-    "compressed": ["ring_00001.pcap.gz", "ring_00002.pcap.gz", "ring_00003.pcap.gz"],
+    **{
+        f"tcpdump -C, {name}": [f"t.pcap{end}", f"t.pcap1{end}", f"t.pcap2{end}"]
+        for name, end in SUFFIXES.items()
+    },
 }
 """Names in order of time."""
 

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Decompression that gives out every octet before a damage, and a bounded number at once.
+
+A decompressor drops what it made in the call that meets a damage, so that how much of a damaged
+file can be used would depend on how it was read.  A spare one is therefore kept one step in the
+past: it repeats the step that fails, octet by octet.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from importlib import import_module
+from typing import Any, Final
+
+from scapy_mpa.capture.damage import DamagedError
+
+__all__ = ["decompress"]
+
+_PART: Final = 1 << 15
+"""Octets decompressed in one step.  What is left of them is copied for each member; a file of many
+tiny members must not make that costly."""
+
+_LOG_MEMORY: Final = 27
+"""Binary logarithm of the octets that a decompressor may use: as many as ``zstd --long`` asks for,
+and nearly twice what ``xz -9`` does."""
+
+
+_Make = Callable[[Any], Any]
+_FORMATS: Final[dict[str, tuple[tuple[str, ...], _Make, _Make]]] = {
+    "gzip": (
+        ("zlib",),
+        # So zlib reads the gzip header and checks the trailer.
+        lambda zlib: zlib.decompressobj(16 + zlib.MAX_WBITS),
+        lambda zlib: zlib.error,
+    ),
+    "xz": (
+        ("lzma",),
+        lambda lzma: lzma.LZMADecompressor(lzma.FORMAT_XZ, 1 << _LOG_MEMORY),
+        lambda lzma: lzma.LZMAError,
+    ),
+    "bzip2": (("bz2",), lambda bz2: bz2.BZ2Decompressor(), lambda _: OSError),
+    "zstd": (
+        ("compression.zstd", "backports.zstd"),
+        lambda zstd: zstd.ZstdDecompressor(
+            options={zstd.DecompressionParameter.window_log_max: _LOG_MEMORY}
+        ),
+        lambda zstd: zstd.ZstdError,
+    ),
+    "lz4": (("lz4.frame",), lambda lz4: lz4.LZ4FrameDecompressor(), lambda _: RuntimeError),
+}
+"""By the names of :data:`~scapy_mpa.capture.source.COMPRESSIONS`: modules, of which the first that
+is there is used; what makes the decompressor of a member of it; what that raises."""
+
+
+def decompress(name: str, chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:
+    """Return the decompressed octets of ``chunks``, in pieces of ``largest`` octets at most.
+
+    Several members in a row are one file (RFC 1952 2.2); zeros between and after them, which
+    tapes leave, are skipped.
+
+    :param name: of the format.
+    :raises DamagedError: no decompressor is installed.  The iterator raises it where the data is
+        damaged or ends early; all octets before that are yielded.
+    """
+    modules, new, failure = _FORMATS[name]
+    module = _module(name, modules)
+    return _decompressed(
+        name, lambda: _Members(lambda: new(module), largest), failure(module), chunks
+    )
+
+
+def _module(name: str, modules: tuple[str, ...]) -> Any:
+    for module in modules:
+        try:
+            return import_module(module)
+        except ImportError:
+            continue
+    advice = f"decompress it with `{name} -d` first"
+    if "." in modules[-1]:
+        # It is of a package, and not of a Python that lacks something.
+        advice = f"`pip install 'scapy-mpa[compression]'`, or {advice}"
+    raise DamagedError(
+        f"it is compressed with {name}, and no decompressor is installed", advice=advice
+    )
+
+
+def _decompressed(
+    name: str, new: Callable[[], _Members], failure: type[Exception], chunks: Iterable[bytes]
+) -> Iterator[bytes]:
+    members = new()
+    twin = None if members.can_be_copied else new()
+    done = 0
+    for part in _parts(chunks):
+        spare = twin or members.copy()
+        given = 0
+        try:
+            for octets in members.feed(part):
+                given += len(octets)
+                yield octets
+        except failure as error:
+            good = yield from _salvage(spare, part, given, failure)
+            raise _damage(name, error, done + good) from error
+        if twin:
+            # The same once more, which nobody needs.
+            deque(twin.feed(part), 0)
+        done += len(part)
+    if not members.are_whole:
+        raise DamagedError(
+            f"the {name} data ends early",
+            done,
+            "it is still being written, or was copied in part: read it when it is whole",
+            in_compressed=True,
+        )
+
+
+def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        for at in range(0, len(chunk), _PART):
+            yield chunk[at : at + _PART]
+
+
+class _Members:
+    """Decompresses members one after the other.
+
+    :param new: makes what decompresses one.  It is used as in the standard library, where zlib has
+        ``unconsumed_tail`` for the ``needs_input`` of others.
+    :param most: octets of a piece, at most.
+    :param member: the first of them, if it is there.
+    """
+
+    def __init__(self, new: Callable[[], Any], most: int, member: Any = None) -> None:
+        self._new = new
+        self._member = member or new()
+        self.most = most
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether the last member has come to its end."""
+        return bool(self._member.eof)
+
+    @property
+    def can_be_copied(self) -> bool:
+        """Whether there is a :meth:`copy`."""
+        return hasattr(self._member, "copy")
+
+    def copy(self) -> _Members:
+        """Return what would yield the same from here on."""
+        return _Members(self._new, self.most, self._member.copy())
+
+    def feed(self, octets: bytes) -> Iterator[bytes]:
+        """Yield all that the next compressed octets give, in pieces."""
+        while True:
+            member = self._member
+            if member.eof:
+                octets = octets.lstrip(b"\0")
+                if not octets:
+                    return
+                member = self._member = self._new()
+            most = self.most
+            found = member.decompress(octets, most)
+            if found:
+                yield found
+            if member.eof:
+                octets = member.unused_data or b""
+            else:
+                octets = getattr(member, "unconsumed_tail", b"")
+                # A full piece may be followed by more, whatever it says.
+                if not octets and len(found) < most and getattr(member, "needs_input", True):
+                    return
+
+
+def _salvage(
+    spare: _Members, part: bytes, given: int, failure: type[Exception]
+) -> Generator[bytes, None, int]:
+    """Yield what ``part`` gives before the damage; return how many of its octets are before it.
+
+    :param given: octets of that which were yielded already.
+    """
+    largest = spare.most
+    for good in range(len(part)):
+        try:
+            pieces = spare.feed(part[good : good + 1])
+            while True:
+                # A piece of one octet is not dropped for what comes after it.
+                spare.most = max(1, min(largest, given))
+                octets = next(pieces, None)
+                if octets is None:
+                    break
+                if given:
+                    given -= len(octets)
+                else:
+                    yield octets
+        except failure:
+            return good
+    return len(part)
+
+
+def _damage(name: str, error: Exception, octet: int) -> DamagedError:
+    # zlib says: "Error -3 while decompressing data: incorrect data check".
+    reason = str(error).rpartition(": ")[2]
+    what = f"the {name} data is damaged ({reason})"
+    advice = f"capture or copy it again (`{name} -t` tests it)"
+    if "memory" in reason.lower():
+        what = f"the {name} data takes more than {1 << _LOG_MEMORY - 20} MiB to decompress"
+        advice = f"decompress it with `{name} -d` first"
+    return DamagedError(what, octet, advice, in_compressed=True)
