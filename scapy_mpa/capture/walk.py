@@ -58,7 +58,7 @@ def walk(
     :param live: hand out what was found as soon as it is there, not in large batches.
     """
     header = capture.pcap
-    if header is None or header.link_type != ETHERNET or header.fcs:
+    if header is None or header.link_type != ETHERNET or header.fcs or not header.is_ordered:
         yield from _frames(capture, flows, decoder, begin, 1 if live else _ROWS)
         return
     try:
