@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["Interface", "options", "parse_interface"]
+__all__ = ["Interface", "Lengths", "parse_interface", "sound_options"]
+
+Lengths = dict[int, tuple[str, int]]
+"""Of options by their codes: the name, and the octets of the value."""
 
 _END_OF_OPTIONS: Final = 0
 _NAME: Final = 2
 _TIMESTAMP_RESOLUTION: Final = 9
 _FCS_LENGTH: Final = 13
 _TIMESTAMP_OFFSET: Final = 14
-_LENGTHS: Final = {
+_LENGTHS: Final[Lengths] = {
     _TIMESTAMP_RESOLUTION: ("if_tsresol", 1),
     _FCS_LENGTH: ("if_fcslen", 1),
     _TIMESTAMP_OFFSET: ("if_tsoffset", 8),
@@ -55,29 +57,6 @@ class Interface(NamedTuple):
     """What is wrong with its options; those that are wrong count as not given."""
 
 
-def options(octets: bytes, order: str, where: int) -> Iterator[tuple[int, bytes]]:
-    """Yield code and value of each option up to the end-of-options or the end of ``octets``.
-
-    :param order: ``<`` or ``>``, as for struct.
-    :param where: octet of the file to name if an option is damaged.
-    :raises DamagedError: an option is longer than what is there.
-    """
-    header = _OPTION[order]
-    at = 0
-    while at < len(octets):
-        start = at + header.size
-        if start > len(octets):
-            raise DamagedError("an option of a block is cut", where)
-        code, length = header.unpack_from(octets, at)
-        if code == _END_OF_OPTIONS:
-            return
-        end = start + length
-        if end > len(octets):
-            raise DamagedError("an option is longer than its block", where)
-        yield code, octets[start:end]
-        at = end + 3 & ~3
-
-
 def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     """Return the interface that the body of an Interface Description Block describes.
 
@@ -90,7 +69,7 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     if len(octets) < description.size:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = description.unpack_from(octets)
-    found, fault = _sound_options(octets[description.size :], order, where)
+    found, fault = sound_options(octets[description.size :], order, _LENGTHS)
     numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
     (seconds,) = _SECONDS[order].unpack(found.get(_TIMESTAMP_OFFSET, bytes(8)))
     name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
@@ -106,20 +85,35 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     )
 
 
-def _sound_options(octets: bytes, order: str, where: int) -> tuple[dict[int, bytes], str | None]:
-    """Return the options that can be true, and what is wrong with the first that cannot."""
+def sound_options(
+    octets: bytes, order: str, lengths: Lengths
+) -> tuple[dict[int, bytes], str | None]:
+    """Return the options that can be true, by code, and what is wrong with the first that cannot.
+
+    :param octets: up to the end of options, or of the block.
+    :param order: ``<`` or ``>``, as for struct.
+    :param lengths: those that values must have.
+    """
+    header = _OPTION[order]
     found: dict[int, bytes] = {}
     fault = None
-    try:
-        for code, value in options(octets, order, where):
-            name, length = _LENGTHS.get(code, ("", len(value)))
-            if len(value) == length:
-                found[code] = value
-            else:
-                fault = fault or f"its {name} is {len(value)} octets long, not {length}"
-    except DamagedError as error:
-        # Where the next option would begin is not known.
-        fault = fault or error.what
+    at = 0
+    while at < len(octets):
+        start = at + header.size
+        # Blocks are aligned: there is always a whole header.
+        code, length = header.unpack_from(octets, at)
+        if code == _END_OF_OPTIONS:
+            break
+        end = start + length
+        if end > len(octets):
+            # Where the next option would begin is not known.
+            return found, fault or "an option is longer than its block"
+        name, right = lengths.get(code, ("", length))
+        if length == right:
+            found[code] = octets[start:end]
+        else:
+            fault = fault or f"its {name} is {length} octets long, not {right}"
+        at = end + 3 & ~3
     return found, fault
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
-from scapy_mpa.capture.interface import Interface, options, parse_interface
+from scapy_mpa.capture.interface import Interface, Lengths, parse_interface, sound_options
 from scapy_mpa.capture.source import Source
 
 __all__ = ["MAXIMUM_INTERFACES", "PCAPNG_MAGIC", "pcapng_frames"]
@@ -47,7 +47,8 @@ _SHORTEST_SECTION_HEADER: Final = 28
 _MAJOR_VERSION: Final = 1
 
 _FLAGS: Final = 2
-"""``epb_flags`` and ``pack_flags``, of four octets; bits 5 to 8 are the octets of the FCS."""
+"""``epb_flags`` and ``pack_flags``; bits 5 to 8 are the octets of the FCS."""
+_LENGTHS: Final[Lengths] = {_FLAGS: ("flags", 4)}
 
 _TWO_LENGTHS: Final = "a block has another length after it than in front"
 
@@ -260,13 +261,12 @@ class _Reader:
     def _fcs_of_packet(self, octets: bytes, at: int) -> int:
         """Return the octets of FCS that a packet's options name, 0 if they do not."""
         order = self._order
-        for code, value in options(octets, order.name, self._source.base + at):
-            if code == _FLAGS:
-                if len(value) != order.flags.size:
-                    raise self._damaged("the flags of a frame are not 4 octets long", at)
-                (flags,) = order.flags.unpack(value)
-                return int(flags) >> 5 & 0xF
-        return 0
+        found, fault = sound_options(octets, order.name, _LENGTHS)
+        if fault is not None:
+            where = self._source.base + at
+            self._warn(f"at octet {where}: options of a frame are wrong ({fault}) and not used")
+        (flags,) = order.flags.unpack(found.get(_FLAGS, bytes(4)))
+        return int(flags) >> 5 & 0xF
 
     def _cut(self, at: int) -> DamagedError:
         return DamagedError(

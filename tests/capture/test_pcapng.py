@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable
 from fractions import Fraction
 from math import floor
 
@@ -20,6 +21,9 @@ from tests.capture.reading import read
 IF_NAME, IF_TSRESOL, IF_FCSLEN, IF_TSOFFSET = 2, 9, 13, 14
 ORDERS = ("<", ">")
 orders = st.sampled_from(ORDERS)
+
+Make = Callable[..., bytes]
+"""What makes a packet block."""
 
 
 def problem(file: bytes, frames: int = 0) -> str:
@@ -156,7 +160,7 @@ def test_fcs_length_of_an_interface(value: int, fcs: int, captured: int) -> None
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("make", [enhanced, packet])
-def test_fcs_length_of_a_frame(order: str, make: type[enhanced]) -> None:
+def test_fcs_length_of_a_frame(order: str, make: Make) -> None:
     """The flags of a frame override its interface, unless they say nothing (zero)."""
     flags = {
         fcs: option(1, b"comment", order) + option(2, struct.pack(order + "I", fcs << 5 | 2), order)
@@ -246,6 +250,53 @@ def test_any_options_of_an_interface(octets: bytes, order: str) -> None:
     assert [frame.original_length >= 0 for frame in read(file)] == [True, True]
 
 
+FLAGS_OF_4 = struct.pack("<HHI", 2, 4, 4 << 5)
+WRONG_OF_A_FRAME = {
+    "longer than its block": (struct.pack("<HHI", 1, 5, 0), "longer than its block", b"abcdefgh"),
+    "good flags before it": (FLAGS_OF_4 + struct.pack("<HH", 1, 1), "longer than its", b"abcd"),
+    "flags of two octets": (option(2, b"\0\0"), "flags is 2 octets long, not 4", b"abcdefgh"),
+    "good flags after them": (option(2, b"") + FLAGS_OF_4, "flags is 0 octets long", b"abcd"),
+    "without an end": (FLAGS_OF_4, None, b"abcd"),
+    "after the end": (bytes(4) + FLAGS_OF_4, None, b"abcdefgh"),
+    "end with a length": (struct.pack("<HH", 0, 9) + b"x", None, b"abcdefgh"),
+    "unknown": (option(0x8ABC, b"x" * 9) + option(2988, b"\0\1\2\3") + FLAGS_OF_4, None, b"abcd"),
+}
+"""Options of a frame of eight octets: what is said of them, and what remains of it without FCS."""
+
+
+@pytest.mark.parametrize("make", [enhanced, packet])
+@pytest.mark.parametrize("name", WRONG_OF_A_FRAME)
+def test_wrong_options_of_a_frame(name: str, make: Make) -> None:
+    """They count as not given, which is said, and cost neither this frame nor the next."""
+    octets, what, left = WRONG_OF_A_FRAME[name]
+    file = section() + interface() + make(b"abcdefgh", options=octets) + enhanced(b"next")
+    capture = open_capture(io.BytesIO(file))
+    assert [frame.octets for frame in capture] == [left, b"next"]
+    assert capture.problem is None
+    where = "capture: at octet 48: options of a frame are wrong (" if what else ""
+    assert (capture.warning or "").startswith(where)
+    assert (capture.warning is None) == (what is None)
+    assert (what or "") in (capture.warning or "")
+
+
+@given(octets=st.binary(max_size=40), order=orders, make=st.sampled_from([enhanced, packet]))
+def test_any_options_of_a_frame(octets: bytes, order: str, make: Make) -> None:
+    """Whatever stands there, the frames are read."""
+    file = section(order) + interface(order) + make(bytes(20), order, options=octets)
+    assert [len(frame.octets) >= 5 for frame in read(file + enhanced(b"y", order))] == [True, False]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("length", [-1, 0, 7, 20, 1 << 62])
+def test_section_length(order: str, length: int) -> None:
+    """Whatever a section says of its length, it ends where the next begins."""
+    header = bytearray(section(order))
+    header[16:24] = struct.pack(order + "q", length)
+    one = bytes(header) + interface(order) + enhanced(b"x", order)
+    other = section() + interface() + enhanced(b"y")
+    assert [frame.octets for frame in read(one + other + one)] == [b"x", b"y", b"x"]
+
+
 HEAD = section() + interface()
 TAIL = struct.Struct("<I")
 DAMAGED = {
@@ -290,14 +341,6 @@ DAMAGED = {
         "the file ends inside a block",
     ),
     "interface too short": (section() + block(1, b"\x01\0\0\0"), "description is too short"),
-    "frame option too long": (
-        HEAD + enhanced(b"x", options=struct.pack("<HH", 1, 1)),
-        "an option is longer than its block",
-    ),
-    "flags of two octets": (
-        HEAD + enhanced(b"x", options=option(2, b"\0\0")),
-        "flags of a frame are not 4 octets long",
-    ),
     "section without byte order": (
         HEAD + block(0x0A0D0D0A, bytes(16)),
         "a section header has no byte-order magic",
