@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["DamagedError"]
+__all__ = ["DamagedError", "NoCaptureError"]
 
 
 class DamagedError(Exception):
@@ -31,3 +31,7 @@ class DamagedError(Exception):
         self.octet = octet
         self.advice = advice
         self.in_compressed = in_compressed
+
+
+class NoCaptureError(DamagedError):
+    """A file is something else than a capture."""

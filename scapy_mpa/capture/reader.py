@@ -12,14 +12,14 @@ from io import TextIOBase
 from types import TracebackType
 from typing import BinaryIO, Final
 
-from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.damage import DamagedError, NoCaptureError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
 from scapy_mpa.capture.source import Source, compression_of
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
-__all__ = ["Capture", "open_capture"]
+__all__ = ["Capture", "is_capture", "open_capture"]
 
 _STANDARD_INPUT: Final = "-"
 
@@ -178,6 +178,18 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
         raise
 
 
+def is_capture(name: str) -> bool:
+    """Tell a capture from other files by its first octets, decompressed if need be.
+
+    One that cannot be read counts as a capture: who opens it is told what is wrong.
+    """
+    try:
+        with open_capture(name):
+            return True
+    except CaptureError as error:
+        return not isinstance(error.__cause__, NoCaptureError)
+
+
 def _check_file(file: object) -> None:
     """Find out whether something is a file, and open for octets.
 
@@ -223,27 +235,27 @@ def _standard_input() -> BinaryIO:
     return file
 
 
-def _not_a_capture(sample: bytes, outer: str | None) -> DamagedError:
+def _not_a_capture(sample: bytes, outer: str | None) -> NoCaptureError:
     """Say what a file is that is no capture, as far as its first octets tell.
 
     :param outer: how it was compressed.
     """
     advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
     if not sample:
-        return DamagedError("the file is empty", advice=advice)
+        return NoCaptureError("the file is empty", advice=advice)
     what = "not a pcap or pcapng capture"
     if inner := compression_of(sample):
         twice = f"data compressed with {inner} twice"
         look = twice if inner == outer else f"{inner}-compressed data"
-        return DamagedError(
+        return NoCaptureError(
             f"{what}, it looks like {look}", advice=f"decompress it with `{inner} -d` first"
         )
     for beginning, look, remedy in _LOOKS:
         if sample.startswith(beginning):
-            return DamagedError(f"{what}, it looks like {look}", advice=remedy)
+            return NoCaptureError(f"{what}, it looks like {look}", advice=remedy)
     if _is_text(sample):
         what += ", it looks like text"
-    return DamagedError(what, advice=advice)
+    return NoCaptureError(what, advice=advice)
 
 
 def _is_text(sample: bytes) -> bool:

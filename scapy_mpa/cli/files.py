@@ -39,6 +39,7 @@ def read_files(
 
     Connections are numbered on from capture to capture, so that each number is there once.
 
+    :param names: of files, directories and patterns.
     :param show: prints what a capture holds; it must read it to its end.
     :param headings: print the name of each capture before what it holds, if files are several.
     :param connections: numbers of the connections that matter, none for all.
@@ -46,7 +47,7 @@ def read_files(
     :param dialect: what the user says is spoken.
     :param separate: files of one ring are captures of their own, too.
     """
-    status = CLEAN
+    names, status = _files(names)
     number = 0
     waiting = deque(_grouped(names, separate=separate))
     while waiting:
@@ -84,12 +85,21 @@ def read_files(
             before = shown(capture.parts[-1].name)
             complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
             waiting.appendleft(rest)
-    strangers = sorted(wanted for wanted in connections if wanted >= number)
-    if strangers and status != FAILED:
-        there = f"they are 0 to {number - 1}" if number else "there are none"
-        complain(f"no connection {', '.join(map(str, strangers))}: {there}")
+    if status != FAILED and _lacks(connections, number):
         status = FAILED
     return status
+
+
+def _lacks(connections: frozenset[int], number: int) -> bool:
+    """Say which of the connections that matter there are not; return whether there are such.
+
+    :param number: of connections there are.
+    """
+    strangers = sorted(wanted for wanted in connections if wanted >= number)
+    if strangers:
+        there = f"they are 0 to {number - 1}" if number else "there are none"
+        complain(f"no connection {', '.join(map(str, strangers))}: {there}")
+    return bool(strangers)
 
 
 def _conclude(reading: Reading, shown: str) -> int:
@@ -116,11 +126,21 @@ def _conclude(reading: Reading, shown: str) -> int:
     return status
 
 
+def _files(names: Sequence[str]) -> tuple[Sequence[str], int]:
+    """Return the files that names stand for, and the exit status if some stand for none."""
+    if all(name == STANDARD_INPUT or os.path.isfile(name) for name in names):
+        return names, CLEAN
+    # What most commands have no use for is not imported for them.
+    from scapy_mpa.cli.expanding import expanded
+
+    return expanded(names)
+
+
 def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
     """Return the names in groups, each of one capture."""
     if separate or len(names) == 1:
         return [[name] for name in names]
-    # What most commands have no use for is not imported for them.
+    # As above.
     from scapy_mpa.capture.ring import rings
 
     return rings(names)

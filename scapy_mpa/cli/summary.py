@@ -85,7 +85,8 @@ def summary(
 ) -> None:
     """Show a table of the connections in captures.
 
-    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
+    all captures in it, and a pattern with *, ? or [ all files that match.
     """
     context = click.get_current_context()
     from scapy_mpa.cli.overview import Overview

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Directories and patterns stand for the captures that are in them, or match."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.capture import build
+from tests.capture.compressed import COMPRESS
+from tests.cli.command import PCAPS, process, run
+
+RPING = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
+MIX = (PCAPS / "mix_mpa1_crcon.pcap").read_bytes()
+CUT = COMPRESS["xz"](RPING)[:700]
+
+CAPTURES = {
+    "a": RPING,
+    "b.pcapng": build.section() + build.interface(),
+    "c.txt": COMPRESS["bzip2"](MIX),
+    "cut": CUT,
+    "old": build.pcap(version=(1, 0)),
+}
+"""Files by their names; of the last two it is said what is wrong."""
+OTHERS = {
+    "README": b"text",
+    "empty.pcap": b"",
+    "log.gz": gzip.compress(b"text"),
+    "twice.gz": gzip.compress(gzip.compress(RPING)),
+}
+
+
+def filled(directory: Path, files: dict[str, bytes]) -> Path:
+    """A directory of these files; there are also hidden ones, and captures in another below it."""
+    (directory / "below").mkdir()
+    for name, octets in {**files, ".hidden.pcap": RPING, "below/x.pcap": RPING}.items():
+        (directory / name).write_bytes(octets)
+    return directory
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_directory(tmp_path: Path, command: str) -> None:
+    """It is all captures in it, sorted by name; how many other files there are is said."""
+    directory = filled(tmp_path, {**CAPTURES, **OTHERS})
+    done = run(command, directory)
+    named = run(command, *(directory / name for name in sorted(CAPTURES)))
+    assert done.stdout == named.stdout
+    assert done.stdout.count("==>") == len(CAPTURES) - 1
+    others, *rest = done.stderr.splitlines()
+    assert others == f"scapy-mpa: {directory}: 4 other files are not read"
+    assert rest == named.stderr.splitlines()
+    assert done.exit_code == named.exit_code == 2
+
+
+def test_directory_of_captures_alone(tmp_path: Path) -> None:
+    """There is nothing to be said, with or without a slash; files of a ring are one capture."""
+    times = [(time, 0, bytes(60), 60) for time in range(3)]
+    ring = {f"r_0000{at}.pcap": build.pcap([each]) for at, each in enumerate(times)}
+    directory = filled(tmp_path, ring)
+    done = run("summary", f"{directory}{os.sep}")
+    first = directory / "r_00000.pcap"
+    assert done.stdout.splitlines()[0] == f"==> {first}, 3 files of a ring <=="
+    assert "other file" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "the directory has no capture in it; name a file"),
+        (OTHERS, "the directory has no capture in it; name a file"),
+        ({"a": RPING, "x": b"text"}, "1 other file is not read"),
+    ],
+)
+def test_what_is_said(tmp_path: Path, files: dict[str, bytes], said: str) -> None:
+    """A directory without captures is an error; files that are named beside it are read."""
+    directory = filled(tmp_path, files)
+    done = run("dissect", "--json", directory, PCAPS / "mix_mpa1_crcon.pcap")
+    assert done.stderr == f"scapy-mpa: {directory}: {said}\n"
+    assert done.exit_code == (0 if "a" in files else 2)
+    assert done.stdout.endswith(run("dissect", "--json", PCAPS / "mix_mpa1_crcon.pcap").stdout[-9:])
+
+
+PATTERNS = {
+    "*.pcap": ["a1.pcap", "a[1].pcap", "b.pcap"],
+    "a?.pcap": ["a1.pcap"],
+    "[ab].pcap": ["b.pcap"],
+    "a[1].pcap": ["a[1].pcap"],
+    "*": ["a1.pcap", "a[1].pcap", "b.pcap", "below/x.pcap"],
+}
+"""What each matches; a file of that very name comes first."""
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_pattern(tmp_path: Path, pattern: str) -> None:
+    """It is the files that match, sorted, and what is in directories that do."""
+    directory = filled(tmp_path, dict.fromkeys(["b.pcap", "a1.pcap", "a[1].pcap"], RPING))
+    done = process("summary", directory / pattern)
+    named = process("summary", *(directory / name for name in PATTERNS[pattern]))
+    assert (done.stdout, done.stderr, done.returncode) == (named.stdout, b"", 0)
+
+
+def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
+    """It is an error, which does not keep others from being read."""
+    done = run("summary", tmp_path / "*.pcap", PCAPS / "mix_mpa1_crcon.pcap")
+    assert done.stderr == f"scapy-mpa: {tmp_path / '*.pcap'}: no file matches; check the pattern\n"
+    assert done.exit_code == 2
+    assert done.stdout == run("summary", PCAPS / "mix_mpa1_crcon.pcap").stdout
+
+
+def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says is passed on."""
+
+    def refuse(path: str) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    done = run("dissect", tmp_path)
+    assert done.stderr == (
+        f"scapy-mpa: {tmp_path}: the directory cannot be read (Permission denied); name a file\n"
+    )
+    assert done.exit_code == 2
+
+
+def test_clean_takes_one_file(tmp_path: Path) -> None:
+    """It says so of a directory."""
+    done = run("clean", filled(tmp_path, CAPTURES), "-o", tmp_path / "out.pcapng")
+    assert done.stderr == f"scapy-mpa: {tmp_path}: it is a directory; name a capture file in it\n"
+    assert done.exit_code == 2
+    assert not (tmp_path / "out.pcapng").exists()
