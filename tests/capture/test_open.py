@@ -12,6 +12,7 @@ import os
 import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ import pytest
 from scapy_mpa.capture import open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
-from tests.capture.compressed import COMPRESS
+from tests.capture.compressed import COMPRESS, lz4, zstd
 
 FILE = build.pcap([(1, 2, b"abc", 1500), (3, 4, b"defg", 4)])
 OCTETS = [b"abc", b"defg"]
@@ -152,6 +153,31 @@ def test_live_compressed_pipe(name: str) -> None:
             assert next(iter(capture)).octets == OCTETS[0]
             out.write(COMPRESS[name](FILE[-9:]))
             assert next(iter(capture)).octets == OCTETS[1]
+
+
+def flushed(name: str, octets: bytes) -> bytes:
+    """The beginning of a member, as a compressor gives it that is told to hold nothing back."""
+    if name == "gzip":
+        deflate = zlib.compressobj(wbits=31)
+        return deflate.compress(octets) + deflate.flush(zlib.Z_SYNC_FLUSH)
+    if name == "zstd":
+        compressor = zstd.ZstdCompressor()
+        return bytes(compressor.compress(octets, compressor.FLUSH_BLOCK))
+    frame = lz4.LZ4FrameCompressor(auto_flush=True)
+    return bytes(frame.begin() + frame.compress(octets))
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd", "lz4"])
+def test_live_pipe_within_a_member(name: str) -> None:
+    """It need not have ended for that."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb", buffering=0) as out, os.fdopen(reading, "rb", 0) as pipe:
+        out.write(flushed(name, FILE[:-9]))
+        with open_capture(pipe) as capture:
+            assert next(iter(capture)).octets == OCTETS[0]
+            out.close()
+            assert list(capture) == []
+            assert f"the {name} data ends early" in str(capture.problem)
 
 
 @pytest.mark.parametrize(
