@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scapy_mpa.capture import ip, link, tunnel
 from scapy_mpa.capture.headers import (
     ETHER_TYPE,
     FRAGMENT,
@@ -17,6 +16,8 @@ from scapy_mpa.capture.headers import (
     Headers,
     Reader,
 )
+from scapy_mpa.capture.ip import READERS as IP_READERS
+from scapy_mpa.capture.link import READERS as LINK_READERS
 from scapy_mpa.capture.reason import (
     LINK_TYPE,
     NOT_IP,
@@ -24,10 +25,11 @@ from scapy_mpa.capture.reason import (
     TOO_MANY_HEADERS,
     NotFollowedError,
 )
+from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
 
 __all__ = ["LINK_TYPES", "READERS", "read_headers"]
 
-READERS: Final[dict[int, Reader]] = {**link.READERS, **tunnel.READERS, **ip.READERS}
+READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}
 """Which function reads what kind of header."""
 
 _SPACE: Final = (1 << 32) - 1

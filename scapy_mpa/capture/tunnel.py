@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.capture import link
 from scapy_mpa.capture.headers import (
     ETHER_TYPE,
     ETHERNET_HEADER,
@@ -24,7 +23,8 @@ from scapy_mpa.capture.headers import (
     Sum,
     uint16,
 )
-from scapy_mpa.capture.link import ether_type
+from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type
+from scapy_mpa.capture.link import READERS as LINK_READERS
 from scapy_mpa.capture.reason import NOT_IP, NOT_TCP, NotFollowedError
 
 __all__ = ["READERS", "VXLAN_PORTS", "ppp", "vxlan"]
@@ -44,7 +44,7 @@ _ERSPAN_TYPE_2: Final = 0x88BE
 _ERSPAN_TYPE_3: Final = 0x22EB
 
 
-_IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _PPPOE, *link.READERS} - {LLC})
+_IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _PPPOE, *LINK_READERS} - {LLC})
 """EtherTypes by which an Ethernet header is told from other octets."""
 
 
@@ -76,9 +76,7 @@ def _mpls(headers: Headers) -> int:
 def _is_ethernet(octets: bytes, at: int) -> bool:
     """Tell whether octets may be an Ethernet header, by its EtherType, or the LLC after it."""
     key = ETHER_TYPE | uint16(octets, at + 12)
-    return key in _IN_ETHERNET or (
-        key <= link.LONGEST_802_3 and octets.startswith(link.LLC_SNAP, at + 14)
-    )
+    return key in _IN_ETHERNET or (key <= LONGEST_802_3 and octets.startswith(LLC_SNAP, at + 14))
 
 
 def _is_ipv4(octets: bytes, at: int) -> bool:

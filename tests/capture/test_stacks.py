@@ -85,14 +85,27 @@ def test_stacked(frames: list[tuple[bytes, int]]) -> None:
     assert not decoder.not_followed
 
 
+@pytest.mark.parametrize("name", ALONE)
+def test_each_is_cut(name: str) -> None:
+    """After each octet, by a snap length or before: a segment that is cut, or a reason."""
+    for which, packet in enumerate(PACKETS):
+        octets = ALONE[name](packet)
+        for at in range(len(octets)):
+            cut(octets, which, at)
+
+
 @given(stacks(), st.data())
 def test_cut(stack: tuple[bytes, int], data: st.DataObject) -> None:
-    """Cut anywhere, by a snap length or before: a segment that is cut, or a reason.  The way with
-    memory gives what the way without gives."""
+    """So are any of them in any order."""
     octets, which = stack
+    cut(octets, which, data.draw(st.integers(0, len(octets) - 1)))
+
+
+def cut(octets: bytes, which: int, at: int) -> None:
+    """Read a frame, and then what is left of it; the way with memory gives what the way without
+    gives."""
     decoder = Decoder()
     assert same(decoder.segment(frame_of(octets)), which)
-    at = data.draw(st.integers(0, len(octets) - 1))
     for length in (len(octets), at):
         frame = frame_of(octets[:at], length)
         expected: Any

@@ -62,10 +62,14 @@ def frames_of(capture: Path | bytes) -> list[Frame]:
 
 
 def clean(
-    frames: Iterable[Frame], limits: Limits | None = None, dialect: Dialect | None = None
+    frames: Iterable[Frame],
+    limits: Limits | None = None,
+    dialect: Dialect | None = None,
+    *,
+    decapsulate: bool = False,
 ) -> Cleaned:
     """Clean a capture, and see that nothing is left."""
-    cleaner = Cleaner(limits=limits, dialect=dialect)
+    cleaner = Cleaner(limits=limits, dialect=dialect, decapsulate=decapsulate)
     written = [each for frame in frames for each in cleaner.receive(frame)]
     written += cleaner.finish()
     assert not cleaner._orders
