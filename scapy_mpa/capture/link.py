@@ -69,7 +69,8 @@ def _sized(headers: Headers, at: int) -> int:
         headers.lengths.append(
             Length(at, headers.at, LONGEST_802_3 & 0xFFFF, _LONG_LLC, limits=False)
         )
-        headers.vary((at, 2))
+        # The other octet tells a length from an EtherType.
+        headers.vary((at + 1, 1))
     return key
 
 
