@@ -25,7 +25,6 @@ __all__ = ["Decoder", "segment_of"]
 _ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
 """IPv4 without options and TCP: version with header length, total length, flags with fragment
 offset, protocol, addresses and ports, sequence and acknowledgement number, data offset, flags."""
-_uint16: Final = Struct(">H").unpack_from
 _ORDINARY_LENGTH: Final = 34
 _ORDINARY_START: Final = 0x45
 _ORDINARY_PROTOCOL: Final = 6
@@ -40,9 +39,9 @@ _MOST_NESTED: Final = 8
 """Packets in fragments of which each is a fragment of another."""
 
 
-_Head: TypeAlias = tuple[bytes, tuple[tuple[int, int], ...]]
-"""What was read before an IPv4 header: the network, and for each length field where it is, and from
-where octets are counted."""
+_Head: TypeAlias = tuple[bytes, tuple[tuple[int, int, Callable[[bytes, int], tuple[int]]], ...]]
+"""What was read before an IPv4 header: the network, and for each length field where it is, from
+where octets are counted, and what reads it."""
 _Shape: TypeAlias = tuple[int, int, int, dict[int, _Head]]
 """Heads that are alike in all that decides what is read where: link type, where the IPv4 header
 begins, and the bits before that on which something depends; the heads by these bits."""
@@ -122,8 +121,8 @@ class Decoder:
             network, lengths = head
             if interface is not self._interface:
                 network += self._name(interface)
-            for length_at, begin in lengths:
-                if begin + _uint16(octets, length_at)[0] < end:
+            for length_at, begin, unpack in lengths:
+                if begin + unpack(octets, length_at)[0] < end:
                     break
             else:
                 # What the class itself would do, without the call of its __new__ in Python.
@@ -200,9 +199,9 @@ class Decoder:
         if len(heads) >= _MOST_HEADS:
             heads.clear()
         lengths = (
-            (each.at, each.begin)
+            (each.at, each.begin, each.field.unpack_from)
             for each in headers.lengths
-            if each.at < at and each.most == 0xFFFF
+            if each.at < at and each.limits
         )
         heads[head] = headers.network, tuple(lengths)
 

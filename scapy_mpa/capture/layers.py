@@ -27,15 +27,12 @@ from scapy_mpa.capture.reason import (
 )
 from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
 
-__all__ = ["LINK_TYPES", "READERS", "read_headers"]
+__all__ = ["READERS", "read_headers"]
 
 READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}
-"""Which function reads what kind of header."""
+"""Which function reads what kind of header, but for the link types of few captures."""
 
 _SPACE: Final = (1 << 32) - 1
-
-LINK_TYPES: Final = frozenset(key & _SPACE for key in READERS if key & ~_SPACE == LINK)
-"""LINKTYPE_ values that are followed."""
 
 _MOST: Final = 64
 """Headers of one frame: eight tunnels with some four headers each need half as many."""
@@ -63,8 +60,22 @@ def read_headers(
             if key in _ENDS:
                 return key, headers
             space = key & ~_SPACE
-            if space == LINK:
-                raise NotFollowedError(LINK_TYPE.format(key & _SPACE))
-            raise NotFollowedError(NOT_IP if space in _NOT_IP else NOT_TCP)
+            if space != LINK:
+                raise NotFollowedError(NOT_IP if space in _NOT_IP else NOT_TCP)
+            read = _seldom(key)
         key = read(headers)
     raise NotFollowedError(TOO_MANY_HEADERS)
+
+
+def _seldom(key: int) -> Reader:
+    """Return what reads frames of a link type of few captures.
+
+    :raises NotFollowedError: nothing does.
+    """
+    # A command is to start soon.
+    from scapy_mpa.capture.seldom import SELDOM
+
+    read = SELDOM.get(key)
+    if read is None:
+        raise NotFollowedError(LINK_TYPE.format(key & _SPACE))
+    return read

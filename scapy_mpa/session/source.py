@@ -31,8 +31,8 @@ from scapy.packet import Packet
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame, without_fcs
-from scapy_mpa.capture.layers import LINK_TYPES
 from scapy_mpa.capture.link import RAW_IP
+from scapy_mpa.capture.link_types import LINK_TYPES
 from scapy_mpa.capture.pcap import link_type_and_fcs
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a decoder remembers of heads: as if it read each frame anew."""
+"""What a decoder remembers of heads: as if it read each frame anew, and seldom read again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture import Decoder, Frame, decoder
 from scapy_mpa.capture.decoder import segment_of
 from scapy_mpa.capture.headers import FRAGMENT
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
+from tests.capture import links
+from tests.capture.build import ipv4, tcp
+from tests.capture.links import SNAP4, V4, wifi
 from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED, frame_of
 
 FRAMES = [each[:2] for each in (*FOLLOWED.values(), *NOT_FOLLOWED.values())]
@@ -65,3 +69,35 @@ def test_any_frames(frames: list[Frame]) -> None:
     remembering = Decoder()
     for frame in frames:
         check(remembering, frame)
+
+
+DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {
+    "PPP": lambda number: (204, bytes([number]) + b"\0\x21" + V4),
+    "802.11": lambda number: (105, wifi(SNAP4, duration=number, sequence=number << 8)),
+    "radiotap": lambda number: (127, links.radiotap(wifi(SNAP4), bytes([number] * 8), 1)),
+    "AVS": lambda number: (
+        163,
+        links.avs(wifi(SNAP4)).replace(bytes(range(9)), bytes([number] * 9)),
+    ),
+    "NFLOG": lambda number: (239, links.nflog(V4, first=links.nflog_first(second=number))),
+    "NFLOG, length": lambda number: (239, links.nflog(ipv4(tcp(bytes(number))))),
+    "ERF": lambda number: (197, links.erf(22, V4 + bytes(number), time=number)),
+    "PKTAP": lambda number: (258, links.pktap(12, V4, process=number)),
+    "InfiniBand": lambda number: (242, links.ip_over_infiniband(V4, head=bytes([number] * 40))),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What differs from frame to frame makes no frame a new one."""
+    read = []
+
+    def reading(*arguments: Any) -> Any:
+        read.append(arguments)
+        return read_headers(*arguments)
+
+    monkeypatch.setattr(decoder, "read_headers", reading)
+    remembering = Decoder()
+    for number in range(1, 40):
+        assert remembering.segment(frame_of(*DIFFERENT[name](number))) is not None
+    assert len(read) == 1

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture.decoder import segment_of
+from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
-from tests.capture import build
-from tests.capture.build import ethernet, ipv4, ipv6, linux_cooked_1, linux_cooked_2, tcp
+from tests.capture import build, links
+from tests.capture.build import ethernet, linux_cooked_1, linux_cooked_2
+from tests.capture.links import SNAP4, SNAP6, V4, V6
 
-V4 = ipv4(tcp(b"four"))
-V6 = ipv6(tcp(b"six"))
-SNAP4 = bytes.fromhex("aaaa03000000 0800") + V4
-SNAP6 = bytes.fromhex("aaaa03000000 86dd") + V6
 LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
 
 FOLLOWED = {
@@ -53,6 +52,7 @@ FOLLOWED = {
     "raw IP 14": (14, V4, 4),
     "raw IPv4": (228, V4, 4),
     "raw IPv6": (229, V6, 6),
+    **links.FOLLOWED,
 }
 
 NOT_FOLLOWED = {
@@ -64,9 +64,14 @@ NOT_FOLLOWED = {
     "OpenBSD loopback, wrong byte order": (108, struct.pack("<I", 2) + V4, "not IP"),
     "raw, neither 4 nor 6": (101, b"\x50" + V4[1:], "not IP"),
     "USB": (220, V4, "link type 220"),
-    "802.11": (127, V4, "link type 127"),
     "raw IPv4 that is IPv6": (228, V6, "IPv4 header damaged"),
     "raw IPv6 that is IPv4": (229, V4, "IPv6 header damaged"),
+    **links.NOT_FOLLOWED,
+}
+
+UNKNOWN_TO_TSHARK = {
+    *("raw IP 14", "PPP of pppd", "Cisco HDLC with direction", "frame relay with direction"),
+    "PKTAP, big-endian",
 }
 
 
@@ -114,19 +119,21 @@ def test_cut_anywhere(name: str) -> None:
         segment, reasons = decoded(frame_of(link_type, octets[:captured], len(octets)))
         if captured >= tcp_at + 20:
             assert segment is not None
-            assert segment.length == len(octets) - tcp_at - 20
-            assert segment.payload == octets[tcp_at + 20 : captured]
+            payload = octets[tcp_at + 20 :][: 4 if version == 4 else 3]
+            assert segment.length == len(payload)
+            assert segment.payload == payload[: captured - tcp_at - 20]
             continue
         assert segment is None
+        reasons = {reason.partition(" in ")[0]: count for reason, count in reasons.items()}
         if captured >= tcp_at:
             assert reasons == {"TCP header cut": 1}
-        elif captured >= max(ip, 1):
+        elif captured > ip:
             assert reasons == {f"IPv{version} header cut": 1}
         elif captured >= ip:
             assert reasons.keys() <= {"link header cut", f"IPv{version} header cut"}
         else:
             # LLC that is cut looks like any other LLC.
-            assert reasons.keys() <= {"link header cut", "not IP"}
+            assert reasons.keys() <= {"link header cut", "PPP header cut", "not IP"}
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
@@ -151,28 +158,48 @@ def test_reasons_add_up() -> None:
     for link_type, octets, _ in [*NOT_FOLLOWED.values(), *FOLLOWED.values()] * 3:
         decoder.segment(frame_of(link_type, octets))
     assert decoder.not_followed.total() == 3 * len(NOT_FOLLOWED)
-    assert decoder.not_followed["not IP"] == 3 * 6
+    reasons = [reason for _, _, reason in NOT_FOLLOWED.values()]
+    assert decoder.not_followed["not IP"] == 3 * reasons.count("not IP")
     assert decoder.not_followed["link type 220"] == 3
 
 
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
     """Wireshark's dissector finds the same segments, so the frames of this file are right.
 
-    It does not know link type 14 in pcapng.
+    Nor are lengths wrong where other segments are put after their headers.
     """
-    file = build.section()
-    names = [name for name in FOLLOWED if name != "raw IP 14"]
-    for index, name in enumerate(names):
-        link_type, octets, _ = FOLLOWED[name]
-        file += build.interface(link=link_type) + build.enhanced(octets, index=index)
-    (tmp_path / "links.pcapng").write_bytes(file)
-    command = [tshark, "-n", "-r", tmp_path / "links.pcapng", "-T", "fields"]
+    names = [name for name in FOLLOWED if name not in UNKNOWN_TO_TSHARK]
+    payloads = {name: (b"four", b"six")[FOLLOWED[name][2] == 6] for name in names}
+    frames = [frame_of(*FOLLOWED[name][:2]) for name in names]
+    found = segments_of_tshark(tmp_path, tshark, names, frames)
+    for name in names:
+        expected = f"40000\t4000\t{build.SEQ}\t0x{build.FLAGS:04x}\t{len(payloads[name])}"
+        assert found[name] == expected, name
+    flows = [(build.FLOW4, build.FLOW6)[FOLLOWED[name][2] == 6] for name in names]
+    for length in (0, 1000):
+        others = [
+            Reframer(frame, flow).frame(7, 8, 9, 10, 0x10, bytes(length))
+            for frame, flow in zip(frames, flows, strict=True)
+        ]
+        for frame, flow in zip(others, flows, strict=True):
+            segment = segment_of(frame)._replace(network=b"")
+            assert segment == Segment(flow, 9, 10, 0x10, bytes(length), length, 7, 8)
+        found = segments_of_tshark(tmp_path, tshark, names, others)
+        assert found == dict.fromkeys(names, f"40000\t4000\t9\t0x0010\t{length}")
+
+
+def segments_of_tshark(
+    folder: Path, tshark: str, names: list[str], frames: list[Frame]
+) -> dict[str, str]:
+    """The segment of each frame; what is in the byte order of a host it takes for the file's."""
+    file = b""
+    for name, frame in zip(names, frames, strict=True):
+        order = ">" if "big-endian" in name else "<"
+        file += build.section(order) + build.interface(order, link=frame.link_type)
+        file += build.enhanced(frame.octets, order)
+    (folder / "links.pcapng").write_bytes(file)
+    command = [tshark, "-n", "-r", str(folder / "links.pcapng"), "-T", "fields"]
     for field in ("tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.flags", "tcp.len"):
         command += ["-e", field]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(names)
-    for name, line in zip(names, lines, strict=True):
-        length = 4 if FOLLOWED[name][2] == 4 else 3
-        expected = f"40000\t4000\t{build.SEQ}\t0x{build.FLAGS:04x}\t{length}"
-        assert line == expected, name
+    return dict(zip(names, done.stdout.splitlines(), strict=True))

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a capture program or card puts in front of a frame: NFLOG, ERF, PKTAP; and the link
+header of IP over InfiniBand, which lacks all before it.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.capture.headers import (
+    ETHERNET_HEADER,
+    IPV4,
+    IPV6,
+    LINK,
+    Headers,
+    Length,
+    Reader,
+)
+from scapy_mpa.capture.link import LINK_HEADER, ether_type
+from scapy_mpa.capture.reason import NOT_IP, TOO_MANY_HEADERS, NotFollowedError
+from scapy_mpa.capture.serial import HDLC
+
+__all__ = ["READERS", "pass_rest"]
+
+_FAMILIES: Final = {2: IPV4, 10: IPV6}
+"""Address families of Linux."""
+_PAYLOAD: Final = 9
+_TYPE: Final = 0x3FFF
+"""The bits of a TLV's type that tell it (NLA_TYPE_MASK of Linux)."""
+_ORDERS: Final = Struct("<HH"), Struct(">HH")
+_LENGTHS: Final = Struct("<H"), Struct(">H")
+_MOST_TLVS: Final = 64
+
+_MORE: Final = 0x80
+"""Of ERF: an extension header follows."""
+_MOST_EXTENSIONS: Final = 16
+_ERF: Final = {
+    **dict.fromkeys((1, 10, 15, 19), (0, HDLC)),
+    **dict.fromkeys((5, 17), (4, HDLC)),
+    **dict.fromkeys((2, 11, 16, 20), (2, ETHERNET_HEADER)),
+    22: (0, IPV4),
+    23: (0, IPV6),
+}
+"""By type of record, plain or coloured, the octets before the frame, and what that begins with."""
+
+
+def pass_rest(headers: Headers, at: int, length: int) -> None:
+    """Pass over the rest of a header, on which nothing depends.
+
+    :param at: where the header begins.
+    :param length: its octets.
+    :raises NotFollowedError: it is not whole, or has more than so many already.
+    """
+    rest = headers.at
+    count = at + length - rest
+    if count < 0:
+        raise headers.wrong(LINK_HEADER, "damaged")
+    headers.take(count, LINK_HEADER)
+    headers.vary((rest, count))
+
+
+def _nflog(headers: Headers) -> int:
+    """A family, and TLVs in the byte order of a host; types are small numbers."""
+    octets = headers.octets
+    at = headers.take(4, LINK_HEADER)
+    key = _FAMILIES.get(octets[at])
+    if key is None:
+        raise NotFollowedError(NOT_IP)
+    is_big: bool | None = None
+    for _ in range(_MOST_TLVS):
+        at = headers.take(4, LINK_HEADER)
+        if is_big is None:
+            is_big = not octets[at + 2]
+        length, kind = _ORDERS[is_big].unpack_from(octets, at)
+        if length < 4:
+            break
+        if kind & _TYPE == _PAYLOAD:
+            headers.limit(at + length)
+            headers.lengths.append(Length(at, at, field=_LENGTHS[is_big]))
+            headers.vary((at, 2))
+            return key
+        pass_rest(headers, at, length + -length % 4)
+    raise headers.wrong(LINK_HEADER, "damaged")
+
+
+def _erf(headers: Headers) -> int:
+    """Endace's Extensible Record Format."""
+    octets = headers.octets
+    at = headers.take(16, LINK_HEADER)
+    headers.vary((at, 8), (at + 9, 7))
+    kind = more = octets[at + 8]
+    for _ in range(_MOST_EXTENSIONS):
+        if not more & _MORE:
+            break
+        extension = headers.take(8, LINK_HEADER)
+        headers.vary((extension + 1, 7))
+        more = octets[extension]
+    else:
+        raise NotFollowedError(TOO_MANY_HEADERS)
+    if (kind & ~_MORE) not in _ERF:
+        raise NotFollowedError(NOT_IP)
+    before, key = _ERF[kind & ~_MORE]
+    headers.take(before, LINK_HEADER)
+    # Of the record, and of the frame.  They count padding, an FCS, and what was cut off or not.
+    for field, begin in ((at + 10, at), (at + 14, headers.at)):
+        headers.lengths.append(Length(field, begin, instead=0xFFFF, limits=False))
+    return key
+
+
+def _pktap(headers: Headers) -> int:
+    """Apple's: length, type of record, and DLT_ value, in the byte order of a host."""
+    at = headers.take(12, LINK_HEADER)
+    # No header has 64 KiB.
+    order: Final = "little" if not any(headers.octets[at + 2 : at + 4]) else "big"
+    length, kind, link_type = (
+        int.from_bytes(headers.octets[begin : begin + 4], order) for begin in (at, at + 4, at + 8)
+    )
+    if kind != 1:
+        raise NotFollowedError(NOT_IP)
+    pass_rest(headers, at, length)
+    return LINK | link_type
+
+
+def _ip_over_infiniband(headers: Headers) -> int:
+    """RFC 4391 6, after a Global Route Header, or zeros and a destination in place of it."""
+    at = headers.take(44, LINK_HEADER)
+    headers.vary((at, 40))
+    return ether_type(headers, at + 40)
+
+
+READERS: Final[dict[int, Reader]] = {
+    LINK | 197: _erf,
+    LINK | 239: _nflog,
+    LINK | 242: _ip_over_infiniband,
+    LINK | 258: _pktap,
+}
