@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from scapy_mpa.capture.frame import ETHERNET, Frame
-from scapy_mpa.capture.headers import ETHER_TYPE
-from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.headers import ETHER_TYPE, Reader
+from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 
 __all__ = ["decapsulated"]
@@ -15,14 +16,16 @@ __all__ = ["decapsulated"]
 _ADDRESSES: Final = 12
 
 
-def decapsulated(frame: Frame) -> Frame:
+def decapsulated(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame:
     """Return an Ethernet frame with the innermost IP packet of a frame.
 
     Its addresses are those of the Ethernet header next to the packet, or zeros.  A frame that
     cannot be followed to a TCP segment, an SCTP packet or a fragment is returned as it is.
+
+    :param readers: of its headers.
     """
     try:
-        _, headers = read_headers(*frame[2:5])
+        _, headers = read_headers(*frame[2:5], readers)
     except NotFollowedError:
         return frame
     key, at, _ = headers.packets[-1]

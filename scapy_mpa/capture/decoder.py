@@ -4,23 +4,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, UDP_PORT, Headers
-from scapy_mpa.capture.layers import READERS, read_headers
+from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, Headers
+from scapy_mpa.capture.layers import read_headers, readers_with
 from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tcp import tcp_segment
-from scapy_mpa.capture.tunnel import vxlan
 from scapy_mpa.stream.segment import Segment
 
 if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.packet import SctpPacket
 
-__all__ = ["Decoder", "segment_of"]
+__all__ = ["NOTHING_TOLD", "Decoder", "segment_of"]
 
 _ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
 """IPv4 without options and TCP: version with header length, total length, flags with fragment
@@ -37,6 +37,9 @@ _LONGEST_HEAD: Final = 512
 """What is remembered: more of either is no network, but somebody who makes it up."""
 _MOST_NESTED: Final = 8
 """Packets in fragments of which each is a fragment of another."""
+
+NOTHING_TOLD: Final[Mapping[str, Any]] = MappingProxyType({})
+"""What a user says of headers, as keyword arguments of :class:`Decoder`: nothing."""
 
 
 _Head: TypeAlias = tuple[bytes, tuple[tuple[int, int, Callable[[bytes, int], tuple[int]]], ...]]
@@ -56,6 +59,7 @@ class Decoder:
     :param take_sctp: is given the SCTP packets, which come aside of the segments so that these cost
         nothing more; None: they are "not TCP".
     :param vxlan_ports: UDP ports of VXLAN, besides the usual ones.
+    :param link_types: by LINKTYPE_ value that files have, the one by which frames are read.
     :param dissect: returns the segment of a frame with headers that are not known here, None if it
         knows no better.
     """
@@ -64,10 +68,11 @@ class Decoder:
         "_dissect",
         "_fragments",
         "_interface",
-        "_readers",
         "_shapes",
         "_take_sctp",
+        "link_types",
         "not_followed",
+        "readers",
         "whole",
     )
 
@@ -75,13 +80,14 @@ class Decoder:
         self,
         take_sctp: Callable[[SctpPacket], None] | None = None,
         vxlan_ports: Iterable[int] = (),
+        link_types: Mapping[int, int] | None = None,
         dissect: Callable[[Frame], Segment | None] | None = None,
     ) -> None:
         self._take_sctp = take_sctp
         self._dissect = dissect
-        self._readers = READERS
-        if vxlan_ports:
-            self._readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
+        self.link_types = link_types or {}
+        self.readers = readers_with(self.link_types, vxlan_ports)
+        """Which function reads what kind of header."""
         self._shapes: list[_Shape] = []
         self._fragments = Fragments()
         self._interface: str | None = None
@@ -137,7 +143,7 @@ class Decoder:
         frames = 1
         try:
             for _ in range(_MOST_NESTED):
-                key, headers = read_headers(*frame[2:5], self._readers)
+                key, headers = read_headers(*frame[2:5], self.readers)
                 if key == TCP:
                     segment = tcp_segment(frame, headers)
                     if frame.interface is not self._interface:

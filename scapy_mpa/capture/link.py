@@ -21,7 +21,16 @@ from scapy_mpa.capture.headers import (
 )
 from scapy_mpa.capture.reason import ENCRYPTED, NOT_IP, NotFollowedError
 
-__all__ = ["LINK_HEADER", "LLC_SNAP", "LONGEST_802_3", "RAW_IP", "READERS", "ether_type", "raw_ip"]
+__all__ = [
+    "LINK_HEADER",
+    "LLC_SNAP",
+    "LONGEST_802_3",
+    "RAW_IP",
+    "READERS",
+    "ether_type",
+    "leads_to",
+    "raw_ip",
+]
 
 LINK_HEADER: Final = "link header"
 
@@ -170,7 +179,12 @@ def raw_ip(headers: Headers) -> int:
     return key
 
 
-def _leads_to(key: int) -> Reader:
+def leads_to(key: int) -> Reader:
+    """Return a reader of no header at all.
+
+    :param key: of what follows.
+    """
+
     def read(headers: Headers) -> int:
         return key
 
@@ -183,8 +197,8 @@ READERS: Final[dict[int, Reader]] = {
     LINK | 108: _loopback("big"),
     **{LINK | number: raw_ip for number in RAW_IP},
     LINK | 113: _linux_cooked_1,
-    LINK | 228: _leads_to(IPV4),
-    LINK | 229: _leads_to(IPV6),
+    LINK | 228: leads_to(IPV4),
+    LINK | 229: leads_to(IPV6),
     LINK | 276: _linux_cooked_2,
     **{ETHER_TYPE | number: _tag for number in _TAGS},
     LLC: _llc,

@@ -1,15 +1,76 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All link types that are read."""
+"""All link types that are read, their names, and what a user says of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from scapy_mpa.capture.headers import ETHER_TYPE, LINK
 from scapy_mpa.capture.layers import READERS
 from scapy_mpa.capture.seldom import SELDOM
+from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LINK_TYPES"]
+__all__ = ["LINK_TYPES", "NAMES", "given_link_types"]
 
 LINK_TYPES: Final = frozenset(key - LINK for key in (*READERS, *SELDOM) if LINK <= key < ETHER_TYPE)
 """LINKTYPE_ values that are read."""
+
+NAMES: Final = {
+    "null": 0,
+    "ethernet": 1,
+    "ppp": 9,
+    "ppp-hdlc": 50,
+    "ppp-ether": 51,
+    "raw": 101,
+    "c-hdlc": 104,
+    "ieee802-11": 105,
+    "frelay": 107,
+    "loop": 108,
+    "linux-sll": 113,
+    "ieee802-11-prism": 119,
+    "ieee802-11-radiotap": 127,
+    "ieee802-11-avs": 163,
+    "ppp-pppd": 166,
+    "erf": 197,
+    "ppp-with-dir": 204,
+    "c-hdlc-with-dir": 205,
+    "frelay-with-dir": 206,
+    "ipv4": 228,
+    "ipv6": 229,
+    "nflog": 239,
+    "ipoib": 242,
+    "pktap": 258,
+    "linux-sll2": 276,
+    **{f"user{number}": 147 + number for number in range(16)},
+}
+"""LINKTYPE_ values by their names (https://www.tcpdump.org/linktypes.html)."""
+
+_MOST: Final = 0xFFFF
+"""No file has greater ones."""
+
+
+def given_link_types(pairs: Iterable[str]) -> dict[int, int]:
+    """Return link types by those that files have, of texts such as ``user0=ethernet``.
+
+    :raises LocalProtocolError: a text is no such pair, or frames of the second cannot be read.
+    """
+    given = {}
+    for pair in pairs:
+        first, equals, second = pair.partition("=")
+        if not equals:
+            raise LocalProtocolError(f"{pair!r} is no pair such as user0=ethernet or 147=1")
+        link_type, to = _link_type(first), _link_type(second)
+        if to not in LINK_TYPES:
+            raise LocalProtocolError(f"{second!r} is no link type that can be read")
+        given[link_type] = to
+    return given
+
+
+def _link_type(text: str) -> int:
+    number = NAMES.get(text.lower().replace("_", "-"))
+    if number is None and text.isascii() and text.isdigit() and len(text) < 6:
+        number = int(text)
+    if number is None or number > _MOST:
+        raise LocalProtocolError(f"{text!r} is no link type; docs/limits.md lists their names")
+    return number

@@ -9,13 +9,14 @@ the IPv4 identification, which is zero.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM, checksum
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4, TCP
-from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.headers import IPV4, TCP, Reader
+from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 from scapy_mpa.capture.refit import refit
 from scapy_mpa.stream.segment import flow_addresses, reverse_flow
@@ -44,13 +45,14 @@ class Reframer:
 
     :param frame: of which at least the headers up to that of TCP were captured.
     :param flow: of its segment (:class:`~scapy_mpa.stream.segment.Segment`).
+    :param readers: by which that was found.
     :raises NotFollowedError: it carries no TCP segment that could be followed.
     """
 
     __slots__ = ("_flow", "_head", "_headers", "_link_type", "interface", "largest")
 
-    def __init__(self, frame: Frame, flow: bytes) -> None:
-        key, headers = read_headers(*frame[2:5])
+    def __init__(self, frame: Frame, flow: bytes, readers: Mapping[int, Reader] = READERS) -> None:
+        key, headers = read_headers(*frame[2:5], readers)
         if key != TCP:
             raise NotFollowedError(NOT_TCP)
         self._flow = flow
@@ -66,7 +68,7 @@ class Reframer:
         self._head = bytes(head)
         self.interface = frame.interface
         """The name of the interface, if the file had it."""
-        begin = headers.lengths[-1].begin
+        begin = min(each.begin for each in headers.lengths if each.limits)
         self.largest = LARGEST_DATAGRAM - (headers.at - begin) - _TCP.size
         """Octets of TCP payload that a frame carries at most."""
 

@@ -58,7 +58,8 @@ def walk(
     :param live: hand out what was found as soon as it is there, not in large batches.
     """
     header = capture.pcap
-    if header is None or header.link_type != ETHERNET or header.fcs or not header.is_ordered:
+    is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
+    if header is None or not is_usual or not header.is_ordered or ETHERNET in decoder.link_types:
         yield from _frames(capture, flows, decoder, begin, 1 if live else _ROWS)
         return
     try:

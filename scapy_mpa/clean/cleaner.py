@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.decapsulate import decapsulated
+from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
@@ -52,6 +53,7 @@ class Cleaner:
         octets in total again.
     :param dialect: what the user says is spoken.
     :param decapsulate: leave out tags and tunnels.
+    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
     __slots__ = (
@@ -73,10 +75,11 @@ class Cleaner:
         limits: Limits | None = None,
         dialect: Dialect | None = None,
         decapsulate: bool = False,
+        told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.report = Report()
         self._decapsulate = decapsulate
-        self._decoder = Decoder()
+        self._decoder = Decoder(**told)
         self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings)
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
@@ -113,7 +116,7 @@ class Cleaner:
         Frames are numbered as in a capture: each has the number of the one before, and one more.
         """
         if self._decapsulate:
-            frame = decapsulated(frame)
+            frame = decapsulated(frame, self._decoder.readers)
         segment = self._decoder.segment(frame)
         if segment is None:
             self._queue.append(Slot(frame.number, frame.time_ns, frame))
@@ -179,7 +182,7 @@ class Cleaner:
     def _whole(self, frame: Frame) -> Frame:
         """Return the frame whose headers are those of a segment."""
         whole = self._decoder.whole or frame
-        return decapsulated(whole) if self._decapsulate else whole
+        return decapsulated(whole, self._decoder.readers) if self._decapsulate else whole
 
     def _passing(
         self, events: Iterable[Event], connection: Connection | None
@@ -216,7 +219,7 @@ class Cleaner:
     def _order(self, identity: ConnectionId) -> Order:
         order = self._orders.get(identity.number)
         if order is None:
-            rewriter = Rewriter(identity, self.report, self._out)
+            rewriter = Rewriter(identity, self.report, self._out, self._decoder.readers)
             order = self._orders[identity.number] = Order(rewriter, self._queue)
         return order
 

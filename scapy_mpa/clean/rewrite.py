@@ -8,10 +8,12 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.headers import Reader
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.clean.half import WrittenHalf
 from scapy_mpa.clean.report import Report
@@ -53,6 +55,7 @@ class Rewriter:
     :param identity: of the connection.
     :param report: counts what is done.
     :param out: takes what is written.
+    :param readers: of the headers of captured frames.
     """
 
     __slots__ = (
@@ -64,6 +67,7 @@ class Rewriter:
         "_is_torn",
         "_oldest_version",
         "_out",
+        "_readers",
         "_supplied",
         "_time_ns",
         "_written",
@@ -71,10 +75,17 @@ class Rewriter:
         "report",
     )
 
-    def __init__(self, identity: ConnectionId, report: Report, out: list[Written]) -> None:
+    def __init__(
+        self,
+        identity: ConnectionId,
+        report: Report,
+        out: list[Written],
+        readers: Mapping[int, Reader],
+    ) -> None:
         self.report = report
         self.identity = identity
         self._out = out
+        self._readers = readers
         self._time_ns: int | None = None
         """Of what was written last, None at first: a capture may be of before 1970."""
         self._halves = WrittenHalf(), WrittenHalf()
@@ -151,7 +162,7 @@ class Rewriter:
         half = self._halves[direction]
         if half.reframer is None:
             # At once, since it keeps nothing else of a frame that may be long.
-            half.reframer = Reframer(frame, flow)
+            half.reframer = Reframer(frame, flow, self._readers)
 
     def expect_startup(self, item: Item) -> None:
         """Take note of a startup frame that was captured."""

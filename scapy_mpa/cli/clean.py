@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from scapy_mpa.cli.options import dialect_option, limit_options
+from scapy_mpa.cli.options import dialect_option, header_options, limit_options
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.limits import Limits
@@ -69,6 +69,7 @@ Examples:
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
 @dialect_option
+@header_options
 @limit_options
 def clean(
     source: str,
@@ -76,6 +77,7 @@ def clean(
     decapsulate: bool,
     quiet: bool,
     dialect: Dialect | None,
+    told: dict[str, Any],
     limits: Limits,
 ) -> None:
     """Rewrite a capture so that any other tool can read it.
@@ -86,5 +88,7 @@ def clean(
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning
 
-    cleaning = Cleaning(source, target, quiet=quiet, dialect=dialect, decapsulate=decapsulate)
+    cleaning = Cleaning(
+        source, target, quiet=quiet, dialect=dialect, decapsulate=decapsulate, told=told
+    )
     context.exit(cleaning.run(limits))

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from scapy_mpa import __version__
 from scapy_mpa.capture import Capture, open_capture
+from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
@@ -44,6 +45,7 @@ class Cleaning:
     :param quiet: say nothing of what was changed.
     :param dialect: what the user says is spoken.
     :param decapsulate: leave out tags and tunnels.
+    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
     def __init__(
@@ -54,12 +56,15 @@ class Cleaning:
         quiet: bool,
         dialect: Dialect | None = None,
         decapsulate: bool = False,
+        told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self._decapsulate = decapsulate
         self._source = source
         self._target = target
         self._quiet = quiet
         self._dialect = dialect
+        self._told = told
+        self._link_types: Mapping[int, int] = told.get("link_types", {})
         self._writer: PcapWriter | PcapngWriter | None = None
 
     def run(self, limits: Limits) -> int:
@@ -82,7 +87,9 @@ class Cleaning:
         if refusal := self._refusal():
             complain(refusal)
             return FAILED
-        cleaner = Cleaner(limits=limits, dialect=self._dialect, decapsulate=self._decapsulate)
+        cleaner = Cleaner(
+            limits=limits, dialect=self._dialect, decapsulate=self._decapsulate, told=self._told
+        )
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
         else:
@@ -145,6 +152,9 @@ class Cleaning:
         yield cleaner.finish()
 
     def _write(self, file: BinaryIO, frame: Frame, comment: str | None) -> None:
+        if frame.link_type in self._link_types:
+            # Others are not told what the user says.
+            frame = frame._replace(link_type=self._link_types[frame.link_type])
         writer = self._writer or self._open(file, frame)
         if isinstance(writer, PcapngWriter):
             writer.write(frame, comment)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from scapy_mpa.cli.options import (
     check_option,
     dialect_option,
     files_argument,
+    header_options,
     limit_options,
     record_types,
     separate_option,
@@ -75,6 +76,7 @@ Examples:
 @separate_option
 @check_option
 @dialect_option
+@header_options
 @limit_options
 def dissect(
     files: tuple[str, ...],
@@ -86,6 +88,7 @@ def dissect(
     separate: bool,
     checks: bool,
     dialect: Dialect | None,
+    told: dict[str, Any],
     limits: Limits,
 ) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
@@ -102,4 +105,5 @@ def dissect(
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose, checks=checks)
-    context.exit(listing.run(files, frozenset(connections), limits, dialect, separate=separate))
+    wanted = frozenset(connections)
+    context.exit(listing.run(files, wanted, limits, dialect, separate=separate, told=told))

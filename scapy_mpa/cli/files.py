@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from scapy_mpa.capture import Capture, open_capture
+from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
@@ -34,6 +35,7 @@ def read_files(
     checks: bool = False,
     dialect: Dialect | None = None,
     separate: bool = False,
+    told: Mapping[str, Any] = NOTHING_TOLD,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
 
@@ -46,6 +48,7 @@ def read_files(
     :param checks: report what DDP and RDMAP must not accept, too.
     :param dialect: what the user says is spoken.
     :param separate: files of one ring are captures of their own, too.
+    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
     names, status = _files(names)
     number = 0
@@ -70,6 +73,7 @@ def read_files(
                 live=group[0] == STANDARD_INPUT,
                 checks=checks,
                 dialect=dialect,
+                told=told,
             )
             try:
                 if headings and len(names) > 1:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import text_of, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
@@ -61,12 +62,14 @@ class Listing:
         dialect: Dialect | None = None,
         *,
         separate: bool = False,
+        told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> int:
         """Print the records of ``files``; return the exit status.
 
         :param connections: numbers of the connections to be printed, none for all.
         :param dialect: what the user says is spoken.
         :param separate: files of one ring are captures of their own, too.
+        :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
         """
         headings = not self._as_json
         return read_files(
@@ -78,6 +81,7 @@ class Listing:
             checks=self._checks,
             dialect=dialect,
             separate=separate,
+            told=told,
         )
 
     def _show(self, reading: Reading) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "check_option",
     "dialect_option",
     "files_argument",
+    "header_options",
     "limit_options",
     "record_types",
     "separate_option",
@@ -69,6 +70,60 @@ dialect_option = click.option(
     "lists them.  What contradicts the octets has no effect.",
 )
 """As ``dialect``."""
+
+
+def _link_types(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> dict[int, int]:
+    """Return the link types in pairs.
+
+    :raises click.BadParameter: one is wrong.
+    """
+    if not value:
+        return {}
+    import_crc32c_alone()
+    from scapy_mpa.capture.link_types import given_link_types
+    from scapy_mpa.wire.errors import LocalProtocolError
+
+    try:
+        return given_link_types(value)
+    except LocalProtocolError as error:
+        raise click.BadParameter(f"{error}.", ctx, param) from error
+
+
+_HEADER_OPTIONS: Final = (
+    click.option(
+        "--link-type",
+        "link_types",
+        metavar="N=LINK",
+        multiple=True,
+        callback=_link_types,
+        help="Read frames of one link type as those of another, such as user0=ethernet or 147=1, "
+        "whatever the file says.  docs/limits.md lists the names.  May be given more than once.",
+    ),
+    click.option(
+        "--vxlan-port",
+        "vxlan_ports",
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        multiple=True,
+        help="A UDP port of VXLAN besides 4789 and 8472.  May be given more than once.",
+    ),
+)
+
+
+def header_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command what is told to :class:`~scapy_mpa.capture.Decoder`, as ``told``."""
+
+    @functools.wraps(command)
+    def with_headers(
+        *args: Any, link_types: dict[int, int], vxlan_ports: tuple[int, ...], **others: Any
+    ) -> None:
+        command(*args, told={"link_types": link_types, "vxlan_ports": vxlan_ports}, **others)
+
+    for option in reversed(_HEADER_OPTIONS):
+        with_headers = option(with_headers)
+    return with_headers
 
 
 # The defaults are those of Limits, which is not imported for the sake of help.

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
+from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.output import write_lines
@@ -69,11 +70,13 @@ class Overview:
         dialect: Dialect | None = None,
         *,
         separate: bool = False,
+        told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> int:
         """Print the connections of ``files``; return the exit status.
 
         :param dialect: what the user says is spoken.
         :param separate: files of one ring are captures of their own, too.
+        :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
         """
         show = self._show_records if self._as_json else self._show_table
         return read_files(
@@ -84,6 +87,7 @@ class Overview:
             checks=self._checks,
             dialect=dialect,
             separate=separate,
+            told=told,
         )
 
     def _show_records(self, reading: Reading) -> None:

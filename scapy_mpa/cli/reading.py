@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.capture import Capture, Decoder
+from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.limited import limited, not_searched
@@ -39,6 +40,7 @@ class Reading:
     :param live: give what was found as soon as it is there, not in large batches.
     :param checks: report what DDP and RDMAP must not accept, too.
     :param dialect: what the user says is spoken.
+    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Reading:
         live: bool = False,
         checks: bool = False,
         dialect: Dialect | None = None,
+        told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.capture = capture
         self.first_time_ns = 0
@@ -62,7 +65,7 @@ class Reading:
         self._connections = connections
         self._live = live
         self._checks = self._new_checks() if checks else None
-        self._decoder = Decoder(self._take_sctp)
+        self._decoder = Decoder(self._take_sctp, **told)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
         self._limits = limits
         self._dialect = dialect

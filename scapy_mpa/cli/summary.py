@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from scapy_mpa.cli.options import (
     check_option,
     dialect_option,
     files_argument,
+    header_options,
     limit_options,
     separate_option,
 )
@@ -73,6 +74,7 @@ Examples:
 @separate_option
 @check_option
 @dialect_option
+@header_options
 @limit_options
 def summary(
     files: tuple[str, ...],
@@ -81,6 +83,7 @@ def summary(
     separate: bool,
     checks: bool,
     dialect: Dialect | None,
+    told: dict[str, Any],
     limits: Limits,
 ) -> None:
     """Show a table of the connections in captures.
@@ -92,4 +95,4 @@ def summary(
     from scapy_mpa.cli.overview import Overview
 
     overview = Overview(as_json=as_json, everything=everything, checks=checks)
-    context.exit(overview.run(files, limits, dialect, separate=separate))
+    context.exit(overview.run(files, limits, dialect, separate=separate, told=told))

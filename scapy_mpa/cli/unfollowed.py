@@ -31,7 +31,7 @@ def nothing_followed(counts: Counter[str]) -> str:
     total = counts.total()
     advice = "capture where TCP can be seen, with whole headers"
     if all(reason.startswith(_LINK_TYPE) for reason in counts):
-        advice = "capture on an Ethernet, Linux cooked, BSD loopback or raw IP interface"
+        advice = "if you know what it is, name it with --link-type N=LINK; or capture on Ethernet"
     return (
         f"nothing can be followed in {total} {'frame' if total == 1 else 'frames'}: "
         f"{_reasons(counts)}; {advice}"

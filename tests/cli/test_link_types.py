@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``--link-type`` and ``--vxlan-port``: what a user says of headers."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.capture.link import RAW_IP
+from scapy_mpa.capture.link_types import LINK_TYPES, NAMES
+from tests.capture.build import ethernet, ipv4, pcap
+from tests.cli.command import PCAPS, ROOT, run
+
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+
+
+def frames_of(path: Path) -> list[bytes]:
+    """The octets of the frames of a capture."""
+    with open_capture(path) as capture:
+        return [frame.octets for frame in capture]
+
+
+def capture_of(path: Path, link: int, frames: list[bytes]) -> Path:
+    """A capture of another link type."""
+    path.write_bytes(pcap([(at, 0, each, len(each)) for at, each in enumerate(frames)], link=link))
+    return path
+
+
+def fpdus(*arguments: object) -> int:
+    """How many are listed."""
+    result = run("dissect", "--type", "fpdu", *arguments)
+    assert result.exit_code in (0, 1), result.stderr
+    return len(result.stdout.splitlines())
+
+
+WAYS = {
+    "user0=ethernet": (147, 0),
+    "147=1": (147, 0),
+    "USER15=Ethernet": (162, 0),
+    "user1=linux_sll": (148, -2),
+    "ethernet=raw": (1, 14),
+    "1=null": (1, 10),
+}
+"""What is said of a link type, and how many octets are taken off each Ethernet frame for it."""
+
+
+@pytest.mark.parametrize("told", WAYS)
+def test_frames_are_read_as_told(told: str, tmp_path: Path) -> None:
+    """Whatever the file says, and others get what they can read."""
+    link, off = WAYS[told]
+    before = {10: b"\2\0\0\0", -2: bytes(14) + b"\x08\0"}
+    frames = [(before.get(off, b"") + each[14:]) if off else each for each in frames_of(RPING)]
+    path = capture_of(tmp_path / "told.pcap", link, frames)
+    assert fpdus("--link-type", "user7=raw", "--link-type", told, path) == fpdus(RPING) == 35
+    assert (
+        "0 FPDUs" not in run("clean", "--link-type", told, path, "-o", tmp_path / "c.pcap").stderr
+    )
+    assert fpdus(tmp_path / "c.pcap") == 35
+    plain = run("summary", path)
+    assert "192.168.7.1" not in plain.stdout
+    assert link == 1 or "--link-type" in plain.stderr
+
+
+def test_port_of_vxlan(tmp_path: Path) -> None:
+    """Ports that nobody else takes for VXLAN's; the Ethernet in it is one, whatever is told."""
+    vxlan = b"\x08\0\0\0\0\0\7\0"
+    frames = [
+        ipv4(struct.pack(">HHHH", 1024, 7000, 16 + len(each), 0) + vxlan + each, protocol=17)
+        for each in frames_of(RPING)
+    ]
+    path = capture_of(tmp_path / "vxlan.pcap", 1, frames)
+    told = ("--link-type", "1=raw", "--vxlan-port", 5, "--vxlan-port", 7000, path)
+    assert fpdus(*told) == 35
+    assert fpdus(*told[:4], path) == 0
+    run("clean", *told, "-o", tmp_path / "clean.pcap")
+    assert fpdus("--vxlan-port", 7000, tmp_path / "clean.pcap") == 35
+    path = capture_of(tmp_path / "outer.pcap", 1, [ethernet(each) for each in frames])
+    assert fpdus("--vxlan-port", 7000, path) == 35
+
+
+WRONG = {
+    "user0": "no pair such as user0=ethernet",
+    "user16=1": "'user16' is no link type",
+    "65536=1": "'65536' is no link type",
+    "1=": "'' is no link type",
+    "user0=usb": "'usb' is no link type",
+    "user0=220": "'220' is no link type that can be read",
+    "user0=user1": "'user1' is no link type that can be read",
+    "²=1": "'²' is no link type",
+}
+
+
+@pytest.mark.parametrize("told", WRONG)
+@pytest.mark.parametrize("command", ["dissect", "summary", "clean"])
+def test_wrong(told: str, command: str) -> None:
+    """One sentence says what is wrong."""
+    output = ("-o", "-") if command == "clean" else ()
+    result = run(command, "--link-type", told, RPING, *output)
+    assert result.exit_code == 2
+    assert WRONG[told] in result.stderr
+
+
+def test_all_are_named_and_listed() -> None:
+    """Each link type that is read has a name, but for two of raw IP; the document has them all."""
+    told = (ROOT / "docs" / "limits.md").read_text().partition("## What is bounded")[0]
+    rows = re.findall(r"^\| (`.*?) \| ([\d, alsond()]+) \|", told, re.MULTILINE)
+    listed = dict(
+        pair
+        for names, numbers in rows
+        for pair in zip(
+            re.findall(r"`([^`]+)`", names),
+            map(int, re.findall(r"\d+", re.sub(r"\(.*?\)", "", numbers))),
+            strict=False,
+        )
+    )
+    users = {f"user{number}" for number in range(16)}
+    assert listed.items() <= NAMES.items()
+    assert listed.keys() | users == NAMES.keys()
+    assert {NAMES[name] for name in NAMES.keys() - users} == LINK_TYPES - RAW_IP | {101}
