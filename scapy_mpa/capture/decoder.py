@@ -219,5 +219,5 @@ def segment_of(frame: Frame) -> Segment:
     """
     key, headers = read_headers(*frame[2:5])
     if key != TCP:
-        raise NotFollowedError(NOT_TCP)
+        raise NotFollowedError(FRAGMENT_OF if key == FRAGMENT else NOT_TCP)
     return tcp_segment(frame, headers)

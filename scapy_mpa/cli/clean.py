@@ -29,7 +29,8 @@ _EXIT_STATUS = """\
 \b
 Exit status:
   0  all was read and written
-  2  a file cannot be read to its end, or written, or the command line is wrong
+  2  a file cannot be read to its end, none of its frames can be followed, OUT cannot be written,
+     or the command line is wrong
 A capture that is damaged is cleaned up to there.  Whatever else fails, OUT stays as it was.
 """
 

@@ -56,7 +56,7 @@ Examples:
     callback=record_types,
     help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection, "
     "adaption_indication,ift_frame of iWARP Framing for TCP, and session_control,ddp_segment of "
-    "DDP over SCTP.  "
+    "DDP over SCTP, and capture, which says with --json what was not followed.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
 @click.option(

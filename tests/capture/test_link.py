@@ -149,7 +149,9 @@ def test_runt(name: str) -> None:
             assert segment.length == (4 if version == 4 else 3)
             continue
         (reason,) = reasons
-        assert reason.endswith(" cut" if length >= tcp_at else " damaged") or reason == "not IP"
+        what = reason.partition(" in ")[0].rpartition(" ")[2]
+        # A length in front of it says that it was cut, too.
+        assert what in ("cut", "damaged" if length < tcp_at else "cut") or reason == "not IP"
 
 
 def test_reasons_add_up() -> None:
@@ -160,7 +162,7 @@ def test_reasons_add_up() -> None:
     assert decoder.not_followed.total() == 3 * len(NOT_FOLLOWED)
     reasons = [reason for _, _, reason in NOT_FOLLOWED.values()]
     assert decoder.not_followed["not IP"] == 3 * reasons.count("not IP")
-    assert decoder.not_followed["link type 220"] == 3
+    assert decoder.not_followed["link type 220"] == 3 * reasons.count("link type 220")
 
 
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
