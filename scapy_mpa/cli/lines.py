@@ -66,7 +66,7 @@ from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap import parse_control, parse_read_request
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, Opcode, message_name
 from scapy_mpa.wire.startup import StartupFrame
-from scapy_mpa.wire.terminate import Terminate, parse_terminate, terminate_text
+from scapy_mpa.wire.terminate import parse_terminate
 
 __all__ = ["Lines"]
 
@@ -330,24 +330,13 @@ def _segment(fields: DDPFields, payload: bytes, *, by_responder: bool = False) -
     return None
 
 
-def _terminate(terminate: Terminate) -> str:
-    """Return the error that a Terminate reports; where octets allow two, the likelier one first."""
-    layer, etype, error_code = terminate.layer, terminate.etype, terminate.error_code
-    text = terminate_text(layer, etype, error_code)
-    # The other reading has Layer and EType swapped.
-    other = terminate_text(etype, layer, error_code) if terminate.ambiguous else ""
-    if terminate.mirrored:
-        return f"{text} (mirrored{', or not: ' * bool(other)}{other})"
-    return f"{text} (or mirrored: {other})" if other else text
-
-
 def _within(payload: bytes, fields: DDPFields, by_responder: bool) -> str:
     """Return what an untagged header, or what it brings, has to say beyond its numbers."""
     if fields.invalidate_stag is not None:
         return f" invalidates 0x{fields.invalidate_stag:08x}"
     try:
         if fields.opcode == Opcode.TERMINATE:
-            return f": {_terminate(parse_terminate(payload, by_responder=by_responder))}"
+            return f": {parse_terminate(payload, by_responder=by_responder).text}"
         if fields.opcode == Opcode.READ_REQUEST:
             request = parse_read_request(payload)
             return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"
@@ -474,9 +463,7 @@ def _connection(event: ConnectionEnded) -> str:
     def both(name: str) -> str:
         return f"{getattr(halves[0], name)}/{getattr(halves[1], name)}"
 
-    words: list[str] = [event.ending]
-    if event.rejected:
-        words.append("rejected")
+    words = [event.ending if event.end is None else event.end.text]
     if event.dialect is not None:
         words.append(event.dialect.value)
     elif event.revision is not None:

@@ -169,6 +169,18 @@ def _crcs(event: ConnectionEnded, source: HalfSummary, target: HalfSummary) -> s
     return "/".join(shown)
 
 
+def _ended(event: ConnectionEnded) -> str:
+    """Return who ended a connection, and how, in few letters."""
+    end = event.end
+    if end is None:
+        return event.ending
+    if end.cause == "rejected":
+        return f"rejected, {event.ending}"
+    how = "terminated" if end.cause == "terminate" else event.ending
+    by = {"initiator": " by I", "responder": " by R"}.get(end.by, "")
+    return how + by
+
+
 def _row(event: ConnectionEnded) -> list[str]:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
     endpoints = event.connection.endpoints
@@ -192,7 +204,7 @@ def _row(event: ConnectionEnded) -> list[str]:
         both(lambda half: half.gaps),
         *_negotiated(event.negotiated),
         str(event.errors),
-        f"rejected, {event.ending}" if event.rejected else event.ending,
+        _ended(event),
     ]
 
 

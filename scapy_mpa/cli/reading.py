@@ -132,7 +132,8 @@ class Reading:
                 self._ended += event.ending == "limit"
                 number = event.connection.number
                 self.next_number = max(self.next_number, number + 1)
-                if event.errors and (not connections or number in connections):
+                is_finding = event.errors or (event.end and event.end.cause == "terminate")
+                if is_finding and (not connections or number in connections):
                     self.has_findings = True
         if not connections:
             return rows

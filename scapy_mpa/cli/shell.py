@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import click
 
@@ -45,14 +46,20 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
     context = click.get_current_context()
     if code is None and _STANDARD_INPUT in files:
         raise click.UsageError("- is the capture on standard input: give the code with -c.")
+    from scapy_mpa.cli.unfollowed import nothing_followed
     from scapy_mpa.shell import Loaded, banner, interact, names, run_code
     from scapy_mpa.wire.errors import CaptureError
+    from scapy_mpa.wire.shown import shown
 
     try:
         loaded = Loaded(files)
     except CaptureError as error:
         complain(str(error))
         context.exit(FAILED)
+    for name, packets in loaded.files.items():
+        counts = Counter(packets.not_followed())
+        if counts and not packets.connections():
+            complain(f"{shown(name)}: {nothing_followed(counts)}")
     known = names(loaded)
     if code is None and sys.stdin is not None and sys.stdin.isatty():
         interact(known, banner(loaded))

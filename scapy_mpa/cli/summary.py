@@ -39,6 +39,8 @@ Columns; A/B is what the Initiator sent and what the Responder sent:
              negotiated; IRD, ORD and RTR are shown if there is anything to show
   Err        errors, as listed by `scapy-mpa dissect --type error`; those of DDP and RDMAP with
              --check only
+  Ended      how, and by whom: I is the Initiator, R the Responder; `dissect --type connection`
+             says what a Terminate reports
 Over SCTP a line is a DDP Stream Session: FPDUs are DDP segments, octets user data, and what is
 ahead, sent again or missing is counted in DATA chunks.
 """

@@ -16,7 +16,13 @@ from scapy_mpa.craft.ift_assemble import AssembledFrame
 from scapy_mpa.craft.layout import Placed, assembled_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import FrameItem, IndicationItem
-from scapy_mpa.craft.truth_connection import COUNTED, NEGOTIATED, connection_record, half_summary
+from scapy_mpa.craft.truth_connection import (
+    COUNTED,
+    NEGOTIATED,
+    connection_record,
+    end_by_segments,
+    half_summary,
+)
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_setting import VERDICTS, Found, Setting, begun_by, side_of, without
 from scapy_mpa.craft.truth_tcp import ending
@@ -198,6 +204,7 @@ def _connection(
         len(setting.segments),
         by if indications else None,
         ending(setting.segments),
+        end=end_by_segments(setting, by if indications else None),
         dialect=Dialect.DRAFT_IFT_01 if indications else None,
         halves=halves,
         errors=errors,

@@ -11,13 +11,23 @@ from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.craft.truth_tcp import ending, gaps
 from scapy_mpa.records.record import Record
-from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, Negotiated
+from scapy_mpa.stream.events import (
+    Closer,
+    ConnectionEnded,
+    End,
+    HalfSummary,
+    Negotiated,
+    end_of,
+    names_of,
+)
 from scapy_mpa.stream.events.connection import Ending
+from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Offer, kinds_of
 from scapy_mpa.wire.negotiation import negotiate
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
+from scapy_mpa.wire.terminate import is_terminate
 
 __all__ = [
     "AGREED",
@@ -27,6 +37,7 @@ __all__ = [
     "UNTIMED",
     "connection_of",
     "connection_record",
+    "end_by_segments",
     "half_summary",
     "hidden_agreement",
     "negotiated_by",
@@ -36,7 +47,7 @@ NEGOTIATED: Final = frozenset({"markers", "crc"})
 """What startup frames agree on."""
 FOUND: Final = frozenset({"fpdus", "crc_bad", "errors"})
 """What depends on which FPDUs are found."""
-UNTIMED: Final = frozenset({"frame", "time", "out_of_order", "farthest_ahead"})
+UNTIMED: Final = frozenset({"frame", "time", "end", "out_of_order", "farthest_ahead"})
 """What depends on when something is found."""
 _INDICATED: Final = frozenset({"rtr", "kept", "broken"})
 AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
@@ -68,7 +79,13 @@ def connection_record(
     :param by: who has begun; None: nobody knows.
     :param fields: more of :class:`~scapy_mpa.stream.events.ConnectionEnded`.
     """
-    known = {"revision": None, "crc": None, "rejected": False, "errors": 0, **fields}
+    known: dict[str, Any] = {
+        "revision": None,
+        "crc": None,
+        "rejected": False,
+        "errors": 0,
+        **fields,
+    }
     one, other = (None, None) if by is None else (setting.endpoints[by], setting.endpoints[1 - by])
     over = ConnectionEnded(*begun_by(by or INITIATOR), one, other, ending=ending, **known)
     record = setting.record(over, place)
@@ -93,6 +110,7 @@ def connection_of(
     ]
     said = [each for each in startups if each.kind is not StartupKind.RTR]
     last = said[-1] if said else None
+    is_rejected = last is not None and last.rejected
     options = setting.options
     # Nothing but the Rtr Frame shows the dialect that has one.
     dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
@@ -112,11 +130,12 @@ def connection_of(
         )
         for side, stream in enumerate(streams)
     )
-    return connection_record(
+    record = connection_record(
         setting,
         len(setting.segments),
         INITIATOR if startups else None,
         ending(setting.segments),
+        end=end_by_segments(setting, INITIATOR if startups else None, rejected=is_rejected),
         dialect=dialect,
         revision=None if last is None else last.revision,
         crc=options.has_crcs if startups else None,
@@ -124,6 +143,32 @@ def connection_of(
         errors=errors,
         rnics=kinds_of(*offers) if is_answered else None,
         negotiated=_negotiated(fpdus, said, dialect),
+    )
+    if any(
+        isinstance(each.detail, Assembled) and is_terminate(each.detail.ulpdu) for each in fpdus
+    ):
+        # Of what its sender complains is for a dissector to find.
+        del record["end"]
+    return record
+
+
+def end_by_segments(setting: Setting, by: int | None, *, rejected: bool = False) -> End:
+    """Return who ended a connection in which nobody sent a Terminate.
+
+    :param by: who has begun; None: nobody knows.
+    """
+    closers: dict[int, Closer] = {}
+    for segment, number in zip(setting.segments, setting.numbers, strict=True):
+        for flag in (FIN, RST):
+            if segment.flags & flag:
+                closers.setdefault(flag, Closer(segment.side, number))
+    return end_of(
+        ending(setting.segments),
+        setting.numbers[-1],
+        names_of(setting.endpoints, by),
+        rejected=rejected,
+        reset=closers.get(RST),
+        closer=closers.get(FIN),
     )
 
 

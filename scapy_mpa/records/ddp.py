@@ -18,6 +18,7 @@ from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
 __all__ = [
     "DDPFields",
+    "copied_header",
     "ddp_fields",
     "ddp_header",
     "ddp_payload",
@@ -92,6 +93,13 @@ def frame_fields(frame: IFTFrameRecovered) -> DDPFields:
 def frame_payload(frame: IFTFrameRecovered) -> bytes:
     """Return what was captured after the DDP header."""
     return frame.ulpdu[frame.header.header_size :]
+
+
+def copied_header(octets: bytes) -> dict[str, object]:
+    """Return the fields of a DDP header that a Terminate copies, as far as it is there."""
+    fields = _fields(octets, 0)._asdict()
+    del fields["payload_length"]
+    return fields
 
 
 def _fields(octets: bytes, ulpdu_length: int) -> DDPFields:

@@ -92,7 +92,7 @@ def _pattern(shape: Shape, *, is_first: bool) -> bytes:
     else:
         text += '"stag":null,"to":null,"qn":%d,"msn":%d,"mo":%d,"invalidate_stag":'
         text += "%d," if shape.control[1] & _OPCODE in INVALIDATING_OPCODES else "null,"
-    pattern = f'{text}"payload_length":{shape.payload}}}\n'.encode()
+    pattern = f'{text}"payload_length":{shape.payload},"terminate":null}}\n'.encode()
     if is_first:
         shape.first_json = pattern
     else:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
+from scapy_mpa.records.terminate import terminate_field
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -145,6 +146,7 @@ def _fpdu(event: FPDURecovered) -> Record:
         "out_of_order": event.out_of_order,
         "frames": list(event.frames),
         **ddp_fields(event)._asdict(),
+        "terminate": terminate_field(event),
     }
 
 
@@ -183,6 +185,7 @@ def _frame(event: IFTFrameRecovered) -> Record:
         "placed": event.placed,
         "frames": list(event.frames),
         **frame_fields(event)._asdict(),
+        "terminate": terminate_field(event),
     }
 
 
@@ -223,6 +226,7 @@ def _ddp_segment(event: DDPSegmentRecovered) -> Record:
         "out_of_order": event.out_of_order,
         "frames": list(event.frames),
         **ddp_fields(event)._asdict(),
+        "terminate": terminate_field(event),
     }
 
 
@@ -287,6 +291,7 @@ def _connection(event: ConnectionEnded) -> Record:
         "crc": event.crc,
         "errors": event.errors,
         "ended": event.ending,
+        "end": None if event.end is None else event.end._asdict(),
         "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
         "rnics": rnics_field(event.rnics),
         **negotiation_fields(event.negotiated),

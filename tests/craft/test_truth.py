@@ -11,7 +11,7 @@ from scapy_mpa.craft import conversation_of
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scripted import Scripted
 from scapy_mpa.wire.dialect import Dialect
-from tests.craft.reading import plain, printed
+from tests.craft.reading import as_told, plain, printed
 from tests.craft.strategies import conversations, framed_conversations, sessions
 
 SPOKEN = {
@@ -42,6 +42,7 @@ def check(conversation: Scripted) -> None:
         (plain(frames, dialect), conversation.truth(messages=True, payload=True)),
         (printed(frames, dialect), conversation.truth()),
     ):
+        found = as_told(found, wanted)
         assert found == wanted
         assert list(map(list, found)) == list(map(list, wanted))
 

@@ -19,6 +19,7 @@ from scapy_mpa.craft import Conversation
 from scapy_mpa.session import rdmpa
 from scapy_mpa.shell import Loaded, banner, names, run_code
 from tests.cli.command import COMMAND, PCAPS, environment, process
+from tests.truth import pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 MIX = str(PCAPS / "mix_mpa1_crcon.pcap")
@@ -106,6 +107,16 @@ def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
     done = process("shell", tmp_path / "none.pcap", "-c", "print(1)")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().endswith("there is no such file; check the name\n")
+
+
+def test_a_capture_of_which_nothing_can_be_followed(tmp_path: Path) -> None:
+    """One line on standard error; the code is run all the same."""
+    path = tmp_path / "arp.pcap"
+    path.write_bytes(pcapfile.pcap([bytes(12) + b"\x08\x06" + bytes(28)] * 3))
+    done = process("shell", path, RPING, "-c", "print(len(files))")
+    assert (done.returncode, done.stdout) == (0, b"2\n")
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"scapy-mpa: {path}: nothing can be followed in 3 frames: 3 not IP; ")
 
 
 @pytest.mark.parametrize("captures", [[], [RPING], [RPING, MIX]])

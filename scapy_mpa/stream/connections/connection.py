@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from scapy_mpa.stream.connections.reporter import Reporter
 from scapy_mpa.stream.connections.reset import Reset
-from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Ending, GapReason
+from scapy_mpa.stream.events import (
+    Closer,
+    ConnectionEnded,
+    ConnectionId,
+    Ending,
+    GapReason,
+    end_of,
+    names_of,
+)
 from scapy_mpa.stream.halves import holes, intake, transitions
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
@@ -22,7 +30,7 @@ from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
-from scapy_mpa.stream.segment import ACK, RST, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, FIN, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
@@ -42,6 +50,7 @@ class Connection(Reporter):
     """
 
     __slots__ = (
+        "closer",
         "failed",
         "halves",
         "hasty",
@@ -69,6 +78,8 @@ class Connection(Reporter):
         """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
         self.reset: Reset | None = None
         """The RST with which it may have ended."""
+        self.closer: Closer | None = None
+        """The first FIN."""
         self.met_key: tuple[HalfConnection, int] | None = None
         """Where a startup frame stands that was met where an FPDU must begin."""
         self.is_ordinary = False
@@ -113,6 +124,8 @@ class Connection(Reporter):
         if startup.waits_until or startup.state is StartupState.REJECTED:
             order.note(startup, half, segment)
         intake.receive(half, segment)
+        if flags & FIN and self.closer is None and half.fin is not None:
+            self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
         startup.look_behind(half)
@@ -380,6 +393,7 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
         initiator, last = spoken.initiator, None
     one, other = connection.halves
     endpoints = connection.identity.endpoints
+    is_rejected = startup.state is StartupState.REJECTED
     return ConnectionEnded(
         connection=connection.identity,
         direction=initiator or 0,
@@ -390,10 +404,19 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
         dialect=startup.dialect if spoken is None else spoken.dialect,
         revision=None if last is None else last.revision,
         crc=startup.uses_crc if spoken is None else None,
-        rejected=startup.state is StartupState.REJECTED,
+        rejected=is_rejected,
         halves=(one.summary(), other.summary()),
         errors=connection.errors,
         ending=ending,
         rnics=startup.rnics,
         negotiated=None if startup.negotiating is None else startup.negotiating.result(),
+        end=end_of(
+            ending,
+            connection.frame,
+            names_of(endpoints, initiator),
+            terminated=connection.terminated,
+            rejected=is_rejected,
+            reset=None if connection.reset is None else connection.reset.closer,
+            closer=connection.closer,
+        ),
     )

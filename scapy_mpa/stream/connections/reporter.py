@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.events import (
+    Closer,
     ConnectionId,
     ErrorFound,
+    FPDURecovered,
     GapFound,
     GapReason,
     LocatedBy,
@@ -21,7 +23,10 @@ from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
+from scapy_mpa.wire.fpdu import HEADER_LENGTH
+from scapy_mpa.wire.terminate import is_terminate, parse_terminate
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
@@ -40,7 +45,16 @@ class Reporter:
     :param common: what all connections have in common.
     """
 
-    __slots__ = ("common", "errors", "frame", "identity", "other", "startup", "time_ns")
+    __slots__ = (
+        "common",
+        "errors",
+        "frame",
+        "identity",
+        "other",
+        "startup",
+        "terminated",
+        "time_ns",
+    )
 
     startup: StartupPhase
     """What is known of its startup frames."""
@@ -53,6 +67,8 @@ class Reporter:
         self.time_ns = 0
         self.errors = 0
         """Errors told so far."""
+        self.terminated: Closer | None = None
+        """The first Terminate."""
         self.other: OtherFraming | None = None
         """What is known of another framing, once something of it was seen."""
 
@@ -120,6 +136,27 @@ class Reporter:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)
+        if self.terminated is None and event.is_acceptable:
+            self._note_terminate(half, event)
+
+    def _note_terminate(self, half: HalfConnection, event: FPDURecovered) -> None:
+        """Take note of a Terminate, and of the FPDU of which its sender complains."""
+        ulpdu = event.ulpdu
+        if len(ulpdu) < UNTAGGED_LENGTH or not is_terminate(ulpdu):
+            return
+        by_responder = self.startup.initiator == 1 - half.direction
+        try:
+            found = parse_terminate(ulpdu[UNTAGGED_LENGTH:], by_responder=by_responder)
+        except RemoteProtocolError:
+            return
+        text = found.text
+        if found.complaint:
+            peer = self.startup.halves[1 - half.direction]
+            place = self.common.recent.place_of(peer, found.ddp_header or b"")
+            text += f", of the {found.complaint}"
+            if place is not None:
+                text += f", seq {sequence_number(place - HEADER_LENGTH)}"
+        self.terminated = Closer(half.direction, self.frame, text)
 
     # -- what is missing or wrong --------------------------------------------------------------
 

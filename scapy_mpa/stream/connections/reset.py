@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scapy_mpa.stream.events import Closer
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
@@ -27,9 +28,10 @@ class Reset:
     :param segment: the RST, which neither has received yet.
     """
 
-    __slots__ = ("_at", "_end", "_half", "_peer", "_peer_end", "is_expected")
+    __slots__ = ("_at", "_end", "_half", "_peer", "_peer_end", "closer", "is_expected")
 
     def __init__(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> None:
+        self.closer = Closer(half.direction, segment.frame)
         self._half = half
         self._peer = peer
         self._end = end = _end(half)

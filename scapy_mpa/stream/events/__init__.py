@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, DDPCarrier, LocatedBy, Place
 from scapy_mpa.stream.events.connection import (
+    Closer,
     ConnectionEnded,
     ConnectionId,
+    End,
     Ending,
     HalfSummary,
     Negotiated,
+    end_of,
+    names_of,
 )
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, GapReason, OverlapDiffers
 from scapy_mpa.stream.events.mpa import (
@@ -43,11 +47,13 @@ __all__ = [
     "AdaptionIndicationSeen",
     "Carrier",
     "ChunksMissing",
+    "Closer",
     "ConnectionEnded",
     "ConnectionId",
     "CrcVerdict",
     "DDPCarrier",
     "DDPSegmentRecovered",
+    "End",
     "Ending",
     "ErrorFound",
     "Event",
@@ -66,4 +72,6 @@ __all__ = [
     "SessionControlSeen",
     "SoftUiWARPRecovered",
     "StartupSeen",
+    "end_of",
+    "names_of",
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which connection an event belongs to, and what is reported of one at its end."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.control_flags import RTR
@@ -9,11 +9,37 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["ConnectionEnded", "ConnectionId", "Ending", "HalfSummary", "Negotiated"]
+__all__ = [
+    "Closer",
+    "ConnectionEnded",
+    "ConnectionId",
+    "End",
+    "Ending",
+    "HalfSummary",
+    "Negotiated",
+    "end_of",
+    "names_of",
+]
 
 Ending: TypeAlias = Literal[
     "closed", "reset", "half closed", "reused", "idle", "limit", "capture ended", "failed"
 ]
+
+
+Cause: TypeAlias = Literal[
+    "terminate", "rejected", "reset", "closed", "reused", "idle", "limit", "open", "failed"
+]
+
+_CAUSES: Final[dict[Ending, Cause]] = {
+    "closed": "closed",
+    "half closed": "closed",
+    "reset": "reset",
+    "reused": "reused",
+    "idle": "idle",
+    "limit": "limit",
+    "capture ended": "open",
+    "failed": "failed",
+}
 
 
 class ConnectionId:
@@ -108,6 +134,78 @@ class Negotiated(NamedTuple):
     """The rules that were broken, each with its clause."""
 
 
+class Closer(NamedTuple):
+    """What one side sent to end a connection: a FIN, a RST or a Terminate."""
+
+    direction: int
+    frame: int
+    text: str = ""
+    """Of a Terminate, the error that it reports, and of what message."""
+
+
+class End(NamedTuple):
+    """Who ended a connection, and why."""
+
+    by: str
+    """``initiator`` or ``responder``, or the endpoint where it is not known which of these it is;
+    ``capture`` or ``limit`` if neither did."""
+    frame: int
+    """That has shown it."""
+    cause: Cause
+    text: str
+    """All of this in words."""
+
+
+def names_of(endpoints: tuple[str, str], initiator: int | None) -> tuple[str, str]:
+    """Return what to call the senders of direction 0 and 1.
+
+    :param initiator: the direction in which the Initiator sends, None if it is not known.
+    """
+    if initiator is None:
+        return endpoints
+    return ("responder", "initiator") if initiator else ("initiator", "responder")
+
+
+def end_of(
+    ending: Ending,
+    frame: int,
+    names: tuple[str, str],
+    *,
+    terminated: Closer | None = None,
+    rejected: bool = False,
+    reset: Closer | None = None,
+    closer: Closer | None = None,
+) -> End:
+    """Return who ended a connection, and why.
+
+    A Terminate comes before the FIN or RST that follows it.
+
+    :param frame: the last of the connection.
+    :param names: of the senders of direction 0 and 1.
+    :param rejected: by the Responder, whoever closes then.
+    :param reset: the RST that counts.
+    :param closer: the first FIN.
+    """
+    if terminated is not None:
+        by = names[terminated.direction]
+        text = f"terminated by {_the(by)}: {terminated.text}"
+        return End(by, terminated.frame, "terminate", text)
+    if rejected:
+        return End("responder", frame, "rejected", f"rejected by the Responder, {ending}")
+    cause = _CAUSES[ending]
+    last = {"reset": reset, "closed": closer}.get(cause)
+    if last is not None:
+        by = names[last.direction]
+        verb = "reset" if cause == "reset" else ending
+        return End(by, last.frame, cause, f"{verb} by {_the(by)}")
+    by = "limit" if ending in ("limit", "idle") else "capture"
+    return End(by, frame, cause, ending)
+
+
+def _the(name: str) -> str:
+    return {"initiator": "the Initiator", "responder": "the Responder"}.get(name, name)
+
+
 class ConnectionEnded(NamedTuple):
     """A TCP connection is over, or the capture is."""
 
@@ -130,3 +228,5 @@ class ConnectionEnded(NamedTuple):
     """What the startup frames tell of both sides (RFC 5044 C), None if nothing."""
     negotiated: Negotiated | None = None
     """None if there were no enhanced data, or no Reply that accepts."""
+    end: End | None = None
+    """None over SCTP."""

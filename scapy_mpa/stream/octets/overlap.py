@@ -98,6 +98,15 @@ class RecentOctets:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
 
+    def place_of(self, owner: object, wanted: bytes) -> int | None:
+        """Return the position of the last octets of ``owner`` that are these, None if there are
+        none in one chunk."""
+        for position, octets, whose in reversed(self.order):
+            at = octets.rfind(wanted) if whose is owner else -1
+            if at >= 0:
+                return position + at
+        return None
+
     def between(self, start: int, end: int, owner: object) -> list[tuple[int, bytes, object]]:
         """Return what is kept of ``owner`` that has octets from ``start`` up to ``end``."""
         return [

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who ended a connection, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.dialects import other_framings
+from scapy_mpa.stream.events import ConnectionEnded, End
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.limits import Limits
+from tests.captures import PCAPS
+from tests.clean.cleaning import frames_of
+
+
+def talk(**options: Any) -> Conversation:
+    """A conversation with a message in each direction."""
+    conversation = Conversation(**options)
+    conversation.initiator.send(b"question")
+    conversation.responder.write(bytes(100), stag=7, to=0x1000)
+    return conversation
+
+
+def ends(frames: list[Frame], *, straight: bool = True, limits: Limits | None = None) -> list[End]:
+    """How the connections of a capture ended."""
+    decoder = Decoder()
+    flows = Flows(others=other_framings, straight=straight, limits=limits)
+    events = []
+    for frame in frames:
+        segment = decoder.segment(frame)
+        assert segment is not None
+        events += flows.receive(segment)
+    events += flows.finish()
+    found = [each.end for each in events if isinstance(each, ConnectionEnded)]
+    assert None not in found
+    return [each for each in found if each is not None]
+
+
+Script = Callable[[Conversation], Any]
+
+SITUATIONS: dict[str, tuple[Script, tuple[str, str, str]]] = {
+    "the Initiator closes first": (
+        lambda talk: talk.close(),
+        ("initiator", "closed", "closed by the Initiator"),
+    ),
+    "the Responder closes first": (
+        lambda talk: talk.close(1),
+        ("responder", "closed", "closed by the Responder"),
+    ),
+    "only the Responder closes": (
+        lambda talk: talk.close(1, both=False),
+        ("responder", "closed", "half closed by the Responder"),
+    ),
+    "the Initiator resets": (
+        lambda talk: talk.reset(),
+        ("initiator", "reset", "reset by the Initiator"),
+    ),
+    "the Responder resets": (
+        lambda talk: talk.reset(1),
+        ("responder", "reset", "reset by the Responder"),
+    ),
+    "nobody ends it": (lambda talk: None, ("capture", "open", "capture ended")),
+    "a Terminate, and FINs": (
+        lambda talk: (talk.responder.terminate(1, 2, 1), talk.close()),
+        (
+            "responder",
+            "terminate",
+            "terminated by the Responder: DDP / Untagged Buffer Error / Invalid QN",
+        ),
+    ),
+    "a Terminate, and a RST of the other side": (
+        lambda talk: (talk.initiator.terminate(2, 0, 2), talk.reset(1)),
+        (
+            "initiator",
+            "terminate",
+            "terminated by the Initiator: LLP / MPA / "
+            "Received MPA CRC does not match the calculated value for the FPDU",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_who_and_why(name: str, straight: bool) -> None:
+    """On both ways of reading."""
+    end, expected = SITUATIONS[name]
+    conversation = talk()
+    end(conversation)
+    (found,) = ends(conversation.frames(), straight=straight)
+    assert (found.by, found.cause, found.text) == expected
+
+
+@pytest.mark.parametrize("straight", [True, False])
+def test_frame(straight: bool) -> None:
+    """That of the first FIN, not of the last acknowledgement."""
+    conversation = talk()
+    conversation.close()
+    frames = conversation.frames()
+    (found,) = ends(frames, straight=straight)
+    # FIN is the lowest of the flags.
+    assert found.frame == next(each.number for each in frames if each.octets[47] & 1)
+    assert found.frame < len(frames)
+
+
+def test_without_startup_frames() -> None:
+    """Where nobody knows who is the Initiator, the endpoint is named."""
+    conversation = talk()
+    conversation.close(1)
+    (found,) = ends(conversation.frames()[5:])
+    assert (found.by, found.text) == ("10.0.0.2:4000", "closed by 10.0.0.2:4000")
+
+
+def test_rejected() -> None:
+    """By the Responder, whoever closes then."""
+    (found,) = ends(frames_of(PCAPS / "reject_pdata.pcap"))
+    assert (found.by, found.cause) == ("responder", "rejected")
+    assert found.text == "rejected by the Responder, closed"
+
+
+def test_limit() -> None:
+    """A connection that made room for another was ended by neither side."""
+    frames = talk().frames()
+    other = talk(initiator=Endpoint("10.0.0.3", 5)).frames()
+    first, last = ends([*frames, *other], limits=Limits(connections=1))
+    assert (first.by, first.cause, first.text) == ("limit", "limit", "limit")
+    assert last.cause == "open"
+
+
+COMPLAINTS = {
+    # What siw complains of, as Wireshark shows it: frame of the Terminate, message, and seq of its
+    # FPDU.
+    "term_sendnorecv.pcap": (10, "Send qn 0 msn 1 mo 0, seq 630298884"),
+    "term_writebad.pcap": (12, "RDMA Write stag 0x5b0ef300 to 0x7f47ab6ed000, seq 132118849"),
+}
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("name", COMPLAINTS)
+def test_of_what_it_complains(name: str, straight: bool) -> None:
+    """The copied DDP header tells, and leads to the FPDU."""
+    (found,) = ends(frames_of(PCAPS / name), straight=straight)
+    frame, of = COMPLAINTS[name]
+    assert found.frame == frame
+    assert found.text.endswith(f", of the {of}")
