@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.reading import Reading
+from scapy_mpa.cli.timing import microseconds
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.records.ddp import (
     DDPFields,
@@ -409,7 +410,8 @@ def _of_message(event: MessageRecovered) -> Iterator[str]:
     if event.request_identifier is not None:
         yield f"request identifier 0x{event.request_identifier:x}"
     if event.answers is not None:
-        yield f"answers msn {event.answers}"
+        after = "" if event.latency_ns is None else f" after {microseconds(event.latency_ns)} us"
+        yield f"answers msn {event.answers}{after}"
     elif event.requested:
         yield "answers one of several Requests"
     elif event.requested is False:

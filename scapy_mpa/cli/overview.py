@@ -54,12 +54,19 @@ class Overview:
     :param as_json: print records instead.
     :param everything: list the TCP connections that carried no MPA, too.
     :param checks: count the errors of DDP and RDMAP, too.
+    :param timing: show how long Responses took, too.
     """
 
     def __init__(
-        self, *, as_json: bool = False, everything: bool = False, checks: bool = False
+        self,
+        *,
+        as_json: bool = False,
+        everything: bool = False,
+        checks: bool = False,
+        timing: bool = False,
     ) -> None:
         self._as_json = as_json
+        self._timing = timing
         self._everything = everything
         self._checks = checks
 
@@ -101,8 +108,11 @@ class Overview:
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows()
         others = 0
+        timed = _Timed() if self._timing else None
 
         for found in with_progress(reading.capture, reading.rows()):
+            if timed is not None:
+                timed.take(found)
             for event in [each for each in found if type(each) is ConnectionEnded]:
                 is_mpa = carried_mpa(event)
                 others += not is_mpa
@@ -115,6 +125,8 @@ class Overview:
         while batch := list(islice(lines, _LINES)):
             write_lines(batch)
         write_lines(self._footer(others, len(rows)))
+        if timed is not None:
+            write_lines(["", *timed.timing.lines()])
 
     def _footer(self, others: int, listed: int) -> list[str]:
         if not others and not listed:
@@ -123,6 +135,24 @@ class Overview:
             return []
         connections = "1 TCP connection" if others == 1 else f"{others} TCP connections"
         return [f"{connections} without MPA (--all lists {'it' if others == 1 else 'them'})"]
+
+
+class _Timed:
+    """The latencies of what is read."""
+
+    def __init__(self) -> None:
+        # Both take a while to load, and few ask for them.
+        from scapy_mpa.cli.timing import Timing
+        from scapy_mpa.stream.messages import Messages
+
+        self._messages = Messages()
+        self.timing = Timing()
+
+    def take(self, rows: list[Any]) -> None:
+        """Take rows and events."""
+        for row in rows:
+            for message in self._messages.take(row):
+                self.timing.take(message)
 
 
 class _Rows:

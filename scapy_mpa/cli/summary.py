@@ -73,6 +73,13 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
 )
+@click.option(
+    "--timing",
+    is_flag=True,
+    help="Show how long RDMA Reads and Atomics took, too: from the last octet of a Request to the "
+    "last octet of its Response, as the point of capture saw them; 95 of 100 took no longer than "
+    "p95 says.  Takes longer.",
+)
 @separate_option
 @check_option
 @dialect_option
@@ -82,6 +89,7 @@ def summary(
     files: tuple[str, ...],
     as_json: bool,
     everything: bool,
+    timing: bool,
     separate: bool,
     checks: bool,
     dialect: Dialect | None,
@@ -93,8 +101,13 @@ def summary(
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
     all captures in it, and a pattern with *, ? or [ all files that match.
     """
+    if timing and as_json:
+        raise click.UsageError(
+            "--timing is a table and --json prints none: `dissect --json --type message` has the "
+            "latency of each Response."
+        )
     context = click.get_current_context()
     from scapy_mpa.cli.overview import Overview
 
-    overview = Overview(as_json=as_json, everything=everything, checks=checks)
+    overview = Overview(as_json=as_json, everything=everything, checks=checks, timing=timing)
     context.exit(overview.run(files, limits, dialect, separate=separate, told=told))

@@ -37,6 +37,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     octets: dict[int, int] = {}
     told: dict[int, Record] = {}
     outstanding: dict[int, Record] = {}
+    places: dict[int, int | None] = {}
     for each in found:
         item = each.placed.item
         if not isinstance(item, SegmentItem):
@@ -47,7 +48,8 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
         counts[message.number] = counts.get(message.number, 0) + 1
         octets[message.number] = octets.get(message.number, 0) + len(item.payload)
         if item.header.last:
-            said = _said(message, counts[message.number])
+            places[message.number] = each.place
+            said = _timed(_said(message, counts[message.number]), message, places, setting)
             told[each.placed.number] = setting.record(said, each.place)
             if message.opcode in _REQUESTS:
                 outstanding[message.number] = setting.record(_unanswered(message), each.place)
@@ -93,6 +95,23 @@ def _said(message: Message, fpdus: int) -> MessageRecovered:
         read_request=None if asked is None else asked.read,
         request_identifier=None if asked is None else asked.request_identifier,
     )
+
+
+def _timed(
+    said: MessageRecovered, message: Message, places: dict[int, int | None], setting: Setting
+) -> MessageRecovered:
+    """Return the same, with how long after its Request a Response came.
+
+    :param places: of the segments that brought the last octets of messages, by their numbers.
+    """
+    answers = message.answers
+    if answers is None or message.opcode not in _RESPONSES:
+        return said
+    begin, end = places.get(answers.number), places[message.number]
+    if begin is None or end is None:
+        return said
+    latency = setting.segments[end - 1].time_ns - setting.segments[begin - 1].time_ns
+    return said._replace(request_frame=setting.numbers[begin - 1], latency_ns=latency)
 
 
 def _unanswered(request: Message) -> MessageRecovered:

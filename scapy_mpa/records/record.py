@@ -257,6 +257,8 @@ def _message(event: MessageRecovered) -> Record:
         "rdma_read_size": None if read is None else read.rdma_read_size,
         "src_stag": None if read is None else read.src_stag,
         "src_to": None if read is None else read.src_to,
+        "request_frame": event.request_frame,
+        "latency": None if event.latency_ns is None else event.latency_ns / SECOND,
         "request_identifier": event.request_identifier,
     }
 

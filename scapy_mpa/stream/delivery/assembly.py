@@ -75,6 +75,8 @@ class DDPMessage:
     _duplicates: int = 0
     _overlaps: int = 0
     _conflicts: int = 0
+    _last_captured: int = 0
+    """The frame that brought its last octet."""
 
     def __post_init__(self) -> None:
         first = self.first
@@ -136,6 +138,7 @@ class DDPMessage:
             self._header.put(at, segment.rdmap_header, segment.length, last=last)
         self.next_offset = end
         self.lost_behind = 0
+        self._last_captured = max(self._last_captured, segment.captured)
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
         before = len(stretches)
@@ -283,8 +286,22 @@ class DDPMessage:
                 else None
             ),
             read_request=None if details is None else details.read,
+            request_frame=None if request is None or request.origin is None else request.captured,
+            latency_ns=self._latency(),
             request_identifier=None if details is None else details.identifier,
         )
+
+    def _latency(self) -> int | None:
+        """Return how long after its Request a whole Response came, in nanoseconds, if both were
+        found when they were captured."""
+        request, origin = self.request, self.completed_by
+        asked = None if request is None else request.origin
+        if request is None or asked is None or not self.has_all_segments:
+            return None
+        if asked[2] != request.captured or origin[2] != self._last_captured:
+            return None
+        latency = origin[3] - asked[3]
+        return latency if latency >= 0 else None
 
 
 def whole_message(segment: DDPSegment) -> MessageRecovered:

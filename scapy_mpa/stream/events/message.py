@@ -61,5 +61,10 @@ class MessageRecovered(NamedTuple):
     """Of an RDMA Read Response, whether ``size`` is what the Request asked for."""
     read_request: ReadRequest | None = None
     """The header of an RDMA Read Request, in the Request and in the Response to it."""
+    request_frame: int | None = None
+    """Of a Response, the frame that brought the last octet of the Request that it answers."""
+    latency_ns: int | None = None
+    """Nanoseconds from when that was captured until the last octet of the Response was.  None if
+    either stood after a hole and was found later than it was captured."""
     request_identifier: int | None = None
     """Of an Atomic Request and of an Atomic Response (RFC 7306 5.2)."""

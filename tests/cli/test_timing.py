@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``summary --timing``: how long Responses took."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.craft import Conversation
+from tests.captures import PCAPS
+from tests.cli.command import records, run
+
+JUMBO = PCAPS / "jumbo9000_mix_crcon.pcap.gz"
+
+
+def cells(*arguments: object) -> list[list[str]]:
+    """The lines of the second table, split."""
+    table = run("summary", "--timing", *arguments).stdout.partition("\n\n")[2]
+    return [line.split() for line in table.splitlines()[1:]]
+
+
+def reads(count: int, directory: Path) -> tuple[Path, list[int]]:
+    """RDMA Reads, the nth of which takes n times 100 us and 3 us more; the latencies in us."""
+    conversation = Conversation()
+    for number in range(count):
+        conversation.initiator.read(bytes(100), sink_to=number * 100)
+    segments = conversation.segments()
+    now, made = 1_700_000_000_000_000, []
+    done = 0
+    for segment in segments:
+        is_response = segment.side == 1 and len(segment.octets) > 100
+        done += is_response
+        now += 100 * done + 3 if is_response else 1000
+        made.append(replace(segment, time_ns=now * 1000))
+    path = directory / "reads.pcap"
+    conversation.write(path, made)
+    return path, [100 * number + 3 for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 20, 100])
+def test_percentiles(count: int, tmp_path: Path) -> None:
+    """The smallest that so many do not exceed: of a hundred, the 50th, the 95th and the 99th."""
+    path, latencies = reads(count, tmp_path)
+    assert [
+        round(each["latency"] * 1e6)
+        for each in records("--type", "message", path)
+        if each["latency"] is not None
+    ] == latencies
+    ((number, kind, found, *ranks, _),) = cells(path)
+    wanted = [latencies[-(-count * share // 100) - 1] for share in (50, 95, 99, 100)]
+    assert (number, kind, int(found)) == ("0", "Read", count)
+    assert [float(each) for each in ranks] == wanted
+
+
+def test_request() -> None:
+    """The record of a Response names the frame of its Request, and the line says how long after."""
+    told = [each for each in records("--type", "message", JUMBO) if each["latency"] is not None]
+    assert len(told) == 5
+    frames = {
+        (each["src"], each["msn"]): each["frame"]
+        for each in records("--type", "message", JUMBO)
+        if each["message"] == "RDMA Read Request"
+    }
+    assert [each["request_frame"] for each in told] == [
+        frames[each["dst"], each["answers"]] for each in told
+    ]
+    assert all(each["frame"] > each["request_frame"] for each in told)
+    lines = run("dissect", "--type", "message", JUMBO).stdout
+    assert all(f" after {each['latency'] * 1e6:.1f} us" in lines for each in told)
+
+
+def test_found_later_than_captured(tmp_path: Path) -> None:
+    """A Request that overtakes what was sent before it is found when that comes: nobody can tell
+    how long its Response took."""
+    conversation = Conversation()
+    conversation.initiator.send(b"before")
+    conversation.initiator.read(bytes(100))
+    segments = conversation.segments()
+    at = next(n for n, each in enumerate(segments) if b"before" in each.octets)
+    path = tmp_path / "overtaken.pcap"
+    conversation.write(path, [*segments[:at], segments[at + 1], segments[at], *segments[at + 2 :]])
+    (told,) = [each for each in records("--type", "message", path) if each["answers"] is not None]
+    assert (told["request_frame"], told["latency"]) == (at + 1, None)
+
+
+def test_nothing_to_show() -> None:
+    """Without Reads and Atomics, a line says so."""
+    text = run("summary", "--timing", PCAPS / "rping_mpa1_crcon.pcap").stdout
+    assert text.endswith("\nno Response whose Request was captured\n")
+
+
+def test_with_json() -> None:
+    """Records have it anyway."""
+    result = run("summary", "--timing", "--json", JUMBO)
+    assert result.exit_code == 2
+    assert "message" in result.stderr
