@@ -27,6 +27,7 @@ from scapy_mpa.records.ddp import (
     frame_fields,
     frame_payload,
 )
+from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -64,14 +65,26 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
-from scapy_mpa.wire.rdmap import parse_control, parse_read_request
-from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, Opcode, message_name
+from scapy_mpa.wire.rdmap import (
+    parse_atomic_request,
+    parse_atomic_response,
+    parse_control,
+    parse_immediate_data,
+    parse_read_request,
+)
+from scapy_mpa.wire.rdmap_names import (
+    ATOMIC_OPERATIONS,
+    INVALIDATING_OPCODES,
+    AtomicOperation,
+    Opcode,
+    message_name,
+)
 from scapy_mpa.wire.startup import StartupFrame
 from scapy_mpa.wire.terminate import parse_terminate
 
 __all__ = ["Lines"]
 
-_TELLING: Final = frozenset({Opcode.TERMINATE, Opcode.READ_REQUEST, *INVALIDATING_OPCODES})
+_TELLING: Final = WITH_HEADER | INVALIDATING_OPCODES
 """Opcodes of which the line says more than the numbers of every DDP header."""
 
 _GSO: Final = 0x08
@@ -338,12 +351,44 @@ def _within(payload: bytes, fields: DDPFields, by_responder: bool) -> str:
     try:
         if fields.opcode == Opcode.TERMINATE:
             return f": {parse_terminate(payload, by_responder=by_responder).text}"
-        if fields.opcode == Opcode.READ_REQUEST:
-            request = parse_read_request(payload)
-            return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"
+        tell = _HEADERS.get(fields.opcode or 0)
+        return "" if tell is None else tell(payload)
     except RemoteProtocolError:
         return " (malformed)"
-    return ""
+
+
+def _read_request(payload: bytes) -> str:
+    request = parse_read_request(payload)
+    return f" reads {request.rdma_read_size} of stag 0x{request.src_stag:08x}"
+
+
+def _atomic_request(payload: bytes) -> str:
+    request = parse_atomic_request(payload)
+    code = request.atomic_operation_code
+    name = ATOMIC_OPERATIONS.get(code) or f"operation {code}"
+    compared = f" if 0x{request.compare_data:x}" if code == AtomicOperation.CMP_SWAP else ""
+    return (
+        f" {name} 0x{request.add_or_swap_data:x}{compared} at stag 0x{request.remote_stag:08x} "
+        f"to 0x{request.remote_to:x}"
+    )
+
+
+def _atomic_response(payload: bytes) -> str:
+    return f" was 0x{parse_atomic_response(payload).original_remote_data_value:x}"
+
+
+def _immediate_data(payload: bytes) -> str:
+    return f" 0x{parse_immediate_data(payload).immediate_data.hex()}"
+
+
+_HEADERS: Final[dict[int, Callable[[bytes], str]]] = {
+    Opcode.READ_REQUEST: _read_request,
+    Opcode.ATOMIC_REQUEST: _atomic_request,
+    Opcode.ATOMIC_RESPONSE: _atomic_response,
+    Opcode.IMMEDIATE_DATA: _immediate_data,
+    Opcode.IMMEDIATE_DATA_WITH_SE: _immediate_data,
+}
+"""What the RDMAP headers of Untagged messages say, by opcode."""
 
 
 def _indication(event: AdaptionIndicationSeen) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from scapy_mpa.records.jsonline import beginning, control_keys, json_line
+from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
@@ -56,7 +57,13 @@ class RecordPage:
                 ).encode()
             is_first = not offset and shape.table.from_start
             pattern = shape.first_json if is_first else shape.json
-            patterns.append(pattern or _pattern(shape, is_first=is_first))
+            if pattern is None:
+                pattern = _pattern(shape, is_first=is_first)
+            if not pattern:
+                patterns.append(b"%b\n")
+                fields.append(json_line(event_of(row)).encode())
+                continue
+            patterns.append(pattern)
             place = offset + shape.lead
             fields += (label, frame, moment, (direction.origin + place) % SEQUENCE_SPACE)
             if shape.table.from_start:
@@ -74,7 +81,7 @@ class RecordPage:
 
 
 def _pattern(shape: Shape, *, is_first: bool) -> bytes:
-    """Give a shape the pattern of its records.
+    """Give a shape the pattern of its records; an empty one if each must be seen as a whole.
 
     :param is_first: whether it is the first FPDU of its direction.
     """
@@ -92,7 +99,9 @@ def _pattern(shape: Shape, *, is_first: bool) -> bytes:
     else:
         text += '"stag":null,"to":null,"qn":%d,"msn":%d,"mo":%d,"invalidate_stag":'
         text += "%d," if shape.control[1] & _OPCODE in INVALIDATING_OPCODES else "null,"
-    pattern = f'{text}"payload_length":{shape.payload},"terminate":null}}\n'.encode()
+    text += f'"payload_length":{shape.payload},"header":null,"terminate":null}}\n'
+    is_header = not shape.tagged and shape.control[1] & _OPCODE in WITH_HEADER
+    pattern = b"" if is_header else text.encode()
     if is_first:
         shape.first_json = pattern
     else:

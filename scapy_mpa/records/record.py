@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
-from scapy_mpa.records.terminate import terminate_field
+from scapy_mpa.records.rdmap import header_fields
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -146,7 +146,7 @@ def _fpdu(event: FPDURecovered) -> Record:
         "out_of_order": event.out_of_order,
         "frames": list(event.frames),
         **ddp_fields(event)._asdict(),
-        "terminate": terminate_field(event),
+        **header_fields(event),
     }
 
 
@@ -185,7 +185,7 @@ def _frame(event: IFTFrameRecovered) -> Record:
         "placed": event.placed,
         "frames": list(event.frames),
         **frame_fields(event)._asdict(),
-        "terminate": terminate_field(event),
+        **header_fields(event),
     }
 
 
@@ -226,7 +226,7 @@ def _ddp_segment(event: DDPSegmentRecovered) -> Record:
         "out_of_order": event.out_of_order,
         "frames": list(event.frames),
         **ddp_fields(event)._asdict(),
-        "terminate": terminate_field(event),
+        **header_fields(event),
     }
 
 

@@ -138,7 +138,7 @@ def test_lines_of_reads() -> None:
     )
     assert response == (
         "RDMA Read Response message stag 0xfa06ef00 to 0x55d945c29560 64 octets in 1 FPDU, "
-        "answers msn 1"
+        "answers msn 1 after 650.0 us"
     )
 
 
@@ -170,7 +170,7 @@ def test_lines_of_reads() -> None:
         (
             116,
             "RDMA Read Response message stag 0x2f95c300 to 0x56499dba4000 48 octets in 1 FPDU, "
-            "answers msn 1, 40 octets asked for",
+            "answers msn 1 after 682.0 us, 40 octets asked for",
         ),
         (
             118,
