@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.craft.script import Message, SegmentItem
-from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
+from scapy_mpa.craft.truth_setting import Found, Setting, begun_by, without
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.ddp import ddp_header_of
@@ -22,6 +22,9 @@ __all__ = ["message_records"]
 
 _LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
 """What may say of an FPDU, or of a frame, where it ends."""
+
+_WHEN: Final = frozenset({"request_frame", "latency"})
+"""What depends on when something is found."""
 
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
@@ -50,7 +53,8 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
         if item.header.last:
             places[message.number] = each.place
             said = _timed(_said(message, counts[message.number]), message, places, setting)
-            told[each.placed.number] = setting.record(said, each.place)
+            record = setting.record(said, each.place)
+            told[each.placed.number] = without(record, _WHEN) if each.place is None else record
             if message.opcode in _REQUESTS:
                 outstanding[message.number] = setting.record(_unanswered(message), each.place)
             elif message.answers is not None:
