@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Conditions on records, as a user writes them: ``crc=bad``, ``gaps.src>0``, ``text~Marker``."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, Final
+
+from scapy_mpa.records.keys import KEYS, NOT_FOLLOWED
+from scapy_mpa.records.record import Record
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
+
+__all__ = ["Condition"]
+
+_FORM: Final = re.compile(r"([^=!<>~]+)(==?|!=|<=?|>=?|~)(.*)", re.DOTALL)
+_NUMBER: Final = re.compile(
+    r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|-?[0-9]{1,32}(?P<fraction>\.[0-9]{1,32})?"
+)
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_COMPARE: Final = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ABSENT: Final = object()
+_NEAR: Final = 3
+"""Keys that are named in place of a wrong one."""
+
+
+class Condition:
+    """A condition that a record meets or does not; one without the key does not.
+
+    Of a list, or an object as a whole, one value must meet it, and with ``!=`` all.
+
+    :param text: key, operator and value.
+    :param kinds: types of the records that there are.
+    :raises LocalProtocolError: it is none, or these records have no such key.
+    """
+
+    def __init__(self, text: str, kinds: Iterable[str]) -> None:
+        form = _FORM.fullmatch(text)
+        if form is None:
+            raise LocalProtocolError(f"{quoted(text)} is no condition such as crc=bad or errors>0")
+        self.key, sign, self._text = (part.strip() for part in form.groups())
+        _check(self.key, frozenset(kinds))
+        self._is_negated = sign == "!="
+        self._compare: Callable[[Any, Any], Any] = _COMPARE.get(sign, operator.eq)
+        self._value = _value(self._text)
+        self._pattern = _pattern(self._text) if sign == "~" else None
+
+    def holds(self, record: Record) -> bool:
+        """Tell whether a record meets it."""
+        name, dot, inner = self.key.partition(".")
+        value: Any = record.get(name, _ABSENT)
+        if dot and value is not None:
+            value = value.get(inner, _ABSENT) if isinstance(value, dict) else _ABSENT
+        return value is not _ABSENT and self._finds(value) != self._is_negated
+
+    def _finds(self, value: Any) -> bool:
+        """Tell whether a value, or one in it, is what is looked for."""
+        if isinstance(value, dict | list):
+            return any(map(self._finds, value.values() if isinstance(value, dict) else value))
+        is_text = isinstance(value, str)
+        if self._pattern is not None:
+            return self._pattern.search(value if is_text else json.dumps(value)) is not None
+        wanted = self._text if is_text else self._value
+        if isinstance(value, bool) != isinstance(wanted, bool):
+            return False
+        try:
+            return bool(self._compare(value, wanted))
+        except TypeError:
+            # Null, or a text, is neither less nor more than a number.
+            return False
+
+
+def _check(key: str, kinds: frozenset[str]) -> None:
+    """See to it that records of these types have a key.
+
+    :raises LocalProtocolError: they have not.
+    """
+    name = NOT_FOLLOWED if key.startswith(f"{NOT_FOLLOWED}.") else key
+    owners = {kind for kind, keys in KEYS.items() if name in keys}
+    if owners & kinds:
+        return
+    if owners:
+        raise LocalProtocolError(
+            f"{key} is a key of {', '.join(sorted(owners))} records, which are not among these"
+        )
+    known = sorted({key for kind in kinds for key in KEYS[kind]})
+    near = " or ".join(get_close_matches(key, known, _NEAR))
+    hint = f"did you mean {near}?" if near else "docs/records.md lists the keys"
+    raise LocalProtocolError(f"no record has a key {quoted(key)}; {hint}")
+
+
+def _value(text: str) -> object:
+    """Return the number or word that a text is; else the text."""
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        return _WORDS.get(text, text)
+    if number["hexadecimal"]:
+        return int(text, 16)
+    return float(text) if number["fraction"] else int(text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression.
+
+    :raises LocalProtocolError: it is none.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Of what will be read otherwise one day.
+            warnings.simplefilter("ignore")
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise LocalProtocolError(f"{quoted(text)} is no regular expression: {error}") from error

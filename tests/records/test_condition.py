@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Conditions on records, and the keys that they may ask for."""
+
+from __future__ import annotations
+
+import operator
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.records import CAPTURE, RECORD_TYPES, RecordedEvent, record_of, type_of
+from scapy_mpa.records.condition import Condition
+from scapy_mpa.records.keys import KEYS
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.records import made
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "records.md"
+
+FPDU: dict[str, object] = {
+    "type": "fpdu",
+    "src": "10.0.0.1:4000",
+    "time": 1.5,
+    "crc": "bad",
+    "last": True,
+    "offset": None,
+    "to": 0x1234,
+    "frames": [6, 7],
+    "payload": "0102",
+}
+CONNECTION: dict[str, object] = {
+    "type": "connection",
+    "gaps": {"src": 0, "dst": 3},
+    "ird": {"src": None, "dst": 8},
+    "rtr_agreed": [],
+    "broken": ["IRD is too small", "no RTR"],
+    "rnics": None,
+}
+CAPTURED: dict[str, object] = {"type": "capture", "not_followed": {"not TCP": 2}}
+
+MET: list[tuple[dict[str, object], str, bool]] = [
+    *((FPDU, text, True) for text in ("crc=bad", "crc == bad", " crc!=good ", "crc~^b", "crc>aaa")),
+    *(
+        (FPDU, text, False)
+        for text in ("crc=good", "crc!=bad", "crc=ba", "crc~g", "crc>c", "crc<a")
+    ),
+    # Numbers, in any spelling; none is a text, and no word is a number.
+    *((FPDU, text, True) for text in ("to=4660", "to=0x1234", "to<0X1235", "to>=4660", "to~^46")),
+    *((FPDU, text, False) for text in ("to=x", "to>4660", "to<=-1", "to<true", "to=null")),
+    *((FPDU, text, True) for text in ("time=1.5", "time>1", "time<=1.50", "payload=0102")),
+    *((FPDU, text, False) for text in ("time>1.5", "payload=102", "payload=0x102")),
+    *((FPDU, text, True) for text in ("last=true", "last!=1", "offset=null", "offset!=0")),
+    *((FPDU, text, False) for text in ("last=1", "last=false", "last=True", "offset<1", "offset=")),
+    # Of a list, or of an object, one value is enough.
+    *((FPDU, text, True) for text in ("frames=6", "frames>6", "frames!=8", "frames~7")),
+    *((FPDU, text, False) for text in ("frames=8", "frames!=7", "frames=[6, 7]")),
+    *((CONNECTION, text, True) for text in ("gaps>0", "gaps.dst=3", "gaps.src!=1", "broken~RTR$")),
+    *((CONNECTION, text, False) for text in ("gaps>3", "gaps.src>0", "gaps!=3", "rtr_agreed=read")),
+    *((CONNECTION, text, True) for text in ("ird.src=null", "rnics.src=null", "rtr_agreed!=read")),
+    # A record that has no such key meets nothing.
+    *((CONNECTION, text, False) for text in ("crc=bad", "crc!=bad", "to~.", "not_followed.x=1")),
+    *((CAPTURED, text, True) for text in ("not_followed.not TCP=2", "not_followed>1")),
+    *((CAPTURED, text, False) for text in ("not_followed.no=2", "not_followed.no!=2", "crc=null")),
+]
+
+
+@pytest.mark.parametrize(("record", "text", "is_met"), MET)
+def test_what_meets_a_condition(record: dict[str, object], text: str, is_met: bool) -> None:
+    """By the type of the record's value."""
+    assert Condition(text, RECORD_TYPES).holds(record) == is_met
+
+
+SIGNS = {
+    **{"=": operator.eq, "==": operator.eq, "!=": operator.ne},
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+}
+
+
+@given(st.integers(), st.integers(-(2**70), 2**70), st.sampled_from(sorted(SIGNS)))
+def test_numbers_are_compared_as_python_does(value: int, wanted: int, sign: str) -> None:
+    """Decimal and hexadecimal, negative, and of any size."""
+    for text in (str(wanted), hex(wanted)):
+        holds = Condition(f"seq{sign}{text}", RECORD_TYPES).holds({"seq": value})
+        assert holds == SIGNS[sign](value, wanted)
+
+
+WRONG: list[tuple[str, tuple[str, ...], str]] = [
+    *(
+        (text, RECORD_TYPES, "is no condition such as")
+        for text in ("", "crc", "=bad", "!", "crc!bad")
+    ),
+    ("crcs=bad", RECORD_TYPES, "did you mean crc"),
+    ("gaps.source=1", RECORD_TYPES, "did you mean gaps.src"),
+    ("zzzz=1", RECORD_TYPES, "docs/records.md lists"),
+    ("crc.src=1", ("fpdu",), "no record has a key 'crc.src'"),
+    ("complete=false", ("fpdu", "error"), "complete is a key of message records"),
+    ("text~(", RECORD_TYPES, "is no regular expression"),
+    ("text~a{1,99999999999}", RECORD_TYPES, "is no regular expression"),
+]
+
+
+@pytest.mark.parametrize(("text", "kinds", "words"), WRONG)
+def test_what_is_no_condition(text: str, kinds: tuple[str, ...], words: str) -> None:
+    """It is said what would be one."""
+    with pytest.raises(LocalProtocolError, match=re.escape(words)):
+        Condition(text, kinds)
+
+
+@given(made.events, st.sampled_from(sorted(KEYS["connection"] | KEYS["fpdu"])), st.text())
+def test_any_text_is_a_value(event: RecordedEvent, key: str, value: str) -> None:
+    """Whatever it is compared with; an expression may be none."""
+    record: dict[str, Any] = record_of(event)
+    for sign in (*SIGNS, "~"):
+        try:
+            assert Condition(f"{key}{sign}{value}", RECORD_TYPES).holds(record) in (True, False)
+        except LocalProtocolError:
+            assert sign == "~"
+
+
+def names(record: dict[str, Any]) -> set[str]:
+    """The keys of a record, and after a dot those of the objects in it."""
+    objects = {name: value for name, value in record.items() if isinstance(value, dict)}
+    return {*record, *(f"{name}.{inner}" for name, value in objects.items() for inner in value)}
+
+
+@given(made.events)
+def test_keys_are_those_of_the_records(event: RecordedEvent) -> None:
+    """No more and no less; of an object that is null in this one, some more."""
+    found, keys = names(record_of(event, payload=True)), KEYS[type_of(event)]
+    assert found <= keys
+    missing = {key.partition(".")[0] for key in keys - found}
+    assert missing <= {"rnics", "ird", "ord"} and all(key in found for key in missing)
+
+
+def test_keys_are_those_of_the_document() -> None:
+    """Each of them is described."""
+    assert KEYS.keys() == {*RECORD_TYPES} >= {CAPTURE}
+    keys = {key.partition(".")[0] for keys in KEYS.values() for key in keys}
+    assert keys <= set(re.findall(r"`(\w+)`", DOCUMENT.read_text()))
