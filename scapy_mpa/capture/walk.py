@@ -48,6 +48,7 @@ def walk(
     begin: Callable[[int], None],
     *,
     live: bool = False,
+    seen: Callable[[Segment], None] | None = None,
 ) -> Iterator[None]:
     """Read a capture to its end into ``flows``.
 
@@ -56,11 +57,13 @@ def walk(
     :param decoder: reads the headers of what is not ordinary.
     :param begin: is given the time of the first frame, in nanoseconds since the epoch.
     :param live: hand out what was found as soon as it is there, not in large batches.
+    :param seen: is given each segment when it was taken.
     """
     header = capture.pcap
     is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
-    if header is None or not is_usual or not header.is_ordered or ETHERNET in decoder.link_types:
-        yield from _frames(capture, flows, decoder, begin, 1 if live else _ROWS)
+    is_usual = is_usual and not seen and ETHERNET not in decoder.link_types
+    if header is None or not is_usual or not header.is_ordered:
+        yield from _frames(capture, flows, decoder, begin, 1 if live else _ROWS, seen)
         return
     try:
         yield from _records(capture, header, _Walk(flows, decoder, header, begin))
@@ -74,6 +77,7 @@ def _frames(
     decoder: Decoder,
     begin: Callable[[int], None],
     most: int,
+    seen: Callable[[Segment], None] | None,
 ) -> Iterator[None]:
     """Read frame after frame of any capture.
 
@@ -85,7 +89,10 @@ def _frames(
             begin(frame.time_ns)
         segment = segment_of(frame)
         if segment is not None:
-            take(place(segment))
+            segment = place(segment)
+            take(segment)
+            if seen is not None:
+                seen(segment)
         if len(rows) >= most or not frame.number % _FRAMES:
             yield
 

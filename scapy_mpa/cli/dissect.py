@@ -14,11 +14,13 @@ from scapy_mpa.cli.options import (
     header_options,
     limit_options,
     record_types,
+    select_options,
     separate_option,
 )
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
     from scapy_mpa.stream.limits import Limits
     from scapy_mpa.wire.dialect import Dialect
 
@@ -35,6 +37,10 @@ Examples:
       all that a receiver must not accept, of MPA, DDP and RDMAP
   scapy-mpa dissect --connection 3 -V trace.pcap
       the full layers of everything on connection 3
+  scapy-mpa dissect --host 10.0.0.1 --port 4420 --between 1.5 2 trace.pcap
+      half a second at one endpoint
+  scapy-mpa dissect --where crc=bad --where 'ulpdu_length>1000' trace.pcap
+      long FPDUs with a bad CRC
   tcpdump -i eth0 -U -w - tcp | scapy-mpa dissect --type message -
       RDMAP messages, while they are captured
   scapy-mpa dissect --json trace.pcap | jq 'select(.type=="fpdu" and .crc=="bad")'
@@ -59,15 +65,7 @@ Examples:
     "DDP over SCTP, and capture, which says with --json what was not followed.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
-@click.option(
-    "--connection",
-    "connections",
-    metavar="N",
-    type=click.IntRange(min=0),
-    multiple=True,
-    help="Only connection N: 0, 1, ... in order of appearance, over all files.  "
-    "May be given more than once.",
-)
+@select_options
 @click.option(
     "--payload",
     is_flag=True,
@@ -83,7 +81,7 @@ def dissect(
     verbose: bool,
     as_json: bool,
     types: frozenset[str],
-    connections: tuple[int, ...],
+    selection: Selection | None,
     payload: bool,
     separate: bool,
     checks: bool,
@@ -105,5 +103,6 @@ def dissect(
     from scapy_mpa.cli.listing import Listing
 
     listing = Listing(types, payload=payload, as_json=as_json, layers=verbose, checks=checks)
-    wanted = frozenset(connections)
-    context.exit(listing.run(files, wanted, limits, dialect, separate=separate, told=told))
+    context.exit(
+        listing.run(files, limits, dialect, selection=selection, separate=separate, told=told)
+    )

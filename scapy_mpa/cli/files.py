@@ -7,7 +7,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.decoder import NOTHING_TOLD
@@ -20,6 +20,9 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
+if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
+
 __all__ = ["STANDARD_INPUT", "is_same", "read_files"]
 
 STANDARD_INPUT: Final = "-"
@@ -31,8 +34,9 @@ def read_files(
     limits: Limits,
     *,
     headings: bool,
-    connections: frozenset[int] = frozenset(),
+    selection: Selection | None = None,
     checks: bool = False,
+    messages: bool = False,
     dialect: Dialect | None = None,
     separate: bool = False,
     told: Mapping[str, Any] = NOTHING_TOLD,
@@ -44,8 +48,9 @@ def read_files(
     :param names: of files, directories and patterns.
     :param show: prints what a capture holds; it must read it to its end.
     :param headings: print the name of each capture before what it holds, if files are several.
-    :param connections: numbers of the connections that matter, none for all.
+    :param selection: what matters, None for all.
     :param checks: report what DDP and RDMAP must not accept, too.
+    :param messages: report messages, too.
     :param dialect: what the user says is spoken.
     :param separate: files of one ring are captures of their own, too.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
@@ -69,9 +74,10 @@ def read_files(
                 capture,
                 limits=limits,
                 first_number=number,
-                connections=connections,
+                selection=selection,
                 live=group[0] == STANDARD_INPUT,
                 checks=checks,
+                messages=messages,
                 dialect=dialect,
                 told=told,
             )
@@ -89,21 +95,10 @@ def read_files(
             before = shown(capture.parts[-1].name)
             complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
             waiting.appendleft(rest)
-    if status != FAILED and _lacks(connections, number):
+    if status != FAILED and selection is not None and (lack := selection.lacking(number)):
+        complain(lack)
         status = FAILED
     return status
-
-
-def _lacks(connections: frozenset[int], number: int) -> bool:
-    """Say which of the connections that matter there are not; return whether there are such.
-
-    :param number: of connections there are.
-    """
-    strangers = sorted(wanted for wanted in connections if wanted >= number)
-    if strangers:
-        there = f"they are 0 to {number - 1}" if number else "there are none"
-        complain(f"no connection {', '.join(map(str, strangers))}: {there}")
-    return bool(strangers)
 
 
 def _conclude(reading: Reading, shown: str) -> int:

@@ -12,13 +12,12 @@ from scapy_mpa.cli.output import text_of, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, capture_lines
 from scapy_mpa.records import CAPTURE, RECORD_TYPES, RecordedEvent, json_line, type_of
-from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.lines import Lines
-    from scapy_mpa.stream.messages import Messages
+    from scapy_mpa.cli.selection import Selection
 
 __all__ = ["USUAL_TYPES", "Listing"]
 
@@ -46,7 +45,6 @@ class Listing:
         checks: bool = False,
     ) -> None:
         self._types = types
-        self._messages = self._new_messages() if "message" in types else None
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
         self._payload = payload
@@ -57,17 +55,17 @@ class Listing:
     def run(
         self,
         files: Sequence[str],
-        connections: frozenset[int],
         limits: Limits,
         dialect: Dialect | None = None,
         *,
+        selection: Selection | None = None,
         separate: bool = False,
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> int:
         """Print the records of ``files``; return the exit status.
 
-        :param connections: numbers of the connections to be printed, none for all.
         :param dialect: what the user says is spoken.
+        :param selection: what is to be printed, None for all.
         :param separate: files of one ring are captures of their own, too.
         :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
         """
@@ -77,8 +75,9 @@ class Listing:
             self._show,
             limits,
             headings=headings,
-            connections=connections,
+            selection=selection,
             checks=self._checks,
+            messages="message" in self._types,
             dialect=dialect,
             separate=separate,
             told=told,
@@ -123,33 +122,16 @@ class Listing:
         return Lines(reading, colour=wants_colour())
 
     def _select(self, events: list[Any]) -> list[Any]:
-        """Return what is to be printed of rows and events, and the messages that they complete."""
-        messages = self._messages
-        found: list[Any]
-        if messages is None:
-            found = [*events]
-        else:
-            found = []
-            for event in events:
-                whole = messages.take(event)
-                # A connection's own record is the last of its records.
-                ended = isinstance(event, ConnectionEnded)
-                found += [*whole, event] if ended else [event, *whole]
+        """Return what is to be printed of rows and events."""
         if not self._selects:
-            return found
+            return events
         types = self._types
         return [
             each
-            for each in found
+            for each in events
             if (type(each) is tuple and "fpdu" in types)
             or (type(each) is not tuple and type_of(each) in types)
         ]
-
-    @staticmethod
-    def _new_messages() -> Messages:
-        from scapy_mpa.stream.messages import Messages
-
-        return Messages()
 
     def _below(self, event: RecordedEvent) -> list[str]:
         """Return the lines that belong below the line of ``event``."""

@@ -99,4 +99,4 @@ def _work_of(command: str) -> Callable[[Sequence[str]], int]:
         return lambda files: Overview().run(files, Limits())
     from scapy_mpa.cli.listing import USUAL_TYPES, Listing
 
-    return lambda files: Listing(USUAL_TYPES).run(files, frozenset(), Limits())
+    return lambda files: Listing(USUAL_TYPES).run(files, Limits())

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
@@ -13,6 +13,7 @@ from scapy_mpa.cli.size import size
 from scapy_mpa.cli.start import import_crc32c_alone
 
 if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
     from scapy_mpa.wire.dialect import Dialect
 
 __all__ = [
@@ -22,8 +23,11 @@ __all__ = [
     "header_options",
     "limit_options",
     "record_types",
+    "select_options",
     "separate_option",
 ]
+
+_Command: TypeAlias = Callable[..., None]
 
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
@@ -124,6 +128,102 @@ def header_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_HEADER_OPTIONS):
         with_headers = option(with_headers)
     return with_headers
+
+
+_OF_CONNECTIONS: Final = (
+    click.option(
+        "--connection",
+        "connections",
+        metavar="LIST",
+        multiple=True,
+        help="Only these connections: 0, 1, ... in order of appearance, over all files, such as "
+        "0,2-5 or 7-.",
+    ),
+    click.option(
+        "--host",
+        "hosts",
+        metavar="ADDRESS",
+        multiple=True,
+        help="Only connections of this address or network, such as fd00::1 or 10.0.0.0/8.",
+    ),
+    click.option(
+        "--port",
+        "ports",
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        multiple=True,
+        help="Only connections of this port; with --host, of the same endpoint.",
+    ),
+)
+_OF_RECORDS: Final = (
+    click.option(
+        "--between",
+        "spans",
+        metavar="T1 T2",
+        nargs=2,
+        multiple=True,
+        help="Only what happened between two times: seconds since the first frame, as they are "
+        "listed, or dates such as 2026-11-28T12:00:00+01:00, of UTC without a zone.",
+    ),
+    click.option(
+        "--frames",
+        metavar="LIST",
+        multiple=True,
+        help="Only what happened with these frames, such as 100-200, -50 or 7,9-.",
+    ),
+    click.option(
+        "--where",
+        "conditions",
+        metavar="CONDITION",
+        multiple=True,
+        help="Only records that meet this: a key of docs/records.md, one of = != < > <= >= ~ "
+        "(regular expression), and a value, such as crc=bad or 'gaps.src>0'.  Of several all "
+        "must hold; of the options above, given more than once, any.",
+    ),
+)
+
+
+def _selecting(
+    options: Sequence[Callable[[_Command], _Command]],
+) -> Callable[[_Command], _Command]:
+    """Return what gives a command these options, as ``selection``.
+
+    A command that lists no ``types`` of records selects connections.
+    """
+    names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
+
+    def with_options(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def with_selection(**given: Any) -> None:
+            values = {name: given.pop(name) for name in names if name in given}
+            command(selection=_selection(values, given.get("types")), **given)
+
+        wrapped: _Command = with_selection
+        for option in reversed(options):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return with_options
+
+
+select_options: Final = _selecting((*_OF_CONNECTIONS, *_OF_RECORDS))
+
+
+def _selection(values: dict[str, Any], types: frozenset[str] | None) -> Selection | None:
+    """Return what options select, None if none of them is given.
+
+    :raises click.UsageError: a value is wrong.
+    """
+    if not any(values.values()):
+        return None
+    import_crc32c_alone()
+    from scapy_mpa.cli.selection import selection
+    from scapy_mpa.wire.errors import LocalProtocolError
+
+    try:
+        return selection(**values, types=types)
+    except LocalProtocolError as error:
+        raise click.UsageError(f"{error}.") from error
 
 
 # The defaults are those of Limits, which is not imported for the sake of help.

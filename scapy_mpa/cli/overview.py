@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
@@ -14,9 +14,13 @@ from scapy_mpa.cli.output import write_lines
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, capture_lines
 from scapy_mpa.cli.table import Column, table
-from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, Negotiated
+from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, MessageRecovered, Negotiated
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
+
+if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
+    from scapy_mpa.cli.timing import Timing
 
 __all__ = ["Overview"]
 
@@ -76,12 +80,14 @@ class Overview:
         limits: Limits,
         dialect: Dialect | None = None,
         *,
+        selection: Selection | None = None,
         separate: bool = False,
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> int:
         """Print the connections of ``files``; return the exit status.
 
         :param dialect: what the user says is spoken.
+        :param selection: connections to be printed, None for all.
         :param separate: files of one ring are captures of their own, too.
         :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
         """
@@ -91,7 +97,9 @@ class Overview:
             show,
             limits,
             headings=not self._as_json,
+            selection=selection,
             checks=self._checks,
+            messages=self._timing,
             dialect=dialect,
             separate=separate,
             told=told,
@@ -108,12 +116,15 @@ class Overview:
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows()
         others = 0
-        timed = _Timed() if self._timing else None
+        timing = self._new_timing() if self._timing else None
+        listed: set[int] = set()
 
         for found in with_progress(reading.capture, reading.rows()):
-            if timed is not None:
-                timed.take(found)
+            if timing is not None:
+                for event in [each for each in found if type(each) is MessageRecovered]:
+                    timing.take(event)
             for event in [each for each in found if type(each) is ConnectionEnded]:
+                listed.add(event.connection.number)
                 is_mpa = carried_mpa(event)
                 others += not is_mpa
                 if is_mpa or self._everything:
@@ -124,9 +135,19 @@ class Overview:
         lines = table(rows.columns(), rows) if len(rows) else iter(())
         while batch := list(islice(lines, _LINES)):
             write_lines(batch)
-        write_lines(self._footer(others, len(rows)))
-        if timed is not None:
-            write_lines(["", *timed.timing.lines()])
+        if len(rows) or others or reading.selection is None:
+            write_lines(self._footer(others, len(rows)))
+        else:
+            write_lines(["no connections are selected"])
+        if timing is not None:
+            write_lines(["", *timing.lines(listed)])
+
+    @staticmethod
+    def _new_timing() -> Timing:
+        # Few ask for it.
+        from scapy_mpa.cli.timing import Timing
+
+        return Timing()
 
     def _footer(self, others: int, listed: int) -> list[str]:
         if not others and not listed:
@@ -135,24 +156,6 @@ class Overview:
             return []
         connections = "1 TCP connection" if others == 1 else f"{others} TCP connections"
         return [f"{connections} without MPA (--all lists {'it' if others == 1 else 'them'})"]
-
-
-class _Timed:
-    """The latencies of what is read."""
-
-    def __init__(self) -> None:
-        # Both take a while to load, and few ask for them.
-        from scapy_mpa.cli.timing import Timing
-        from scapy_mpa.stream.messages import Messages
-
-        self._messages = Messages()
-        self.timing = Timing()
-
-    def take(self, rows: list[Any]) -> None:
-        """Take rows and events."""
-        for row in rows:
-            for message in self._messages.take(row):
-                self.timing.take(message)
 
 
 class _Rows:

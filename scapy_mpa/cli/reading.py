@@ -13,8 +13,14 @@ from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.stream.direction import event_of, number_of
-from scapy_mpa.stream.events import ConnectionEnded, GapFound
+from scapy_mpa.stream.direction import event_of, identity_of
+from scapy_mpa.stream.events import (
+    ConnectionEnded,
+    ErrorFound,
+    FPDURecovered,
+    GapFound,
+    MessageRecovered,
+)
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
@@ -22,10 +28,13 @@ from scapy_mpa.wire.dialect import Dialect
 if TYPE_CHECKING:
     from collections import Counter
 
+    from scapy_mpa.cli.selection import Selection
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
+    from scapy_mpa.records import RecordedEvent
     from scapy_mpa.stream.checks import Checks
-    from scapy_mpa.stream.events import Event
+    from scapy_mpa.stream.messages import Messages
+    from scapy_mpa.stream.segment import Segment
 
 __all__ = ["Reading", "capture_lines"]
 
@@ -36,9 +45,10 @@ class Reading:
     :param capture: is read but not closed.
     :param limits: what may be held in memory; None: as is usual.
     :param first_number: the number of its first connection.
-    :param connections: numbers of the connections that matter, none for all.
+    :param selection: what matters, None for all.
     :param live: give what was found as soon as it is there, not in large batches.
     :param checks: report what DDP and RDMAP must not accept, too.
+    :param messages: report messages, too.
     :param dialect: what the user says is spoken.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
@@ -49,9 +59,10 @@ class Reading:
         *,
         limits: Limits | None = None,
         first_number: int = 0,
-        connections: frozenset[int] = frozenset(),
+        selection: Selection | None = None,
         live: bool = False,
         checks: bool = False,
+        messages: bool = False,
         dialect: Dialect | None = None,
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
@@ -59,12 +70,15 @@ class Reading:
         self.first_time_ns = 0
         """Time of the first frame, in nanoseconds since the epoch."""
         self.has_findings = False
-        """Whether there was an error on a connection that matters."""
+        """Whether there was an error in what matters."""
         self.next_number = first_number
         """The number that the next connection would have; final when all was read."""
-        self._connections = connections
+        self.selection = selection
+        self._met: set[int] = set()
+        """Connections that go on, and of which anything was captured when it matters."""
         self._live = live
         self._checks = self._new_checks() if checks else None
+        self._messages = self._new_messages() if messages else None
         self._decoder = Decoder(self._take_sctp, **told)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
         self._limits = limits
@@ -82,20 +96,35 @@ class Reading:
 
         return Checks()
 
+    @staticmethod
+    def _new_messages() -> Messages:
+        from scapy_mpa.stream.messages import Messages
+
+        return Messages()
+
     def rows(self) -> Iterator[list[Any]]:
-        """Yield what was found in the connections that matter, in order of recovery.
+        """Yield what was found and matters, in order of recovery.
 
         These are rows of FPDUs (:data:`~scapy_mpa.stream.ordinary.Row`) and events of anything
         else.  Lists may be empty: they come at least every few thousand frames.
         """
         rows = self._flows.shared.rows
-        found = walk(self.capture, self._flows, self._decoder, self._begin, live=self._live)
+        selection = self.selection
+        is_asked = selection is not None and selection.is_of_connections and selection.is_timed
+        found = walk(
+            self.capture,
+            self._flows,
+            self._decoder,
+            self._begin,
+            live=self._live,
+            seen=self._meet if is_asked else None,
+        )
         for _ in chain(found, self._ends()):
             yield self._noted(rows)
             rows.clear()
         yield self._noted(rows)
 
-    def batches(self) -> Iterator[list[Event]]:
+    def batches(self) -> Iterator[list[RecordedEvent]]:
         """Yield the same, all as events."""
         for rows in self.rows():
             yield list(map(event_of, rows))
@@ -119,25 +148,57 @@ class Reading:
     def _begin(self, time_ns: int) -> None:
         self.first_time_ns = time_ns
 
+    def _meet(self, segment: Segment) -> None:
+        """Take note of the connection of a segment, if it matters when that was captured."""
+        selection, identity = self.selection, self._flows.identity(segment.flow)
+        assert selection is not None
+        if identity is not None and selection.has_time(
+            segment.frame, segment.time_ns, self.first_time_ns
+        ):
+            self._met.add(identity.number)
+
     def _noted(self, rows: list[Any]) -> list[Any]:
         """Return the rows and events that matter, having taken note of what they say."""
-        connections = self._connections
         if self._checks is not None:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
-        for event in [row for row in rows if type(row) is not tuple]:
+        events = [row for row in rows if type(row) is not tuple]
+        for event in events:
             if isinstance(event, GapFound):
                 self._gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
                 self._ended += event.ending == "limit"
-                number = event.connection.number
-                self.next_number = max(self.next_number, number + 1)
-                is_finding = event.errors or (event.end and event.end.cause == "terminate")
-                if is_finding and (not connections or number in connections):
-                    self.has_findings = True
-        if not connections:
+                self.next_number = max(self.next_number, event.connection.number + 1)
+        if self.selection is not None or self._messages is not None:
+            rows = self._chosen(rows)
+            events = [row for row in rows if type(row) is not tuple]
+        self.has_findings = self.has_findings or any(map(_is_finding, events))
+        return rows
+
+    def _chosen(self, rows: list[Any]) -> list[Any]:
+        """Return the rows, events and messages that matter."""
+        selection, messages = self.selection, self._messages
+        if selection is not None:
+            rows = [row for row in rows if selection.has_connection(identity_of(row))]
+        if messages is not None:
+            rows = _with_messages(rows, messages)
+        if selection is None or not selection.narrows:
             return rows
-        return [row for row in rows if number_of(row) in connections]
+        return [row for row in rows if self._matters(event_of(row), selection)]
+
+    def _matters(self, event: RecordedEvent, selection: Selection) -> bool:
+        """Tell whether an event of a connection that matters does so itself."""
+        is_then = selection.has_time(event.frame, event.time_ns, self.first_time_ns)
+        if selection.is_of_connections:
+            number = event.connection.number
+            if is_then:
+                self._met.add(number)
+            if not isinstance(event, ConnectionEnded):
+                # Messages are asked for on purpose; who asks waits for the end, too.
+                return isinstance(event, MessageRecovered)
+            is_then = number in self._met
+            self._met.discard(number)
+        return is_then and selection.has_event(event)
 
     @property
     def unfollowed(self) -> Counter[str]:
@@ -158,9 +219,31 @@ class Reading:
         return not_searched(self._flows.unsearched)
 
 
-def capture_lines(reading: Reading) -> list[str]:
-    """Return the record of a capture as a line of JSON, if frames of it were not followed."""
-    from scapy_mpa.records import capture_line
+def _with_messages(rows: list[Any], messages: Messages) -> list[Any]:
+    """Return rows and events, each with the messages that it completes."""
+    found = []
+    for row in rows:
+        whole = messages.take(row)
+        # A connection's own record is the last of its records.
+        found += [*whole, row] if isinstance(row, ConnectionEnded) else [row, *whole]
+    return found
 
-    counts, capture = reading.unfollowed, reading.capture
-    return [capture_line(capture.name, capture.frames, counts)] if counts else []
+
+def _is_finding(event: RecordedEvent) -> bool:
+    """Tell whether an event is an error, or says that there was one."""
+    if isinstance(event, ConnectionEnded):
+        return bool(event.errors) or (event.end is not None and event.end.cause == "terminate")
+    return isinstance(event, ErrorFound) or (
+        isinstance(event, FPDURecovered) and event.crc == "bad"
+    )
+
+
+def capture_lines(reading: Reading) -> list[str]:
+    """Return the record of a capture as a line of JSON, if it matters: frames were not followed."""
+    from scapy_mpa.records import capture_line, capture_record
+
+    selection, counts = reading.selection, reading.unfollowed
+    told = reading.capture.name, reading.capture.frames, counts
+    if not counts or (selection is not None and not selection.has_capture(capture_record(*told))):
+        return []
+    return [capture_line(*told)]

@@ -48,7 +48,8 @@ EXIT_STATUS_HELP: Final = """\
 \b
 Exit status:
   0  clean; gaps and overlaps alone, which a capture makes, are no fault
-  1  findings: at least one error (bad CRC, marker mismatch, bad startup frame) or Terminate
+  1  findings in what is selected: at least one error (bad CRC, marker mismatch, bad startup
+     frame) or Terminate
   2  a file cannot be read to its end, none of its frames can be followed, something cannot be
      written, standard error included, or the command line is wrong; wins over 1
 """

@@ -13,11 +13,13 @@ from scapy_mpa.cli.options import (
     files_argument,
     header_options,
     limit_options,
+    select_options,
     separate_option,
 )
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
     from scapy_mpa.stream.limits import Limits
     from scapy_mpa.wire.dialect import Dialect
 
@@ -52,6 +54,8 @@ Examples:
       which connections carry MPA, and how they fared
   scapy-mpa summary --all trace.pcap
       TCP connections without MPA as well
+  scapy-mpa summary --where 'gaps>0' --frames 1000- trace.pcap
+      connections with gaps of which anything was captured from frame 1000 on
   scapy-mpa summary --json *.pcap | jq 'select(.gaps.src + .gaps.dst > 0)'
       connections with gaps, for a program
   tcpdump -r trace.pcap -w - port 4420 | scapy-mpa summary -
@@ -80,6 +84,7 @@ Examples:
     "last octet of its Response, as the point of capture saw them; 95 of 100 took no longer than "
     "p95 says.  Takes longer.",
 )
+@select_options
 @separate_option
 @check_option
 @dialect_option
@@ -90,6 +95,7 @@ def summary(
     as_json: bool,
     everything: bool,
     timing: bool,
+    selection: Selection | None,
     separate: bool,
     checks: bool,
     dialect: Dialect | None,
@@ -99,7 +105,8 @@ def summary(
     """Show a table of the connections in captures.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
-    all captures in it, and a pattern with *, ? or [ all files that match.
+    all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
+    select connections of which anything was captured then, --where by their records.
     """
     if timing and as_json:
         raise click.UsageError(
@@ -110,4 +117,6 @@ def summary(
     from scapy_mpa.cli.overview import Overview
 
     overview = Overview(as_json=as_json, everything=everything, checks=checks, timing=timing)
-    context.exit(overview.run(files, limits, dialect, separate=separate, told=told))
+    context.exit(
+        overview.run(files, limits, dialect, selection=selection, separate=separate, told=told)
+    )

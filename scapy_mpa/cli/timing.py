@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import ceil
 from typing import Final
 
@@ -61,12 +61,16 @@ class Timing:
         found.latencies.append(latency)
         found.end = max(found.end, message.time_ns)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the table."""
-        if not self._found:
+    def lines(self, connections: Container[int]) -> Iterator[str]:
+        """Yield the lines of the table.
+
+        :param connections: the numbers of those that are shown.
+        """
+        found = [each for each in sorted(self._found.items()) if each[0][0] in connections]
+        if not found:
             yield "no Response whose Request was captured"
             return
-        yield from table(_COLUMNS, [_row(*each) for each in sorted(self._found.items())])
+        yield from table(_COLUMNS, [_row(*each) for each in found])
         if self._passed_over:
             yield f"{self._passed_over} Responses after the first {_MOST} do not count"
 

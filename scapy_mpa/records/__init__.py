@@ -11,6 +11,7 @@ from scapy_mpa.records.record import (
     RECORD_TYPES,
     Record,
     RecordedEvent,
+    capture_record,
     record_of,
     type_of,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "Record",
     "RecordedEvent",
     "capture_line",
+    "capture_record",
     "json_line",
     "record_of",
     "type_of",

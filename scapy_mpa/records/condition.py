@@ -8,7 +8,6 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Any, Final
 
 from scapy_mpa.records.keys import KEYS, NOT_FOLLOWED
@@ -91,8 +90,11 @@ def _check(key: str, kinds: frozenset[str]) -> None:
         return
     if owners:
         raise LocalProtocolError(
-            f"{key} is a key of {', '.join(sorted(owners))} records, which are not among these"
+            f"{key} is a key of {', '.join(sorted(owners))} records, which are not listed"
         )
+    # Hardly anybody needs it.
+    from difflib import get_close_matches
+
     known = sorted({key for kind in kinds for key in KEYS[kind]})
     near = " or ".join(get_close_matches(key, known, _NEAR))
     hint = f"did you mean {near}?" if near else "docs/records.md lists the keys"

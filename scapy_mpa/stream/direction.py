@@ -32,7 +32,7 @@ __all__ = [
     "Direction",
     "Shared",
     "event_of",
-    "number_of",
+    "identity_of",
 ]
 
 AHEAD_SEGMENTS: Final = 256
@@ -567,7 +567,7 @@ def event_of(row: Any) -> Event:
     )
 
 
-def number_of(row: Any) -> int:
-    """Return the number of the connection of a row, or of an event."""
+def identity_of(row: Any) -> ConnectionId:
+    """Return the connection of a row, or of an event."""
     identity: ConnectionId = row[2].connection.identity if type(row) is tuple else row.connection
-    return identity.number
+    return identity

@@ -19,7 +19,7 @@ from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
-    from scapy_mpa.stream.events import Event
+    from scapy_mpa.stream.events import ConnectionId, Event
     from scapy_mpa.stream.halves.other import OtherFramings
     from scapy_mpa.stream.recovery import Recovery
 
@@ -246,6 +246,11 @@ class Flows:
         direction = self.directions.get(flow)
         connection = self._table.find(flow) if direction is None else direction.connection
         return None if connection is None else connection.carries_mpa(flow)
+
+    def identity(self, flow: bytes) -> ConnectionId | None:
+        """Return which connection has a flow now, None if there is none."""
+        connection = self._table.find(flow)
+        return None if connection is None else connection.identity
 
     def connection(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow as it stands now, None if there is none.

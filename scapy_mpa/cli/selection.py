@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which part of a capture matters: connections, times, frames, and what records say."""
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Final, NamedTuple, TypeVar
+
+from scapy_mpa.cli.moment import Span, span
+from scapy_mpa.records import Record, RecordedEvent, record_of
+from scapy_mpa.records.condition import Condition
+from scapy_mpa.stream.events import ConnectionId
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
+
+__all__ = ["Selection", "selection"]
+
+Given = TypeVar("Given")
+Part = TypeVar("Part")
+
+_RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
+_KEPT: Final = 1024
+"""Connections whose endpoints need not be read anew."""
+
+
+class Selection(NamedTuple):
+    """What matters: what is any of those in each tuple that is not empty.
+
+    :param numbers: of connections.
+    :param hosts: networks in which an endpoint must be.
+    :param ports: of which that endpoint must have one.
+    :param spans: when it happened.
+    :param frames: numbers of the frames with which it happened.
+    :param conditions: all of which a record must meet.
+    :param is_of_connections: whether connections are selected, not records: those of which
+        anything happened then, and whose own records meet the conditions.
+    """
+
+    numbers: tuple[range, ...] = ()
+    hosts: tuple[IPv4Network | IPv6Network, ...] = ()
+    ports: tuple[int, ...] = ()
+    spans: tuple[Span, ...] = ()
+    frames: tuple[range, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    is_of_connections: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it matters when something happened."""
+        return bool(self.spans or self.frames)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether not all of a connection matters."""
+        return bool(self.is_timed or self.conditions)
+
+    def has_connection(self, identity: ConnectionId) -> bool:
+        """Tell whether a connection has a number, a host and a port that matter."""
+        if self.numbers and not any(identity.number in each for each in self.numbers):
+            return False
+        if not self.hosts and not self.ports:
+            return True
+        return any(
+            (not self.hosts or any(address in each for each in self.hosts))
+            and (not self.ports or port in self.ports)
+            for address, port in _sockets(identity.endpoints)
+        )
+
+    def has_time(self, frame: int, time_ns: int, first_time_ns: int) -> bool:
+        """Tell whether it matters what happened with a frame.
+
+        :param frame: its number.
+        :param time_ns: when it was captured, in nanoseconds since the epoch.
+        :param first_time_ns: when the first one was.
+        """
+        if self.frames and not any(frame in each for each in self.frames):
+            return False
+        return not self.spans or any(each.holds(time_ns, first_time_ns) for each in self.spans)
+
+    def has_event(self, event: RecordedEvent) -> bool:
+        """Tell whether the record of an event meets the conditions."""
+        if not self.conditions:
+            return True
+        payload = any(each.key == "payload" for each in self.conditions)
+        return self.has_record(record_of(event, payload=payload))
+
+    def has_record(self, record: Record) -> bool:
+        """Tell whether a record meets the conditions."""
+        return all(each.holds(record) for each in self.conditions)
+
+    def has_capture(self, record: Record) -> bool:
+        """Tell whether the record of a capture matters, which is of no time."""
+        return not self.is_timed and self.has_record(record)
+
+    def lacking(self, number: int) -> str | None:
+        """Say which numbers no connection has; None if there are no such ones.
+
+        :param number: of connections that there are.
+        """
+        strangers = {
+            range(max(each.start, number), each.stop)
+            for each in self.numbers
+            if each.start >= number or number < each.stop < sys.maxsize
+        }
+        if not strangers:
+            return None
+        named = ", ".join(map(_text, sorted(strangers, key=lambda each: (each.start, each.stop))))
+        there = f"they are 0 to {number - 1}" if number else "there are none"
+        return f"no connection {named}: {there}"
+
+
+def selection(
+    connections: Iterable[str] = (),
+    hosts: Iterable[str] = (),
+    ports: tuple[int, ...] = (),
+    spans: Iterable[tuple[str, str]] = (),
+    frames: Iterable[str] = (),
+    conditions: Iterable[str] = (),
+    *,
+    types: Iterable[str] | None = None,
+) -> Selection:
+    """Return what options select.
+
+    :param types: of the records to select from; None if connections are selected.
+    :raises LocalProtocolError: the value of an option is wrong.
+    """
+    kinds = ("connection",) if types is None else tuple(types)
+    return Selection(
+        _all("--connection", _ranges, connections),
+        _all("--host", _network, hosts),
+        ports,
+        _all("--between", lambda pair: [span(*pair)], spans),
+        _all("--frames", _ranges, frames),
+        _all("--where", lambda text: [Condition(text, kinds)], conditions),
+        is_of_connections=types is None,
+    )
+
+
+def _all(
+    option: str, read: Callable[[Given], list[Part]], values: Iterable[Given]
+) -> tuple[Part, ...]:
+    """Return what the values of an option stand for.
+
+    :raises LocalProtocolError: one is wrong.
+    """
+    try:
+        return tuple(part for value in values for part in read(value))
+    except LocalProtocolError as error:
+        raise LocalProtocolError(f"{option}: {error}") from error
+
+
+def _text(numbers: range) -> str:
+    """Return numbers as they are written on the command line."""
+    if len(numbers) == 1:
+        return str(numbers.start)
+    return f"{numbers.start}-{'' if numbers.stop == sys.maxsize else numbers.stop - 1}"
+
+
+def _ranges(text: str) -> list[range]:
+    """Return the numbers in a list of numbers and ranges.
+
+    :raises LocalProtocolError: it is none.
+    """
+    found = []
+    for part in text.split(","):
+        form = _RANGE.fullmatch(part.strip())
+        first, dash, last = form.groups("") if form else ("", "", "")
+        start = int(first or 0)
+        stop = int(last) + 1 if last else sys.maxsize if dash else start + 1
+        if not (first or last) or start >= stop:
+            raise LocalProtocolError(f"{quoted(part)} is no number or range such as 3, 2-5 or 7-")
+        found.append(range(start, stop))
+    return found
+
+
+def _network(text: str) -> list[IPv4Network | IPv6Network]:
+    """Return a network, or an address as one.
+
+    :raises LocalProtocolError: it is none.
+    """
+    try:
+        return [ip_network(text.strip("[]"), strict=False)]
+    except ValueError as error:
+        raise LocalProtocolError(
+            f"{quoted(text)} is no address or network such as 10.0.0.1, fd00::1 or 10.0.0.0/8"
+        ) from error
+
+
+@lru_cache(_KEPT)
+def _sockets(endpoints: tuple[str, str]) -> list[tuple[IPv4Address | IPv6Address, int]]:
+    """Return the address and the port of each endpoint."""
+    pairs = [each.rsplit(":", 1) for each in endpoints]
+    return [(ip_address(host.strip("[]")), int(port)) for host, port in pairs]

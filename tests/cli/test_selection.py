@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options that select a part of a capture: they give what plain Python picks out of all of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Container, Iterable
+from datetime import datetime, timezone
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, TCP
+from scapy.utils import rdpcap
+
+from scapy_mpa.records import CAPTURE, RECORD_TYPES
+from tests.cli.command import PCAPS, Record, parsed, records, run
+
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+IPV6 = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
+ALL = ("--type", ",".join(RECORD_TYPES))
+
+
+@lru_cache
+def whole(path: Path) -> list[Record]:
+    """All records of a capture."""
+    return records(*ALL, path)
+
+
+@lru_cache
+def read(path: Path) -> list[tuple[float, frozenset[str]]]:
+    """Of each frame, as Scapy reads it, seconds since the epoch, and the endpoints of IPv4."""
+    return [
+        (float(packet.time), frozenset(_endpoints(packet)) if TCP in packet else frozenset())
+        for packet in rdpcap(str(path))
+    ]
+
+
+def _endpoints(packet: Any) -> list[str]:
+    ip, tcp = packet[IP], packet[TCP]
+    return [f"{ip.src}:{tcp.sport}", f"{ip.dst}:{tcp.dport}"]
+
+
+def since(path: Path, record: Record) -> float:
+    """Seconds from the first frame to a record; before it if the record has no time."""
+    return float(record.get("time", 0)) - read(path)[0][0]
+
+
+def date(path: Path, seconds: float) -> str:
+    """That many seconds after the first frame, as a date."""
+    return datetime.fromtimestamp(read(path)[0][0] + seconds, timezone.utc).isoformat()
+
+
+def is_of(record: Record, numbers: Iterable[int]) -> bool:
+    """Whether a record is of one of these connections, or of none."""
+    return record.get("connection") in (*numbers, None)
+
+
+def has(record: Record, pattern: str) -> bool:
+    """Whether an endpoint is one of these, or there is none."""
+    ends = [record[name] for name in ("src", "dst") if name in record]
+    return not ends or any(re.fullmatch(pattern, each) for each in ends)
+
+
+def sides(record: Record, name: str) -> list[Any]:
+    """What is told of both sides of a connection."""
+    return list(record[name].values()) if record["type"] == "connection" else []
+
+
+Pick = Callable[[Record], bool]
+
+OF_CONNECTIONS: list[tuple[Path, str, Pick]] = [
+    (PROBE, "--connection 53", lambda each: is_of(each, [53])),
+    (PROBE, "--connection 9,11-13 --connection 53", lambda each: is_of(each, [9, 11, 12, 13, 53])),
+    (PROBE, "--connection 120-", lambda each: is_of(each, range(120, 127))),
+    (PROBE, "--connection ' -1 , 5'", lambda each: is_of(each, [0, 1, 5])),
+    (PROBE, "--port 7176", lambda each: has(each, r".*:7176")),
+    (PROBE, "--port 7176 --port 54884", lambda each: has(each, r".*:(7176|54884)")),
+    (PROBE, "--host 10.0.2.15 --port 7174", lambda each: has(each, r"10\.0\.2\.15:7174")),
+    (PROBE, "--host 10.0.2.2 --port 7174", lambda each: "src" not in each),
+    (PROBE, "--host 10.0.2.0/29 --connection 0-20", lambda each: is_of(each, range(21))),
+    (PROBE, "--host 10.0.2.0/31 --host ::/0", lambda each: "src" not in each),
+    (IPV6, "--host FD00:7:0::1", lambda each: True),
+    (IPV6, "--host '[fd00:7::1]' --host 0.0.0.0/0", lambda each: True),
+    (IPV6, "--host fd00:8::/32 --host 0.0.0.0/0", lambda each: False),
+]
+"""A capture, options, and which records are of the connections that they select."""
+
+OF_RECORDS: list[tuple[Path, str, Pick]] = [
+    (LOSSY, "--frames 100-200", lambda each: 100 <= each.get("frame", 0) <= 200),
+    (LOSSY, "--frames -9,460-", lambda each: each.get("frame", 99) not in range(10, 460)),
+    (LOSSY, "--frames 9 --frames 12", lambda each: each.get("frame") in (9, 12)),
+    (LOSSY, "--between 0.1 0.5", lambda each: 0.1 <= since(LOSSY, each) <= 0.5),
+    (
+        PROBE,
+        "--between -1 7 --between 99 999999",
+        lambda each: 0 <= since(PROBE, each) <= 7 or since(PROBE, each) >= 99,
+    ),
+    (
+        PROBE,
+        f"--between {date(PROBE, 3)} '{date(PROBE, 60)[:-6].replace('T', ' ')}'",
+        lambda each: 3 <= since(PROBE, each) <= 60,
+    ),
+    (PROBE, "--where type=error", lambda each: each["type"] == "error"),
+    (PROBE, "--where crc=bad", lambda each: each.get("crc") == "bad"),
+    (
+        PROBE,
+        "--where 'code!=4' --where 'connection<99'",
+        lambda each: each.get("code", 4) != 4 and each["connection"] < 99,
+    ),
+    (PROBE, "--where 'errors>=2'", lambda each: each.get("errors", 0) >= 2),
+    (
+        PROBE,
+        "--where ird.dst=0x8",
+        lambda each: each["type"] == "connection" and (each["ird"] or {}).get("dst") == 8,
+    ),
+    (LOSSY, "--where 'retransmitted>0'", lambda each: any(sides(each, "retransmitted"))),
+    (LOSSY, "--where 'fpdus.src>50'", lambda each: sides(each, "fpdus")[:1] > [50]),
+    (PROBE, "--where complete=false", lambda each: each.get("complete") is False),
+    (
+        LOSSY,
+        "--where 'message~^RDMA .*(quest|te)$'",
+        lambda each: each.get("message") in ("RDMA Read Request", "RDMA Write"),
+    ),
+    (PROBE, "--where 'not_followed.not TCP=6'", lambda each: each["type"] == CAPTURE),
+    (
+        PROBE,
+        "--connection 40-60 --where out_of_order=false --frames 500-",
+        lambda each: (
+            40 <= each.get("connection", 0) <= 60
+            and each.get("out_of_order") is False
+            and each["frame"] >= 500
+        ),
+    ),
+]
+"""The same of records."""
+
+
+def is_finding(record: Record) -> bool:
+    """Whether a record is an error, or says that there was one."""
+    return bool(record["type"] == "error" or record.get("errors") or record.get("crc") == "bad")
+
+
+@pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_RECORDS)
+def test_dissect(path: Path, options: str, pick: Pick) -> None:
+    """The records, and the status that they call for, whatever else is in the capture."""
+    expected = [each for each in whole(path) if pick(each)]
+    result = run("dissect", "--json", *ALL, *shlex.split(options), path)
+    assert parsed(result.stdout) == expected
+    assert result.exit_code == any(map(is_finding, expected))
+
+
+def in_window(path: Path, frames: Container[int], begin: float = 0, end: float = 1e9) -> Pick:
+    """Whether any segment of a connection was captured then."""
+    start = read(path)[0][0]
+    seen = {
+        ends
+        for number, (time, ends) in enumerate(read(path), 1)
+        if number in frames and begin <= time - start <= end
+    }
+    return lambda each: {each.get("src"), each.get("dst")} in seen
+
+
+EVER = range(1 << 30)
+IN_WINDOW: list[tuple[Path, str, Pick]] = [
+    (PROBE, "--frames 1000", in_window(PROBE, range(1000, 1001))),
+    (PROBE, "--frames 700-720,90", in_window(PROBE, {90, *range(700, 721)})),
+    (PROBE, "--frames -100", in_window(PROBE, range(101))),
+    (PROBE, "--between 5.5 20", in_window(PROBE, EVER, 5.5, 20)),
+    (PROBE, "--frames 300- --between 5.5 20", in_window(PROBE, range(300, 1 << 30), 5.5, 20)),
+]
+"""The same of connections."""
+
+
+OF_ENDS = [case for case in OF_RECORDS if re.search("errors|ird|retransmitted|fpdus", case[1])]
+
+
+@pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_ENDS + IN_WINDOW)
+def test_summary(path: Path, options: str, pick: Pick) -> None:
+    """Connections; a status of 1 if there was an error in one of them, at whatever time."""
+    of_summary = ("connection", CAPTURE)
+    expected = [each for each in whole(path) if each["type"] in of_summary and pick(each)]
+    numbers = sorted(each["connection"] for each in expected if "connection" in each)
+    result = run("summary", "--json", *shlex.split(options), path)
+    assert parsed(result.stdout) == expected
+    assert result.exit_code == any(map(is_finding, expected))
+    table = run("summary", "--all", *shlex.split(options), path).stdout
+    rows = [int(line.split()[0]) for line in table.splitlines()[1:]]
+    assert rows == numbers
+    assert numbers or table == "no connections are selected\n"
+
+
+def test_times_are_those_of_the_listing() -> None:
+    """A line is found by the time that it shows, which is rounded."""
+    lines = [line.split() for line in run("dissect", PROBE).stdout.splitlines()]
+    for time in sorted({time for _, time, *_ in lines})[::25]:
+        found = run("dissect", "--between", time, time, PROBE).stdout.splitlines()
+        assert [line.split() for line in found] == [line for line in lines if line[1] == time]
+
+
+def test_payload_can_be_asked_for() -> None:
+    """Whether it is printed or not."""
+    key = b"rdma-ping-1: ".hex()
+    expected = [each for each in records("--payload", RPING) if key in each.get("payload", "")]
+    assert expected
+    assert records("--payload", "--where", f"payload~{key}", RPING) == expected
+    for each in expected:
+        del each["payload"]
+    assert records("--where", f"payload~{key}", RPING) == expected
+
+
+def test_each_capture_has_times_of_its_own() -> None:
+    """Seconds are since its own first frame; connections are numbered on."""
+    once = records("--between", 0.01, 0.02, RPING)
+    twice = records("--between", 0.01, 0.02, RPING, RPING)
+    assert twice == [*once, *({**each, "connection": 1} for each in once)]
+    assert records("--connection", "1-", RPING, RPING) == [
+        {**each, "connection": 1} for each in records(RPING)
+    ]
+
+
+WRONG: list[tuple[str, str]] = [
+    *(
+        (f"--connection '{text}'", "--connection: ")
+        for text in ("", "x", "3-1", "1,,2", "-", "1-2-3")
+    ),
+    *(
+        (f"--frames {text}", "is no number or range such as 3, 2-5 or 7-")
+        for text in ("1.5", "9" * 30)
+    ),
+    *(
+        (f"--host {text}", "is no address or network")
+        for text in ("host", "10.0.0.1:4000", "1/2/3")
+    ),
+    *((f"--port {text}", "--port") for text in ("-1", "65536", "http")),
+    *((f"--between {text} 9", "is no time") for text in ("x", "1e3", "2026-02-30", "12:00:00")),
+    ("--between 2 1", "--between: '1' is before '2'"),
+    ("--where crcs=bad", "--where: no record has a key 'crcs'; did you mean crc"),
+    ("--where crc", "--where: 'crc' is no condition such as crc=bad"),
+    ("--where complete=true", "complete is a key of message records, which are not listed"),
+    ("--where message~(", "--where: '(' is no regular expression"),
+    ("--connection 0-1,3", "no connection 1, 3: they are 0 to 0"),
+    ("--connection 1- --connection 7-9", "no connection 1-, 7-9: they are 0 to 0"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG)
+def test_wrong_values(options: str, words: str) -> None:
+    """They are refused with what would be right."""
+    result = run("dissect", "--type", "fpdu", *shlex.split(options), RPING)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+
+
+VALUES = st.text() | st.text("0123456789-:.,/ TZ+") | st.text("cr=<>!~[](){}*\\0x.")
+
+
+@given(
+    st.sampled_from(["--connection", "--host", "--frames", "--where", "--between"]), VALUES, VALUES
+)
+def test_any_text(option: str, text: str, other: str) -> None:
+    """There is a result, or one line that says what is wrong."""
+    key = other if option == "--between" else f"crc{text}"
+    more = [other] if option == "--between" else ["--where", key]
+    result = run("summary", option, text, *more, RPING)
+    assert result.exit_code in (0, 2)
+    assert (result.exit_code == 2) == bool(result.stderr)
