@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.decapsulate import decapsulated
@@ -32,11 +32,18 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 
+if TYPE_CHECKING:
+    from scapy_mpa.dialects.sctp.associations import Associations
+    from scapy_mpa.dialects.sctp.packet import SctpPacket
+
 __all__ = ["Cleaner"]
 
 _PAST_FLOWS: Final = 1 << 16
 """Flows of connections that were rewritten and are over, of which late frames are left out: as many
 as the stream core remembers connections."""
+
+_NO_NUMBER: Final = -1
+"""That of a segment of no connection."""
 
 
 class Cleaner:
@@ -53,10 +60,14 @@ class Cleaner:
         octets in total again.
     :param dialect: what the user says is spoken.
     :param decapsulate: leave out tags and tunnels.
+    :param selects: tells of a connection whether it is written.  Without numbers, so with -1, it is
+        asked of segments that are of none; all other frames are left out, too.  None: all are
+        written.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
     __slots__ = (
+        "_associations",
         "_decapsulate",
         "_decoder",
         "_ended",
@@ -66,6 +77,8 @@ class Cleaner:
         "_out",
         "_past",
         "_queue",
+        "_selects",
+        "connections",
         "report",
     )
 
@@ -75,11 +88,17 @@ class Cleaner:
         limits: Limits | None = None,
         dialect: Dialect | None = None,
         decapsulate: bool = False,
+        selects: Callable[[ConnectionId], bool] | None = None,
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.report = Report()
+        self.connections = 0
+        """How many the capture has; known at its end."""
         self._decapsulate = decapsulate
-        self._decoder = Decoder(**told)
+        self._selects = selects
+        self._associations: Associations | None = None
+        """Made with the first SCTP packet, if it matters which numbers connections have."""
+        self._decoder = Decoder(None if selects is None else self._take_sctp, **told)
         self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings)
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
@@ -98,7 +117,7 @@ class Cleaner:
 
         They are copied unchanged, but for late copies of what is written elsewhere.
         """
-        return unfollowed(self._decoder, self._flows)
+        return unfollowed(self._decoder, self._flows, self._associations)
 
     @property
     def has_followed(self) -> bool:
@@ -119,7 +138,7 @@ class Cleaner:
             frame = decapsulated(frame, self._decoder.readers)
         segment = self._decoder.segment(frame)
         if segment is None:
-            self._queue.append(Slot(frame.number, frame.time_ns, frame))
+            self._append(frame, is_written=self._selects is None)
         else:
             self._take(frame, self._flows.place(segment))
         return self._drained()
@@ -127,8 +146,12 @@ class Cleaner:
     def finish(self) -> list[Written]:
         """Return what is left, now that the capture has ended."""
         for _ in self._flows.ends():
-            self._tell(self._flows.events())
-        self._tell(self._flows.events())
+            self._tell(self._selected(self._flows.events()))
+        self._tell(self._selected(self._flows.events()))
+        for _ in () if self._associations is None else self._associations.ends():
+            # They take numbers only.
+            pass
+        self.connections = self._flows.take_number()
         return self._drained(is_over=True)
 
     def _take(self, frame: Frame, segment: Segment) -> None:
@@ -136,13 +159,21 @@ class Cleaner:
         known = flows.connection(flow)
         late_copies = flows.late_copies
         is_fpdus = known is not None and known.half(flow).phase is Phase.FULL
-        events = flows.receive(segment)
+        events = self._selected(flows.receive(segment))
         connection = flows.connection(flow)
         passing = self._passing(events, connection)
+        if self._selects is not None:
+            # The fragments before the last one are left out.
+            frame = self._whole(frame)
+            identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
+            if not passing and not self._selects(identity):
+                self._append(frame, is_written=False)
+                self._tell(events)
+                return
         is_late = flows.late_copies > late_copies
         if flows.holds(flow) and not segment.length:
             # It may be of the handshake of the next connection, which must be there then.
-            self._queue.append(Slot(frame.number, frame.time_ns, frame))
+            self._append(frame, is_written=True)
             self._tell(events)
             return
         if connection is None or passing or is_late or _is_dropped(connection, segment):
@@ -178,6 +209,26 @@ class Cleaner:
         self._queue.append(slot)
         self._tell(events)
         order.settle(connection)
+
+    def _take_sctp(self, packet: SctpPacket) -> None:
+        """Have connections over SCTP take their numbers."""
+        if self._associations is None:
+            # Hardly any capture has some, and a command is to start soon.
+            from scapy_mpa.dialects.sctp.associations import Associations
+
+            flows = self._flows
+            self._associations = Associations(flows.take_number, flows.limits)
+        self._associations.receive(packet)
+
+    def _selected(self, events: list[Event]) -> list[Event]:
+        """Return the events of connections that are written."""
+        selects = self._selects
+        return events if selects is None else [each for each in events if selects(each.connection)]
+
+    def _append(self, frame: Frame, *, is_written: bool) -> None:
+        """Take a frame that is written as it is, or not at all because it is not selected."""
+        self.report.not_selected += not is_written
+        self._queue.append(Slot(frame.number, frame.time_ns, frame if is_written else None))
 
     def _whole(self, frame: Frame) -> Frame:
         """Return the frame whose headers are those of a segment."""

@@ -47,6 +47,8 @@ class Report:
     """Frames copied unchanged."""
     replaced: int = 0
     """Frames that are not in the cleaned capture, since others stand for them."""
+    not_selected: int = 0
+    """Frames that are not in the cleaned capture, since they are of nothing that is selected."""
     left: int = 0
     """FPDUs in frames that had been copied unchanged before it was known what they are."""
     gaps: int = 0
@@ -58,6 +60,8 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield lines for people: what was changed, and what was not."""
+        if self.not_selected:
+            yield f"{_count(self.not_selected, 'frame')} left out: not of what is selected"
         if not self.connections:
             yield f"no MPA found, {_count(self.copied, 'frame')} copied unchanged"
             return

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scapy_mpa.cli.options import dialect_option, header_options, limit_options
+from scapy_mpa.cli.options import connection_options, dialect_option, header_options, limit_options
 
 if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
     from scapy_mpa.stream.limits import Limits
     from scapy_mpa.wire.dialect import Dialect
 
@@ -43,6 +44,8 @@ Examples:
       a capture that began in the middle of a connection
   tcpdump -i eth0 -U -w - port 4420 | scapy-mpa clean - -o - | wireshark -k -i -
       while it is captured
+  scapy-mpa clean --connection 3 trace.pcap -o clean.pcapng
+      one connection, by its number in `scapy-mpa summary trace.pcap`
   tshark -r clean.pcapng -o tcp.try_heuristic_first:TRUE -Y rpcordma
       on ports that Wireshark takes for others'
 """
@@ -68,6 +71,7 @@ Examples:
     is_flag=True,
     help="Leave out tags and tunnels: of each frame the innermost IP packet, in Ethernet.",
 )
+@connection_options
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
 @dialect_option
 @header_options
@@ -76,6 +80,7 @@ def clean(
     source: str,
     target: str,
     decapsulate: bool,
+    selection: Selection | None,
     quiet: bool,
     dialect: Dialect | None,
     told: dict[str, Any],
@@ -85,11 +90,19 @@ def clean(
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
     have nothing to do with MPA are copied unchanged.  What was changed is said on standard error.
+    If connections are selected, OUT has their frames alone.  They cannot be selected by times or by
+    what their records say, which is known at their end only: let summary tell their numbers.
     """
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning
 
     cleaning = Cleaning(
-        source, target, quiet=quiet, dialect=dialect, decapsulate=decapsulate, told=told
+        source,
+        target,
+        quiet=quiet,
+        dialect=dialect,
+        decapsulate=decapsulate,
+        selection=selection,
+        told=told,
     )
     context.exit(cleaning.run(limits))

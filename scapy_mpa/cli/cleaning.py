@@ -7,7 +7,7 @@ import errno
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from scapy_mpa import __version__
 from scapy_mpa.capture import Capture, open_capture
@@ -29,6 +29,9 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import shown
 
+if TYPE_CHECKING:
+    from scapy_mpa.cli.selection import Selection
+
 __all__ = ["Cleaning"]
 
 _STANDARD_OUTPUT: Final = "-"
@@ -45,6 +48,7 @@ class Cleaning:
     :param quiet: say nothing of what was changed.
     :param dialect: what the user says is spoken.
     :param decapsulate: leave out tags and tunnels.
+    :param selection: of the connections that are written, None for all.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
@@ -56,9 +60,11 @@ class Cleaning:
         quiet: bool,
         dialect: Dialect | None = None,
         decapsulate: bool = False,
+        selection: Selection | None = None,
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self._decapsulate = decapsulate
+        self._selection = selection
         self._source = source
         self._target = target
         self._quiet = quiet
@@ -88,7 +94,11 @@ class Cleaning:
             complain(refusal)
             return FAILED
         cleaner = Cleaner(
-            limits=limits, dialect=self._dialect, decapsulate=self._decapsulate, told=self._told
+            limits=limits,
+            dialect=self._dialect,
+            decapsulate=self._decapsulate,
+            selects=None if self._selection is None else self._selection.has_connection,
+            told=self._told,
         )
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
@@ -133,6 +143,9 @@ class Cleaning:
             if batch and capture.size is None:
                 # Somebody may be watching.
                 file.flush()
+        is_whole = capture.problem is None
+        if self._selection and is_whole and (lack := self._selection.lacking(cleaner.connections)):
+            raise LocalProtocolError(lack)
         if self._writer is None:
             # A capture without frames is one, too.
             self._open(file, None)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_option",
+    "connection_options",
     "dialect_option",
     "files_argument",
     "header_options",
@@ -206,6 +207,7 @@ def _selecting(
     return with_options
 
 
+connection_options: Final = _selecting(_OF_CONNECTIONS)
 select_options: Final = _selecting((*_OF_CONNECTIONS, *_OF_RECORDS))
 
 

@@ -196,6 +196,22 @@ def test_summary(path: Path, options: str, pick: Pick) -> None:
     assert numbers or table == "no connections are selected\n"
 
 
+@pytest.mark.parametrize(("path", "options", "pick"), [*OF_CONNECTIONS[:2], *OF_CONNECTIONS[4:9]])
+def test_clean(tmp_path: Path, path: Path, options: str, pick: Pick) -> None:
+    """The frames of these connections, as they are in a capture of which all is cleaned."""
+    target, other = tmp_path / "some.pcap", tmp_path / "all.pcap"
+    assert run("clean", path, "-q", "-o", other).exit_code == 0
+    assert run("clean", path, "-q", "-o", target, *shlex.split(options)).exit_code == 0
+    picked = [each for each in whole(path) if each["type"] == "connection" and pick(each)]
+    ends = [{each["src"], each["dst"]} for each in picked]
+    raw = [bytes(packet) for packet in rdpcap(str(other))]
+    expected = [
+        octets for octets, (_, found) in zip(raw, read(other), strict=True) if found in ends
+    ]
+    assert bool(expected) == bool(picked)
+    assert [bytes(packet) for packet in rdpcap(str(target))] == expected
+
+
 def test_times_are_those_of_the_listing() -> None:
     """A line is found by the time that it shows, which is rounded."""
     lines = [line.split() for line in run("dissect", PROBE).stdout.splitlines()]
@@ -256,6 +272,21 @@ def test_wrong_values(options: str, words: str) -> None:
     result = run("dissect", "--type", "fpdu", *shlex.split(options), RPING)
     assert result.exit_code == 2
     assert words in " ".join(result.stderr.split())
+
+
+def test_clean_without_what_is_not_there(tmp_path: Path) -> None:
+    """Nothing is written if a connection is not there, but the beginning of a capture that is
+    damaged; times cannot be asked for."""
+    target = tmp_path / "clean.pcapng"
+    result = run("clean", "--connection", "0,2", RPING, "-o", target)
+    assert (result.exit_code, target.exists()) == (2, False)
+    assert result.stderr == f"scapy-mpa: {target}: no connection 2: they are 0 to 0\n"
+    assert run("clean", "--between", 1, 2, RPING, "-o", target).exit_code == 2
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(RPING.read_bytes()[:-30])
+    result = run("clean", "-q", "--connection", "0,2", cut, "-o", target)
+    assert (result.exit_code, len(rdpcap(str(target)))) == (2, 50)
+    assert "inside a frame" in result.stderr and "no connection" not in result.stderr
 
 
 VALUES = st.text() | st.text("0123456789-:.,/ TZ+") | st.text("cr=<>!~[](){}*\\0x.")

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A part of the connections is cleaned, and all else is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scapy_mpa.capture import Frame
+from scapy_mpa.clean import Cleaner
+from scapy_mpa.stream.events import ConnectionId
+from tests.capture import test_fragments as of_fragments
+from tests.clean.cleaning import PCAPS, clean, frames_of, renumbered, segments
+
+OVER_TCP = frames_of(PCAPS / "rping_mpa2_crcon.pcap")
+OVER_SCTP = frames_of(PCAPS / "crafted" / "sctp_enhanced.pcap")
+
+
+def selected(
+    frames: list[Frame], selects: Callable[[ConnectionId], bool], **options: Any
+) -> tuple[list[Frame], Cleaner]:
+    """What is written of the connections that matter, and what wrote it."""
+    cleaner = Cleaner(selects=selects, **options)
+    written = [each for frame in frames for each in cleaner.receive(frame)] + cleaner.finish()
+    assert not cleaner._orders and not cleaner._queue.held
+    return renumbered(each.frame for each in written), cleaner
+
+
+def test_numbers_are_those_of_a_listing() -> None:
+    """Connections over SCTP have numbers, too, and are left out."""
+    frames = renumbered([*OVER_SCTP, *OVER_TCP])
+    found, cleaner = selected(frames, lambda identity: identity.number == 1)
+    assert found == clean(OVER_TCP).frames
+    assert cleaner.connections == 2
+    assert cleaner.report.not_selected == len(OVER_SCTP)
+    assert f"{len(OVER_SCTP)} frames left out: not of what is selected" in cleaner.report.lines()
+    assert selected(frames, lambda identity: identity.number == 0)[0] == []
+
+
+@of_fragments.both
+@pytest.mark.parametrize("decapsulate", [False, True])
+def test_fragments_become_whole(version: int, decapsulate: bool) -> None:
+    """None of them is lost: the packet is written as one."""
+    fragments = of_fragments.frames_of(version)
+    frames = [
+        Frame(number, number, 1, octets, len(octets), None)
+        for number, octets in enumerate(fragments, 1)
+    ]
+    found, _ = selected(frames, lambda identity: True, decapsulate=decapsulate)
+    (segment,) = segments(found)
+    assert segment.payload == of_fragments.PAYLOAD
+    assert len(fragments) > len(found) == 1
