@@ -121,8 +121,7 @@ class Overview:
 
         for found in with_progress(reading.capture, reading.rows()):
             if timing is not None:
-                for event in [each for each in found if type(each) is MessageRecovered]:
-                    timing.take(event)
+                timing.take([each for each in found if type(each) is MessageRecovered])
             for event in [each for each in found if type(each) is ConnectionEnded]:
                 listed.add(event.connection.number)
                 is_mpa = carried_mpa(event)

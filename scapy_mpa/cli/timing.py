@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from math import ceil
 from typing import Final
 
@@ -47,19 +47,20 @@ class Timing:
         self._passed_over = 0
         self._found: dict[tuple[int, str], _Responses] = {}
 
-    def take(self, message: MessageRecovered) -> None:
-        """Take a message."""
-        latency = message.latency_ns
-        if latency is None or message.opcode is None:
-            return
-        if self._kept >= _MOST:
-            self._passed_over += 1
-            return
-        self._kept += 1
-        key = message.connection.number, _KINDS[Opcode(message.opcode)]
-        found = self._found.setdefault(key, _Responses(message.time_ns))
-        found.latencies.append(latency)
-        found.end = max(found.end, message.time_ns)
+    def take(self, messages: Iterable[MessageRecovered]) -> None:
+        """Take messages."""
+        for message in messages:
+            latency = message.latency_ns
+            if latency is None or message.opcode is None:
+                continue
+            if self._kept >= _MOST:
+                self._passed_over += 1
+                continue
+            self._kept += 1
+            key = message.connection.number, _KINDS[Opcode(message.opcode)]
+            found = self._found.setdefault(key, _Responses(message.time_ns))
+            found.latencies.append(latency)
+            found.end = max(found.end, message.time_ns)
 
     def lines(self, connections: Container[int]) -> Iterator[str]:
         """Yield the lines of the table.

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.records.ddp import DDPFields
+from scapy_mpa.records.rdmap import TERMINATE_KEYS
+from scapy_mpa.wire.rdmap import AtomicRequest, AtomicResponse, ReadRequest
 
 __all__ = ["KEYS", "NOT_FOLLOWED"]
 
@@ -13,7 +15,15 @@ NOT_FOLLOWED: Final = "not_followed"
 """An object whose keys are reasons."""
 
 _ALL: Final = "type connection src dst frame time"
-_DDP: Final = f"{' '.join(DDPFields._fields)} payload"
+_HEADERS: Final = (*ReadRequest._fields, *AtomicRequest._fields, *AtomicResponse._fields)
+_DDP: Final = " ".join(
+    (
+        *DDPFields._fields,
+        *(["payload", "header", "terminate", "header.operation", "header.immediate_data"]),
+        *(f"header.{name}" for name in _HEADERS),
+        *(f"terminate.{name}" for name in TERMINATE_KEYS),
+    )
+)
 _DEPTHS: Final = "private_data ird ord control_flags dialect"
 _PAIRS: Final = (
     "markers fpdus octets crc_bad gaps out_of_order retransmitted farthest_ahead rnics ird ord"
@@ -24,15 +34,16 @@ _OWN: Final = {
     "fpdu": f"seq offset ulpdu_length markers crc located_by out_of_order frames {_DDP}",
     "message": (
         "opcode message length fpdus complete qn msn stag to size missing cut_off duplicates "
-        "overlaps conflicts messages answers requested as_requested sink_stag sink_to "
-        "rdma_read_size src_stag src_to request_identifier"
+        "overlaps conflicts messages answers requested as_requested request_frame latency "
+        "sink_stag sink_to rdma_read_size src_stag src_to request_identifier"
     ),
     "gap": "seq length reason",
     "overlap": "seq length",
     "error": "code seq text",
     "connection": (
         f"{_PAIRS} {' '.join(f'{name}.src {name}.dst' for name in _PAIRS.split())} initiator "
-        "responder dialect revision crc errors ended peer_to_peer rtr_agreed rtr kept broken"
+        "responder dialect revision crc errors ended end end.by end.frame end.cause end.text "
+        "peer_to_peer rtr_agreed rtr kept broken"
     ),
     "adaption_indication": (
         "seq version bc_version ph r hc pc ih ip sp sm rm reserved_flags vtag marker_interval "

@@ -22,7 +22,7 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, Opcode
 from scapy_mpa.wire.terminate import parse_terminate
 
-__all__ = ["WITH_HEADER", "header_fields"]
+__all__ = ["TERMINATE_KEYS", "WITH_HEADER", "header_fields"]
 
 _PARSERS: Final[dict[int, Callable[[bytes], Any]]] = {
     Opcode.READ_REQUEST: parse_read_request,
@@ -34,6 +34,13 @@ _PARSERS: Final[dict[int, Callable[[bytes], Any]]] = {
 
 WITH_HEADER: Final = frozenset({*_PARSERS, Opcode.TERMINATE})
 """Opcodes of Untagged messages that are an RDMAP header."""
+
+
+TERMINATE_KEYS: Final = (
+    *("layer", "etype", "code", "text", "mirrored"),
+    *("ddp_segment_length", "ddp_header", "read_request"),
+)
+"""Of the object that is the value of ``terminate``."""
 
 
 def header_fields(carrier: DDPCarrier) -> dict[str, object]:
@@ -72,13 +79,10 @@ def _terminate(body: bytes, by_responder: bool) -> dict[str, object]:
     found = parse_terminate(body, by_responder=by_responder)
     request = found.rdmap_header or b""
     is_whole = len(request) == READ_REQUEST_LENGTH
-    return {
-        "layer": found.layer,
-        "etype": found.etype,
-        "code": found.error_code,
-        "text": found.text,
-        "mirrored": found.mirrored,
-        "ddp_segment_length": found.ddp_segment_length,
-        "ddp_header": None if found.ddp_header is None else copied_header(found.ddp_header),
-        "read_request": parse_read_request(request)._asdict() if is_whole else None,
-    }
+    values = (
+        *(found.layer, found.etype, found.error_code, found.text, found.mirrored),
+        found.ddp_segment_length,
+        None if found.ddp_header is None else copied_header(found.ddp_header),
+        parse_read_request(request)._asdict() if is_whole else None,
+    )
+    return dict(zip(TERMINATE_KEYS, values, strict=True))

@@ -144,7 +144,9 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
 
 def is_finding(record: Record) -> bool:
     """Whether a record is an error, or says that there was one."""
-    return bool(record["type"] == "error" or record.get("errors") or record.get("crc") == "bad")
+    is_terminated = (record.get("end") or {}).get("cause") == "terminate"
+    is_wrong = record.get("errors") or record.get("crc") == "bad"
+    return bool(record["type"] == "error" or is_wrong or is_terminated)
 
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_RECORDS)
