@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 from scapy_mpa.capture.damage import DamagedError, NoCaptureError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
-from scapy_mpa.capture.source import Source, compression_of
+from scapy_mpa.capture.source import MayRead, Source, at_once, compression_of
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
@@ -43,13 +43,20 @@ class Capture:
     """
 
     def __init__(
-        self, file: BinaryIO, name: str, size: int | None = None, *, owned: bool = False
+        self,
+        file: BinaryIO,
+        name: str,
+        size: int | None = None,
+        *,
+        owned: bool = False,
+        may_read: MayRead = at_once,
     ) -> None:
         """Read the beginning of ``file``.
 
         :param name: what to call it.
         :param size: octets of the file, None if that is not known.
         :param owned: whether leaving the capture closes ``file``.
+        :param may_read: as of :class:`~scapy_mpa.capture.source.Source`.
         :raises CaptureError: it is not a capture that can be read.
         """
         self.name = name
@@ -68,7 +75,7 @@ class Capture:
         """The file header of a classic pcap file, None for other formats."""
         self._file = file
         self._owned = owned
-        self._source = Source(file)
+        self._source = Source(file, may_read)
         try:
             self._frames = self._counted(self._open_format())
         except DamagedError as error:
@@ -152,11 +159,12 @@ class Capture:
         return CaptureError(f"{shown(self.name)}: {where}{error.what}; {error.advice}")
 
 
-def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
+def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at_once) -> Capture:
     """Open a pcap or pcapng file, plain or compressed, and read its beginning.
 
     :param path: a file name, ``-`` for standard input, or a file open for binary reading, at the
         beginning of the capture. Nothing is sought, so pipes will do.
+    :param may_read: is given the file before each read, and may wait; False: it ends here.
     :raises TypeError: it is neither a name nor a file that is read in octets.
     :raises CaptureError: there is no such file, it cannot be read, or it is not a capture of a
         supported version. The message is one line: which file, what is wrong, what to do.
@@ -164,15 +172,15 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO) -> Capture:
     if not isinstance(path, str | os.PathLike):
         _check_file(path)
         name = getattr(path, "name", None)
-        return Capture(path, name if isinstance(name, str) else "capture")
+        return Capture(path, name if isinstance(name, str) else "capture", may_read=may_read)
     name = os.fsdecode(path)
     if name == _STANDARD_INPUT:
-        return Capture(_standard_input(), "standard input")
+        return Capture(_standard_input(), "standard input", may_read=may_read)
     file = _open(name)
     try:
         status = os.fstat(file.fileno())
         size = status.st_size if stat.S_ISREG(status.st_mode) else None
-        return Capture(file, name, size, owned=True)
+        return Capture(file, name, size, owned=True, may_read=may_read)
     except BaseException:
         file.close()
         raise

@@ -16,7 +16,7 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reader import Capture, open_capture
-from scapy_mpa.capture.source import COMPRESSIONS
+from scapy_mpa.capture.source import COMPRESSIONS, MayRead, at_once
 from scapy_mpa.wire.errors import CaptureError
 
 __all__ = ["Ring", "rings"]
@@ -92,11 +92,13 @@ class Ring(Capture):
     :attr:`parts` are the files that were read.
 
     :param names: in order of time.
+    :param may_read: as of :func:`~scapy_mpa.capture.open_capture`.
     :raises CaptureError: the first file is not a capture that can be read.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._parts = [open_capture(names[0])]
+    def __init__(self, names: Sequence[str], may_read: MayRead = at_once) -> None:
+        self._may_read = may_read
+        self._parts = [open_capture(names[0], may_read)]
         self.name = names[0]
         self.frames = 0
         self.problem = None
@@ -138,7 +140,7 @@ class Ring(Capture):
             return None
         self.close()
         try:
-            part = open_capture(self._rest[0])
+            part = open_capture(self._rest[0], self._may_read)
         except CaptureError:
             return None
         # What is wrong with it is said to be after the frame that has this number.

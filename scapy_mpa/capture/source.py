@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 from scapy_mpa.capture.damage import DamagedError
 
-__all__ = ["COMPRESSIONS", "Source", "compression_of"]
+__all__ = ["COMPRESSIONS", "MayRead", "Source", "at_once", "compression_of"]
+
+MayRead: TypeAlias = Callable[[BinaryIO], bool]
 
 COMPRESSIONS: Final = (
     ("gzip", ".gz", b"\x1f\x8b"),
@@ -38,16 +40,22 @@ def compression_of(octets: bytes) -> str | None:
     return None
 
 
+def at_once(file: BinaryIO) -> bool:
+    """Have a file read, without waiting for anything."""
+    return True
+
+
 class Source:
     """A window on the octets of a file.
 
     :param file: read with ``read1`` if it has that, so that frames of a live pipe are not held
         back until a chunk is full, otherwise with ``read``. Short reads are fine.
+    :param may_read: is given the file before each read, and may wait; False: it ends here.
     """
 
     __slots__ = ("_ahead", "_chunks", "_shown", "base", "compression", "octets_read", "window")
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, may_read: MayRead = at_once) -> None:
         self.octets_read = 0
         """Octets read from the file, still compressed if the file is."""
         self.base = 0
@@ -55,7 +63,7 @@ class Source:
         self.window = b""
         self.compression: str | None = None
         """The name of the format that the file is compressed in."""
-        self._chunks = self._read_chunks(getattr(file, "read1", file.read))
+        self._chunks = self._read_chunks(file, may_read)
         self._ahead = b""
         """The chunk whose first octets are the end of the window; empty if there is none, or no
         more of it than that."""
@@ -76,8 +84,9 @@ class Source:
             self._chunks = decompress(self.compression, chain(read, self._chunks), _CHUNK)
             self._turn(b"", 0)
 
-    def _read_chunks(self, read: Callable[[int], object]) -> Iterator[bytes]:
-        while True:
+    def _read_chunks(self, file: BinaryIO, may_read: MayRead) -> Iterator[bytes]:
+        read: Callable[[int], object] = getattr(file, "read1", file.read)
+        while may_read(file):
             try:
                 chunk = read(_CHUNK)
             except ValueError as error:

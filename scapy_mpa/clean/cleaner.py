@@ -125,6 +125,11 @@ class Cleaner:
         return bool(self._flows.segments)
 
     @property
+    def connections(self) -> int:
+        """Connections found so far."""
+        return self._flows.next_number
+
+    @property
     def unsearched(self) -> int:
         """Directions that were not searched to their end for FPDUs."""
         return self._flows.unsearched

@@ -32,6 +32,8 @@ Exit status:
   0  all was read and written
   2  a file cannot be read to its end, none of its frames can be followed, OUT cannot be written,
      or the command line is wrong
+  130  Ctrl-C ended it (143 SIGTERM, 129 SIGHUP); what was read by then is on standard output
+SIGUSR1, and SIGINFO where there is one, asks how far it is.
 A capture that is damaged is cleaned up to there.  Whatever else fails, OUT stays as it was.
 """
 

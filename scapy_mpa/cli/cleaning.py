@@ -10,23 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from scapy_mpa import __version__
-from scapy_mpa.capture import Capture, open_capture
+from scapy_mpa.capture import Capture
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.files import is_same
+from scapy_mpa.cli.attention import Attention, interrupted, where
+from scapy_mpa.cli.files import is_same, opened
 from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.stopping import stopping
+from scapy_mpa.cli.stopping import STOPS, stopping
 from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import shown
 
 if TYPE_CHECKING:
@@ -74,22 +75,20 @@ class Cleaning:
         self._writer: PcapWriter | PcapngWriter | None = None
 
     def run(self, limits: Limits) -> int:
-        """Clean the capture; return the exit status."""
-        try:
-            capture = open_capture(self._source)
-        except CaptureError as error:
-            complain(str(error))
-            return FAILED
-        with capture:
-            try:
-                return self._clean(capture, limits)
-            except LocalProtocolError as error:
-                complain(f"{shown(self._target)}: {error}")
-            except OSError as error:
-                self._complain_of(error)
-            return FAILED
+        """Clean the capture; return the exit status.
 
-    def _clean(self, capture: Capture, limits: Limits) -> int:
+        :raises KeyboardInterrupt: a signal came; on standard output is what was read by then.
+        """
+        # A file with a part of it is not wanted by anybody.
+        is_streamed = self._target == _STANDARD_OUTPUT
+        with Attention(STOPS if is_streamed else ()) as attention:
+            capture = opened([self._source], attention)
+            if capture is None:
+                return FAILED
+            with capture:
+                return self._clean(capture, limits, attention)
+
+    def _clean(self, capture: Capture, limits: Limits, attention: Attention) -> int:
         if refusal := self._refusal():
             complain(refusal)
             return FAILED
@@ -100,12 +99,32 @@ class Cleaning:
             selects=None if self._selection is None else self._selection.has_connection,
             told=self._told,
         )
+        name, report = shown(capture.name), cleaner.report
+        with attention.reading(lambda: where(capture, cleaner.connections, report.fpdus)):
+            try:
+                self._write_all(capture, cleaner)
+            except LocalProtocolError as error:
+                complain(f"{shown(self._target)}: {error}")
+                return FAILED
+            except OSError as error:
+                if attention.number:
+                    # Who takes the output may have had the same signal.
+                    complain(f"{name}: {interrupted(capture.frames)}")
+                else:
+                    self._complain_of(error)
+                return FAILED
+            return self._conclude(capture, cleaner, is_interrupted=attention.number != 0)
+
+    def _write_all(self, capture: Capture, cleaner: Cleaner) -> None:
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
         else:
             what = f"{shown(self._target)}: not written"
             with stopping(what), whole_file(self._target) as file:
                 self._copy(capture, cleaner, file)
+
+    def _conclude(self, capture: Capture, cleaner: Cleaner, *, is_interrupted: bool) -> int:
+        """Say what is to be said when all was written; return the exit status for it."""
         if not self._quiet:
             for line in cleaner.report.lines():
                 complain(f"{shown(capture.name)}: {line}")
@@ -127,7 +146,10 @@ class Cleaning:
             complain(
                 f"{shown(capture.name)}: {number} not cleaned to the end: a fault of scapy-mpa"
             )
-        if capture.problem is not None:
+        if is_interrupted:
+            # That it ends there is no fault of it.
+            complain(f"{shown(capture.name)}: {interrupted(capture.frames)}")
+        elif capture.problem is not None:
             complain(str(capture.problem))
         is_fine = capture.problem is None and not failed
         return CLEAN if is_fine and (cleaner.has_followed or not counts) else FAILED

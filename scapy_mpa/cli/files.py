@@ -7,13 +7,15 @@ import os
 import stat
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.decoder import NOTHING_TOLD
+from scapy_mpa.cli.attention import Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
+from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, Stopped, complain
 from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
@@ -23,7 +25,7 @@ from scapy_mpa.wire.shown import shown
 if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection
 
-__all__ = ["STANDARD_INPUT", "is_same", "read_files"]
+__all__ = ["STANDARD_INPUT", "is_same", "opened", "read_files"]
 
 STANDARD_INPUT: Final = "-"
 
@@ -54,54 +56,82 @@ def read_files(
     :param dialect: what the user says is spoken.
     :param separate: files of one ring are captures of their own, too.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+    :raises Stopped: a signal came; what was read by then is shown.
     """
     names, status = _files(names)
     number = 0
     waiting = deque(_grouped(names, separate=separate))
-    while waiting:
-        group = waiting.popleft()
-        try:
-            capture = _open(group)
-        except CaptureError as error:
-            complain(str(error))
-            status = FAILED
-            if group[1:]:
-                waiting.appendleft(group[1:])
-            continue
-        with capture:
-            name_shown = shown(capture.name)
-            reading = Reading(
-                capture,
-                limits=limits,
-                first_number=number,
-                selection=selection,
-                live=group[0] == STANDARD_INPUT,
-                checks=checks,
-                messages=messages,
-                dialect=dialect,
-                told=told,
-            )
-            try:
-                if headings and len(names) > 1:
-                    of_ring = f", {len(group)} files of a ring" if group[1:] else ""
-                    write_lines([f"==> {name_shown}{of_ring} <=="])
-                show(reading)
-            except OutputError as error:
-                complain(f"{name_shown}: {error}, so reading stopped after frame {capture.frames}")
-                return FAILED
-        number = reading.next_number
-        status = max(status, _conclude(reading, name_shown))
-        if rest := group[len(capture.parts) :]:
-            before = shown(capture.parts[-1].name)
-            complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
-            waiting.appendleft(rest)
+    reading_of = partial(
+        Reading,
+        limits=limits,
+        selection=selection,
+        checks=checks,
+        messages=messages,
+        dialect=dialect,
+        told=told,
+    )
+    with Attention() as attention:
+        while waiting:
+            group = waiting.popleft()
+            capture = opened(group, attention)
+            if capture is None:
+                status = FAILED
+                if group[1:]:
+                    waiting.appendleft(group[1:])
+                continue
+            reading = reading_of(capture, first_number=number, live=capture.size is None)
+            with capture, attention.reading(reading.where):
+                name_shown = shown(capture.name)
+                try:
+                    if headings and len(names) > 1:
+                        of_ring = f", {len(group)} files of a ring" if group[1:] else ""
+                        write_lines([f"==> {name_shown}{of_ring} <=="])
+                    show(reading)
+                except OutputError as error:
+                    why = f"{error}, so reading stopped after frame {capture.frames}"
+                    # Who takes the output may have had the same signal.
+                    ended = attention.number and interrupted(capture.frames)
+                    complain(f"{name_shown}: {ended or why}")
+                    return FAILED
+                is_ended = attention.number != 0
+                status = max(status, _conclude(reading, name_shown, is_interrupted=is_ended))
+            number = reading.next_number
+            if rest := group[len(capture.parts) :]:
+                before = shown(capture.parts[-1].name)
+                complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
+                waiting.appendleft(rest)
     if status != FAILED and selection is not None and (lack := selection.lacking(number)):
         complain(lack)
         status = FAILED
     return status
 
 
-def _conclude(reading: Reading, shown: str) -> int:
+def opened(names: Sequence[str], attention: Attention) -> Capture | None:
+    """Open a capture; None if it cannot be read, which is said then.
+
+    :param names: of its files, one or those of a ring.
+    :raises Stopped: a signal came.
+    """
+    try:
+        with attention.opening():
+            if len(names) == 1:
+                return open_capture(names[0], attention.may_read)
+            # What most commands have no use for is not imported for them.
+            from scapy_mpa.capture.ring import Ring
+
+            return Ring(names, attention.may_read)
+    except CaptureError as error:
+        if not attention.number:
+            complain(str(error))
+            return None
+    except Stopped:
+        pass
+    name = "standard input" if names[0] == STANDARD_INPUT else shown(names[0])
+    complain(f"{name}: {interrupted(0)}")
+    raise Stopped(attention.number)
+
+
+def _conclude(reading: Reading, shown: str, *, is_interrupted: bool) -> int:
     """Say what is to be said when a capture was read; return the exit status for it."""
     status = FINDINGS if reading.has_findings else CLEAN
     counts = reading.unfollowed
@@ -114,10 +144,14 @@ def _conclude(reading: Reading, shown: str) -> int:
         complain(f"{shown}: {limited}")
     if not_searched := reading.not_searched():
         complain(f"{shown}: {not_searched}")
-    for part in reading.capture.parts:
+    parts = reading.capture.parts
+    for part in parts:
         if part.warning is not None:
             complain(part.warning)
-        if part.problem is not None:
+        if is_interrupted and part is parts[-1]:
+            # That it ends there is no fault of it.
+            complain(f"{shown}: {interrupted(reading.capture.frames)}")
+        elif part.problem is not None:
             complain(str(part.problem))
             status = FAILED
         elif not part.frames:
@@ -143,14 +177,6 @@ def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
     from scapy_mpa.capture.ring import rings
 
     return rings(names)
-
-
-def _open(group: list[str]) -> Capture:
-    if len(group) == 1:
-        return open_capture(group[0])
-    from scapy_mpa.capture.ring import Ring
-
-    return Ring(group)
 
 
 def is_same(one: str, other: str, *, dash: tuple[int, int] = (0, 1)) -> bool:

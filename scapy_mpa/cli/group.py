@@ -11,7 +11,7 @@ import click
 
 from scapy_mpa import __version__
 from scapy_mpa.cli.output import settle_output
-from scapy_mpa.cli.status import INTERRUPTED, PROGRAM, Stopped
+from scapy_mpa.cli.status import PROGRAM, status_of
 
 __all__ = ["cli"]
 
@@ -48,7 +48,7 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             settle_output()
-            ctx.exit(error.status if isinstance(error, Stopped) else INTERRUPTED)
+            ctx.exit(status_of(error))
 
 
 def _meant(name: str) -> str:

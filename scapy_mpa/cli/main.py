@@ -12,7 +12,7 @@ from typing import Final
 
 from scapy_mpa.cli.output import OutputError, settle_output
 from scapy_mpa.cli.start import import_crc32c_alone
-from scapy_mpa.cli.status import FAILED, FINDINGS, INTERRUPTED, PROGRAM, complain
+from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 from scapy_mpa.cli.streams import settle, watch
 
 __all__ = ["main"]
@@ -39,7 +39,8 @@ def main() -> None:
             with contextlib.suppress(OSError):
                 print(end.code, file=sys.stderr)
             end.code = FINDINGS
-        if settle(streams):
+        # A signal may end who takes the output, too.
+        if settle(streams) or (end.code or 0) > SIGNALLED:
             raise
     except OutputError as error:
         # Who has read enough of a list is not told that there was more.
@@ -83,9 +84,9 @@ def _run(command: str, files: Sequence[str]) -> int:
         gc.freeze()
         gc.enable()
         return work(files)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         settle_output()
-        return INTERRUPTED
+        return status_of(error)
 
 
 def _work_of(command: str) -> Callable[[Sequence[str]], int]:

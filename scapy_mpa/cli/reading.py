@@ -11,10 +11,12 @@ from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
+from scapy_mpa.cli.attention import where
 from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.direction import event_of, identity_of
 from scapy_mpa.stream.events import (
+    CARRIERS,
     ConnectionEnded,
     ErrorFound,
     FPDURecovered,
@@ -69,8 +71,11 @@ class Reading:
         self.capture = capture
         self.first_time_ns = 0
         """Time of the first frame, in nanoseconds since the epoch."""
+        self.fpdus = 0
+        """FPDUs found so far, and what other dialects have instead."""
         self.has_findings = False
         """Whether there was an error in what matters."""
+        self._first_number = first_number
         self.next_number = first_number
         """The number that the next connection would have; final when all was read."""
         self.selection = selection
@@ -129,6 +134,11 @@ class Reading:
         for rows in self.rows():
             yield list(map(event_of, rows))
 
+    def where(self) -> str:
+        """Say how far it is."""
+        begun = self._flows.next_number - self._first_number
+        return where(self.capture, begun, self.fpdus)
+
     def _ends(self) -> Iterator[None]:
         """Have said what can be said now that the capture has ended."""
         yield from self._flows.ends()
@@ -163,8 +173,11 @@ class Reading:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
         events = [row for row in rows if type(row) is not tuple]
+        self.fpdus += len(rows) - len(events)
         for event in events:
-            if isinstance(event, GapFound):
+            if isinstance(event, CARRIERS):
+                self.fpdus += 1
+            elif isinstance(event, GapFound):
                 self._gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
                 self._ended += event.ending == "limit"

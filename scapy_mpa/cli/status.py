@@ -11,10 +11,12 @@ __all__ = [
     "EXIT_STATUS_HELP",
     "FAILED",
     "FINDINGS",
-    "INTERRUPTED",
     "PROGRAM",
+    "SIGINT",
+    "SIGNALLED",
     "Stopped",
     "complain",
+    "status_of",
 ]
 
 PROGRAM: Final = "scapy-mpa"
@@ -24,8 +26,11 @@ FINDINGS: Final = 1
 FAILED: Final = 2
 """Something could not be read, or not to its end, or not written; click uses the same for wrong
 arguments."""
-INTERRUPTED: Final = 130
-"""What shells report of a program that Ctrl-C has ended."""
+SIGNALLED: Final = 128
+"""Shells report this and the number of the signal of a program that a signal has ended."""
+
+SIGINT: Final = 2
+"""The number of this signal on all systems."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -38,10 +43,10 @@ class Stopped(KeyboardInterrupt):
         super().__init__()
         self.number = number
 
-    @property
-    def status(self) -> int:
-        """What shells report of a program that such a signal has ended."""
-        return 128 + self.number
+
+def status_of(error: KeyboardInterrupt) -> int:
+    """Return the exit status after a signal."""
+    return SIGNALLED + (error.number if isinstance(error, Stopped) else SIGINT)
 
 
 EXIT_STATUS_HELP: Final = """\
@@ -52,6 +57,8 @@ Exit status:
      frame) or Terminate
   2  a file cannot be read to its end, none of its frames can be followed, something cannot be
      written, standard error included, or the command line is wrong; wins over 1
+  130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); what was read by then is shown
+SIGUSR1, and SIGINFO where there is one, asks how far it is.
 """
 
 

@@ -234,6 +234,11 @@ class Flows:
         return self._table.take_number()
 
     @property
+    def next_number(self) -> int:
+        """The number that the next connection will have."""
+        return self._table.next_number
+
+    @property
     def late_copies(self) -> int:
         """Segments with nothing but octets of connections that were ended before."""
         return 0 if self._recovery is None else self._recovery.late_copies

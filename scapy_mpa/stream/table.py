@@ -35,11 +35,11 @@ class ConnectionTable:
     __slots__ = (
         "_by_flow",
         "_limits",
-        "_number",
         "_settle",
         "_sweep_at",
         "_tails",
         "lingering",
+        "next_number",
         "past",
     )
 
@@ -50,7 +50,8 @@ class ConnectionTable:
         self._by_flow: dict[bytes, Either] = {}
         self._limits = limits
         self._settle = settle
-        self._number = first_number
+        self.next_number = first_number
+        """The number that the next connection will have."""
         self._sweep_at = min(_FIRST_SWEEP, limits.connections)
         # Of those that linger: what is known of their last octets.
         self._tails: dict[Either, tuple[Tail, Tail]] = {}
@@ -63,8 +64,8 @@ class ConnectionTable:
 
     def take_number(self) -> int:
         """Return the number of the next connection, which it will not be any more."""
-        number = self._number
-        self._number = number + 1
+        number = self.next_number
+        self.next_number = number + 1
         return number
 
     def identity(self, segment: Segment) -> ConnectionId:

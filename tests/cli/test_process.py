@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line among other processes: pipes, terminals and interrupts."""
+"""The command line among other processes: pipes and terminals."""
 
 from __future__ import annotations
 
 import os
 import re
 import select
-import signal
 import struct
 import subprocess
 from pathlib import Path
@@ -100,36 +99,6 @@ def test_closed_pipe_behind_it(arguments: list[object], told: str | None) -> Non
         os.close(write_end)
     assert done.returncode == 2
     assert re.fullmatch(f"{told}\n" if told else "", done.stderr.decode())
-
-
-@posix
-@pytest.mark.parametrize("command", ["dissect", "summary"])
-def test_interrupt(command: str) -> None:
-    """Ctrl-C ends it quietly, with the status that shells give."""
-    with subprocess.Popen(
-        [*COMMAND, command, "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-        # Whoever runs the tests in the background may have had it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        assert running.stderr is not None
-        # Only a process that reads takes more than a pipe holds.
-        os.set_blocking(running.stdin.fileno(), True)
-        running.stdin.write(RPING.read_bytes()[:24])
-        running.stdin.write(ARP * 20_000)
-        running.stdin.flush()
-        running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 130
-        assert running.stderr.read() == b""
-
-
-ARP = struct.pack("<IIII", 0, 0, 60, 60) + bytes(12) + b"\x08\x06" + bytes(46)
-"""A pcap record that gives no event."""
 
 
 @posix

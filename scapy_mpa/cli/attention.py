@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is attended to while captures are read: signals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from scapy_mpa.capture import Capture
+from scapy_mpa.cli.status import SIGINT, Stopped, complain
+from scapy_mpa.cli.stopping import QUESTIONS, STOPS, heeding, woken_by_signals
+from scapy_mpa.wire.shown import shown
+
+if TYPE_CHECKING:
+    import select
+
+__all__ = ["Attention", "interrupted", "where"]
+
+_LAST_WORDS: Final = 0.25
+"""Seconds for which a pipe is read after Ctrl-C, unless it ends before.  That ends the program that
+captures, too, which writes only then what it has held back."""
+
+
+class Attention:
+    """A context manager, in which captures that are opened with :meth:`may_read` are read.
+
+    All is done between two reads, where nothing is in the midst of a segment: after a signal a
+    capture ends.  The next one ends the program at once.
+
+    :param stops: names of the signals that end reading.
+    """
+
+    def __init__(self, stops: Sequence[str] = STOPS) -> None:
+        self._stops = stops
+        self.number = 0
+        """Of the signal that came; 0 if none did."""
+        self._where: Callable[[], str] | None = None
+        """None if no capture is open."""
+        self._is_opening = False
+        self._is_asked = False
+        self._read_until = 0.0
+        self._file: BinaryIO | None = None
+        self._poll: select.poll | None = None
+        """Waits for the file; None if it is not to be waited for."""
+        self._woken = -1
+        """Can be read after a signal."""
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Attention:
+        self._stack.enter_context(heeding(self._stops, self._stop, once=True))
+        self._stack.enter_context(heeding(QUESTIONS, self._ask))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Have a signal end a block that opens a capture, be it a pipe that nobody writes to yet.
+
+        Once it can be read, signals are heeded where it is waited for.
+
+        :raises Stopped: a signal came.
+        """
+        self._is_opening = True
+        try:
+            self._check()
+            yield
+        finally:
+            self._is_opening = False
+
+    @contextmanager
+    def reading(self, where: Callable[[], str]) -> Iterator[None]:
+        """Have a signal end what is read in a block, and not the block.
+
+        :param where: says how far it is.
+        :raises Stopped: at the end, if a signal came.
+        """
+        self._where = where
+        try:
+            yield
+        finally:
+            self._where = None
+            self._check()
+
+    def _check(self) -> None:
+        if self.number:
+            raise Stopped(self.number)
+
+    def _stop(self, number: int) -> None:
+        self.number = number
+        self._read_until = monotonic() + _LAST_WORDS * (number == SIGINT)
+        if self._is_opening:
+            raise Stopped(number)
+
+    def _ask(self, number: int) -> None:
+        self._is_asked = True
+
+    def may_read(self, file: BinaryIO) -> bool:
+        """Wait until a file can be read; return whether it is to be."""
+        self._is_opening = False
+        if file is not self._file:
+            self._file, self._poll = file, self._poll_of(file)
+        while True:
+            now = monotonic()
+            if self.number and (self._poll is None or now >= self._read_until):
+                return False
+            self._answer()
+            if self._poll is None or self._is_ready(now):
+                return True
+
+    def _answer(self) -> None:
+        """Say how far it is, if that was asked."""
+        if self._is_asked:
+            self._is_asked = False
+            complain("nothing was read yet" if self._where is None else self._where())
+
+    def _is_ready(self, now: float) -> bool:
+        """Wait until the file can be read, a signal comes, or it is read no longer."""
+        assert self._poll is not None
+        wait = max(0, int((self._read_until - now) * 1000) + 1) if self.number else None
+        ready = [descriptor for descriptor, _ in self._poll.poll(wait)]
+        if self._woken in ready:
+            os.read(self._woken, 1 << 10)
+        return any(descriptor != self._woken for descriptor in ready)
+
+    def _poll_of(self, file: BinaryIO) -> select.poll | None:
+        """Return what waits for a file and for signals, None if reading it does not take long."""
+        try:
+            descriptor = file.fileno()
+        except OSError:
+            return None
+        if os.path.isfile(descriptor) or os.name != "posix":
+            return None
+        # What most captures have no use for is not imported for them.
+        import select
+
+        if self._woken < 0:
+            self._woken = self._stack.enter_context(woken_by_signals())
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        return poll
+
+
+def where(capture: Capture, connections: int, fpdus: int) -> str:
+    """Say how far a capture is read.
+
+    :param connections: how many were found so far.
+    :param fpdus: how many were found so far.
+    """
+    octets = capture.octets_read
+    share = f" ({octets * 100 // capture.size}%)" if capture.size else ""
+    return (
+        f"{shown(capture.name)}: frames {capture.frames}, octets {octets}{share}, "
+        f"connections {connections}, FPDUs {fpdus}"
+    )
+
+
+def interrupted(frames: int) -> str:
+    """Say that a signal ended reading.
+
+    :param frames: how many were read.
+    """
+    return f"interrupted {f'after frame {frames}' if frames else 'before any frame'}"
