@@ -4,70 +4,83 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from time import monotonic
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scapy_mpa.capture import Capture
 from scapy_mpa.cli.output import is_terminal
 
-__all__ = ["LONG_FILE", "watched", "with_progress"]
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
 
-Batch = TypeVar("Batch")
+__all__ = ["watched", "with_progress"]
+
 Item = TypeVar("Item")
 
-LONG_FILE: Final = 16 << 20
-"""Octets of a file above which reading takes long enough to be watched."""
-
-_WATCH_AFTER: Final = 2.0
+_WATCH_AFTER: Final = 1.0
 """Seconds after which it is worth while to say how far it is."""
+_SHOW_EVERY: Final = 0.1
+"""Seconds between two looks at it."""
 
 
-def with_progress(capture: Capture, batches: Iterator[Batch]) -> Iterator[Batch]:
+def with_progress(capture: Capture, batches: Iterator[Item]) -> Iterator[Item]:
     """Yield the batches that are made of ``capture``, showing on standard error how far it is.
 
-    Only on a terminal, only for a long file, and only if standard output, whose lines would run
-    through the bar, goes elsewhere.
+    Not of a pipe, and only if standard output, whose lines would run through the bar, goes
+    elsewhere than to a terminal.
     """
     size = capture.size
-    if size is None or size <= LONG_FILE or not _is_watched():
-        yield from batches
-        return
-    import click
-
-    with click.progressbar(length=size, label="reading", file=sys.stderr) as bar:
-        for batch in batches:
-            bar.update(capture.octets_read - bar.pos)
-            yield batch
+    if size is None or is_terminal():
+        return batches
+    return _with_bar(
+        batches, size, lambda: f"{capture.frames} frames read", lambda _: capture.octets_read
+    )
 
 
 def watched(items: Iterable[Item], length: int, label: str) -> Iterator[Item]:
-    """Yield items, showing on standard error how far it is once it has taken some seconds.
-
-    Only on a terminal; nothing is printed meanwhile.
+    """Yield items, showing on standard error how far it is; nothing is printed meanwhile.
 
     :param length: how many there are.
     :param label: what is being done.
     """
-    remaining = iter(items)
-    if not (sys.stderr is not None and sys.stderr.isatty()):
-        yield from remaining
+    return _with_bar(items, length, lambda: label, lambda count: count)
+
+
+def _with_bar(
+    items: Iterable[Item],
+    length: int,
+    label: Callable[[], str],
+    position: Callable[[int], int],
+) -> Iterator[Item]:
+    """Yield items; if standard error is a terminal, show a bar on it once that takes long.
+
+    :param label: says what is being done.
+    :param position: tells how far it is, of ``length``, from how many items were yielded.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield from items
         return
-    begin = monotonic()
-    done = 0
-    for item in remaining:
-        yield item
-        done += 1
-        if monotonic() - begin > _WATCH_AFTER:
-            break
-    if done == length:
-        return
-    import click
+    show_at = monotonic() + _WATCH_AFTER
+    bar, count = None, 0
+    with ExitStack() as stack:
+        for count, item in enumerate(items, 1):
+            yield item
+            if monotonic() < show_at:
+                continue
+            show_at = monotonic() + _SHOW_EVERY
+            if bar is None:
+                import click
 
-    with click.progressbar(remaining, length=length - done, label=label, file=sys.stderr) as bar:
-        yield from bar
+                bar = stack.enter_context(click.progressbar(length=length, file=sys.stderr))
+            _move(bar, label(), position(count))
+        if bar is not None:
+            _move(bar, label(), position(count))
 
 
-def _is_watched() -> bool:
-    """Tell whether somebody sees standard error, and no lines of standard output in between."""
-    return sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
+def _move(bar: ProgressBar[Any], label: str, position: int) -> None:
+    bar.label = label
+    bar.update(position - bar.pos)
+    # The label may change where the position does not.
+    bar.render_progress()

@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import scapy_mpa.cli.craft
-import scapy_mpa.cli.progress
 from scapy_mpa.cli.craft import craft
-from scapy_mpa.cli.progress import watched
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.captures import CRAFTED, PCAPS
@@ -311,27 +307,6 @@ def test_help_shows_a_scenario_that_works() -> None:
     assert len(parse_scenario("\n".join(lines)).script) > 5
     for command in re.findall(r"^ +scapy-mpa (craft (?!my-).*?)(?: \|.*)?$", text, re.MULTILINE):
         assert craft.make_context("craft", command.split()[1:], resilient_parsing=True)
-
-
-class Terminal(io.StringIO):
-    """Standard error that somebody watches."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what has taken some seconds shows how far it is, and only on a terminal."""
-    clock = iter(range(1000))
-    monkeypatch.setattr(scapy_mpa.cli.progress, "monotonic", lambda: next(clock))
-    for terminal, shown in ((Terminal(), True), (io.StringIO(), False)):
-        monkeypatch.setattr(sys, "stderr", terminal)
-        assert list(watched(range(50), 50, "crafting")) == list(range(50))
-        assert ("crafting" in terminal.getvalue()) == shown
-    quick = Terminal()
-    monkeypatch.setattr(sys, "stderr", quick)
-    assert list(watched(range(2), 2, "crafting")) == [0, 1]
-    assert quick.getvalue() == ""
 
 
 SCENARIOS = re.findall(r"```scenario\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)

@@ -6,9 +6,7 @@ from __future__ import annotations
 import os
 import re
 import select
-import struct
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -141,30 +139,3 @@ def drained(terminal: int) -> bytes:
             os.close(terminal)
             return b"".join(pieces)
         pieces.append(piece)
-
-
-@posix
-@pytest.mark.parametrize(("octets", "shown"), [(17 << 20, True), (1 << 20, False)])
-def test_progress(tmp_path: Path, octets: int, shown: bool) -> None:
-    """A long file shows on a terminal how far it is read, if the lines go elsewhere."""
-    import pty
-
-    path = tmp_path / "long.pcap"
-    frame = struct.pack("<IIII", 0, 0, 1 << 18, 1 << 18) + bytes(1 << 18)
-    with path.open("wb") as file:
-        file.write(RPING.read_bytes()[:24])
-        for _ in range(octets // len(frame) + 1):
-            file.write(frame)
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, "summary", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=environment(TERM="xterm"),
-    ) as running:
-        os.close(theirs)
-        printed = drained(ours)
-        assert running.stdout is not None
-        assert running.stdout.read() == b"no TCP connections\n"
-    assert (b"reading" in printed and b"100%" in printed) == shown
-    assert b"nothing can be followed" in printed
