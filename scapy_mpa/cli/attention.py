@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is attended to while captures are read: signals."""
+"""What is attended to while captures are read: signals, and the clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from scapy_mpa.wire.shown import shown
 if TYPE_CHECKING:
     import select
 
-__all__ = ["Attention", "interrupted", "where"]
+__all__ = ["NEVER", "Attention", "interrupted", "where"]
+
+NEVER: Final = float("inf")
 
 _LAST_WORDS: Final = 0.25
 """Seconds for which a pipe is read after Ctrl-C, unless it ends before.  That ends the program that
@@ -31,12 +33,17 @@ class Attention:
     capture ends.  The next one ends the program at once.
 
     :param stops: names of the signals that end reading.
+    :param every: seconds between two calls of :attr:`tick`.
     """
 
-    def __init__(self, stops: Sequence[str] = STOPS) -> None:
+    def __init__(self, stops: Sequence[str] = STOPS, *, every: float = NEVER) -> None:
         self._stops = stops
+        self.every = every
         self.number = 0
         """Of the signal that came; 0 if none did."""
+        self.tick: Callable[[], None] | None = None
+        """What is to be done again and again while a capture is read."""
+        self._next_tick = NEVER
         self._where: Callable[[], str] | None = None
         """None if no capture is open."""
         self._is_opening = False
@@ -83,7 +90,7 @@ class Attention:
         try:
             yield
         finally:
-            self._where = None
+            self._where = self.tick = None
             self._check()
 
     def _check(self) -> None:
@@ -108,20 +115,27 @@ class Attention:
             now = monotonic()
             if self.number and (self._poll is None or now >= self._read_until):
                 return False
-            self._answer()
+            self._attend(now)
             if self._poll is None or self._is_ready(now):
                 return True
 
-    def _answer(self) -> None:
-        """Say how far it is, if that was asked."""
+    def _attend(self, now: float) -> None:
+        """Do what it is time for."""
         if self._is_asked:
             self._is_asked = False
             complain("nothing was read yet" if self._where is None else self._where())
+        if self.tick is not None and now >= self._next_tick:
+            self.tick()
+            # Later than planned, rather than with no time left to read.
+            now = monotonic()
+            self._next_tick = now + self.every
+        self._next_tick = min(self._next_tick, now + self.every)
 
     def _is_ready(self, now: float) -> bool:
-        """Wait until the file can be read, a signal comes, or it is read no longer."""
+        """Wait until the file can be read, it is time for something, or a signal comes."""
         assert self._poll is not None
-        wait = max(0, int((self._read_until - now) * 1000) + 1) if self.number else None
+        due = min(self._next_tick, self._read_until if self.number else NEVER)
+        wait = None if due == NEVER else max(0, int((due - now) * 1000) + 1)
         ready = [descriptor for descriptor, _ in self._poll.poll(wait)]
         if self._woken in ready:
             os.read(self._woken, 1 << 10)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.decoder import NOTHING_TOLD
-from scapy_mpa.cli.attention import Attention, interrupted
+from scapy_mpa.cli.attention import NEVER, Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, Stopped, complain
@@ -42,6 +42,7 @@ def read_files(
     dialect: Dialect | None = None,
     separate: bool = False,
     told: Mapping[str, Any] = NOTHING_TOLD,
+    attention: Attention | None = None,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
 
@@ -56,6 +57,7 @@ def read_files(
     :param dialect: what the user says is spoken.
     :param separate: files of one ring are captures of their own, too.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+    :param attention: what is attended to while they are read.
     :raises Stopped: a signal came; what was read by then is shown.
     """
     names, status = _files(names)
@@ -70,7 +72,7 @@ def read_files(
         dialect=dialect,
         told=told,
     )
-    with Attention() as attention:
+    with attention or Attention() as attention:
         while waiting:
             group = waiting.popleft()
             capture = opened(group, attention)
@@ -79,7 +81,8 @@ def read_files(
                 if group[1:]:
                     waiting.appendleft(group[1:])
                 continue
-            reading = reading_of(capture, first_number=number, live=capture.size is None)
+            is_live = capture.size is None or attention.every < NEVER
+            reading = reading_of(capture, first_number=number, live=is_live)
             with capture, attention.reading(reading.where):
                 name_shown = shown(capture.name)
                 try:

@@ -8,9 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture.decoder import NOTHING_TOLD
+from scapy_mpa.cli.attention import NEVER, Attention
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
-from scapy_mpa.cli.output import write_lines
+from scapy_mpa.cli.output import wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, capture_lines
 from scapy_mpa.cli.table import Column, table
@@ -48,6 +49,8 @@ _COLUMNS: Final = (
 _UNKNOWN: Final = "-"
 _OF_NEGOTIATION: Final = frozenset({"IRD", "ORD", "RTR"})
 """Columns that are there if a connection has anything in them."""
+_CLEAR: Final = b"\x1b[H\x1b[2J"
+"""Clears a terminal (ECMA-48 CUP and ED)."""
 _LINES: Final = 512
 """Lines that are written at once."""
 
@@ -59,6 +62,7 @@ class Overview:
     :param everything: list the TCP connections that carried no MPA, too.
     :param checks: count the errors of DDP and RDMAP, too.
     :param timing: show how long Responses took, too.
+    :param every: show the table as it stands each so many seconds, too; None: not.
     """
 
     def __init__(
@@ -68,11 +72,15 @@ class Overview:
         everything: bool = False,
         checks: bool = False,
         timing: bool = False,
+        every: int | None = None,
     ) -> None:
         self._as_json = as_json
         self._timing = timing
         self._everything = everything
         self._checks = checks
+        self._attention = Attention(every=every or NEVER)
+        self._has_shown = False
+        """Whether the table was shown as it stood."""
 
     def run(
         self,
@@ -103,6 +111,7 @@ class Overview:
             dialect=dialect,
             separate=separate,
             told=told,
+            attention=self._attention,
         )
 
     def _show_records(self, reading: Reading) -> None:
@@ -114,32 +123,37 @@ class Overview:
         write_lines(capture_lines(reading))
 
     def _show_table(self, reading: Reading) -> None:
-        rows = _Rows()
-        others = 0
+        rows = _Rows(everything=self._everything)
         timing = self._new_timing() if self._timing else None
         listed: set[int] = set()
-
+        self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
             if timing is not None:
                 timing.take([each for each in found if type(each) is MessageRecovered])
             for event in [each for each in found if type(each) is ConnectionEnded]:
                 listed.add(event.connection.number)
-                is_mpa = carried_mpa(event)
-                others += not is_mpa
-                if is_mpa or self._everything:
-                    rows.append(_row(event))
-                    rows.has_negotiated |= event.negotiated is not None
-        # Connections end in another order than they begin in.
-        rows.sort()
-        lines = table(rows.columns(), rows) if len(rows) else iter(())
-        while batch := list(islice(lines, _LINES)):
-            write_lines(batch)
-        if len(rows) or others or reading.selection is None:
-            write_lines(self._footer(others, len(rows)))
-        else:
-            write_lines(["no connections are selected"])
+                rows.take(event)
+        if self._has_shown:
+            self._make_room()
+        self._print(reading, rows)
         if timing is not None:
             write_lines(["", *timing.lines(listed)])
+
+    def _show_standing(self, reading: Reading, ended: _Rows) -> None:
+        """Print the table as it stands."""
+        rows = ended.copy()
+        for event in reading.standing():
+            rows.take(event, is_open=event.ending == "capture ended")
+        self._make_room()
+        self._print(reading, rows)
+        self._has_shown = True
+
+    def _make_room(self) -> None:
+        """Clear a terminal; elsewhere print an empty line between two tables."""
+        if wants_colour():
+            write_text(_CLEAR)
+        elif self._has_shown:
+            write_lines([""])
 
     @staticmethod
     def _new_timing() -> Timing:
@@ -147,6 +161,17 @@ class Overview:
         from scapy_mpa.cli.timing import Timing
 
         return Timing()
+
+    def _print(self, reading: Reading, rows: _Rows) -> None:
+        # Connections end in another order than they begin in.
+        rows.sort()
+        lines = table(rows.columns(), rows) if len(rows) else iter(())
+        while batch := list(islice(lines, _LINES)):
+            write_lines(batch)
+        if len(rows) or rows.others or reading.selection is None:
+            write_lines(self._footer(rows.others, len(rows)))
+        else:
+            write_lines(["no connections are selected"])
 
     def _footer(self, others: int, listed: int) -> list[str]:
         if not others and not listed:
@@ -158,12 +183,36 @@ class Overview:
 
 
 class _Rows:
-    """Rows of a table.  There may be very many, so each is kept as one piece of text."""
+    """Rows of a table.  There may be very many, so each is kept as one piece of text.
 
-    def __init__(self) -> None:
+    :param everything: those of connections that carried no MPA, too.
+    """
+
+    def __init__(self, *, everything: bool) -> None:
+        self._everything = everything
         self._texts: list[str] = []
+        self.others = 0
+        """Connections that carried no MPA."""
         self.has_negotiated = False
         """Whether any row has something in the columns of what was negotiated."""
+
+    def copy(self) -> _Rows:
+        """Return what more can be added to."""
+        rows = _Rows(everything=self._everything)
+        rows._texts = self._texts[:]
+        rows.others, rows.has_negotiated = self.others, self.has_negotiated
+        return rows
+
+    def take(self, event: ConnectionEnded, *, is_open: bool = False) -> None:
+        """Add the row of a connection, or count it.
+
+        :param is_open: whether it goes on.
+        """
+        is_mpa = carried_mpa(event)
+        self.others += not is_mpa
+        if is_mpa or self._everything:
+            self._texts.append("\t".join(_row(event, "open" if is_open else _ended(event))))
+            self.has_negotiated |= event.negotiated is not None
 
     def columns(self) -> list[Column]:
         """Return the columns that are shown."""
@@ -172,10 +221,6 @@ class _Rows:
             for column in _COLUMNS
             if self.has_negotiated or column.heading not in _OF_NEGOTIATION
         ]
-
-    def append(self, cells: Sequence[str]) -> None:
-        """Add a row."""
-        self._texts.append("\t".join(cells))
 
     def sort(self) -> None:
         """Put rows in the order of the numbers in their first cells."""
@@ -213,7 +258,7 @@ def _ended(event: ConnectionEnded) -> str:
     return how + by
 
 
-def _row(event: ConnectionEnded) -> list[str]:
+def _row(event: ConnectionEnded, ending: str) -> list[str]:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
     endpoints = event.connection.endpoints
 
@@ -236,7 +281,7 @@ def _row(event: ConnectionEnded) -> list[str]:
         both(lambda half: half.gaps),
         *_negotiated(event.negotiated),
         str(event.errors),
-        _ended(event),
+        ending,
     ]
 
 

@@ -134,6 +134,14 @@ class Reading:
         for rows in self.rows():
             yield list(map(event_of, rows))
 
+    def standing(self) -> Iterator[ConnectionEnded]:
+        """Yield how each TCP connection stands that has not ended, as if it did now."""
+        selection = self.selection
+        for event in self._flows.standing():
+            is_selected = selection is None or selection.has_connection(event.connection)
+            if is_selected and (selection is None or selection.has_event(event)):
+                yield event if self._checks is None else self._checks.standing(event)
+
     def where(self) -> str:
         """Say how far it is."""
         begun = self._flows.next_number - self._first_number

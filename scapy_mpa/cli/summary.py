@@ -58,8 +58,8 @@ Examples:
       connections with gaps of which anything was captured from frame 1000 on
   scapy-mpa summary --json *.pcap | jq 'select(.gaps.src + .gaps.dst > 0)'
       connections with gaps, for a program
-  tcpdump -r trace.pcap -w - port 4420 | scapy-mpa summary -
-      from standard input
+  tcpdump -i eth0 -U -w - port 4420 | scapy-mpa summary --every 2 -
+      while it is captured, and once more after Ctrl-C
 """
 
 
@@ -84,6 +84,14 @@ Examples:
     "last octet of its Response, as the point of capture saw them; 95 of 100 took no longer than "
     "p95 says.  Takes longer.",
 )
+@click.option(
+    "--every",
+    metavar="SECONDS",
+    type=click.IntRange(1, 86400),
+    help="Also show the table as it stands, each so many seconds: on a terminal in one place, "
+    "elsewhere one after the other.  Connections that go on are `open`; over SCTP they are shown "
+    "when they have ended.",
+)
 @select_options
 @separate_option
 @check_option
@@ -95,6 +103,7 @@ def summary(
     as_json: bool,
     everything: bool,
     timing: bool,
+    every: int | None,
     selection: Selection | None,
     separate: bool,
     checks: bool,
@@ -114,9 +123,13 @@ def summary(
             "latency of each Response."
         )
     context = click.get_current_context()
+    if every and as_json:
+        raise click.UsageError("--every is about the table and --json prints none: choose one.")
     from scapy_mpa.cli.overview import Overview
 
-    overview = Overview(as_json=as_json, everything=everything, checks=checks, timing=timing)
+    overview = Overview(
+        as_json=as_json, everything=everything, checks=checks, timing=timing, every=every
+    )
     context.exit(
         overview.run(files, limits, dialect, selection=selection, separate=separate, told=told)
     )

@@ -74,6 +74,11 @@ class Checks:
         connection.found = []
         return found
 
+    def standing(self, event: ConnectionEnded) -> ConnectionEnded:
+        """Return how a connection stands that has not ended, with the errors found so far."""
+        known = self._connections.get(event.connection)
+        return event if known is None else event._replace(errors=event.errors + known.errors)
+
     def _finish(self, event: ConnectionEnded) -> list[Any]:
         """Return the errors that the end of a connection proves, and the end."""
         connection = self._connections.pop(event.connection)

@@ -19,7 +19,7 @@ from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
-    from scapy_mpa.stream.events import ConnectionId, Event
+    from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Event
     from scapy_mpa.stream.halves.other import OtherFramings
     from scapy_mpa.stream.recovery import Recovery
 
@@ -269,6 +269,15 @@ class Flows:
         """Directions of which nothing is known and that were not searched to their end for FPDUs,
         because too many octets of the capture look like some."""
         return self._common.purse.unsearched
+
+    def standing(self) -> Iterator[ConnectionEnded]:
+        """Yield how each connection stands that has not ended, as if it did now."""
+        for connection in self._table.all():
+            if isinstance(connection, OrdinaryConnection) and connection.is_settled:
+                yield connection.standing()
+            else:
+                # Which has it from now on, until the straight path takes it out.
+                yield self._to_recovery(connection).standing()
 
     def finish(self) -> list[Event]:
         """Return what can be said now that the capture has ended; start afresh."""

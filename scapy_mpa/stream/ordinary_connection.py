@@ -334,6 +334,14 @@ class OrdinaryConnection:
         :param reason: why holes will not be filled, of which there are none.
         :param ending: how it ended, if the connection itself does not know.
         """
+        self.one.shared.rows.append(self.standing(ending))
+        self.leave()
+
+    def standing(self, ending: Ending | None = None) -> ConnectionEnded:
+        """Return what would be reported if it ended now; only while :attr:`is_settled`.
+
+        :param ending: how, if the connection itself does not know.
+        """
         one, other = self.one, self.other
         assert other is not None
         both = agreed(one.startup, other.startup)
@@ -341,33 +349,30 @@ class OrdinaryConnection:
         initiator, responder = self.identity.endpoints
         ending = ending or self._ending()
         reset = self.reset
-        one.shared.rows.append(
-            ConnectionEnded(
-                connection=self.identity,
-                direction=0,
-                frame=self.frame,
-                time_ns=self.time_ns,
-                initiator=initiator,
-                responder=responder,
-                dialect=both.reply.dialect,
-                revision=both.reply.startup.revision,
-                crc=both.crc,
-                rejected=False,
-                halves=(_summary(one), _summary(other)),
-                errors=0,
-                ending=ending,
-                rnics=both.rnics,
-                negotiated=None if self.negotiating is None else self.negotiating.result(),
-                end=end_of(
-                    ending,
-                    self.frame,
-                    names_of(self.identity.endpoints, 0),
-                    reset=reset and Closer(int(reset.flow != self.identity.flow), reset.frame),
-                    closer=self.closer,
-                ),
-            )
+        return ConnectionEnded(
+            connection=self.identity,
+            direction=0,
+            frame=self.frame,
+            time_ns=self.time_ns,
+            initiator=initiator,
+            responder=responder,
+            dialect=both.reply.dialect,
+            revision=both.reply.startup.revision,
+            crc=both.crc,
+            rejected=False,
+            halves=(_summary(one), _summary(other)),
+            errors=0,
+            ending=ending,
+            rnics=both.rnics,
+            negotiated=None if self.negotiating is None else self.negotiating.result(),
+            end=end_of(
+                ending,
+                self.frame,
+                names_of(self.identity.endpoints, 0),
+                reset=reset and Closer(int(reset.flow != self.identity.flow), reset.frame),
+                closer=self.closer,
+            ),
         )
-        self.leave()
 
     def _ending(self) -> Ending:
         """Return how it ended, by what was captured of it."""

@@ -74,6 +74,10 @@ class ConnectionTable:
             self._sweep(segment.time_ns)
         return ConnectionId(self.take_number(), segment.flow)
 
+    def all(self) -> list[Either]:
+        """Return the connections that have not ended, in order of their beginnings."""
+        return list(self._by_flow.values())
+
     def add(self, connection: Either) -> None:
         """Take a connection that begins."""
         self._by_flow[connection.identity.flow] = connection
@@ -127,7 +131,7 @@ class ConnectionTable:
 
     def ends(self) -> Iterator[None]:
         """Report what can be said of all connections, now that the capture has ended."""
-        live = list(self._by_flow.values())
+        live = self.all()
         self._by_flow.clear()
         self._tails.clear()
         self.lingering = Lingering()

@@ -322,6 +322,10 @@ class Connection(Reporter):
         if self.spoken is None:
             beginnings.decide(self.startup, half)
 
+    def standing(self) -> ConnectionEnded:
+        """Return what would be reported of it as a whole if it ended now."""
+        return _ended(self, "failed" if self.failed else _ending_of(self))
+
     @property
     def spoken(self) -> OtherFraming | None:
         """What is known of the other framing that it speaks, None if it speaks none."""

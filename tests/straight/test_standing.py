@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How connections stand can be asked at any time, and changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.dialects import other_framings
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, ErrorFound
+from scapy_mpa.stream.flows import Flows
+from tests.captures import OVER_TCP, PCAPS, capture_name
+from tests.stream.feed import decoded
+
+STEP = 3
+"""Segments between two questions: so the straight path takes some of what it is given back."""
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
+def test_captures(path: Path) -> None:
+    """The events are those without it; what is counted of a connection is what there was of it."""
+    asked, plain = (Flows(others=other_framings) for _ in range(2))
+    fpdus: Counter[tuple[int, int]] = Counter()
+    begun: set[int] = set()
+    with open_capture(path) as capture:
+        for count, segment in enumerate(decoded(capture)):
+            events = asked.receive(asked.place(segment))
+            assert events == plain.receive(plain.place(segment))
+            for event in events:
+                number = event.connection.number
+                if isinstance(event, ConnectionEnded):
+                    begun.discard(number)
+                    continue
+                begun.add(number)
+                if isinstance(event, CARRIERS):
+                    fpdus[number, event.direction] += 1
+            if count % STEP:
+                continue
+            standing = list(asked.standing())
+            assert begun <= {each.connection.number for each in standing}
+            for each in standing:
+                for direction, half in enumerate(each.halves):
+                    assert half.fpdus == fpdus[each.connection.number, direction]
+    ends = plain.finish()
+    assert asked.finish() == ends
+    assert any(isinstance(event, ConnectionEnded) for event in ends)
+
+
+@pytest.mark.parametrize(
+    "name", ["trygso_bigfpdu_offloads_on_crcon.pcap.gz", "rping_mpa2_crcon.pcap"]
+)
+def test_errors_of_checks(name: str) -> None:
+    """Those that were found so far count, too."""
+    flows, checks, found = Flows(), Checks(), 0
+    with open_capture(PCAPS / name) as capture:
+        for segment in decoded(capture):
+            for event in flows.receive(flows.place(segment)):
+                found += sum(isinstance(each, ErrorFound) for each in checks.take(event))
+    assert sum(checks.standing(each).errors for each in flows.standing()) == found
+    assert bool(found) == name.startswith("trygso")
