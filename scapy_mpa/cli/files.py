@@ -96,8 +96,7 @@ def read_files(
                     ended = attention.number and interrupted(capture.frames)
                     complain(f"{name_shown}: {ended or why}")
                     return FAILED
-                is_ended = attention.number != 0
-                status = max(status, _conclude(reading, name_shown, is_interrupted=is_ended))
+                status = max(status, _conclude(reading, name_shown, attention))
             number = reading.next_number
             if rest := group[len(capture.parts) :]:
                 before = shown(capture.parts[-1].name)
@@ -134,7 +133,7 @@ def opened(names: Sequence[str], attention: Attention) -> Capture | None:
     raise Stopped(attention.number)
 
 
-def _conclude(reading: Reading, shown: str, *, is_interrupted: bool) -> int:
+def _conclude(reading: Reading, shown: str, attention: Attention) -> int:
     """Say what is to be said when a capture was read; return the exit status for it."""
     status = FINDINGS if reading.has_findings else CLEAN
     counts = reading.unfollowed
@@ -151,7 +150,7 @@ def _conclude(reading: Reading, shown: str, *, is_interrupted: bool) -> int:
     for part in parts:
         if part.warning is not None:
             complain(part.warning)
-        if is_interrupted and part is parts[-1]:
+        if attention.number and part is parts[-1]:
             # That it ends there is no fault of it.
             complain(f"{shown}: {interrupted(reading.capture.frames)}")
         elif part.problem is not None:

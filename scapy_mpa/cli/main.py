@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from scapy_mpa.cli.output import OutputError, settle_output
+from scapy_mpa.cli.output import OutputError
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 from scapy_mpa.cli.streams import settle, watch
@@ -42,6 +42,9 @@ def main() -> None:
         # A signal may end who takes the output, too.
         if settle(streams) or (end.code or 0) > SIGNALLED:
             raise
+    except KeyboardInterrupt as error:
+        settle(streams)
+        sys.exit(status_of(error))
     except OutputError as error:
         # Who has read enough of a list is not told that there was more.
         if not isinstance(error.__cause__, BrokenPipeError):
@@ -77,16 +80,12 @@ def _is_plain(command: str, files: Sequence[str]) -> bool:
 
 def _run(command: str, files: Sequence[str]) -> int:
     """Run a command on files, all options as they are by default; return the exit status."""
-    try:
-        # What is imported stays: there is nothing to be collected in it, now or later.
-        gc.disable()
-        work = _work_of(command)
-        gc.freeze()
-        gc.enable()
-        return work(files)
-    except KeyboardInterrupt as error:
-        settle_output()
-        return status_of(error)
+    # What is imported stays: there is nothing to be collected in it, now or later.
+    gc.disable()
+    work = _work_of(command)
+    gc.freeze()
+    gc.enable()
+    return work(files)
 
 
 def _work_of(command: str) -> Callable[[Sequence[str]], int]:
