@@ -78,7 +78,6 @@ class Cleaner:
         "_past",
         "_queue",
         "_selects",
-        "connections",
         "report",
     )
 
@@ -92,8 +91,6 @@ class Cleaner:
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.report = Report()
-        self.connections = 0
-        """How many the capture has; known at its end."""
         self._decapsulate = decapsulate
         self._selects = selects
         self._associations: Associations | None = None
@@ -156,7 +153,6 @@ class Cleaner:
         for _ in () if self._associations is None else self._associations.ends():
             # They take numbers only.
             pass
-        self.connections = self._flows.take_number()
         return self._drained(is_over=True)
 
     def _take(self, frame: Frame, segment: Segment) -> None:
