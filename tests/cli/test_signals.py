@@ -46,6 +46,11 @@ LONG = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
 DONE = f"scapy-mpa: standard input: interrupted after frame {WHOLE}\n"
 
 
+def _heed_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Running:
     """A command, its standard streams being pipes."""
 
@@ -56,8 +61,8 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
-            # Whoever runs the tests in the background may have had it ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            # Whoever runs the tests in the background may have had some ignored.
+            preexec_fn=_heed_signals,
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self.stdin: BinaryIO = self.process.stdin  # type: ignore[assignment]
