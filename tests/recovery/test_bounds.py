@@ -93,6 +93,8 @@ GROWTH = 1.4
 MOST_MEMORY = 16 << 20
 """Octets of memory, beside what each flow takes."""
 MEMORY_OF_A_FLOW = 8 << 10
+MOST_MEMORY_OF_A_SEARCH = 24 << 20
+"""Octets of memory, however long one search goes on."""
 
 
 @functools.cache
@@ -166,6 +168,13 @@ def test_memory_is_within_a_limit(name: str) -> None:
     frames = pair_of(name, LARGER * SCALE).hostile
     flows = len({frame[26:38] for frame in frames})
     assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * flows
+
+
+@pytest.mark.slow
+def test_memory_of_a_search_does_not_grow_with_it() -> None:
+    """What was found out of octets that were left behind is forgotten."""
+    name = "lengths that lead within what is there, in order"
+    assert peak_of(read_plainly, pair_of(name, 1_200).hostile) <= MOST_MEMORY_OF_A_SEARCH
 
 
 @pytest.mark.slow
