@@ -36,7 +36,7 @@ _MOST_HEADS: Final = 1024
 _LONGEST_HEAD: Final = 512
 """What is remembered: more of either is no network, but somebody who makes it up."""
 _MOST_NESTED: Final = 8
-"""Packets in fragments of which each is a fragment of another."""
+"""How deep packets in fragments may lie in each other."""
 
 NOTHING_TOLD: Final[Mapping[str, Any]] = MappingProxyType({})
 """What a user says of headers, as keyword arguments of :class:`Decoder`: nothing."""

@@ -175,7 +175,7 @@ def _salvage(
 ) -> Generator[bytes, None, int]:
     """Yield what ``part`` gives before the damage; return how many of its octets are before it.
 
-    :param given: octets of that which were yielded already.
+    :param given: how many decompressed octets were yielded already.
     """
     largest = spare.most
     for good in range(len(part)):

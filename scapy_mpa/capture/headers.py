@@ -59,7 +59,7 @@ FRAGMENT: Final = 6 << 32
 
 
 def uint16(octets: bytes, at: int) -> int:
-    """Return the number of two octets; of those that are there, if the octets end before."""
+    """Return the number that two octets hold, or fewer where the octets end."""
     return int.from_bytes(octets[at : at + 2], "big")
 
 
@@ -105,7 +105,7 @@ class Fragment(NamedTuple):
     """In octets."""
     has_more: bool
     control: int
-    """Where flags and offset are, in place of which a whole packet has 0."""
+    """Where flags and offset are; a whole packet has 0 there."""
 
 
 class Headers:
