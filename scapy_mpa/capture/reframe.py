@@ -3,8 +3,8 @@
 
 The counterpart of :mod:`~scapy_mpa.capture.build_frame` for who has a frame of a direction:
 whatever lies in front of its TCP header stays as it was captured (addresses, tags, tunnels, IP
-options and extension headers, on any link type that can be read), but for lengths, checksums, and
-the IPv4 identification, which is zero.
+options and extension headers, on any link type that can be read), but for lengths and checksums.
+Of the TCP header, the window and the timestamps stay.
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ _TCP: Final = Struct(">4sIIBBHHH")
 """Both ports, sequence and acknowledgement number, data offset, flags, window, checksum, urgent
 pointer."""
 _CHECKSUM_AT: Final = 16
-_NO_OPTIONS: Final = 5 << 4
+_DATA_OFFSET_AT: Final = 12
+_WINDOW_AT: Final = 14
 _PROTOCOL: Final = 6
 
-_IDENTIFICATION_AT: Final = 4
-_DO_NOT_FRAGMENT: Final = b"\0\0\x40\0"
-"""Identification and flags of a packet that is never cut up, and needs no number (RFC 6864 4.1)."""
+_END, _NO_OPERATION, _TIMESTAMPS = 0, 1, 8
+"""Kinds of TCP options (RFC 9293 3.2, RFC 7323 3.2)."""
+_TIMESTAMPS_LENGTH: Final = 10
 
 _ADDRESSES_AT: Final = {True: 12, False: 8}
 """Of IPv4, and of IPv6."""
 _MAC: Final = 6
+_MOST_TCP: Final = 60
+"""Octets of a TCP header at most."""
 
 
 class Reframer:
@@ -49,7 +52,16 @@ class Reframer:
     :raises NotFollowedError: it carries no TCP segment that could be followed.
     """
 
-    __slots__ = ("_flow", "_head", "_headers", "_link_type", "interface", "largest")
+    __slots__ = (
+        "_flow",
+        "_head",
+        "_headers",
+        "_link_type",
+        "_options",
+        "_window",
+        "interface",
+        "largest",
+    )
 
     def __init__(self, frame: Frame, flow: bytes, readers: Mapping[int, Reader] = READERS) -> None:
         key, headers = read_headers(*frame[2:5], readers)
@@ -58,18 +70,16 @@ class Reframer:
         self._flow = flow
         self._link_type = frame.link_type
         self._headers = headers
-        head = bytearray(headers.octets[: headers.at])
+        self._head = bytes(headers.octets[: headers.at])
+        tcp = headers.octets[headers.at :][:_MOST_TCP]
+        (self._window,) = _uint16.unpack_from(tcp, _WINDOW_AT)
+        self._options = _timestamps(tcp)
         # Of a frame that may be long, nothing else is kept.
         headers.octets = b""
-        packet_key, at, _ = headers.packets[-1]
-        if packet_key == IPV4:
-            at += _IDENTIFICATION_AT
-            head[at : at + len(_DO_NOT_FRAGMENT)] = _DO_NOT_FRAGMENT
-        self._head = bytes(head)
         self.interface = frame.interface
         """The name of the interface, if the file had it."""
         begin = min(each.begin for each in headers.lengths if each.limits)
-        self.largest = LARGEST_DATAGRAM - (headers.at - begin) - _TCP.size
+        self.largest = LARGEST_DATAGRAM - (headers.at - begin) - _TCP.size - len(self._options)
         """Octets of TCP payload that a frame carries at most."""
 
     def reversed(self) -> Reframer:
@@ -78,6 +88,8 @@ class Reframer:
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
         other._flow = reverse_flow(self._flow)
+        # The times are those of the other clock.
+        other._options = b""
         head = bytearray(self._head)
         pairs = [(at, _MAC) for at in self._headers.macs]
         for key, at, addresses in self._headers.packets:
@@ -99,7 +111,7 @@ class Reframer:
         *,
         length: int | None = None,
     ) -> Frame:
-        """Return a frame with a TCP segment without options (RFC 9293 3.1).
+        """Return a frame with a TCP segment (RFC 9293 3.1).
 
         :param number: of the frame.
         :param time_ns: when it was captured, in nanoseconds since the epoch.
@@ -112,11 +124,24 @@ class Reframer:
         """
         carried = len(payload) if length is None else length
         flow = self._flow
-        tcp = _TCP.pack(flow[-4:], seq, ack, _NO_OPTIONS, flags, 0xFFFF, 0, 0)
-        total = checksum(flow_addresses(flow) + tcp + payload, _PROTOCOL + _TCP.size + carried)
+        size = _TCP.size + len(self._options)
+        tcp = _TCP.pack(flow[-4:], seq, ack, size // 4 << 4, flags, self._window, 0, 0)
+        tcp += self._options
+        total = checksum(flow_addresses(flow) + tcp + payload, _PROTOCOL + size + carried)
         tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
         octets = bytearray(self._head + tcp + payload)
         missing = carried - len(payload)
         refit(octets, self._headers, missing)
         size = len(octets) + missing
         return Frame(number, time_ns, self._link_type, bytes(octets), size, self.interface)
+
+
+def _timestamps(tcp: bytes) -> bytes:
+    """Return the timestamps option of a TCP header, as RFC 7323 appendix A lays it out, if any."""
+    at, end = _TCP.size, (tcp[_DATA_OFFSET_AT] >> 4) * 4
+    while at + 1 < end and tcp[at] != _END:
+        length = 1 if tcp[at] == _NO_OPERATION else max(2, tcp[at + 1])
+        if tcp[at] == _TIMESTAMPS and length == _TIMESTAMPS_LENGTH and at + length <= end:
+            return bytes((_NO_OPERATION, _NO_OPERATION)) + tcp[at : at + length]
+        at += length
+    return b""

@@ -88,6 +88,31 @@ def test_options_and_extensions_stay() -> None:
     assert segment_of(frame).payload == b"x"
 
 
+TIMESTAMPS = b"\x08\x0aTIMESTMP"
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (b"", b""),
+        (b"\1\1" + TIMESTAMPS, b"\1\1" + TIMESTAMPS),
+        (b"\x05\x0aSACK....\4\2" + TIMESTAMPS + b"\0\0", b"\1\1" + TIMESTAMPS),
+        (b"\0\1" + TIMESTAMPS, b""),
+        (b"\5\0\1\1", b""),
+        (b"\1\1\x08\x0a", b""),
+    ],
+)
+def test_what_stays_of_tcp(options: bytes, kept: bytes) -> None:
+    """The window and the timestamps, wherever they are among other options, whole or damaged."""
+    header = bytearray(tcp(options=options))
+    header[14:16] = b"\x12\x34"
+    octets = MACS + b"\x08\x00" + ipv4(bytes(header))
+    frame = Reframer(Frame(1, 0, 1, octets, len(octets), None), FLOW4).frame(1, 0, 1, 2, 16, b"x")
+    assert frame.octets[48:50] == b"\x12\x34"
+    assert frame.octets[54:] == kept + b"x"
+    assert segment_of(frame).payload == b"x"
+
+
 @pytest.mark.parametrize(("size", "field"), [(1, 49), (1452, 1500), (1453, 0x8870)])
 def test_length_of_802_3(size: int, field: int) -> None:
     """It is that of the new segment; one that is too long becomes the EtherType of long LLC."""
