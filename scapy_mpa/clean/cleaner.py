@@ -159,7 +159,7 @@ class Cleaner:
         flows, flow = self._flows, segment.flow
         known = flows.connection(flow)
         late_copies = flows.late_copies
-        is_fpdus = known is not None and known.half(flow).phase is Phase.FULL
+        was_full = known is not None and known.half(flow).phase is Phase.FULL
         events = self._selected(flows.receive(segment))
         connection = flows.connection(flow)
         passing = self._passing(events, connection)
@@ -190,24 +190,27 @@ class Cleaner:
             self._append_stray(frame, own, flow, is_mpa=is_mpa)
             self._tell(events)
             return
-        # What is known to be of FPDUs is never copied.
-        is_kept = not (is_fpdus and connection is known and segment.length)
+        half = connection.half(flow)
+        is_fpdus = was_full and connection is known and segment.length > 0
+        whole = self._whole(frame)
         slot = Slot(
             frame.number,
             frame.time_ns,
-            frame if is_kept else None,
-            segment.payload if is_kept else b"",
-            direction=connection.half(flow).direction,
+            frame,
+            b"" if is_fpdus and whole is frame else segment.payload,
+            direction=half.direction,
             length=segment.length,
             ack=segment.ack,
             flags=segment.flags,
+            headers=_headers(whole, segment),
+            is_fpdus=is_fpdus,
         )
         slot.connection = connection.identity.number
         order = self._order(connection.identity)
-        order.rewriter.take_headers(slot.direction, self._whole(frame), flow)
+        order.rewriter.take_headers(slot.direction, whole, flow)
         # The SYN itself has a number.
-        order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
         self._queue.append(slot)
+        order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
         self._tell(events)
         order.settle(connection)
 
@@ -315,6 +318,7 @@ class Cleaner:
                     break
                 order.force(slot.number)
             queue.popleft()
+            copied = self.report.copied
             is_reset = bool(slot.flags & RST)
             if is_reset:
                 # Nothing follows a reset.
@@ -326,6 +330,8 @@ class Cleaner:
                 self.report.copied += 1
             if not is_reset:
                 self._write_items(slot)
+            if order is not None and self.report.copied == copied:
+                self.report.replaced += 1
         while ended and (not slots or ended[0][0] < slots[0].number):
             del orders[ended.popleft()[1]]
         written = self._out[:]
@@ -335,6 +341,11 @@ class Cleaner:
     def _write_items(self, slot: Slot) -> None:
         for item in slot.items:
             self._orders[item.connection].rewriter.write_item(item, slot)
+
+
+def _headers(frame: Frame, segment: Segment) -> Frame:
+    """Return a frame without the payload of its segment, or without as many octets of a trailer."""
+    return frame._replace(octets=frame.octets[: len(frame.octets) - len(segment.payload)])
 
 
 def _is_dropped(connection: Connection, segment: Segment) -> bool:

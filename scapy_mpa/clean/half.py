@@ -46,9 +46,9 @@ class WrittenHalf:
         """The position of that octet in the captured stream, None if that is not known."""
         self.acknowledged: int | None = None
         """What the other direction says in its acknowledgements."""
-        self.boundaries: list[tuple[int, int]] = []
-        """Where segments that are not acknowledged end: positions, and numbers in what is
-        written."""
+        self.boundaries: list[tuple[int, int, int]] = []
+        """Where segments that are not acknowledged end: positions, numbers in what is written, and
+        of how many octets before that the numbers follow those captured."""
         self.hint: int | None = None
         """What the other direction last acknowledged, as captured."""
         self.startups: list[tuple[int, int]] = []
@@ -67,22 +67,30 @@ class WrittenHalf:
         self.old = position if self.old is None else max(self.old, position)
         self.new = sequence_number(new)
 
-    def expect_ack(self, position: int, new: int) -> None:
-        """Take note of a place that may be acknowledged."""
+    def expect_ack(self, position: int, new: int, plain: int = 0) -> None:
+        """Take note of a place that may be acknowledged.
+
+        :param plain: how many octets before it are as captured, each of which may be, too.
+        """
         if len(self.boundaries) >= _UNACKNOWLEDGED:
             del self.boundaries[::2]
-        self.boundaries.append((position, sequence_number(new)))
+        self.boundaries.append((position, sequence_number(new), plain))
 
     def acknowledge(self, ack: int) -> bool:
         """Take an acknowledgement number as captured; tell whether it says anything new."""
         boundaries = self.boundaries
         if self.old is None or not boundaries:
             return False
-        count = bisect_right(boundaries, unwrap(ack, self.old), key=itemgetter(0))
+        position, before = unwrap(ack, self.old), self.acknowledged
+        count = bisect_right(boundaries, position, key=itemgetter(0))
         if count:
             self.acknowledged = boundaries[count - 1][1]
             del boundaries[:count]
-        return count > 0
+        if boundaries:
+            end, new, plain = boundaries[0]
+            if end - plain < position:
+                self.acknowledged = sequence_number(new - end + position)
+        return self.acknowledged != before
 
     def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
         """Return which octets between two positions are neither startup frames nor FPDUs.
@@ -109,6 +117,15 @@ class WrittenHalf:
         return (
             self.new is not None and self.old is not None and sequence_number(self.old) != self.new
         )
+
+    def keeps(self, position: int) -> bool:
+        """Tell whether a segment without octets has the sequence number there that it had.
+
+        Not if it says that more was sent than is written.
+        """
+        if self.old is None:
+            return self.new is None or self.new == sequence_number(position)
+        return not self.is_shifted and position <= self.old + self.has_fin
 
     def hole_before(self, item: Item) -> int:
         """Return the octets that are missing before an item, without the Markers among them."""

@@ -24,16 +24,22 @@ from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
-from scapy_mpa.stream.segment import FIN, RST
+from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import fpdu_length
+from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["NEVER", "Order"]
 
 NEVER: Final = sys.maxsize
 """The number of no frame."""
+
+_LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
+"""Octets of an FPDU without Markers at most."""
+
+_SHORTEST: Final = fpdu_length(0)
+"""Octets of an FPDU at least: other tools do not look for one in fewer."""
 
 _WAITING_REPLIES: Final = 16
 """Replies that may wait for their Requests: of no more startup frames it is remembered where they
@@ -125,10 +131,12 @@ class Order:
             if half.unexplained is None:
                 half.unexplained = deque()
             half.unexplained.append((slot.number, end))
+        slot.covered = slot.position
         if slot.flags & RST and self._reset_at == NEVER:
             self._reset_at = slot.number
         if slot.flags & FIN:
             item = Item(Kind.FIN, self._number, slot.direction, end, end + 1, b"", 1)
+            item.frames, item.is_same = (slot.number,), True
             self._wait(half, item, slot.number)
 
     def startup(self, event: StartupSeen) -> None:
@@ -151,14 +159,16 @@ class Order:
             len(known),
             captured=len(octets),
             startup=event.startup,
+            frames=event.frames,
+            is_same=known == octets and event.startup.kind is not StartupKind.RTR,
         )
         half.covered = max(half.covered, item.end)
         completed = max(event.frames, default=event.frame)
         # Octets in streaming mode before it may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
-        ack = self._queue.acknowledged_by(completed)
-        if ack is not None:
-            item.heard = self.halves[1 - event.direction].position(ack)
+        slot = self._queue.find(completed)
+        if slot is not None and slot.flags & ACK:
+            item.heard = self.halves[1 - event.direction].position(slot.ack)
         if is_reply:
             self._replies.append((completed, item))
             del self._replies[:-_WAITING_REPLIES]
@@ -190,14 +200,18 @@ class Order:
             half.behind,
             octets,
             length,
-            len(event.octets) + drift,
-            event.phase,
-            drift,
-            event.markers,
+            captured=len(event.octets) + drift,
+            phase=event.phase,
+            drift=drift,
+            markers=event.markers,
+            frames=event.frames,
+            is_same=octets == event.octets and extent == length and not drift,
         )
         self._wait(half, item, completed)
 
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
+        slot = self._queue.find(completed)
+        item.headers = None if slot is None else slot.headers
         serial = next(self._serial)
         heappush(half.pending, (item.start, serial, completed, item))
         if half.by_frame is not None:
@@ -279,12 +293,53 @@ class Order:
         """Return the position up to which it is known what octets are."""
         if core.phase is Phase.FULL:
             # Before the first FPDU is found, any octets may be part of it.
-            return awaited if core.fpdus else half.covered
+            if not core.fpdus:
+                return half.covered
+            # What is no longer than an FPDU may be one that has several segments for itself.
+            is_short = (half.near or 0) - half.expected <= _LONGEST
+            return min(awaited, half.expected) if is_short else awaited
         if core.phase is Phase.STREAMING and not is_unknown(core):
             streaming = streaming_of(core)
             begun = None if streaming is None else streaming.undecided_from()
             return awaited if begun is None else half.position(sequence_number(begun))
         return half.covered
+
+    def _as_captured(self, half: _Half, item: Item, number: int) -> int:
+        """Find out whether the segments of an item can be written as they were captured.
+
+        Return the number of the slot in which to put it: the first of these, else the one given.
+        """
+        found = [self._queue.find(each) for each in item.frames]
+        slots = [each for each in found if each is not None]
+        if (
+            not item.is_same
+            or not slots
+            or len(slots) < len(found)
+            or item.frames != tuple(sorted(item.frames))
+            or slots[-1].number != number
+            or slots[0].number < half.last
+            or item.start < half.expected
+            or any(each.flags & (SYN | RST) for each in slots)
+        ):
+            return number
+        first = slots[0]
+        ends = [item.start, *(each.end for each in slots)]
+        if ends[-1] == item.end and all(
+            each.position == end for each, end in zip(slots, ends, strict=False)
+        ):
+            # It has its segments for itself.
+            if slots[1:] and (item.kind is Kind.STARTUP or first.length < _SHORTEST):
+                return number
+            first.covered = item.end
+            for each in slots:
+                each.is_plain = True
+        elif item.kind is not Kind.STARTUP and not slots[1:] and first.covered == item.start:
+            first.covered = item.end
+            first.is_plain = item.end == first.end
+        else:
+            return number
+        item.slot = first.number
+        return first.number
 
     def _flush(self, half: _Half, upto: int, *, is_over: bool) -> None:
         """Put into slots what lies before a position, in the order of the stream.
@@ -301,7 +356,10 @@ class Order:
                 by_frame.remove(serial)
             if item.kind is Kind.FPDU and start < half.expected + item.drift:
                 self.rewriter.report.late += 1
-            half.last = self._queue.place(item, max(completed, half.last))
+            number = max(completed, half.last)
+            placed = self._queue.place(item, self._as_captured(half, item, number))
+            # An FPDU that has several segments for itself is in the first, up to the last.
+            half.last = max(number, placed)
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)
         if by_frame is not None and by_frame.is_stale:
             half.by_frame = None

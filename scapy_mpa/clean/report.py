@@ -14,7 +14,7 @@ class Report:
     """Counts of what a :class:`~scapy_mpa.clean.cleaner.Cleaner` did."""
 
     connections: int = 0
-    """Connections rewritten."""
+    """Connections with MPA."""
     fpdus: int = 0
     """FPDUs written."""
     markers: int = 0
@@ -66,7 +66,7 @@ class Report:
             yield f"no MPA found, {_count(self.copied, 'frame')} copied unchanged"
             return
         yield (
-            f"{_count(self.connections, 'connection')} rewritten: {_count(self.fpdus, 'FPDU')}, "
+            f"{_count(self.connections, 'connection')} with MPA: {_count(self.fpdus, 'FPDU')}, "
             f"{_count(self.markers, 'Marker')} removed, "
             f"{_count(self.cleared, 'M bit')} cleared, "
             f"{_count(self.bad_crcs, 'bad CRC')} left bad"

@@ -8,13 +8,16 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import Reader
+from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.clean.comment import comment_of, of_frames
 from scapy_mpa.clean.half import WrittenHalf
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
@@ -43,8 +46,6 @@ _DDP_VERSION: Final = 0x03
 
 _NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 """What must stand before FPDUs."""
-
-_BY: Final = "scapy-mpa clean: "
 
 _start_of: Final = attrgetter("start")
 
@@ -201,38 +202,49 @@ class Rewriter:
                 is_new = peer.acknowledge(slot.ack)
         if slot.flags & SYN and not (self._is_open and half.new is not None):
             self._write_syn(slot)
-        elif slot.length and slot.frame is not None:
+        elif slot.length and slot.is_plain:
+            is_first = any(item.slot == slot.number for item in slot.items)
+            if not is_first and not half.is_shifted:
+                # It goes on with the FPDU of those before it.
+                self._send_plain(slot)
+                half.advance(slot.end, slot.end)
+                half.expect_ack(slot.end, slot.end, slot.length)
+        elif slot.length and not slot.is_fpdus:
             self._write_streaming(slot)
-        elif not self._is_open and slot.frame is not None:
+        elif not slot.length and self._is_still_true(slot):
             self._copy(slot)
             half.has_fin |= bool(slot.flags & FIN)
         elif slot.flags & RST:
-            self._send(slot, slot.direction, slot.flags & (RST | ACK))
-            self.report.replaced += 1
-        else:
-            if is_new and not slot.length and not slot.flags & FIN:
-                self._send(slot, slot.direction, ACK)
-            self.report.replaced += 1
+            self._send_empty(slot, slot.flags & (RST | ACK))
+        elif is_new and not slot.length and not slot.flags & FIN:
+            self._send_empty(slot, ACK)
+
+    def _is_still_true(self, slot: Slot) -> bool:
+        """Tell whether a segment without octets says what it would say among what is written."""
+        half = self._halves[slot.direction]
+        if not self._is_open:
+            return True
+        is_kept = half.keeps(slot.position) and self._ack(slot) == slot.ack
+        return is_kept and not slot.flags & (SYN | FIN)
 
     def _write_syn(self, slot: Slot) -> None:
         """Write a SYN: as it was, or without its payload if there is MPA in that."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
         pieces = half.streaming(start, end, is_accepted=self._is_accepted)
-        is_whole = slot.frame is not None and (start == end or pieces == [(start, end)])
+        is_whole = not slot.is_fpdus and (start == end or pieces == [(start, end)])
         if is_whole:
             self._copy(slot)
         else:
-            flags = slot.flags & (SYN | ACK)
-            self._send(slot, slot.direction, flags, seq=sequence_number(start - 1))
+            self._send_empty(slot, slot.flags & (SYN | ACK), seq=sequence_number(start - 1))
             end = start
         half.has_syn = True
         if half.old is None or end > half.old:
             half.old, half.new = end, sequence_number(end)
-        if slot.frame is not None and not is_whole:
+        if not slot.is_fpdus and not is_whole:
             self._write_streaming(slot)
 
-    def _copy(self, slot: Slot) -> None:
+    def _copy(self, slot: Slot, comment: str | None = None) -> None:
         assert slot.frame is not None
         self._not_before(slot.time_ns)
         if not self._is_open and not slot.flags & SYN:
@@ -241,8 +253,34 @@ class Rewriter:
                 self._is_torn = True
             elif slot.flags & ACK and peer.old is not None:
                 self._is_torn |= unwrap(slot.ack, peer.old) > peer.old
-        self._out.append(Written(slot.frame))
+        self._out.append(Written(slot.frame, comment))
         self.report.copied += 1
+
+    def _send_plain(self, slot: Slot, remarks: Sequence[str] = ()) -> None:
+        """Write a segment whose octets and sequence number stay as they are."""
+        if self._ack(slot) == slot.ack:
+            self._copy(slot, comment_of(*remarks) if remarks else None)
+            return
+        assert slot.frame is not None
+        octets = slot.payload
+        if not octets:
+            _, headers = read_headers(*slot.frame[2:5], self._readers)
+            octets = tcp_segment(slot.frame, headers).payload
+        self._send(
+            slot,
+            slot.direction,
+            slot.flags,
+            octets,
+            seq=sequence_number(slot.position),
+            length=slot.length,
+            headers=slot.headers,
+            comment=comment_of(*remarks, of_frames((slot.number,))),
+        )
+
+    def _send_empty(self, slot: Slot, flags: int, seq: int | None = None) -> None:
+        """Write a segment without octets in place of one."""
+        said = comment_of(of_frames((slot.number,)))
+        self._send(slot, slot.direction, flags, seq=seq, headers=slot.headers, comment=said)
 
     def _write_streaming(self, slot: Slot) -> None:
         """Write what a frame holds that is not MPA."""
@@ -258,8 +296,6 @@ class Rewriter:
             self._copy(slot)
             half.copied = slot.number
             half.has_fin |= bool(slot.flags & FIN)
-        else:
-            self.report.replaced += 1
         for begin, behind in pieces:
             for item in slot.items:
                 # A startup frame may end in the segment of what follows it.
@@ -269,19 +305,32 @@ class Rewriter:
                     and item.start < begin
                 ):
                     self.write_item(item, slot)
-            octets = slot.payload[begin - start : behind - start]
-            if half.old is None or half.new is None:
-                half.old, half.new = begin, sequence_number(begin)
-            seq = sequence_number(half.new + begin - half.old)
-            if not is_whole:
-                length = behind - begin
-                self._send(slot, slot.direction, ACK | PSH, octets, seq=seq, length=length)
-            if self.is_mpa:
-                self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
-            if behind > half.old:
-                half.advance(behind, seq + behind - begin)
-                if self._is_open:
-                    half.expect_ack(half.old, half.new)
+            self._write_piece(slot, begin, behind, is_copied=is_whole)
+
+    def _write_piece(self, slot: Slot, begin: int, behind: int, *, is_copied: bool) -> None:
+        """Write octets of a frame that are not MPA, if they are not copied with it, and go on."""
+        half = self._halves[slot.direction]
+        octets = slot.payload[begin - slot.position : behind - slot.position]
+        if half.old is None or half.new is None:
+            half.old, half.new = begin, sequence_number(begin)
+        seq = sequence_number(half.new + begin - half.old)
+        if not is_copied:
+            self._send(
+                slot,
+                slot.direction,
+                ACK | PSH,
+                octets,
+                seq=seq,
+                length=behind - begin,
+                headers=slot.headers,
+                comment=comment_of(of_frames((slot.number,))),
+            )
+        if self.is_mpa:
+            self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
+        if behind > half.old:
+            half.advance(behind, seq + behind - begin)
+            if self._is_open:
+                half.expect_ack(half.old, half.new)
 
     # -- items ---------------------------------------------------------------------------------
 
@@ -291,67 +340,97 @@ class Rewriter:
             return
         item.is_written = True
         self.report.left_out -= item.captured
+        remarks = self._prepared(item, slot)
+        if remarks is None:
+            return
         half = self._halves[item.direction]
-        comments = []
-        if item.kind is Kind.FIN:
-            if half.has_fin or not self._is_open:
-                return
-            half.has_fin = True
-        elif item.startup is not None and item.startup.kind is StartupKind.RTR:
-            self.report.rtr_frames += 1
-            if half.new is not None:
-                half.advance(item.end, half.new)
-            return
-        elif item.startup is not None and item.startup.kind in self._supplied:
-            # Where another one stands for it, it would be taken for an FPDU.
-            return
-        elif item.startup is not None:
-            self._open_startup(item, slot)
-            self._written.add(item.startup.kind)
-            if item.startup.rejects:
-                # What follows is another startup.
-                self._supplied.clear()
-                self._written.clear()
-            if item.startup.markers:
-                self.report.cleared += 1
-                comments.append("M was set, and is cleared like Markers are removed")
-            if item.startup.extension:
-                self.report.extensions += 1
-                comments.append(
-                    f"this was revision {item.startup.revision}, with an extension of "
-                    f"{len(item.startup.extension)} octets"
-                )
-        else:
-            if not self._written >= _NEEDED and not self._is_rejected_in_words(item):
-                self._supply(slot, item, _NEEDED)
-            self._written |= _NEEDED
-            self._count_fpdu(item)
         if half.old is None or half.new is None:
             half.new = sequence_number(item.start) if half.new is None else half.new
             half.old = item.start
         if half.acknowledged is None:
             half.acknowledged = half.new
+        remarks += self._leave_hole(item)
+        is_plain = slot.is_plain and item.slot == slot.number and not half.is_shifted
+        if not is_plain:
+            self._send_all(slot, item, remarks)
+        elif item.start == slot.position:
+            self._send_plain(slot, remarks)
+        if item.kind is Kind.FIN:
+            # It has a number, but octets may yet come where it is, if it is a damaged bit.
+            half.advance(item.start, half.new)
+            half.expect_ack(item.end, half.new + 1)
+        elif is_plain:
+            # The segments that go on with it follow.
+            end = min(item.end, slot.end)
+            half.advance(end, end)
+            half.expect_ack(end, end, end - item.start)
+        else:
+            half.advance(item.end, half.new + item.length)
+            half.expect_ack(half.old, half.new)
+
+    def _prepared(self, item: Item, slot: Slot) -> list[str] | None:
+        """Do what comes before an item is written; return what to say of it.
+
+        None: it is not written.
+        """
+        half = self._halves[item.direction]
+        if item.kind is Kind.FPDU:
+            if not self._written >= _NEEDED and not self._is_rejected_in_words(item):
+                self._supply(slot, item, _NEEDED)
+            self._written |= _NEEDED
+            self._count_fpdu(item)
+            return []
+        if item.startup is None:
+            if half.has_fin or not self._is_open:
+                return None
+            half.has_fin = True
+            return []
+        if item.startup.kind is StartupKind.RTR:
+            self.report.rtr_frames += 1
+            if half.new is not None:
+                half.advance(item.end, half.new)
+            return None
+        if item.startup.kind in self._supplied:
+            # Where another one stands for it, it would be taken for an FPDU.
+            return None
+        self._open_startup(item, slot)
+        return self._changes(item.startup)
+
+    def _changes(self, startup: StartupFrame) -> list[str]:
+        """Count a startup frame that is written; return what is changed in it."""
+        changes = []
+        self._written.add(startup.kind)
+        if startup.rejects:
+            # What follows is another startup.
+            self._supplied.clear()
+            self._written.clear()
+        if startup.markers:
+            self.report.cleared += 1
+            changes.append("M was set, and is cleared like Markers are removed")
+        if startup.extension:
+            self.report.extensions += 1
+            changes.append(
+                f"this was revision {startup.revision}, with an extension of "
+                f"{len(startup.extension)} octets"
+            )
+        return changes
+
+    def _leave_hole(self, item: Item) -> list[str]:
+        """Have the hole before an item stay; return what to say of it, or of an item too late."""
+        half = self._halves[item.direction]
+        assert half.new is not None and half.old is not None
         missing = half.hole_before(item)
         if missing:
             # A startup that was not captured may have been of any length, but after the startup
             # frames that are written, FPDUs are looked for where they lie by RFC 5044 4.1.
             kept = missing - missing % WORD if item.kind is Kind.FPDU else missing
-            half.new = sequence_number(half.new + kept)
+            half.advance(item.start, half.new + kept)
             self.report.holes += 1
             self.report.missing += missing
-            comments.append(f"{missing} octets before this are missing")
-        elif item.start < half.old + item.drift and item.kind is Kind.FPDU:
-            comments.append("this FPDU belongs before those that precede it")
-        comment = f"{_BY}{'; '.join(comments)}" if comments else None
-        flags = ACK | FIN if item.kind is Kind.FIN else ACK | PSH
-        self._send_all(slot, item, flags, comment)
-        if item.kind is Kind.FIN:
-            # It has a number, but octets may yet come where it is, if it is a damaged bit.
-            half.advance(item.start, half.new)
-            half.expect_ack(item.end, half.new + 1)
-        else:
-            half.advance(item.end, half.new + item.length)
-            half.expect_ack(half.old, half.new)
+            return [f"{missing} octets before this are missing"]
+        if item.start < half.old + item.drift and item.kind is Kind.FPDU:
+            return ["this FPDU belongs before those that precede it"]
+        return []
 
     def _answers_another(self, reply: Item) -> bool:
         """Tell whether a Reply answers another Request than the last one that was captured.
@@ -379,23 +458,24 @@ class Rewriter:
         report.markers += item.markers
         report.cut += len(item.octets) < item.length
 
-    def _send_all(self, slot: Slot, item: Item, flags: int, comment: str | None) -> None:
+    def _send_all(self, slot: Slot, item: Item, remarks: Sequence[str]) -> None:
         """Write an item into as many segments as it needs, of about the same size."""
         half = self._halves[item.direction]
         assert half.new is not None
-        octets = item.octets
         length = 0 if item.kind is Kind.FIN else item.length
-        count = max(1, -(-length // self._reframer(item.direction).largest))
+        count = max(1, -(-length // self._reframer(item.direction, item.headers).largest))
         size = max(4, -(-length // count) + 3 & ~3)
+        of = of_frames(item.frames)
         for at in range(0, max(1, length), size):
             self._send(
                 slot,
                 item.direction,
-                flags,
-                octets[at : at + size],
+                ACK | (FIN if item.kind is Kind.FIN else PSH),
+                item.octets[at : at + size],
                 seq=sequence_number(half.new + at),
                 length=min(size, length - at),
-                comment=comment if at == 0 else None,
+                headers=item.headers,
+                comment=comment_of(of) if at else comment_of(*remarks, of),
                 time_ns=item.time_ns,
             )
 
@@ -454,13 +534,13 @@ class Rewriter:
             self._place(half, STARTUP_HEADER_LENGTH)
             assert half.new is not None
             octets = build_startup(self._startup(kind))
-            comment = f"{_BY}supplied, the MPA {kind.value.title()} was not captured"
+            said = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
             flags = ACK | PSH
             if kind is StartupKind.REPLY:
                 # Its sender had the Request that it answers (RFC 5044 7.1.2 rule 2).
                 asking = self._halves[initiator]
                 asking.acknowledged = asking.new
-            self._send(slot, sender[kind], flags, octets, comment=comment, time_ns=time_ns)
+            self._send(slot, sender[kind], flags, octets, comment=said, time_ns=time_ns)
             half.new = half.acknowledged = sequence_number(half.new + len(octets))
             half.old = None
             if half.fpdus_from is None:
@@ -488,10 +568,10 @@ class Rewriter:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
         one, other = self._halves[initiator], self._halves[1 - initiator]
         assert one.new is not None and other.new is not None
-        comment = f"{_BY}supplied, no TCP handshake was captured"
+        said = comment_of("supplied, no TCP handshake was captured")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
-            self._send(slot, direction, flags, seq=half.new, comment=comment, time_ns=time_ns)
+            self._send(slot, direction, flags, seq=half.new, comment=said, time_ns=time_ns)
             if flags & SYN:
                 assert half.new is not None
                 half.new = half.acknowledged = sequence_number(half.new + 1)
@@ -532,11 +612,25 @@ class Rewriter:
 
     # -- segments ------------------------------------------------------------------------------
 
-    def _reframer(self, direction: int) -> Reframer:
+    def _reframer(self, direction: int, headers: Frame | None = None) -> Reframer:
+        """Return what makes frames with some headers, or those of a direction's first frame."""
+        if headers is not None:
+            return Reframer(headers, self.identity.flows[direction], self._readers)
         half = self._halves[direction]
         if half.reframer is None:
             half.reframer = self._reframer(1 - direction).reversed()
         return half.reframer
+
+    def _ack(self, slot: Slot) -> int:
+        """Return the acknowledgement number with which the segment of a slot is written."""
+        if not slot.flags & ACK:
+            return slot.ack
+        return self._acknowledged(slot.direction)
+
+    def _acknowledged(self, direction: int) -> int:
+        """Return what a direction acknowledges now."""
+        peer = self._halves[1 - direction]
+        return peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
 
     def _not_before(self, time_ns: int) -> int:
         """Return when something is written that should be at a time: never back in time."""
@@ -551,12 +645,13 @@ class Rewriter:
         flags: int,
         octets: bytes = b"",
         *,
+        comment: str,
         seq: int | None = None,
         length: int | None = None,
-        comment: str | None = None,
+        headers: Frame | None = None,
         time_ns: int | None = None,
     ) -> None:
-        half, peer = self._halves[direction], self._halves[1 - direction]
+        half = self._halves[direction]
         # What is known late is written as of when it was complete.
         time_ns = self._not_before(slot.time_ns if time_ns is None else time_ns)
         if seq is None:
@@ -564,10 +659,8 @@ class Rewriter:
             seq = sequence_number(slot.position) if half.new is None else half.new
             if half.has_fin and half.old is not None and slot.position > half.old:
                 seq = sequence_number(seq + 1)
-        ack = 0
-        if flags & ACK:
-            ack = peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
-        frame = self._reframer(direction).frame(
+        ack = self._acknowledged(direction) if flags & ACK else 0
+        frame = self._reframer(direction, headers).frame(
             slot.number, time_ns, seq, ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))

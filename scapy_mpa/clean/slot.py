@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.stream.segment import ACK
+from scapy_mpa.stream.segment import FIN
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
@@ -72,9 +72,23 @@ class Item:
     heard: int = 0
     """Of a startup frame: the position in the other direction up to which its sender had got
     everything, 0 if that is not known."""
+    frames: tuple[int, ...] = ()
+    """The frames whose octets it has, ascending by place in the stream."""
+    headers: Frame | None = None
+    """The headers of the frame that completed it; None if that was written before."""
+    is_same: bool = False
+    """Whether its octets are written as they were captured."""
+    slot: int | None = None
+    """The number of the slot in whose frame it begins, None if it is not as it was there."""
     time_ns: int = 0
     """When it is written."""
     is_written: bool = False
+
+    @property
+    def held(self) -> int:
+        """Octets of memory, roughly, that it takes."""
+        headers = 0 if self.headers is None else len(self.headers.octets)
+        return _OVERHEAD + len(self.octets) + headers
 
 
 @dataclass(slots=True, eq=False)
@@ -84,9 +98,11 @@ class Slot:
     number: int
     time_ns: int
     frame: Frame | None
-    """What is copied if nothing else is known; None if only ``items`` are written."""
+    """What is copied if nothing else is known, or nothing is changed; None if only ``items`` are
+    written."""
     payload: bytes = b""
-    """The payload of its segment, as far as it was captured; empty without ``frame``."""
+    """The payload of its segment, as far as it was captured; empty where ``is_fpdus`` and
+    ``frame`` has all of it."""
     connection: int | None = None
     """The number of the connection that the frame belongs to, None if there is none."""
     direction: int = 0
@@ -96,7 +112,22 @@ class Slot:
     """Octets of payload that the segment carried."""
     ack: int = 0
     flags: int = 0
+    headers: Frame | None = None
+    """The headers of the frame; of the whole IP packet, if it came in fragments."""
+    is_fpdus: bool = False
+    """Whether it is known that its octets are of FPDUs, and of nothing else."""
+    covered: int = 0
+    """Position up to which its octets are those of items that follow each other from its
+    beginning."""
+    is_plain: bool = False
+    """Whether other tools can read its segment: it holds whole items, or it is one of several that
+    an FPDU has for itself."""
     items: list[Item] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        """Position of what follows its segment."""
+        return self.position + self.length + bool(self.flags & FIN)
 
     @property
     def held(self) -> int:
@@ -131,25 +162,23 @@ class Queue:
         self._times.append(slot.time_ns)
         self.held += slot.held
 
-    def acknowledged_by(self, number: int) -> int | None:
-        """Return the acknowledgement number of a frame; None if it has none, or is written."""
+    def find(self, number: int) -> Slot | None:
+        """Return the slot of a frame, None if it is written."""
         slots = self.slots
         at = number - slots[0].number if slots else -1
-        if not 0 <= at < len(slots) or not slots[at].flags & ACK:
-            return None
-        return slots[at].ack
+        return slots[at] if 0 <= at < len(slots) else None
 
     def popleft(self) -> Slot:
         """Return the first slot, to be written now."""
         slot = self.slots.popleft()
         self.held -= slot.held
         for item in slot.items:
-            self.held -= _OVERHEAD + len(item.octets)
+            self.held -= item.held
         return slot
 
     def count(self, item: Item) -> None:
         """Take note of an item, which will be placed in a slot."""
-        self.held += _OVERHEAD + len(item.octets)
+        self.held += item.held
 
     def place(self, item: Item, number: int) -> int:
         """Put an item into the slot of a frame, or the first one if that is gone.

@@ -18,12 +18,14 @@ __all__ = ["clean"]
 
 _CHANGES = """\
 \b
-What is changed, in connections that carry MPA:
+What is changed, where other tools could not read connections that carry MPA:
   FPDUs       in the order of their stream, each in a segment of its own
   Markers     removed, M cleared; sequence and acknowledgement numbers follow
   CRCs        good ones computed anew, bad ones bad by the same bits
   holes       stay: sequence numbers jump from one whole FPDU to the next
   startup     frames that were not captured are supplied, with a comment
+All other frames are copied octet for octet.  What is written anew has a comment that names the
+frames whose octets it has.
 """
 
 _EXIT_STATUS = """\
@@ -91,7 +93,7 @@ def clean(
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
-    have nothing to do with MPA are copied unchanged.  What was changed is said on standard error.
+    other tools can read are copied unchanged.  What was changed is said on standard error.
     If connections are selected, OUT has their frames alone.  They cannot be selected by times or by
     what their records say, which is known at their end only: let summary tell their numbers.
     """

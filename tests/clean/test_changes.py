@@ -93,7 +93,7 @@ def test_markers_are_removed() -> None:
         assert each.markers == 0
         assert crc_is_good(each.octets)
     assert cleaned.report.cleared == 2
-    assert [each for each in cleaned.comments if "M was set" in each] == cleaned.comments
+    assert sum("M was set" in each for each in cleaned.comments) == 2
 
 
 def test_an_fpdu_a_segment() -> None:
@@ -162,7 +162,7 @@ def test_holes_stay() -> None:
     assert holed.report.holes == 1
     missing = sum(len(each[2]) for each in there) - sum(len(each[2]) for each in remaining)
     assert holed.report.missing == missing > 1000
-    assert f"scapy-mpa clean: {missing} octets before this are missing" in holed.comments
+    assert any(f": {missing} octets before this are missing; " in each for each in holed.comments)
 
 
 @pytest.mark.parametrize("lost", [(), (4,), (5,), (4, 5)])

@@ -38,7 +38,7 @@ def test_names_that_a_terminal_would_obey(marked: Path, tmp_path: Path) -> None:
     told = run("clean", source, "-o", tmp_path / "clean.pcap").stderr
     told += run("clean", source, "-o", source).stderr
     told += run("clean", source, "-o", tmp_path / "\x1b[0m" / "clean.pcap").stderr
-    assert "1 connection rewritten" in told and "that is the capture" in told and "x1b[0m" in told
+    assert "1 connection with MPA" in told and "that is the capture" in told and "x1b[0m" in told
     assert "".join(told.splitlines()).isprintable()
 
 
@@ -53,7 +53,7 @@ def test_file_to_file(marked: Path, tmp_path: Path) -> None:
     assert frames_of(target) == clean(frames).frames
     report = result.stderr.splitlines()
     assert all(line.startswith(f"scapy-mpa: {marked}: ") for line in report)
-    assert "1 connection rewritten: " in report[0]
+    assert "1 connection with MPA: " in report[0]
     assert any("supplied: 2 startup frames, 1 TCP handshake" in line for line in report)
 
 
@@ -136,7 +136,7 @@ def test_pipes(marked: Path, tmp_path: Path) -> None:
     done = process("clean", "-", "-o", "-", input=marked.read_bytes())
     assert done.returncode == 0
     assert done.stdout == target.read_bytes()
-    assert done.stderr.startswith(b"scapy-mpa: standard input: 1 connection rewritten")
+    assert done.stderr.startswith(b"scapy-mpa: standard input: 1 connection with MPA")
 
 
 def test_help_teaches() -> None:

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames that other tools can read are copied; what is written anew keeps all else of its frame."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scapy_mpa.clean import Cleaner, Written
+from scapy_mpa.craft import Conversation
+from scapy_mpa.stream.segment import FIN, SYN, reverse_flow
+from tests.captures import PCAPS
+from tests.clean.cleaning import clean, fpdus, frames_of, recovered, renumbered, segments
+from tests.craft.strategies import conversations
+from tests.craft.test_impaired import reorder
+from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
+from tests.test_docs import answer
+from tests.truth import mpastream, pcapfile
+
+READABLE = (
+    "ulp_nfs4_rdma_crcoff.pcap",
+    "ulp_nvme_rdma_crcoff.pcap.gz",
+    "trygso_bigfpdu_offloads_on_crcon.pcap.gz",
+    "rping_ipv6_mpa2_crcon.pcap",
+    "vlan5_mix_crcon.pcap",
+    "reject_pdata.pcap",
+    "term_readoob.pcap",
+    "close_midmsg_clientkill.pcap.gz",
+)
+"""In which Wireshark finds all FPDUs: whole ones, and such as have several segments for
+themselves."""
+
+A, B, C = (STREAM[first.end : second.end] for first, second in pairwise(TRUTH[:4]))
+MARKED = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=1)
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_what_can_be_read_is_copied(name: str) -> None:
+    """Frame by frame, acknowledgements included."""
+    frames = frames_of(PCAPS / name)
+    cleaned = clean(frames)
+    assert cleaned.frames == frames
+    assert cleaned.comments == []
+
+
+SHAPES = {
+    "an FPDU in each": ((A, B, C), (0, 1, 2), 0),
+    "all FPDUs in one": ((A + B + C,), (0,), 0),
+    "several for one FPDU": ((A, B[:8], B[8:100], B[100:], C), (0, 1, 2, 3, 4), 0),
+    "these in disorder": ((A, B[:8], B[8:100], B[100:], C), (0, 2, 1, 3, 4), 3),
+    "one is captured twice": ((A, B[:8], B[8:], C), (0, 1, 2, 1, 3), 0),
+    "one begins too short to be looked at": ((A, B[:7], B[7:], C), (0, 1, 2, 3), 2),
+    "the next begins before a boundary": ((A + B[:100], B[100:], C), (0, 1, 2), 2),
+    "ends after a boundary": ((A, B[:100], B[100:] + C), (0, 1, 2), 2),
+}
+"""The octets of segments, the order in which they were captured, and how many are not copied."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> None:
+    """Those of whole FPDUs, and those that one FPDU has for itself.  tshark finds all of them."""
+    pieces, order, changed = SHAPES[shape]
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    for piece in pieces:
+        talk.say(0, piece)
+    begun, said = talk.segments[: -len(pieces)], talk.segments[-len(pieces) :]
+    captured = [*begun, *(said[at] for at in order)]
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(captured)))
+    cleaned = clean(frames)
+    octets = [each.octets for each in cleaned.frames]
+    assert sum(each.octets not in octets for each in frames) == changed
+    assert cleaned.report.replaced == changed + len(order) - len(pieces)
+    (tmp_path / "a.pcapng").write_bytes(cleaned.file)
+    chosen = ("-Y", "iwarp_ddp_rdmap", "-T", "fields", "-e", "iwarp_mpa.ulpdulength")
+    shown = answer(tshark, "-n", "-r", str(tmp_path / "a.pcapng"), *chosen)
+    assert len(re.findall(r"\d+", shown)) == 3
+
+
+def test_startup_frames_alone_are_supplied() -> None:
+    """A capture that begins in the middle: all that was captured follows them as it was."""
+    frames = renumbered(frames_of(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")[49:])
+    cleaned = clean(frames)
+    assert [each.frame for each in cleaned.written if each.comment is None] == frames
+    assert len(cleaned.comments) == 5
+
+
+def test_markers_one_way() -> None:
+    """Segments of the way without Markers are kept; what they acknowledge follows."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, MARKED)
+    marked, _ = mpastream.build_stream([each.ulpdu for each in TRUTH], markers=True)
+    talk.say(0, marked)
+    talk.say(1, A + B + C)
+    talk.close()
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+    cleaned = clean(frames)
+    assert fpdus(cleaned.frames) == fpdus(frames)
+    assert any(each.octets.endswith(A + B + C) for each in cleaned.frames)
+
+
+def test_segments_of_an_fpdu_wait_for_its_end() -> None:
+    """No more than these, and they are written in their places then."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    talk.say(0, A)
+    talk.say(0, B[:100])
+    talk.say(1)
+    talk.say(0, B[100:])
+    cleaner, counts = Cleaner(), []
+    for frame in frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))):
+        counts.append(len(cleaner.receive(frame)))
+    assert counts == [1, 1, 1, 1, 1, 1, 0, 0, 3]
+
+
+@given(
+    conversation=conversations(
+        beginnings=("SYN",), handshake=True, markers=(False, False), rtr_frames=False
+    ),
+    seed=st.integers(0, 1 << 20),
+)
+def test_nothing_is_acknowledged_before_it(conversation: Conversation, seed: int) -> None:
+    """Where segments come in disorder, those that are copied are in order among the others."""
+    sent = conversation.segments()
+    frames = conversation.frames([*sent[:5], *reorder(sent[5:], random.Random(seed))])
+    ends: dict[bytes, int] = {}
+    for each in segments(clean(frames).frames):
+        ends.setdefault(each.flow, each.seq)
+        if each.length or each.flags & (SYN | FIN):
+            assert each.seq == ends[each.flow]
+            ends[each.flow] = each.seq + each.length + bool(each.flags & (SYN | FIN)) & 0xFFFFFFFF
+        if reverse_flow(each.flow) in ends:
+            assert ends[reverse_flow(each.flow)] - each.ack & 0xFFFFFFFF < 1 << 31
+
+
+def _kept(octets: bytes) -> Sequence[bytes]:
+    """DSCP, identification, time to live, window and timestamps of a frame of Linux."""
+    assert octets[12:14] == b"\x08\x00"
+    assert octets[54:58] == b"\x01\x01\x08\x0a"
+    return octets[15:16], octets[18:20], octets[22:23], octets[48:50], octets[58:66]
+
+
+def _named(written: Written) -> set[int]:
+    """The captured frames that a frame is of, by its comment; of a copied one, itself."""
+    if written.comment is None:
+        return {written.frame.number}
+    runs = re.findall(r"(\d+)(?:-(\d+))?", written.comment.split("of frame")[1])
+    return {each for first, last in runs for each in range(int(first), int(last or first) + 1)}
+
+
+@pytest.mark.parametrize(
+    "name", ["netem_reorder25_at_client_A.pcap.gz", "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"]
+)
+def test_what_a_rewritten_frame_keeps(name: str) -> None:
+    """That of the frame that completed its FPDU; its comment names all that brought some of it."""
+    frames = frames_of(PCAPS / name)
+    brought = {(each.direction, each.seq): set(each.frames) for each in recovered(frames)}
+    cleaned = clean(frames)
+    assert len(cleaned.comments) > 10
+    for each in recovered(cleaned.frames):
+        named = [_named(cleaned.written[number - 1]) for number in each.frames]
+        assert set.union(*named) == brought[each.direction, each.seq]
+        octets = cleaned.written[each.frame - 1].frame.octets
+        assert _kept(octets) == _kept(frames[max(named[-1]) - 1].octets)
