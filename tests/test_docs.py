@@ -38,9 +38,11 @@ def is_answered(text: str, request: pytest.FixtureRequest) -> None:
     """Each command prints the lines below it."""
     for shown in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = shown.partition("\n")
+        command, is_counted, _ = command.partition(" | wc -l")
         program, *arguments = shlex.split(command)
         if program == "tshark":
-            assert answer(request.getfixturevalue("tshark"), *arguments) == output
+            found = answer(request.getfixturevalue("tshark"), *arguments)
+            assert (f"{len(found.splitlines())}\n" if is_counted else found) == output
         else:
             assert program == "scapy-mpa"
             assert run(*arguments).output == output
