@@ -30,8 +30,10 @@ class MPASession(DefaultSession):
     """Recovers MPA startup frames and FPDUs from TCP streams while Scapy sniffs.
 
     Yields one packet for each, as ``Ether/IP/TCP/FPDU/DDPTagged/RDMAPWrite/...``, in order of
-    recovery.  Its lower layers are those of the frame that completed it, with lengths and
-    checksums to be computed; ``packet[FPDU].provenance`` says where it came from
+    recovery.  Its lower layers are those of the frame that completed it, as of a segment that holds
+    nothing else: with the sequence number of its first octet, and with lengths and checksums to be
+    computed, ``wirelen`` included.  So what ``wrpcap()`` writes can be read again, by any tool.
+    ``packet[FPDU].provenance`` says where it came from
     (:class:`~scapy_mpa.session.provenance.Provenance`).  Frames whose TCP payload belongs to MPA
     are replaced by these packets; all others pass unchanged.
 

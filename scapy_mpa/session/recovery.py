@@ -12,23 +12,23 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet
 
-from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
+from scapy_mpa.capture.decoder import Decoder, segment_of
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
+from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.packet import SctpPacket
-from scapy_mpa.layers import MPA, IFTAdaptionIndication, IFTFrame
-from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.last_frames import LastFrames
 from scapy_mpa.session.lower import LowerLayers
-from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.sctp import chunk_of, sctp_layer
 from scapy_mpa.session.segment_in import segment_in
+from scapy_mpa.session.tcp import OnTcp, extent, layer_of
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
@@ -44,8 +44,10 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import SECOND, Segment, reverse_flow
+from scapy_mpa.stream.segment import FIN, SECOND, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["PACKETS", "Brought", "Recovery"]
@@ -95,6 +97,8 @@ class Recovery:
         self.frames = 0
         """Frames taken so far."""
         self._last = LastFrames()
+        self._is_cut = False
+        """Whether a snap length has cut off octets of TCP payload."""
 
     @property
     def not_followed(self) -> Counter[str]:
@@ -125,6 +129,7 @@ class Recovery:
         flow = segment.flow
         if segment.length:
             self._last.keep(flow, frame, segment.length)
+            self._is_cut |= segment.length > len(segment.payload)
         events = self._flows.receive(segment)
         brought, is_made = self._brought(events, frame) if events else ([], False)
         if is_made or not segment.length:
@@ -137,8 +142,11 @@ class Recovery:
 
     def _below(self, frame: Frame) -> Packet:
         """Return the layers below MPA of a frame."""
+        return _bare(self._with_tcp(frame))
+
+    def _with_tcp(self, frame: Frame) -> Packet:
         packet = self._dissect(frame)
-        return _bare(packet if packet.haslayer(TCP) else _innermost(frame))
+        return packet if packet.haslayer(TCP) else _innermost(frame)
 
     def _segment(self, frame: Frame) -> Segment | None:
         """Return the segment of a frame of whose headers only Scapy knows some."""
@@ -188,20 +196,9 @@ class Recovery:
         for event, below in brought:
             if self._on_event is not None:
                 self._on_event(event)
-            if isinstance(event, FPDURecovered):
-                packets.append(self._stacked(self._upper.of(event), below))
-            elif isinstance(event, StartupSeen):
-                startup = MPA(event.octets, **fields_of_dialect(event.dialect))
-                startup.provenance = Provenance.of(event)
-                packets.append(self._stacked(startup, below))
-            elif isinstance(event, AdaptionIndicationSeen):
-                indication = IFTAdaptionIndication(event.octets)
-                indication.provenance = Provenance.of(event)
-                packets.append(self._stacked(indication, below))
-            elif isinstance(event, IFTFrameRecovered):
-                ift = IFTFrame(event.octets, crcs=event.crcs)
-                ift.provenance = Provenance.of(event)
-                packets.append(self._stacked(ift, below))
+            if isinstance(event, _ON_TCP):
+                assert below is not None
+                packets.append(self._on_tcp(event, below))
             elif isinstance(event, _ON_SCTP):
                 assert below is not None
                 packets.append(self._on_sctp(event, below))
@@ -211,17 +208,47 @@ class Recovery:
         """Tell whether another connection uses the ports of one that has ended."""
         return self._flows.carries_mpa(connection.flow) is not None
 
-    def _stacked(self, layer: Packet, below: Frame | None) -> Packet:
-        """Put a recovered layer on the lower layers of the frame that completed it."""
-        assert below is not None
-        packet, tcp = self._lower.of(below)
+    def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
+        """Put what was recovered on the lower layers of a frame, as a segment of its own."""
+        layer = self._upper.of(event) if isinstance(event, FPDURecovered) else layer_of(event)
+        packet, tcp = self._lower.of(frame)
         if tcp is None:
             return layer
-        put(packet, "time", below.time_ns / SECOND)
-        if packet.wirelen is not None:
-            put(packet, "wirelen", below.original_length)
+        seq, sent = extent(event)
+        length = sent if self._is_cut else len(event.octets)
+        tcp.fields["seq"] = seq
+        flags = int(tcp.flags)
+        if flags & TURNS:
+            # A SYN and a RST belong to no FPDU, and a FIN to the last one of its segment.
+            tcp.flags = flags & ~TURNS | FIN * _is_fin_at(seq + length, frame)
+        if length > len(event.octets) or (
+            length > LARGEST_MULPDU and length + len(packet) > LARGEST_DATAGRAM
+        ):
+            packet, tcp = self._fitted(event, length, frame, tcp) or (packet, tcp)
+        put(packet, "time", frame.time_ns / SECOND)
         stack(tcp, layer)
         return packet
+
+    def _fitted(
+        self, event: OnTcp, length: int, frame: Frame, tcp: Packet
+    ) -> tuple[Packet, Packet] | None:
+        """Return lower layers with lengths that Scapy cannot compute, and TCP without options.
+
+        Some octets were cut off, or there are more than IP can count.
+        """
+        try:
+            reframer = Reframer(frame, event.connection.flows[event.direction])
+        except NotFollowedError:
+            return None
+        flags = int(tcp.flags) & 0xFF
+        packet = self._with_tcp(
+            reframer.frame(
+                *(frame.number, frame.time_ns, tcp.seq, tcp.ack, flags, event.octets), length=length
+            )
+        )
+        tcp = packet[TCP]
+        tcp.remove_payload()
+        return packet, tcp
 
     def _on_sctp(self, event: DDPSegmentRecovered | SessionControlSeen, frame: Frame) -> Packet:
         """Put a user message on the lower layers of the frame that completed it."""
@@ -233,6 +260,15 @@ class Recovery:
         _strip(sctp)
         sctp.add_payload(chunk)
         return packet
+
+
+def _is_fin_at(seq: int, frame: Frame) -> bool:
+    """Tell whether a frame has a FIN, and at this sequence number."""
+    try:
+        segment = segment_of(frame)
+    except NotFollowedError:
+        return False
+    return bool(segment.flags & FIN) and not sequence_number(segment.seq + segment.length - seq)
 
 
 def _innermost(frame: Frame) -> Packet:
@@ -254,7 +290,7 @@ def _bare(packet: Packet) -> Packet:
 
 
 def _strip(transport: Packet) -> None:
-    """Take away what lies above TCP or SCTP, and lengths and checksums."""
+    """Take away what lies above TCP or SCTP, lengths, and checksums that cover it."""
     transport.remove_payload()
     del transport.chksum
     below = transport.underlayer
@@ -262,4 +298,5 @@ def _strip(transport: Packet) -> None:
         for field in below.fields_desc:
             if field.name in _OF_PAYLOAD and field.default is None:
                 below.delfieldval(field.name)
+        below.wirelen = None
         below = below.underlayer

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from socket import inet_aton
 from types import MemberDescriptorType
 from typing import Any
 
@@ -11,8 +12,9 @@ from scapy.config import conf
 from scapy.data import MTU
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
-from scapy.packet import NoPayload, Packet
+from scapy.packet import NoPayload, Packet, Raw
 from scapy.supersocket import SuperSocket
+from scapy.utils import checksum
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -35,6 +37,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.startup import StartupKind
 
 
@@ -168,11 +171,37 @@ LAYERS = {
 }
 
 
+def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
+    """The layers below what was recovered, as those of a segment that holds nothing else."""
+    tcp = packet[TCP]
+    packet.wirelen = None
+    tcp.seq = event.seq - 4 * (getattr(event, "phase", None) == 0)
+    if tcp.flags.F:
+        tcp.flags.F = tcp.seq + len(event.octets) == segment.seq + segment.length
+    missing = event.place[3] - len(event.octets) if segment.length > len(segment.payload) else 0
+    payload = Raw(event.octets + bytes(missing))
+    is_long = len(packet) + len(payload) > 0xFFFF
+    if not missing and not is_long:
+        return packet
+    tcp.options, tcp.dataofs, tcp.window = [], None, 0xFFFF
+    packet[IP].id, packet[IP].flags = 0, "DF"
+    if is_long:
+        packet[IP].len = tcp.chksum = 0
+        summed = bytes(tcp / payload)
+        addresses = inet_aton(packet[IP].src) + inet_aton(packet[IP].dst)
+        tcp.chksum = checksum(addresses + (6 + len(summed)).to_bytes(4, "big") + summed)
+    octets = bytes(packet / payload)
+    given: Packet = type(packet)(octets[: len(octets) - missing])
+    given[TCP].remove_payload()
+    given.time, given.wirelen = packet.time, len(octets)
+    return given
+
+
 def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     """What the session must yield for packets that Scapy has read from one file."""
     decoder = Decoder()
     flows = Flows(others=other_framings)
-    last: dict[bytes, Frame] = {}
+    last: dict[bytes, tuple[Frame, Segment]] = {}
 
     def recovered(events: Iterable[Event]) -> Iterator[Packet]:
         for event in events:
@@ -187,9 +216,9 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             else:
                 continue
             layer.provenance = Provenance.of(event)
-            packet, tcp = without_payload(last[event.connection.flows[event.direction]])
-            assert tcp is not None
-            tcp.add_payload(layer)
+            frame, segment = last[event.connection.flows[event.direction]]
+            packet = as_sent(event, without_payload(frame)[0], segment)
+            packet[TCP].add_payload(layer)
             yield packet
 
     for number, packet in enumerate(packets, 1):
@@ -199,7 +228,7 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             yield packet
             continue
         if segment.length:
-            last[segment.flow] = frame
+            last[segment.flow] = frame, segment
         found = list(recovered(flows.receive(segment)))
         yield from found
         connection = flows.connection(segment.flow)
