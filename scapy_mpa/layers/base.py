@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from scapy.packet import Packet
 
 from scapy_mpa.layers.fields import NoteField, OffWire
+from scapy_mpa.layers.pickled import reduced
 from scapy_mpa.wire.errors import RemoteProtocolError
 
 __all__ = ["_Layer", "count"]
@@ -17,10 +18,6 @@ __all__ = ["_Layer", "count"]
 def count(number: int, noun: str) -> str:
     """Return ``1 octet``, ``2 octets``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _read(layer: type[_Layer], octets: bytes, off_wire: dict[str, Any]) -> _Layer:
-    return layer(octets, **off_wire)
 
 
 class _Layer(Packet):
@@ -93,14 +90,8 @@ class _Layer(Packet):
         text: str = super().json()
         return text.replace("{, ", "{", 1) if text.startswith("{, ") else text
 
-    def __reduce__(self) -> tuple[Callable[..., _Layer], tuple[Any, ...], Any]:
-        _, (octets,), state = super().__reduce__()
-        off_wire = {
-            field.name: getattr(self, field.name)
-            for field in self.fields_desc
-            if isinstance(field, OffWire) and self.getfieldval(field.name) is not None
-        }
-        return _read, (type(self), octets, off_wire), state
+    def __reduce__(self) -> tuple[Callable[..., Packet], tuple[Any, ...]]:
+        return reduced(self)
 
     def show2(
         self, dump: bool = False, indent: int = 3, lvl: str = "", label_lvl: str = ""

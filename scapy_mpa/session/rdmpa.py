@@ -56,6 +56,10 @@ class MPAPacketList(PacketList):
         joined._not_followed = self._not_followed + Counter(getattr(other, "_not_followed", ()))
         return joined
 
+    def __reduce__(self) -> tuple[type[MPAPacketList], tuple[Any, ...]]:
+        parts = self.res, self.listname, self.stats, self._events, self._not_followed
+        return type(self), parts
+
     def connections(self) -> list[dict[str, object]]:
         """Return a record for each TCP connection or DDP Stream Session, in order of their ends."""
         return self._records(ConnectionEnded)

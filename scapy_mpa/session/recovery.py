@@ -23,6 +23,7 @@ from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.packet import SctpPacket
+from scapy_mpa.layers.pickled import pickle_whole
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.last_frames import LastFrames
 from scapy_mpa.session.lower import LowerLayers
@@ -293,8 +294,10 @@ def _strip(transport: Packet) -> None:
     """Take away what lies above TCP or SCTP, lengths, and checksums that cover it."""
     transport.remove_payload()
     del transport.chksum
+    pickle_whole(type(transport))
     below = transport.underlayer
     while below is not None and not isinstance(below, NoPayload):
+        pickle_whole(type(below))
         for field in below.fields_desc:
             if field.name in _OF_PAYLOAD and field.default is None:
                 below.delfieldval(field.name)
