@@ -90,6 +90,10 @@ class _Layer(Packet):
         text: str = super().json()
         return text.replace("{, ", "{", 1) if text.startswith("{, ") else text
 
+    def answers(self, other: Packet) -> bool:
+        """Tell whether this answers another layer: as most layers do not, by themselves."""
+        return False
+
     def __reduce__(self) -> tuple[Callable[..., Packet], tuple[Any, ...]]:
         return reduced(self)
 

@@ -60,6 +60,9 @@ class _Segment(_Layer):
         if issubclass(message, _Layer):
             self.add_payload(message(_internal=1, _underlayer=self))
 
+    def answers(self, other: Packet) -> bool:
+        return isinstance(other, _Segment) and bool(self.payload.answers(other.payload))
+
     def describe(self) -> str:
         return f"{self.name} {self.sprintf(self.identity)}{' L' if self.last == 1 else ''}"
 
@@ -135,3 +138,6 @@ class _Carrier(_Layer):
         segment = segment_layer(payload)
         chosen: type[Packet] = segment if len(payload) >= segment.shortest else conf.raw_layer
         return chosen
+
+    def answers(self, other: Packet) -> bool:
+        return isinstance(other, type(self)) and bool(self.payload.answers(other.payload))

@@ -8,6 +8,7 @@ its layer says what the payload is.  ``bind_layers(RDMAPSend, ...)`` is for all 
 from __future__ import annotations
 
 from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField, XStrFixedLenField
+from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer, count
 from scapy_mpa.layers.ddp import DDPUntagged
@@ -32,6 +33,11 @@ __all__ = [
     "RDMAPSendWithSEAndInvalidate",
     "RDMAPWrite",
 ]
+
+
+def _identified(number: int) -> bytes:
+    """Return what Scapy sorts a Request and its Response by, before it asks whether they match."""
+    return int(number).to_bytes(4, "big")
 
 
 class _DataMessage(_Layer):
@@ -71,21 +77,44 @@ class RDMAPReadRequest(_Layer):
         XLongField("src_to", 0),
     ]
 
+    def hashret(self) -> bytes:
+        return _identified(self.sink_stag)
+
     def describe(self) -> str:
         text = "size=%rdma_read_size% src_stag=%src_stag% src_to=%src_to%"
         return f"{self.name} {self.sprintf(text + ' sink_stag=%sink_stag% sink_to=%sink_to%')}"
 
 
 class RDMAPReadResponse(_DataMessage):
-    """RDMA Read Response (RFC 5040 4.5): no octets but the payload."""
+    """RDMA Read Response (RFC 5040 4.5): no octets but the payload.
+
+    Each segment of one answers the Read Request for whose Data Sink it is.
+    """
 
     name = MESSAGE_NAMES[Opcode.READ_RESPONSE]
 
+    def hashret(self) -> bytes:
+        return _identified(self.underlayer.stag) if self.underlayer else b""
+
+    def answers(self, other: Packet) -> bool:
+        segment = self.underlayer
+        if segment is None or not isinstance(other, RDMAPReadRequest):
+            return False
+        at = segment.to - other.sink_to
+        fits = 0 <= at <= other.rdma_read_size - len(self.payload)
+        return fits and bool(segment.stag == other.sink_stag)
+
 
 class RDMAPSend(_DataMessage):
-    """Send (RFC 5040 4.6): no octets but the payload."""
+    """Send (RFC 5040 4.6): no octets but the payload.
+
+    Whether one answers another is for their payloads to say.
+    """
 
     name = MESSAGE_NAMES[Opcode.SEND]
+
+    def answers(self, other: Packet) -> bool:
+        return isinstance(other, RDMAPSend) and bool(self.payload.answers(other.payload))
 
 
 class _Invalidating(RDMAPSend):
@@ -175,6 +204,9 @@ class RDMAPAtomicRequest(_Layer):
         XLongField("compare_mask", 0),
     ]
 
+    def hashret(self) -> bytes:
+        return _identified(self.request_identifier)
+
     def describe(self) -> str:
         text = "%atomic_operation_code% stag=%remote_stag% to=%remote_to%"
         return f"{self.name} {self.sprintf(text + ' id=%request_identifier%')}"
@@ -197,6 +229,14 @@ class RDMAPAtomicResponse(_Layer):
         XIntField("original_request_identifier", 0),
         XLongField("original_remote_data_value", 0),
     ]
+
+    def hashret(self) -> bytes:
+        return _identified(self.original_request_identifier)
+
+    def answers(self, other: Packet) -> bool:
+        return isinstance(other, RDMAPAtomicRequest) and bool(
+            self.original_request_identifier == other.request_identifier
+        )
 
     def describe(self) -> str:
         text = "id=%original_request_identifier% value=%original_remote_data_value%"
