@@ -125,11 +125,11 @@ class FPDU(_Carrier):
     def crc_verdict(self) -> str:
         """Return ``good`` or ``bad``: whether the CRC is that of the FPDU's octets.
 
-        ``unknown`` if the CRC is not all there; ``off`` in the dialect ``softuiwarp``, which has
-        none.  That CRCs are off on a connection, and that ``bad`` means nothing therefore, is not
-        to be seen from an FPDU.
+        ``unknown`` if the CRC is not all there, or if Scapy's ``TCPSession`` has put another FPDU
+        on this one; ``off`` in the dialect ``softuiwarp``, which has none.  That CRCs are off on a
+        connection, and that ``bad`` means nothing therefore, is not to be seen from an FPDU.
         """
-        if isinstance(self.crc, bytes):
+        if isinstance(self.crc, bytes) or FPDU in self.payload:
             return "unknown"
         if _is_softuiwarp(self.phase, self.dialect):
             return "off"

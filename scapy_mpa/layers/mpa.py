@@ -15,8 +15,10 @@ frames from FPDUs (without Markers)::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from scapy.config import conf
 from scapy.fields import (
     BitField,
     ByteField,
@@ -34,6 +36,7 @@ from scapy_mpa.layers.fpdu import FPDU
 from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout
 from scapy_mpa.wire.startup import (
     ENHANCED_LENGTH,
     KEY_LENGTH,
@@ -41,6 +44,7 @@ from scapy_mpa.wire.startup import (
     RTR_KEYS,
     STARTUP_HEADER_LENGTH,
     StartupKind,
+    parse_startup,
 )
 
 __all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr"]
@@ -180,13 +184,45 @@ class MPARtr(_Startup):
 
 
 class MPA(Packet):
-    """Makes of octets what they are: a startup frame by the Key, else ``FPDU``."""
+    """Makes of octets what they are: a startup frame by the Key, else ``FPDU``.
+
+    Scapy's own ``TCPSession`` and ``StreamSocket`` read streams without Markers with it.
+    """
 
     name = "MPA"
 
     @classmethod
     def dispatch_hook(cls, _pkt: bytes = b"", *args: Any, **kargs: Any) -> type[Packet]:
         return _STARTUP_FRAMES.get(bytes(_pkt[:KEY_LENGTH]), FPDU)
+
+    @classmethod
+    def tcp_reassemble(
+        cls, data: bytes, metadata: Mapping[str, Any], session: Mapping[str, Any]
+    ) -> Packet | None:
+        """Return what comes first in a stream, the rest as ``Padding``; None if it is not whole.
+
+        ``TCPSession`` stacks what follows, and of Scapy 2.8 the third loses its place.  So it gets
+        all of it at once.
+        """
+        length = _length(data)
+        if length is None or len(data) < length:
+            return None
+        packet = cls(data[:length])
+        if rest := data[length:]:
+            is_stacked = "original" in metadata
+            above = cls.tcp_reassemble(rest, metadata, session) if is_stacked else None
+            packet.add_payload(conf.padding_layer(rest) if above is None else above)
+        return packet
+
+
+def _length(data: bytes) -> int | None:
+    """Return the octets of what comes first, None if too few are there to tell."""
+    key = data[:KEY_LENGTH]
+    if key in _STARTUP_FRAMES:
+        return parse_startup(data).length if len(data) >= STARTUP_HEADER_LENGTH else None
+    if len(data) < HEADER_LENGTH or any(each.startswith(key) for each in _STARTUP_FRAMES):
+        return None
+    return fpdu_layout(int.from_bytes(data[:HEADER_LENGTH], "big"), None).length
 
 
 _STARTUP_FRAMES: dict[bytes, type[Packet]] = {
