@@ -8,6 +8,9 @@ import importlib.metadata
 import subprocess
 import sys
 
+from scapy_mpa import layers
+from scapy_mpa.layers import base, ddp, rdmap
+
 
 def run(code: str) -> str:
     """What ``code`` prints in a fresh Python, standard error included."""
@@ -59,16 +62,28 @@ def test_load_contrib_brings_the_layers() -> None:
     assert printed == r"MPARequest FPDU b'\x00\x0e'"
 
 
-def test_layers_exist_once() -> None:
-    """The contrib module hands out the classes of ``scapy_mpa.layers``, not copies of them."""
+def test_everything_exists_once() -> None:
+    """The contrib module hands out what ``scapy_mpa.all`` has, ``rdmpa`` too, not copies of it."""
     printed = run(
-        LOAD + "load_contrib('mpa')\n"
-        "import scapy.contrib.mpa as contrib\n"
-        "from scapy_mpa import layers\n"
-        "print(sorted(contrib.__all__) == sorted(layers.__all__),"
-        " all(getattr(contrib, name) is getattr(layers, name) for name in layers.__all__))",
+        "from scapy.all import *\nconf.exts.load('scapy-mpa')\nload_contrib('mpa')\n"
+        "from scapy_mpa import all as names, layers, session\n"
+        "print({*layers.__all__, *session.__all__} <= {*names.__all__},"
+        " all(eval(name) is getattr(names, name) for name in names.__all__))",
     )
     assert printed == "True True"
+
+
+def test_ls_lists_the_layers() -> None:
+    """Scapy's ``ls`` shows public names alone, and finds each by the beginning of its name."""
+    printed = run(
+        "from scapy.all import ls\nimport scapy_mpa.all\nls()\nprint('MPA')\nls('MPA')",
+    )
+    everything, _, found = printed.partition("\nMPA\n")
+    listed = {line.split()[0] for line in everything.splitlines()}
+    assert set(layers.__all__) <= listed
+    assert not {name for name in vars(base) | vars(ddp) | vars(rdmap) if name[0] == "_"} & listed
+    startup = {"MPA", "MPARequest", "MPAReply", "MPARtr", "MPAMarker"}
+    assert startup <= {line.split()[0] for line in found.splitlines()}
 
 
 def test_explore_lists_the_layers() -> None:
