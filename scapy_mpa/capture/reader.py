@@ -16,7 +16,7 @@ from scapy_mpa.capture.damage import DamagedError, NoCaptureError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
 from scapy_mpa.capture.source import MayRead, Source, at_once, compression_of
-from scapy_mpa.wire.errors import CaptureError
+from scapy_mpa.wire.errors import CaptureError, CaptureNotFoundError
 from scapy_mpa.wire.shown import shown
 
 __all__ = ["Capture", "is_capture", "open_capture"]
@@ -219,11 +219,11 @@ def _open(name: str) -> BinaryIO:
         # Unbuffered: the source reads chunks larger than a buffer.
         return open(name, "rb", buffering=0)
     except FileNotFoundError as error:
-        text = "there is no such file; check the name"
-        cause: Exception = error
+        text = f"{shown(name)}: there is no such file; check the name"
+        raise CaptureNotFoundError(text) from error
     except PermissionError as error:
         text = "there is no permission to read it; ask its owner, or change its mode"
-        cause = error
+        cause: Exception = error
     except IsADirectoryError as error:
         text = "it is a directory; name a capture file in it"
         cause = error

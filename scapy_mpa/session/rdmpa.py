@@ -115,6 +115,7 @@ def rdmpa(
         packets that were read already: those are for
         ``sniff(offline=packets, session=MPASession)``.
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
+    :raises FileNotFoundError: there is no file of this name.
     :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
         ends badly, what was readable is returned, and a warning is logged, as it is of interfaces
         that a pcapng file describes wrongly.

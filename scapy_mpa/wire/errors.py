@@ -16,6 +16,7 @@ import enum
 
 __all__ = [
     "CaptureError",
+    "CaptureNotFoundError",
     "ErrorCode",
     "LocalProtocolError",
     "MPAError",
@@ -66,3 +67,7 @@ class RemoteProtocolError(ProtocolError):
 
 class CaptureError(MPAError):
     """A capture cannot be read, or not further: says which file, where and what to do."""
+
+
+class CaptureNotFoundError(CaptureError, FileNotFoundError):
+    """There is no file of this name."""

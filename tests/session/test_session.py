@@ -348,6 +348,8 @@ def test_what_was_not_followed_so_far() -> None:
 
 def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
     """What is no capture is our own error; what ends badly gives what was readable."""
+    with pytest.raises(FileNotFoundError, match=r"missing\.pcap"):
+        rdmpa(tmp_path / "missing.pcap")
     text = tmp_path / "notes.txt"
     text.write_text("not a capture")
     with pytest.raises(CaptureError, match=r"notes\.txt"):
