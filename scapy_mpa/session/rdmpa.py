@@ -14,6 +14,7 @@ from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records import record_of
+from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.recovery import PACKETS, Recovery
 from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import (
@@ -25,6 +26,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 
 __all__ = ["MPAPacketList", "rdmpa"]
@@ -60,6 +62,20 @@ class MPAPacketList(PacketList):
         parts = self.res, self.listname, self.stats, self._events, self._not_followed
         return type(self), parts
 
+    def connection(self, number: int) -> MPAPacketList:
+        """Return the packets recovered from one connection, and what else there is to say about it.
+
+        They are in the order of this list.  Frames that carry no MPA octets are of no connection.
+
+        :param number: 0, 1, ... in order of appearance, as in records and in ``provenance``.
+        :raises LocalProtocolError: there is no such connection in this list.
+        """
+        packets = [each for each in self.res if _connection_of(each) == number]
+        events = [each for each in self._events if each.connection.number == number]
+        if not packets and not events:
+            raise LocalProtocolError(f"there is no connection {number} in {self.listname}")
+        return type(self)(packets, f"connection {number} of {self.listname}", self.stats, events)
+
     def connections(self) -> list[dict[str, object]]:
         """Return a record for each TCP connection or DDP Stream Session, in order of their ends."""
         return self._records(ConnectionEnded)
@@ -88,6 +104,13 @@ class MPAPacketList(PacketList):
 
     def _records(self, kind: type) -> list[dict[str, object]]:
         return [record_of(event) for event in self._events if isinstance(event, kind)]
+
+
+def _connection_of(packet: Packet) -> int | None:
+    """Return the number of the connection that a packet was recovered from, None if it was not."""
+    carriers = packet, getattr(packet, "data", None)
+    found = (getattr(each, "provenance", None) for each in carriers)
+    return next((each.connection for each in found if isinstance(each, Provenance)), None)
 
 
 def rdmpa(

@@ -34,12 +34,12 @@ from scapy_mpa.layers import (
     RDMAPTerminate,
     RDMAPWrite,
 )
-from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.session import MPASession, Provenance, rdmpa
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
-from scapy_mpa.wire.errors import CaptureError
+from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.capture import build
 from tests.captures import PCAPS
-from tests.session.plain import Interface
+from tests.session.plain import Interface, layers
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
@@ -312,6 +312,26 @@ def test_what_else_there_is_to_say() -> None:
     assert sum(RDMAPTerminate in each for each in packets) == 45
     assert sum(RDMAPWrite in each for each in packets) > 0
     assert len(rdmpa(RPING, count=3)) == 3
+
+
+@pytest.mark.parametrize("name", ["live_siw_probe_guest_eth0.pcap.gz", "crafted/sctp_reject.pcap"])
+def test_one_connection(name: str) -> None:
+    """The packets and the records of one; there is an error if there is no such connection."""
+    everything = rdmpa(PCAPS / name, others=True)
+    count = len(everything.connections())
+    for number in range(count):
+        one = everything.connection(number)
+        assert {each["connection"] for each in one.connections()} == {number}
+        assert one.errors() == [e for e in everything.errors() if e["connection"] == number]
+        assert len(one) == sum(place.connection == number for place in provenances(everything))
+    with pytest.raises(LocalProtocolError, match=f"no connection {count} in"):
+        everything.connection(count)
+
+
+def provenances(packets: Iterable[Packet]) -> list[Provenance]:
+    """Where packets were found, but for those that were not recovered."""
+    parts = [part for packet in packets for part in [*layers(packet), getattr(packet, "data", 0)]]
+    return [each.provenance for each in parts if "provenance" in getattr(each, "fields", ())]
 
 
 def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
