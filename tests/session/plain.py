@@ -183,8 +183,9 @@ def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
     is_long = len(packet) + len(payload) > 0xFFFF
     if not missing and not is_long:
         return packet
-    tcp.options, tcp.dataofs, tcp.window = [], None, 0xFFFF
-    packet[IP].id, packet[IP].flags = 0, "DF"
+    # Of the options, the timestamps stay.
+    times = [each for each in tcp.options if each[0] == "Timestamp"][:1]
+    tcp.options, tcp.dataofs = [*[("NOP", None)] * 2 * len(times), *times], None
     if is_long:
         packet[IP].len = tcp.chksum = 0
         summed = bytes(tcp / payload)
