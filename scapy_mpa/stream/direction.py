@@ -230,7 +230,7 @@ class Direction:
             end = read(self, octets, 0, offset, frame, time_ns, frame, self.shapes, rows)
             if end == len(octets):
                 self.fpdus += len(rows) - before
-                recent.order.append((self.origin + offset, octets, self.half or self))
+                recent.order.append((self.origin + offset, octets, frame, self.half or self))
                 recent.fresh += end
                 if recent.fresh > FRESH_OCTETS:
                     recent.trim()

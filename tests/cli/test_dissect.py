@@ -30,8 +30,8 @@ Terminate qn 2 msn 1 mo 0 24 octets L: DDP / Untagged Buffer Error / \
 Invalid MSN - no buffer available (mirrored), seq 91917273
     13    0.161828 #0  192.168.7.1:46132 - 192.168.7.2:7175  \
 ended: terminated by the Responder: DDP / Untagged Buffer Error / \
-Invalid MSN - no buffer available (mirrored), of the Send qn 0 msn 1 mo 0, seq 630298884, \
-rfc6581, CRC on, 1/1 FPDUs, 56/88 octets, IRD 16/16, ORD 16/16
+Invalid MSN - no buffer available (mirrored), of the Send qn 0 msn 1 mo 0, \
+seq 630298884 in frame 8, rfc6581, CRC on, 1/1 FPDUs, 56/88 octets, IRD 16/16, ORD 16/16
 """
 """A whole connection.  Frames, times and sequence numbers were compared with tshark's."""
 

@@ -152,10 +152,11 @@ class Reporter:
         text = found.text
         if found.complaint:
             peer = self.startup.halves[1 - half.direction]
-            place = self.common.recent.place_of(peer, found.ddp_header or b"")
+            known = self.common.recent.place_of(peer, found.ddp_header or b"")
             text += f", of the {found.complaint}"
-            if place is not None:
-                text += f", seq {sequence_number(place - HEADER_LENGTH)}"
+            if known is not None:
+                place, frame = known
+                text += f", seq {sequence_number(place - HEADER_LENGTH)} in frame {frame}"
         self.terminated = Closer(half.direction, self.frame, text)
 
     # -- what is missing or wrong --------------------------------------------------------------

@@ -44,15 +44,15 @@ class RecentOctets:
     __slots__ = ("fresh", "order")
 
     def __init__(self) -> None:
-        self.order: deque[tuple[int, bytes, object]] = deque(maxlen=RECENT_CHUNKS)
-        """Position, octets, and whose they are, in the order in which they came."""
+        self.order: deque[tuple[int, bytes, int, object]] = deque(maxlen=RECENT_CHUNKS)
+        """Position, octets, frame, and whose they are, in the order in which they came."""
         self.fresh = 0
         """Octets added since :meth:`trim`, less the room there was: at most ``FRESH_OCTETS``.  Who
         adds them sees to it."""
 
     def remember(self, owner: object, chunk: Chunk) -> None:
         """Keep the octets of a chunk until others have pushed them out."""
-        self.order.append((chunk.position, chunk.octets, owner))
+        self.order.append((*chunk, owner))
         self.fresh += len(chunk.octets)
         if self.fresh > FRESH_OCTETS:
             self.trim()
@@ -60,7 +60,7 @@ class RecentOctets:
     def trim(self) -> None:
         """Drop the octets that are too many."""
         order = self.order
-        surplus = sum([len(octets) for _, octets, _ in order]) - RECENT_OCTETS
+        surplus = sum([len(kept[1]) for kept in order]) - RECENT_OCTETS
         while surplus > 0:
             surplus -= len(order.popleft()[1])
         self.fresh = surplus
@@ -70,49 +70,49 @@ class RecentOctets:
 
         It is held elsewhere again, and comes back from there: kept twice, it would push out others.
         """
-        kept: list[tuple[int, bytes, object]] = []
-        for position, octets, whose in self.order:
+        kept: list[tuple[int, bytes, int, object]] = []
+        for position, octets, frame, whose in self.order:
             if whose is not owner or end <= position or position + len(octets) <= start:
-                kept.append((position, octets, whose))
+                kept.append((position, octets, frame, whose))
                 continue
             if position < start:
-                kept.append((position, octets[: start - position], owner))
+                kept.append((position, octets[: start - position], frame, owner))
             if end < position + len(octets):
-                kept.append((end, octets[end - position :], owner))
+                kept.append((end, octets[end - position :], frame, owner))
         self.order = deque(kept, RECENT_CHUNKS)
 
     def hand_over(self, owner: object, other: object) -> None:
         """Take what is kept of ``owner`` for what is kept of another one."""
         order = self.order
-        for at, (position, octets, whose) in enumerate(order):
+        for at, (position, octets, frame, whose) in enumerate(order):
             if whose is owner:
-                order[at] = position, octets, other
+                order[at] = position, octets, frame, other
 
     def last_of(self, owner: object, end: int) -> bytes:
         """Return octets of ``owner`` up to position ``end``, b"" if none are known.
 
         They are looked for among what came last.
         """
-        for position, octets, whose in islice(reversed(self.order), _LOOKED_AT):
+        for position, octets, _, whose in islice(reversed(self.order), _LOOKED_AT):
             if whose is owner and position + len(octets) == end:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
 
-    def place_of(self, owner: object, wanted: bytes) -> int | None:
-        """Return the position of the last octets of ``owner`` that are these, None if there are
-        none in one chunk."""
-        for position, octets, whose in reversed(self.order):
+    def place_of(self, owner: object, wanted: bytes) -> tuple[int, int] | None:
+        """Return the position of the last octets of ``owner`` that are these, and their frame; None
+        if there are none in one chunk."""
+        for position, octets, frame, whose in reversed(self.order):
             at = octets.rfind(wanted) if whose is owner else -1
             if at >= 0:
-                return position + at
+                return position + at, frame
         return None
 
-    def between(self, start: int, end: int, owner: object) -> list[tuple[int, bytes, object]]:
+    def between(self, start: int, end: int, owner: object) -> list[tuple[int, bytes, int]]:
         """Return what is kept of ``owner`` that has octets from ``start`` up to ``end``."""
         return [
-            kept
-            for kept in self.order
-            if kept[2] is owner and kept[0] < end and start < kept[0] + len(kept[1])
+            (position, octets, frame)
+            for position, octets, frame, whose in self.order
+            if whose is owner and position < end and start < position + len(octets)
         ]
 
     def differing(
@@ -133,7 +133,7 @@ class RecentOctets:
 
 
 def differing_stretch(
-    position: int, octets: bytes, known: Iterable[tuple[int, bytes, object]]
+    position: int, octets: bytes, known: Iterable[tuple[int, bytes, int]]
 ) -> tuple[int, int] | None:
     """Return from where to where ``octets`` differ from what is known, None if nowhere.
 
