@@ -81,7 +81,7 @@ STREAM_ROOMS = (
     ("delivery",),
     ("budget", "doubtful", "lingering", "networks"),
     ("ordinary",),
-    ("shapes",),
+    ("shapes", "timed"),
     ("events",),
     ("segment", "sequence", "limits"),
     ("stream",),

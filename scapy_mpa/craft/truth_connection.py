@@ -10,7 +10,7 @@ from scapy_mpa.craft.captured import CapturedStream
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.craft.truth_tcp import ending, gaps
-from scapy_mpa.records.record import Record
+from scapy_mpa.records.record import TIMING_KEYS, Record
 from scapy_mpa.stream.events import (
     Closer,
     ConnectionEnded,
@@ -73,7 +73,8 @@ def half_summary(
 def connection_record(
     setting: Setting, place: int | None, by: int | None, ending: Ending, **fields: Any
 ) -> Record:
-    """Return the record of a connection; ``broken`` is left out if anything is.
+    """Return the record of a connection, without what a dissector measures; ``broken`` is left
+    out if anything is.
 
     :param place: of the segment with which it is over; None: that is not known.
     :param by: who has begun; None: nobody knows.
@@ -89,6 +90,8 @@ def connection_record(
     one, other = (None, None) if by is None else (setting.endpoints[by], setting.endpoints[1 - by])
     over = ConnectionEnded(*begun_by(by or INITIATOR), one, other, ending=ending, **known)
     record = setting.record(over, place)
+    for key in TIMING_KEYS:
+        del record[key]
     if over.negotiated is not None and over.negotiated.kept is False:
         del record["broken"]
     return record

@@ -26,7 +26,8 @@ _DDP: Final = " ".join(
 )
 _DEPTHS: Final = "private_data ird ord control_flags dialect"
 _PAIRS: Final = (
-    "markers fpdus octets crc_bad gaps out_of_order retransmitted farthest_ahead rnics ird ord"
+    "markers fpdus octets crc_bad gaps out_of_order retransmitted farthest_ahead rnics ird ord "
+    "octets_per_second"
 )
 
 _OWN: Final = {
@@ -43,7 +44,8 @@ _OWN: Final = {
     "connection": (
         f"{_PAIRS} {' '.join(f'{name}.src {name}.dst' for name in _PAIRS.split())} initiator "
         "responder dialect revision crc errors ended end end.by end.frame end.cause end.text "
-        "peer_to_peer rtr_agreed rtr kept broken"
+        "end.within_message peer_to_peer rtr_agreed rtr kept broken first_frame first_time "
+        "duration handshake startup stalls longest_stall stall_frame"
     ),
     "adaption_indication": (
         "seq version bc_version ph r hc pc ih ip sp sm rm reserved_flags vtag marker_interval "

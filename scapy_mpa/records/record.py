@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CAPTURE",
     "RECORD_TYPES",
+    "TIMING_KEYS",
     "Record",
     "RecordedEvent",
     "capture_record",
@@ -258,7 +259,7 @@ def _message(event: MessageRecovered) -> Record:
         "src_stag": None if read is None else read.src_stag,
         "src_to": None if read is None else read.src_to,
         "request_frame": event.request_frame,
-        "latency": None if event.latency_ns is None else event.latency_ns / SECOND,
+        "latency": _seconds(event.latency_ns),
         "request_identifier": event.request_identifier,
     }
 
@@ -293,11 +294,38 @@ def _connection(event: ConnectionEnded) -> Record:
         "crc": event.crc,
         "errors": event.errors,
         "ended": event.ending,
-        "end": None if event.end is None else event.end._asdict(),
+        "end": event.end and {**event.end._asdict(), "within_message": [*event.end.within_message]},
         "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
         "rnics": rnics_field(event.rnics),
+        **_timing_fields(event),
         **negotiation_fields(event.negotiated),
     }
+
+
+def _timing_fields(event: ConnectionEnded) -> Record:
+    """Return the keys of a ``connection`` record that tell how fast it was, and its stalls."""
+    timing = event.timing
+    if timing is None:
+        return dict.fromkeys(TIMING_KEYS)
+    lasted_ns = event.time_ns - timing.first_ns
+    octets = event.halves[event.direction].octets, event.halves[1 - event.direction].octets
+    rates = [each * SECOND / lasted_ns if lasted_ns > 0 else None for each in octets]
+    values = (
+        timing.first_frame,
+        timing.first_ns / SECOND,
+        lasted_ns / SECOND,
+        dict(zip(_ENDS, rates, strict=True)),
+        _seconds(timing.handshake_ns),
+        _seconds(timing.startup_ns),
+        timing.stalls,
+        _seconds(timing.longest_stall_ns or None),
+        timing.stall_frame,
+    )
+    return dict(zip(TIMING_KEYS, values, strict=True))
+
+
+def _seconds(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / SECOND
 
 
 def rnics_field(rnics: Kinds | None) -> Record | None:
@@ -328,6 +356,18 @@ def negotiation_fields(negotiated: Negotiated | None) -> Record:
     return dict(zip(_NEGOTIATED, values, strict=True))
 
 
+TIMING_KEYS: Final = (
+    "first_frame",
+    "first_time",
+    "duration",
+    "octets_per_second",
+    "handshake",
+    "startup",
+    "stalls",
+    "longest_stall",
+    "stall_frame",
+)
+"""What a ``connection`` record has only over TCP."""
 _ENDS: Final = ("src", "dst")
 _NEGOTIATED: Final = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
 

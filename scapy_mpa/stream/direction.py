@@ -19,7 +19,7 @@ from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import octets_missing, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
-from scapy_mpa.stream.shapes import Shapes, ShapeTables
+from scapy_mpa.stream.shapes import Shape, Shapes, ShapeTables
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 if TYPE_CHECKING:
@@ -61,6 +61,23 @@ class Carried(Protocol):
     frame: int
     """The frame that brought its last segment."""
     time_ns: int
+    moved_ns: int
+    """When the last octet was captured that was no copy, or the last new acknowledgement."""
+    late_ns: int
+    """No stall has lasted long enough before this time."""
+
+    def is_late(self, time_ns: int) -> bool:
+        """Tell whether a segment comes so long after the last progress that it may end a stall."""
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether the handshake is not over."""
+
+    def end_handshake(self, time_ns: int) -> None:
+        """Take the first segment that the sender of the SYN sends after it."""
+
+    def end_stall(self, frame: int, time_ns: int) -> None:
+        """Take progress after which ``is_late`` was true; octets were outstanding before."""
 
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: octets after its startup frame."""
@@ -127,6 +144,7 @@ class Direction:
         "segments",
         "seq",
         "settled",
+        "shape",
         "shapes",
         "shared",
         "startup",
@@ -152,6 +170,8 @@ class Direction:
         self.index = index
         self.half = half
         self.shapes = shapes
+        self.shape: Shape | None = None
+        """That of the FPDU that lies farthest, of those found."""
         self.crc = shapes.crc
         self.markers = shapes.marked
         self.origin = origin
@@ -195,7 +215,7 @@ class Direction:
         self.startup = b""
         """Of an ordinary connection, its startup frame."""
         self.brought_by = 0
-        """The frame that brought it."""
+        """The frame that brought it, until the peer's was captured, too."""
         self.is_closed = False
         """Of such a one, whether its FIN was captured."""
         self.tail: list[Chunk] | tuple[()] = ()
@@ -211,6 +231,8 @@ class Direction:
         :param seq: 32 bits, like ``ack``.
         :param octets: all that it carries.
         """
+        connection = self.connection
+        is_late = time_ns >= connection.late_ns and self._is_late(time_ns)
         if ack != self.ack:
             more = (ack - self.ack) & _MASK
             if more < _BEHIND:
@@ -218,6 +240,9 @@ class Direction:
                 if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
                     return False
                 self.ack = ack
+                if is_late:
+                    connection.end_stall(frame, time_ns)
+                connection.moved_ns = time_ns
         if not octets:
             if (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
                 return False
@@ -238,23 +263,47 @@ class Direction:
                 self.seq = (seq + end) & _MASK
             elif not self._finish_read(octets, end, offset + end, before, frame):
                 return False
-        elif not self._take(seq, ack, octets, frame, time_ns):
+            if is_late:
+                connection.end_stall(frame, time_ns)
+            connection.moved_ns = time_ns
+        elif not self._take(seq, ack, octets, frame, time_ns, is_late=is_late):
             return False
         self.segments += 1
-        connection = self.connection
         connection.frame = frame
         connection.time_ns = time_ns
         if octets and not self.can_read_next:
             self._look_ahead()
         return True
 
-    def _take(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
+    def _is_late(self, time_ns: int) -> bool:
+        """Tell whether a segment that comes long after the last progress was waited for."""
+        connection = self.connection
+        if connection.is_opening and not self.index:
+            connection.end_handshake(time_ns)
+        return connection.is_late(time_ns) and self.is_waiting
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether either direction has octets that were not acknowledged."""
+        peer = self.peer
+        return bool(self.seq != peer.ack or peer.seq != self.ack or self.ahead or peer.ahead)
+
+    def _take(
+        self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int, *, is_late: bool
+    ) -> bool:
         """Take octets that need more checks; return False if they are refused."""
         if self._must_check_startup and not self._keeps_startup_rules(seq, len(octets), ack):
             return False
+        copies = self.copies
         if seq == self.seq and not self.ahead:
-            return self._append(octets, frame, frame, time_ns)
-        return self._take_out_of_order(seq, octets, frame, time_ns)
+            is_taken = self._append(octets, frame, frame, time_ns)
+        else:
+            is_taken = self._take_out_of_order(seq, octets, frame, time_ns)
+        if is_taken and self.copies == copies:
+            if is_late:
+                self.connection.end_stall(frame, time_ns)
+            self.connection.moved_ns = time_ns
+        return is_taken
 
     def _look_ahead(self) -> None:
         """See what the next segment will meet, after one that was taken."""
@@ -327,11 +376,14 @@ class Direction:
             return self._repeats(SEQUENCE_SPACE - ahead, octets)
         if ahead:
             return self._keep(self.offset + self.have + ahead, octets, frame, time_ns)
-        waiting = self.ahead
+        waiting, farthest = self.ahead, self.shape
         if self.offset + self.have + len(octets) > waiting[0][0]:
             return False
         if not self._append(octets, frame, frame, time_ns):
             return False
+        if self.markers:
+            # What waits was read before.
+            self.shape = farthest
         freed = 0
         while waiting and waiting[0][0] == self.offset + self.have:
             _, waited, brought_by = waiting[0]
@@ -463,8 +515,11 @@ class Direction:
                 self.copies += is_copy
                 return is_copy
         follows = index > 0 and ahead[index - 1][0] + len(ahead[index - 1][1]) == offset
+        farthest = self.shape
         if self.markers and not self._place(offset, octets, frame, time_ns, follows=follows):
             return False
+        if index < len(ahead):
+            self.shape = farthest
         if ahead:
             ahead.insert(index, (offset, octets, frame))
         else:

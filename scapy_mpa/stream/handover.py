@@ -125,17 +125,18 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     """
     apart = Common(Budget(Limits()))
     apart.emit = _ignore
-    connection = Connection(ordinary.identity, apart)
+    beginning = list(ordinary.beginning())
+    connection = Connection(ordinary.identity, apart, beginning[0])
     connection.reverse = ordinary.reverse
     fault: tuple[Exception, Segment] | None = None
-    for segment in ordinary.beginning():
+    for segment in beginning:
         try:
             connection.receive(segment)
         except Exception as error:
             fault = error, segment
             break
     connection.common = common
-    connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
+    connection.take_times(ordinary)
     if fault is not None:
         connection.fail(*fault)
     connection.lingers = ordinary.lingers
@@ -292,6 +293,10 @@ def _to_recovery(direction: Direction) -> None:
     half.high = max(half.high or 0, end)
     half.octets += direction.offset + direction.have
     half.fpdus += direction.fpdus
+    if direction.shape is not None:
+        last = direction.ahead[-1] if direction.markers and direction.ahead else None
+        upto = direction.offset if last is None else last[0] + len(last[1])
+        half.counters.note_end(origin + upto, is_last=direction.shape.last)
     framing = half.framing
     assert isinstance(framing, Framing)
     island = half.islands.items[0]

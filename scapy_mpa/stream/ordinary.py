@@ -33,6 +33,8 @@ class ReadDirection(Protocol):
     markers: bool
     ack: int
     """The highest acknowledgement number that it has sent."""
+    shape: Shape | None
+    """That of the last FPDU that was read."""
 
 
 Row: TypeAlias = tuple[int, int, Any, int, Shape, int, int, int, int | tuple[int, ...], bytes, int]
@@ -54,7 +56,7 @@ def read(
 ) -> int:
     """Append a row for each FPDU from ``octets[at]`` on that is whole and sound.
 
-    Nothing else is changed.
+    Nothing else is changed but the ``shape`` of the carrier.
 
     :param offset: where ``octets[at]`` lies in the stream; Markers are counted from 0.
     :param frame: the frame that shows them, with its time.
@@ -89,6 +91,7 @@ def read(
         rows.append(
             (frame, time_ns, carrier, base + at, shape, first, second, third, frames, fpdu, ack)
         )
+        carrier.shape = shape
         at += shape.size
     return at
 

@@ -31,6 +31,7 @@ from scapy_mpa.stream.sequence import compact, first_position, sequence_number
 from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.stream.startup.usual import Agreed, agreed, usual_startup
+from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.startup import StartupKind
 
@@ -42,7 +43,7 @@ _LITTLE: Final = 64
 """Octets of a startup frame that are not counted while it waits for the peer's."""
 
 
-class OrdinaryConnection:
+class OrdinaryConnection(Timed):
     """One connection; who sends the SYN is the Initiator, and direction 0.
 
     :param reverse: the flow of direction 1.
@@ -51,7 +52,6 @@ class OrdinaryConnection:
 
     __slots__ = (
         "closer",
-        "frame",
         "identity",
         "lingers",
         "negotiating",
@@ -59,18 +59,15 @@ class OrdinaryConnection:
         "other",
         "reset",
         "reverse",
-        "time_ns",
     )
 
     def __init__(
         self, identity: ConnectionId, reverse: bytes, shared: Shared, segment: Segment
     ) -> None:
+        super().__init__(segment)
         self.identity = identity
         self.reverse = reverse
         """The flow of direction 1; whoever keeps it keeps the same object."""
-        self.frame = segment.frame
-        """The frame that brought the last segment."""
-        self.time_ns = segment.time_ns
         self.negotiating: Negotiating | None = None
         """There is one from the Reply on, if the Request is of revision 2."""
         self.reset: Segment | None = None
@@ -169,11 +166,15 @@ class OrdinaryConnection:
                 found.dialect,
             )
         )
+        if not index:
+            self.asked_ns = segment.time_ns
         direction.ack = segment.ack
         direction.begin_at(compact(direction.origin + segment.length))
         self._note(direction, segment)
+        self.moved_ns = segment.time_ns
         if both is not None:
             self._enter_full_operation(both)
+            self.end_startup(segment.time_ns)
         elif segment.length > _LITTLE:
             direction.hold(segment.length + CHUNK_OVERHEAD)
         return True
@@ -185,6 +186,7 @@ class OrdinaryConnection:
             shared = direction.shared
             startup = Chunk(_begin(direction), direction.startup, direction.brought_by)
             shared.recent.remember(direction, startup)
+            direction.brought_by = 0
             if direction.held:
                 direction.hold(-direction.held)
             direction.read_as(shared.tables.table(crc=both.crc, marked=marked, from_start=True))
@@ -220,15 +222,23 @@ class OrdinaryConnection:
         """Take a segment of which :meth:`is_late_word` holds."""
         direction = self.one if segment.flow == self.identity.flow else self.other
         assert direction is not None
+        if direction.ack != segment.ack:
+            if self.is_late(segment.time_ns):
+                self.end_stall(segment.frame, segment.time_ns)
+            self.moved_ns = segment.time_ns
         direction.ack = segment.ack
         self._note(direction, segment)
 
     def _take_fin(self, direction: Direction, segment: Segment) -> bool:
         """Take a FIN: it takes a sequence number, and no octets follow it."""
+        is_late = self.is_late(segment.time_ns) and direction.is_waiting
         if direction.takes_no_octets or not direction.receive(
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
+        if is_late:
+            self.end_stall(segment.frame, segment.time_ns)
+        self.moved_ns = segment.time_ns
         direction.is_closed = direction.takes_no_octets = True
         self.closer = self.closer or Closer(direction.index, segment.frame)
         direction.can_read_next = False
@@ -371,7 +381,11 @@ class OrdinaryConnection:
                 names_of(self.identity.endpoints, 0),
                 reset=reset and Closer(int(reset.flow != self.identity.flow), reset.frame),
                 closer=self.closer,
+                within=[
+                    each.index for each in self.directions if each.shape and not each.shape.last
+                ],
             ),
+            timing=self.timing(is_waiting=one.is_waiting),
         )
 
     def _ending(self) -> Ending:

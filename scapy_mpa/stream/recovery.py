@@ -105,7 +105,8 @@ class Recovery:
         if isinstance(known, Connection) and not known.is_ordinary:
             known.fail(error, segment)
             return
-        connection = Connection(known.identity, self._common)
+        connection = Connection(known.identity, self._common, segment)
+        connection.take_times(known)
         self._forget_directions(known)
         self._table.linger_no_more(known)
         self._table.add(connection)
@@ -152,7 +153,8 @@ class Recovery:
             table.linger(connection, segment.time_ns)
 
     def _open(self, segment: Segment) -> Connection:
-        connection = Connection(self._table.identity(segment), self._common, self._dialect)
+        identity = self._table.identity(segment)
+        connection = Connection(identity, self._common, segment, self._dialect)
         self._table.add(connection)
         return connection
 

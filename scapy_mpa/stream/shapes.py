@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS
+from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, LAST
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
 from scapy_mpa.wire.rdmap import HeaderRule, header_rule
 from scapy_mpa.wire.terminate import is_terminate
@@ -36,6 +36,7 @@ class Shape:
         "first_line",
         "json",
         "key",
+        "last",
         "lead",
         "line",
         "markers",
@@ -58,6 +59,8 @@ class Shape:
         self.control = control.to_bytes(2, "big")
         """The DDP and the RDMAP control octet."""
         self.tagged = control >= 1 << 15
+        self.last = bool(self.control[0] & LAST)
+        """Whether they are the last of their messages."""
         self.payload = self.ulpdu_length - DDP_HEADER_LENGTHS[self.tagged]
         """Octets after the DDP header."""
         layout = fpdu_layout(self.ulpdu_length, phase)

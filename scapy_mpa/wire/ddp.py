@@ -25,6 +25,7 @@ from scapy_mpa.wire.shown import quoted
 __all__ = [
     "DDP_HEADER_LENGTHS",
     "LARGEST_MESSAGE",
+    "LAST",
     "TAGGED",
     "TAGGED_FIELDS",
     "TAGGED_LENGTH",
@@ -47,6 +48,8 @@ DDP_HEADER_LENGTHS: Final = (UNTAGGED_LENGTH, TAGGED_LENGTH)
 TAGGED: Final = b"\x80"
 """T is set in a header exactly if its octets are not less than this: T is their first bit (RFC 5041
 4.1)."""
+LAST: Final = 0x40
+"""L in the first octet of a header: the last segment of its message (RFC 5041 4.1)."""
 
 TAGGED_FIELDS: Final = struct.Struct(">2xIQ")
 """A tagged header as its STag and TO, after the control octets."""
@@ -65,7 +68,7 @@ _MSNS: Final = 1 << 32
 
 _TAGGED: Final = struct.Struct(">BBIQ")
 _UNTAGGED: Final = struct.Struct(">BBIIII")
-_T, _L, _RESERVED, _DV = 0x80, 0x40, 0x0F, 0x03
+_T, _L, _RESERVED, _DV = 0x80, LAST, 0x0F, 0x03
 
 
 class DDPHeader(NamedTuple):

@@ -17,6 +17,7 @@ from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.craft.scenario import parse_scenario
 from tests.captures import CRAFTED, PCAPS
 from tests.cli.command import Record, parsed, process, records, run
+from tests.craft.reading import untimed
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 
@@ -24,6 +25,11 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "scenarios.md"
 def found_by(capture: Path, *options: object) -> list[Record]:
     """Startup frames and FPDUs that ``dissect`` finds."""
     return [each for each in records(capture, *options) if each["type"] in ("startup", "fpdu")]
+
+
+def told_by(capture: Path, *options: object) -> list[Record]:
+    """What ``dissect`` finds, without the times that no truth tells."""
+    return list(map(untimed, records(capture, *options)))
 
 
 def key(record: Record) -> tuple[Any, ...]:
@@ -47,10 +53,10 @@ def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
     capture, truth = tmp_path / f"x.{suffix}", tmp_path / "x.jsonl"
     result = run("craft", name, "-o", capture, "--truth", truth)
     assert (result.exit_code, result.output) == (0, "")
-    assert records(capture) == parsed(truth.read_text())
+    assert told_by(capture) == parsed(truth.read_text())
     every = ("startup", "fpdu", "message", "gap", "overlap", "error", "connection")
     run("craft", name, "-o", capture, "--truth", truth, "--messages", "--payload")
-    found = records(capture, "--payload", "--type", ",".join(every))
+    found = told_by(capture, "--payload", "--type", ",".join(every))
     same = parsed(truth.read_text())
     assert sorted(map(repr, found)) == sorted(map(repr, same))
 
@@ -135,7 +141,7 @@ def test_connections(tmp_path: Path) -> None:
     capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
     run("craft", "read", "-o", capture, "--truth", truth, "--connections", 5, "--payload")
     found = parsed(truth.read_text())
-    assert records(capture, "--payload") == found
+    assert told_by(capture, "--payload") == found
     ends = [each for each in found if each["type"] == "connection"]
     assert [each["connection"] for each in ends] == list(range(5))
     ports = {each["initiator"].rpartition(":")[2] for each in ends}
@@ -169,7 +175,7 @@ def test_pipe() -> None:
 def test_truth_to_standard_output(tmp_path: Path) -> None:
     """- is standard output for the truth, too, but not for both."""
     result = run("craft", "send", "-o", tmp_path / "x.pcap", "--truth", "-")
-    assert parsed(result.stdout) == records(tmp_path / "x.pcap")
+    assert parsed(result.stdout) == told_by(tmp_path / "x.pcap")
     both = run("craft", "send", "-o", "-", "--truth", "-")
     assert both.exit_code == 2
     assert "both" in both.stderr

@@ -13,6 +13,7 @@ from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.records.page import RecordPage
+from scapy_mpa.records.record import TIMING_KEYS
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
 
@@ -29,7 +30,7 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 
 
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """All records, with messages and payload, made of events."""
+    """All records, with messages and payload, made of events, without what is only measured."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
     messages = Messages()
     lines = []
@@ -37,7 +38,7 @@ def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Recor
         for event in batch:
             lines.append(json_line(event, payload=True))
             lines += [json_line(message) for message in messages.take(event)]
-    return [json.loads(line) for line in lines]
+    return [untimed(json.loads(line)) for line in lines]
 
 
 def as_told(found: list[Record], wanted: list[Record]) -> list[Record]:
@@ -50,8 +51,14 @@ def as_told(found: list[Record], wanted: list[Record]) -> list[Record]:
 
 
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """The records, without messages and payload, as ``dissect --json`` prints them."""
+    """The records, without messages, payload and what is only measured, as ``dissect --json``
+    prints them."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
     page = RecordPage().page
     text = b"".join([page(rows) for rows in reading.rows()])
-    return [json.loads(line) for line in text.splitlines()]
+    return [untimed(json.loads(line)) for line in text.splitlines()]
+
+
+def untimed(record: Record) -> Record:
+    """A record without the times that no truth tells."""
+    return {key: value for key, value in record.items() if key not in TIMING_KEYS}

@@ -17,6 +17,7 @@ from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
     DDPSegmentRecovered,
+    End,
     ErrorFound,
     FPDURecovered,
     GapFound,
@@ -27,6 +28,7 @@ from scapy_mpa.stream.events import (
     SctpConnectionId,
     SessionControlSeen,
     StartupSeen,
+    Timing,
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -203,6 +205,8 @@ EVENTS: list[RecordedEvent] = [
         ending="half closed",
         rnics=Kinds((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE)),
         negotiated=None,
+        end=End("responder", 6, "closed", "closed, as it were", ("initiator", "responder")),
+        timing=Timing(2, 1_699_999_999_750_000_000, None, 2_000_000, 3, 250_000_000, 6),
     ),
     AdaptionIndicationSeen(
         **AT,

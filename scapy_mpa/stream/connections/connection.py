@@ -17,8 +17,10 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.halves import holes, intake, transitions
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
+    end_of_captured,
     is_captured,
     is_complete,
+    is_within_message,
     may_reset,
     span,
     tail,
@@ -30,11 +32,11 @@ from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
-from scapy_mpa.stream.segment import ACK, FIN, RST, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import StartupState
+from scapy_mpa.stream.startup.steps import StartupState, Step
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
@@ -46,6 +48,7 @@ class Connection(Reporter):
 
     :param identity: number and flow.
     :param common: what all connections have in common.
+    :param segment: its first one, which is yet to be received.
     :param dialect: what the user says is spoken.
     """
 
@@ -64,9 +67,13 @@ class Connection(Reporter):
     )
 
     def __init__(
-        self, identity: ConnectionId, common: Common, dialect: Dialect | None = None
+        self,
+        identity: ConnectionId,
+        common: Common,
+        segment: Segment,
+        dialect: Dialect | None = None,
     ) -> None:
-        super().__init__(identity, common)
+        super().__init__(identity, common, segment)
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1; whoever keeps it keeps the same object."""
         self.halves = HalfConnection(0, self), HalfConnection(1, self)
@@ -115,6 +122,8 @@ class Connection(Reporter):
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
         half, peer = self.halves[direction], self.halves[1 - direction]
+        is_late = self.is_late(segment.time_ns) and self.is_waiting
+        progress = [each.progress for each in self.halves]
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
         if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
@@ -124,6 +133,13 @@ class Connection(Reporter):
         if startup.waits_until or startup.state is StartupState.REJECTED:
             order.note(startup, half, segment)
         intake.receive(half, segment)
+        if self.is_opening:
+            if not direction and flags & HANDSHAKE == ACK:
+                self.end_handshake(segment.time_ns)
+        elif [each.progress for each in self.halves] != progress:
+            if is_late:
+                self.end_stall(segment.frame, segment.time_ns)
+            self.moved_ns = segment.time_ns
         if flags & FIN and self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
@@ -187,6 +203,14 @@ class Connection(Reporter):
         return tail(self.halves[0]), tail(self.halves[1])
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether either direction has octets that were not acknowledged."""
+        return any(
+            half.acknowledged is not None and half.acknowledged < end_of_captured(half)
+            for half in self.halves
+        )
+
+    @property
     def was_reset(self) -> bool:
         """Whether a RST was captured, and nothing after it shows that its receiver dropped it."""
         return self.reset is not None
@@ -248,6 +272,11 @@ class Connection(Reporter):
             self.tell_startup(half, found, frames)
             for breach in breaches.of_frame(self.startup, half, found, what):
                 self.report(breach)
+        time_ns = self.time_ns if self.frame in frames else None
+        if what is Step.ACCEPT:
+            self.end_startup(time_ns)
+        elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
+            self.asked_ns = time_ns
         self.startup.go_on(half, found, what, again=again)
         self.startup.judge_first()
 
@@ -422,5 +451,7 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
             rejected=is_rejected,
             reset=None if connection.reset is None else connection.reset.closer,
             closer=connection.closer,
+            within=[half.direction for half in connection.halves if is_within_message(half)],
         ),
+        timing=connection.timing(is_waiting=connection.is_waiting),
     )

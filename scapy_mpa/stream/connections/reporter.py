@@ -9,7 +9,6 @@ from scapy_mpa.stream.events import (
     Closer,
     ConnectionId,
     ErrorFound,
-    FPDURecovered,
     GapFound,
     GapReason,
     LocatedBy,
@@ -20,10 +19,12 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.stream.timed import Timed
+from scapy_mpa.wire.ddp import LAST, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 from scapy_mpa.wire.terminate import is_terminate, parse_terminate
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Reporter"]
 
 
-class Reporter:
+class Reporter(Timed):
     """Makes events of what is found in a connection.
 
     What a connection is beside that, it is as a subclass: one object more for each would be a
@@ -43,28 +44,26 @@ class Reporter:
 
     :param identity: number and flow of the connection.
     :param common: what all connections have in common.
+    :param segment: its first one.
     """
 
     __slots__ = (
         "common",
         "errors",
-        "frame",
         "identity",
         "other",
         "startup",
         "terminated",
-        "time_ns",
     )
 
     startup: StartupPhase
     """What is known of its startup frames."""
 
-    def __init__(self, identity: ConnectionId, common: Common) -> None:
+    def __init__(self, identity: ConnectionId, common: Common, segment: Segment) -> None:
+        # ``frame`` has shown what is found now.
+        super().__init__(segment)
         self.identity = identity
         self.common = common
-        self.frame = 0
-        """The frame that brought the last segment, which has shown what is found now."""
-        self.time_ns = 0
         self.errors = 0
         """Errors told so far."""
         self.terminated: Closer | None = None
@@ -136,12 +135,13 @@ class Reporter:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)
-        if self.terminated is None and event.is_acceptable:
-            self._note_terminate(half, event)
+        ulpdu = event.ulpdu if event.is_acceptable else b""
+        half.counters.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
+        if self.terminated is None:
+            self._note_terminate(half, ulpdu)
 
-    def _note_terminate(self, half: HalfConnection, event: FPDURecovered) -> None:
+    def _note_terminate(self, half: HalfConnection, ulpdu: bytes) -> None:
         """Take note of a Terminate, and of the FPDU of which its sender complains."""
-        ulpdu = event.ulpdu
         if len(ulpdu) < UNTAGGED_LENGTH or not is_terminate(ulpdu):
             return
         by_responder = self.startup.initiator == 1 - half.direction

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.events import Closer
+from scapy_mpa.stream.halves.extent import end_of_captured
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
@@ -34,8 +35,8 @@ class Reset:
         self.closer = Closer(half.direction, segment.frame)
         self._half = half
         self._peer = peer
-        self._end = end = _end(half)
-        self._peer_end = max(_end(peer), peer.acknowledged or 0)
+        self._end = end = end_of_captured(half)
+        self._peer_end = max(end_of_captured(peer), peer.acknowledged or 0)
         acknowledged = half.acknowledged or 0
         # One that answers a SYN has a number that says nothing (RFC 9293 3.5.2).  A FIN that was
         # not captured has one, too.
@@ -65,10 +66,4 @@ class Reset:
         ack = unwrap(segment.ack, half.high)
         if half is self._half and 0 < ack - self._at < SEQUENCE_WINDOW:
             return True
-        return not self.is_expected and end < ack <= _end(half)
-
-
-def _end(half: HalfConnection) -> int:
-    """Return the position after all that was captured of a direction, its FIN included."""
-    high = half.high or 0
-    return high if half.fin is None else max(high, half.fin + 1)
+        return not self.is_expected and end < ack <= end_of_captured(half)

@@ -19,6 +19,7 @@ from scapy_mpa.stream.events.connection import (
     Ending,
     HalfSummary,
     Negotiated,
+    Timing,
     end_of,
     names_of,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "SessionControlSeen",
     "SoftUiWARPRecovered",
     "StartupSeen",
+    "Timing",
     "end_of",
     "names_of",
 ]

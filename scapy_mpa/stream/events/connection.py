@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which connection an event belongs to, and what is reported of one at its end."""
 
+from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
@@ -17,6 +18,7 @@ __all__ = [
     "Ending",
     "HalfSummary",
     "Negotiated",
+    "Timing",
     "end_of",
     "names_of",
 ]
@@ -134,6 +136,25 @@ class Negotiated(NamedTuple):
     """The rules that were broken, each with its clause."""
 
 
+class Timing(NamedTuple):
+    """When a TCP connection began, how long its beginning took, and where it stalled."""
+
+    first_frame: int
+    first_ns: int
+    handshake_ns: int | None
+    """From the SYN to the next segment of its sender; None if the first frame is no SYN."""
+    startup_ns: int | None
+    """From the last octet of the Request to that of the Reply that accepts it; None if either was
+    found later than it was captured, or not at all."""
+    stalls: int
+    """Stretches of 0.2 s or more in which octets of either side waited for their acknowledgement,
+    and no octet was captured that is no copy, and no new acknowledgement."""
+    longest_stall_ns: int
+    """How long the longest was; 0 if there was none."""
+    stall_frame: int | None
+    """That ended it; None if it lasted to the end of the connection."""
+
+
 class Closer(NamedTuple):
     """What one side sent to end a connection: a FIN, a RST or a Terminate."""
 
@@ -154,6 +175,9 @@ class End(NamedTuple):
     cause: Cause
     text: str
     """All of this in words."""
+    within_message: tuple[str, ...] = ()
+    """Called like ``by``, the sides whose last FPDU is not the last of its message, though nothing
+    is known to be missing after it."""
 
 
 def names_of(endpoints: tuple[str, str], initiator: int | None) -> tuple[str, str]:
@@ -175,6 +199,7 @@ def end_of(
     rejected: bool = False,
     reset: Closer | None = None,
     closer: Closer | None = None,
+    within: Iterable[int] = (),
 ) -> End:
     """Return who ended a connection, and why.
 
@@ -185,21 +210,24 @@ def end_of(
     :param rejected: by the Responder, whoever closes then.
     :param reset: the RST that counts.
     :param closer: the first FIN.
+    :param within: the directions that it ended within a message.
     """
-    if terminated is not None:
-        by = names[terminated.direction]
-        text = f"terminated by {_the(by)}: {terminated.text}"
-        return End(by, terminated.frame, "terminate", text)
-    if rejected:
-        return End("responder", frame, "rejected", f"rejected by the Responder, {ending}")
     cause = _CAUSES[ending]
     last = {"reset": reset, "closed": closer}.get(cause)
-    if last is not None:
-        by = names[last.direction]
-        verb = "reset" if cause == "reset" else ending
-        return End(by, last.frame, cause, f"{verb} by {_the(by)}")
-    by = "limit" if ending in ("limit", "idle") else "capture"
-    return End(by, frame, cause, ending)
+    if terminated is not None:
+        cause, by, frame = "terminate", names[terminated.direction], terminated.frame
+        text = f"terminated by {_the(by)}: {terminated.text}"
+    elif rejected:
+        cause, by, text = "rejected", "responder", f"rejected by the Responder, {ending}"
+    elif last is not None:
+        by, frame = names[last.direction], last.frame
+        text = f"{'reset' if cause == 'reset' else ending} by {_the(by)}"
+    else:
+        by, text = "limit" if ending in ("limit", "idle") else "capture", ending
+    sides = tuple(names[each] for each in within)
+    if sides:
+        text += f", within a message of {' and of '.join(map(_the, sides))}"
+    return End(by, frame, cause, text, sides)
 
 
 def _the(name: str) -> str:
@@ -230,3 +258,5 @@ class ConnectionEnded(NamedTuple):
     """None if there were no enhanced data, or no Reply that accepts."""
     end: End | None = None
     """None over SCTP."""
+    timing: Timing | None = None
+    """Likewise."""

@@ -41,6 +41,7 @@ class Counters:
         "farthest_ahead",
         "first",
         "gaps",
+        "open_at",
         "out_of_order",
         "reached",
         "retransmitted",
@@ -53,6 +54,9 @@ class Counters:
         self.out_of_order = 0
         self.farthest_ahead = 0
         self.retransmitted = 0
+        self.open_at: tuple[int, bool] = 0, False
+        """Where the FPDU ends that lies farthest, of those found, and whether its message is to go
+        on after it."""
         self.differs = False
         """Whether copies of its octets differed."""
         self.acks: Acknowledgements | None = None
@@ -79,6 +83,11 @@ class Counters:
         ulpdu, length = fpdu.ulpdu, fpdu.ulpdu_length
         is_whole = fpdu.crc != "bad" and len(ulpdu) == length
         self.first = FirstFPDU(start, ulpdu[:_OF_FIRST], length, is_whole)
+
+    def note_end(self, end: int, *, is_last: bool) -> None:
+        """Take an FPDU that ends at a position, and may be the last of its message."""
+        if end > self.open_at[0]:
+            self.open_at = end, not is_last
 
     def note_early_ack(self, ack: int) -> None:
         """Take an acknowledgement number, as long as nothing of the direction was captured."""

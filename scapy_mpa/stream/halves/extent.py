@@ -15,9 +15,11 @@ from scapy_mpa.wire.startup import KIND_OF_KEY
 __all__ = [
     "acknowledged_with",
     "belongs",
+    "end_of_captured",
     "is_captured",
     "is_complete",
     "is_whole",
+    "is_within_message",
     "may_reset",
     "span",
     "tail",
@@ -154,6 +156,17 @@ def span(half: HalfConnection) -> Span:
     # An acknowledgement counts the FIN, too.
     upto = half.acknowledged or 0 if half.fin is None else half.fin
     return begin, max(begin, high, upto)
+
+
+def end_of_captured(half: HalfConnection) -> int:
+    """Return the position after all that was captured of a direction, its FIN included."""
+    high = half.high or 0
+    return high if half.fin is None else max(high, half.fin + 1)
+
+
+def is_within_message(half: HalfConnection) -> bool:
+    """Tell whether the last FPDU is not the last of its message, as far as is known."""
+    return half.counters.open_at == (span(half)[1], True)
 
 
 def tail(half: HalfConnection) -> Tail:

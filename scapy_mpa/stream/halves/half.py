@@ -232,6 +232,12 @@ class HalfConnection:
             )
         return sequence_number(self.acknowledged)
 
+    @property
+    def progress(self) -> tuple[int | None, ...]:
+        """What changes with octets that are no copies, with a FIN, and with what is acknowledged
+        newly."""
+        return self.high, self.octets, self.fin, self.acknowledged
+
     # -- startup frames ----------------------------------------------------------------------
 
     def may_begin_at(self, island: Island, position: int) -> bool:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""When a connection began, how long its beginning took, and where it stalled.
+
+Progress is an octet that was not captured before, or an acknowledgement of one more.  Copies and
+repeated acknowledgements are none.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from scapy_mpa.stream.events import Timing
+from scapy_mpa.stream.segment import HANDSHAKE, SECOND, SYN, Segment
+
+__all__ = ["STALL_NS", "Timed"]
+
+STALL_NS: Final = SECOND // 5
+"""Time without progress that is a stall: no timer of Linux retransmits earlier (TCP_RTO_MIN).  RFC
+6298 2.4 has one second, which hardly any stack keeps to."""
+
+_BEGINNING: Final = Struct("=I3q")
+"""First frame, its time, handshake and startup: as integers they would take twice the memory, and
+there may be a hundred thousand open connections."""
+_LEAST: Final = -1 << 63
+"""Not known; and any time from before the year 1677."""
+_MOST: Final = -_LEAST - 1
+"""Any time after the year 2262."""
+_LAST_FRAME: Final = (1 << 32) - 1
+_NO_STALLS: Final = 0, 0, None
+
+
+class Timed:
+    """What a connection knows of times, whoever follows it.
+
+    :param segment: its first one.
+    """
+
+    __slots__ = (
+        "_began",
+        "asked_ns",
+        "frame",
+        "late_ns",
+        "moved_ns",
+        "stalls",
+        "time_ns",
+    )
+
+    def __init__(self, segment: Segment) -> None:
+        self.frame = segment.frame
+        """The frame that brought the last segment."""
+        self.time_ns = segment.time_ns
+        self._began = _packed(self.frame, self.time_ns, _LEAST, _LEAST)
+        self.moved_ns = self.time_ns
+        """When the last progress was captured."""
+        self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else self.time_ns
+        """No stall has lasted long enough before this time; 0 until the handshake is over."""
+        self.asked_ns: int | None = None
+        """When the Request was captured that is not answered yet."""
+        self.stalls: tuple[int, int, int | None] = _NO_STALLS
+        """How many, how long the longest was, and the frame that ended it."""
+
+    def take_times(self, other: Timed) -> None:
+        """Know what another object knows that followed this connection."""
+        for name in Timed.__slots__:
+            setattr(self, name, getattr(other, name))
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether the handshake is not over."""
+        return not self.late_ns
+
+    def end_handshake(self, time_ns: int) -> None:
+        """Take the first segment that the sender of the SYN sends after it."""
+        frame, first_ns, _, startup_ns = _BEGINNING.unpack(self._began)
+        self._began = _packed(frame, first_ns, time_ns - first_ns, startup_ns)
+        self.moved_ns = self.late_ns = time_ns
+
+    def is_late(self, time_ns: int) -> bool:
+        """Tell whether a segment comes so long after the last progress that it may end a stall."""
+        if self.is_opening or time_ns < self.late_ns:
+            return False
+        self.late_ns = self.moved_ns + STALL_NS
+        return time_ns >= self.late_ns
+
+    def end_startup(self, time_ns: int | None) -> None:
+        """Take a Reply that accepts.
+
+        :param time_ns: when it was captured, None if it was found later.
+        """
+        asked_ns, self.asked_ns = self.asked_ns, None
+        startup_ns = _LEAST if asked_ns is None or time_ns is None else time_ns - asked_ns
+        self._began = _packed(*_BEGINNING.unpack(self._began)[:3], startup_ns)
+
+    def end_stall(self, frame: int, time_ns: int) -> None:
+        """Take progress after which :meth:`is_late` was true; octets were outstanding before.
+
+        :param frame: brings it.
+        """
+        self.stalls = self._stalls(frame, time_ns)
+
+    def _stalls(self, frame: int | None, time_ns: int) -> tuple[int, int, int | None]:
+        """Return the stalls, among them the time since the last progress if that is one."""
+        lasted, (count, longest, ended_by) = time_ns - self.moved_ns, self.stalls
+        if lasted < STALL_NS or self.is_opening:
+            return self.stalls
+        return (count + 1, *((lasted, frame) if lasted > longest else (longest, ended_by)))
+
+    def timing(self, *, is_waiting: bool) -> Timing:
+        """Return what is reported of all this at the end.
+
+        :param is_waiting: whether octets are outstanding.
+        """
+        stalls = self._stalls(None, self.time_ns) if is_waiting else self.stalls
+        frame, first_ns, *took = _BEGINNING.unpack(self._began)
+        handshake_ns, startup_ns = [None if each == _LEAST else each for each in took]
+        return Timing(frame, first_ns, handshake_ns, startup_ns, *stalls)
+
+
+def _packed(frame: int, *times: int) -> bytes:
+    """Return a beginning as octets; a capture may claim any time."""
+    fitting = [max(_LEAST, min(each, _MOST)) for each in times]
+    return _BEGINNING.pack(min(frame, _LAST_FRAME), *fitting)

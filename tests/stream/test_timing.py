@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""When a connection began, where it stalled, and within which messages it ended.
+
+A word is a segment: the milliseconds at which it is captured, ``>`` or ``<`` for who sends it, and
+
+* ``S`` a SYN, ``Q`` a Request, ``A`` a Reply, ``F`` a FIN, ``X`` a RST, ``.`` an acknowledgement
+* ``f`` an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC
+* ``m`` an FPDU that is not captured, ``r`` its retransmission, which is captured
+* ``c`` the sender's last segment again, ``d`` its acknowledgement again
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scapy_mpa.capture import open_capture
+from scapy_mpa.stream.events import ConnectionEnded
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.segment import Segment
+from tests.captures import PCAPS
+from tests.stream.feed import as_segment, decoded
+from tests.stream.startup import reply, request
+from tests.stream.talk import Talk, ends
+from tests.truth import impair, messages
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN
+from tests.truth.mpastream import Damage, build_stream
+
+MS = 1_000_000
+FLAGS = {"S": SYN, "F": FIN | ACK, "X": RST | ACK, ".": ACK}
+WHOLE, OPEN = (messages.untagged_header(messages.SEND, 0, 1, 0, last) for last in (True, False))
+OCTETS = {
+    "Q": request(),
+    "A": reply(),
+    "f": build_stream([WHOLE])[0],
+    "g": build_stream([OPEN])[0],
+    "b": build_stream([OPEN], damage={0: Damage(crc_xor=1)})[0],
+    "m": build_stream([WHOLE])[0],
+}
+
+
+def said(words: str) -> list[Segment]:
+    """The segments of a connection in words."""
+    talk, segments = Talk(syn=False), []
+    if "S" in words:
+        talk.next = [*talk.isn]
+    last: dict[int, impair.Segment] = {}
+    missed = 0
+    for word in words.split():
+        time, direction, what = int(word[:-2]), "><".index(word[-2]), word[-1]
+        if what in "cd":
+            again = last[direction]
+            talk.segments.append(again if what == "c" else again._replace(payload=b"", flags=ACK))
+        elif what == "r":
+            talk.copy(direction, missed, OCTETS["m"])
+        else:
+            flags = FLAGS.get(what, PSH | ACK) | (ACK if direction else 0)
+            begin = talk.say(direction, OCTETS.get(what, b""), flags=flags, captured=what != "m")
+            if what == "m":
+                missed = begin
+                continue
+            last[direction] = talk.segments[-1]
+        segment = as_segment(len(talk.segments), talk.segments[-1])
+        segments.append(segment._replace(time_ns=time * MS))
+    return segments
+
+
+def end_of(segments: list[Segment]) -> ConnectionEnded:
+    """The end of the one connection, which is the same on both ways of reading."""
+    found = []
+    for straight in (True, False):
+        flows = Flows(straight=straight)
+        events = [event for each in segments for event in flows.receive(each)]
+        found += ends(events + flows.finish())
+    assert found[1:] == found[:1]
+    return found[0]
+
+
+BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
+"""What takes 3 and 50 milliseconds, and seven frames."""
+NO_STALL = (0, 0, None)
+
+STALLS = {
+    "all in time": ("80>f 90<. 100<f 110>.", NO_STALL),
+    "nothing is outstanding": ("80>f 90<. 900<f 901>. 2000>f 2001<.", NO_STALL),
+    "just in time": ("80>f 279<.", NO_STALL),
+    "an acknowledgement is late": ("80>f 280<.", (1, 200, 9)),
+    "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9)),
+    "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10)),
+    "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11)),
+    "nor are acknowledgements again": ("80>f 90<d 180<d 290<.", (1, 210, 11)),
+    "new octets are": ("80>f 179>f 278>f 377<.", NO_STALL),
+    "so are those that fill a hole": ("80>m 90>f 390>r 391<.", (1, 300, 9)),
+    "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11)),
+    "it lasts to the end": ("80>f 280>c 680>c", (1, 600, None)),
+    "a RST is no progress": ("80>f 480<X", (1, 400, None)),
+    "a late copy is no part of it": ("80>f 90<. 500>c 501<.", NO_STALL),
+}
+
+
+@pytest.mark.parametrize("name", STALLS)
+def test_stalls(name: str) -> None:
+    """How many, how long the longest was, and which frame ended it."""
+    words, (count, longest, frame) = STALLS[name]
+    segments = said(BEGUN + words)
+    found = end_of(segments)
+    assert found.timing == (1, 5 * MS, 3 * MS, 50 * MS, count, longest * MS, frame)
+    assert found.time_ns == segments[-1].time_ns
+
+
+BEGINNINGS = {
+    "the Request ends the handshake": ("5>S 6<S 20>Q 30<A", (15, 10)),
+    "the SYN is lost once": ("5>S 1005>c 1006<S 1008>. 1010>Q 1020<A", (1003, 10)),
+    "the SYN,ACK is not captured": ("5>S 8>. 20>Q 30<A", (3, 10)),
+    "the SYN is not captured": ("20>Q 30<A 31>. 40>f 41<.", (None, 10)),
+    "the Request is not captured": ("30<A 31>. 40>f 41<.", (None, None)),
+    "nobody answers": ("5>S 6<S 8>. 20>Q 21<.", (3, None)),
+    "the Request comes twice": ("5>S 6<S 8>. 20>Q 300>c 310<A", (3, 290)),
+}
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_beginnings(name: str) -> None:
+    """How long handshake and startup took, None if that was not captured."""
+    words, took = BEGINNINGS[name]
+    timing = end_of(said(words)).timing
+    assert timing is not None
+    expected = tuple(None if each is None else each * MS for each in took)
+    assert (timing.handshake_ns, timing.startup_ns) == expected
+
+
+def test_acknowledgements_not_captured() -> None:
+    """Of one direction alone nobody knows what is outstanding."""
+    segments = [each for each in said("20>Q 30<A 40>f 500>f 900>f") if each.frame != 2]
+    timing = end_of(segments).timing
+    assert timing is not None and timing.stalls == 0
+
+
+WITHIN = {
+    "a whole message": ("80>f", ""),
+    "the Initiator's": ("80>f 81>g", ", within a message of the Initiator"),
+    "that of both": (
+        "80>g 81<g",
+        ", within a message of the Initiator and of the Responder",
+    ),
+    "of one that closes": ("80>g 81>F 82<F 83>.", ", within a message of the Initiator"),
+    "one that goes on after a hole": ("80>m 81>g 90>r", ", within a message of the Initiator"),
+    "one that a hole may have ended": ("80>g 81>m 82<.", ""),
+    "a damaged FPDU tells nothing": ("80>b 81<.", ""),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_within_messages(name: str) -> None:
+    """The last FPDU of a direction has no Last flag, and nothing is missing after it."""
+    words, text = WITHIN[name]
+    end = end_of(said(BEGUN + words)).end
+    assert end is not None
+    how = "closed by the Initiator" if "F" in words else "capture ended"
+    assert end.text == how + text
+    assert list(end.within_message) == re.findall("initiator|responder", text.lower())
+
+
+CAPTURES = {
+    # By tshark: SYN and next segment, Request and Reply, the frames before and after the longest
+    # time in which neither side got anything through, and who stopped within a message.
+    "close_midmsg_clientkill.pcap.gz": (351, 147_613, (0, 0, None), ["initiator"]),
+    "netem_loss15_heavy_crcoff_at_server_B.pcap.gz": (
+        15_872,
+        185_793,
+        (1, 218_739, 456),
+        ["initiator", "responder"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_captures(name: str) -> None:
+    """Of real stacks: microseconds."""
+    handshake, startup, (count, longest, frame), within = CAPTURES[name]
+    with open_capture(PCAPS / name) as capture:
+        found = end_of(list(decoded(capture)))
+    assert found.timing is not None and found.end is not None
+    assert found.timing[2:] == (handshake * 1000, startup * 1000, count, longest * 1000, frame)
+    assert list(found.end.within_message) == within
