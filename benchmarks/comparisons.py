@@ -134,14 +134,14 @@ COMPARISONS: Final = {
     ),
     "summary": Comparison(
         "`scapy-mpa summary` beside one CRC32c over the file, in pieces",
-        _ours("summary", count=_count_summed),
+        _ours("summary", "--wide", count=_count_summed),
         Command((sys.executable, "-m", "benchmarks.reference"), _count_nothing),
         "CRC32c",
         finds=False,
     ),
     "summary-whole": Comparison(
         "`scapy-mpa summary` beside one CRC32c over the file, read whole",
-        _ours("summary", count=_count_summed),
+        _ours("summary", "--wide", count=_count_summed),
         Command((sys.executable, "-m", "benchmarks.reference", "--whole"), _count_nothing),
         "CRC32c",
         finds=False,

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tests
-from tests import effort
+from tests import effort, schema
 
 # Of a plain assert in a helper of the tests, too, pytest is to show the values.
 pytest.register_assert_rewrite(
     *(
         f"tests.{each.name}"
         for each in pkgutil.iter_modules(tests.__path__)
-        if each.name not in ("conftest", "effort")
+        if each.name not in ("conftest", "effort", "schema")
     )
 )
 
@@ -51,20 +51,31 @@ def _choose(config: pytest.Config) -> None:
     settings.load_profile("chosen")
 
 
-@pytest.fixture(scope="session")
-def tshark() -> str:
-    """The path of tshark, for tests that compare with Wireshark's dissector.
+def _path_of(program: str) -> str:
+    """The path of a program that may not be there.
 
-    Without tshark the test is skipped, except in CI (the environment variable ``CI`` is set):
-    there it fails, so that nothing is left out unnoticed.
+    Then the test is skipped, except in CI (the environment variable ``CI`` is set): there it fails,
+    so that nothing is left out unnoticed.
     """
-    path = shutil.which("tshark")
+    path = shutil.which(program)
     if path is None:
-        reason = "install tshark to run this test (Debian: apt-get install tshark)"
+        reason = f"install {program} to run this test (Debian: apt-get install {program})"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+@pytest.fixture(scope="session")
+def tshark() -> str:
+    """The path of tshark, for tests that compare with Wireshark's dissector."""
+    return _path_of("tshark")
+
+
+@pytest.fixture(scope="session")
+def jq() -> str:
+    """The path of jq, for examples in documents."""
+    return _path_of("jq")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -110,8 +121,12 @@ class _Executed:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count executed tests if there must be some; workers of xdist leave that to their master."""
+    """Hold records against their schema, and count executed tests if there must be some.
+
+    Workers of xdist leave the counting to their master.
+    """
     _choose(config)
+    schema.hold_records()
     is_worker = hasattr(config, "workerinput")
     if not is_worker and (os.environ.get("CI") or os.environ.get(_MUST_RUN)):
         config.pluginmanager.register(_Executed())

@@ -17,6 +17,7 @@ from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame
 from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
+from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import ACK, PSH, SECOND, Segment
 
@@ -45,7 +46,7 @@ def walk(
     capture: Capture,
     flows: Flows,
     decoder: Decoder,
-    begin: Callable[[int], None],
+    clock: Clock,
     *,
     live: bool = False,
     seen: Callable[[Segment], None] | None = None,
@@ -55,7 +56,7 @@ def walk(
     Whatever was found is in ``flows.shared.rows`` when this yields; the caller takes it out.
 
     :param decoder: reads the headers of what is not ordinary.
-    :param begin: is given the time of the first frame, in nanoseconds since the epoch.
+    :param clock: takes note of the times of frames.
     :param live: hand out what was found as soon as it is there, not in large batches.
     :param seen: is given each segment when it was taken.
     """
@@ -63,10 +64,10 @@ def walk(
     is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
     is_usual = is_usual and not seen and ETHERNET not in decoder.link_types
     if header is None or not is_usual or not header.is_ordered:
-        yield from _frames(capture, flows, decoder, begin, 1 if live else _ROWS, seen)
+        yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
         return
     try:
-        yield from _records(capture, header, _Walk(flows, decoder, header, begin))
+        yield from _records(capture, header, _Walk(flows, decoder, header, clock))
     except DamagedError as error:
         capture.stop(error)
 
@@ -75,7 +76,7 @@ def _frames(
     capture: Capture,
     flows: Flows,
     decoder: Decoder,
-    begin: Callable[[int], None],
+    clock: Clock,
     most: int,
     seen: Callable[[Segment], None] | None,
 ) -> Iterator[None]:
@@ -86,14 +87,20 @@ def _frames(
     rows, take, place, segment_of = flows.shared.rows, flows.take, flows.place, decoder.segment
     for frame in capture:
         if frame.number == 1:
-            begin(frame.time_ns)
+            clock.begin_ns = frame.time_ns
+        number = frame.number
+        if clock.remembers:
+            if number >= clock.room:
+                clock.make_room(number)
+            clock.times[number % REMEMBERED] = frame.time_ns
+        clock.newest = number
         segment = segment_of(frame)
         if segment is not None:
             segment = place(segment)
             take(segment)
             if seen is not None:
                 seen(segment)
-        if len(rows) >= most or not frame.number % _FRAMES:
+        if len(rows) >= most or not number % _FRAMES:
             yield
 
 
@@ -118,15 +125,13 @@ def _records(capture: Capture, header: PcapHeader, records: _Walk) -> Iterator[N
 class _Walk:
     """Goes over the records of a pcap file, a window at a time."""
 
-    __slots__ = ("_begin", "_decoder", "_flows", "_header", "number", "wanted")
+    __slots__ = ("_clock", "_decoder", "_flows", "_header", "number", "wanted")
 
-    def __init__(
-        self, flows: Flows, decoder: Decoder, header: PcapHeader, begin: Callable[[int], None]
-    ) -> None:
+    def __init__(self, flows: Flows, decoder: Decoder, header: PcapHeader, clock: Clock) -> None:
         self._flows = flows
         self._decoder = decoder
         self._header = header
-        self._begin = begin
+        self._clock = clock
         self.number = 0
         """Records taken so far."""
         self.wanted = 0
@@ -140,6 +145,8 @@ class _Walk:
         unpack_record = Struct(header.record.format[:4]).unpack_from
         find, take = flows.directions.get, flows.take
         available, number = len(window), self.number
+        clock = self._clock
+        remembers, times = clock.remembers, clock.times
         latest = payload_at = 0
         second, whole = -1, 0
         while True:
@@ -157,6 +164,10 @@ class _Walk:
                 second = seconds
                 whole = second * SECOND
             time_ns = whole + fraction * unit
+            if remembers:
+                if number >= clock.room:
+                    clock.make_room(number)
+                times[number % REMEMBERED] = time_ns
             segment = None
             is_usual = False
             if captured >= _HEADERS:
@@ -187,7 +198,7 @@ class _Walk:
                 length = total - payload_at
                 segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
             if number == 1:
-                self._begin(time_ns)
+                clock.begin_ns = time_ns
             if segment is None:
                 original = max(header.record.unpack_from(window, at)[3], captured)
                 frame = window[start:end]
@@ -197,5 +208,5 @@ class _Walk:
             if segment is not None:
                 take(flows.place(segment))
             at = end
-        self.number = number
+        self.number = clock.newest = number
         return at

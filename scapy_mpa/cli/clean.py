@@ -24,19 +24,21 @@ What is changed, where other tools could not read connections that carry MPA:
   CRCs        good ones computed anew, bad ones bad by the same bits
   holes       stay: sequence numbers jump from one whole FPDU to the next
   startup     frames that were not captured are supplied, with a comment
-All other frames are copied octet for octet.  What is written anew has a comment that names the
-frames whose octets it has.
+All other frames are copied octet for octet.  What is written anew has a
+comment that names the frames whose octets it has.
 """
 
 _EXIT_STATUS = """\
 \b
 Exit status:
   0  all was read and written
-  2  a file cannot be read to its end, none of its frames can be followed, OUT cannot be written,
-     or the command line is wrong
-  130  Ctrl-C ended it (143 SIGTERM, 129 SIGHUP); what was read by then is on standard output
+  2  a file cannot be read to its end, none of its frames can be followed, OUT
+     cannot be written, or the command line is wrong
+  130  Ctrl-C ended it (143 SIGTERM, 129 SIGHUP); what was read by then is on
+       standard output
 SIGUSR1, and SIGINFO where there is one, asks how far it is.
-A capture that is damaged is cleaned up to there.  Whatever else fails, OUT stays as it was.
+A capture that is damaged is cleaned up to there.  Whatever else fails, OUT
+stays as it was.
 """
 
 _EXAMPLES = """\
@@ -46,7 +48,7 @@ Examples:
       every FPDU, Markers and reordering or not
   scapy-mpa clean part.pcapng.gz -o - | tshark -r - -Y iwarp_ddp_rdmap
       a capture that began in the middle of a connection
-  tcpdump -i eth0 -U -w - port 4420 | scapy-mpa clean - -o - | wireshark -k -i -
+  tcpdump -i eth0 -U -w - | scapy-mpa clean - -o - | wireshark -k -i -
       while it is captured
   scapy-mpa clean --connection 3 trace.pcap -o clean.pcapng
       one connection, by its number in `scapy-mpa summary trace.pcap`

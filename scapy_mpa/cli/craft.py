@@ -26,9 +26,11 @@ Examples:
   scapy-mpa craft read -o read.pcapng
       RDMA Reads between SYN and FIN
   scapy-mpa craft storage -o lossy.pcap --loss 2% --reorder --seed 7
-      2 % of the segments lost and sent again, 5 % overtaken; again the same with the same seed
-  scapy-mpa craft markers -o middle.pcapng --segment tiny --cut-startup --truth middle.jsonl
-      segments of 1 to 8 octets, without the startup frames; what is to be found in them
+      2 % of the segments lost and sent again, 5 % overtaken; again the same
+      with the same seed
+  scapy-mpa craft markers -o m.pcapng --segment tiny --cut-startup --truth t
+      segments of 1 to 8 octets, without the startup frames; what is to be
+      found in them
   scapy-mpa craft send -o - --connections 100 | scapy-mpa summary -
       a hundred connections at one time
   scapy-mpa craft my-scenario.mpa -o mine.pcapng

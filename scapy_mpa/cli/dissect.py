@@ -26,6 +26,24 @@ if TYPE_CHECKING:
 
 __all__ = ["dissect"]
 
+_LEGEND = """\
+\b
+A line has the number of the frame, seconds since the first one, the
+connection, sender > receiver, the message, where it goes, and its payload:
+  rev M C R1 S1  startup frame: revision, Markers, CRCs, rejected, enhanced
+  IRD ORD        RDMA Reads that may be outstanding, to and from the sender
+  PD             octets of Private Data
+  stag to        Tagged: where its payload goes
+  qn msn mo      Untagged: queue, message, and where in the message
+  L              the last DDP segment of its message
+  CRC bad        CRCs that are good are not mentioned
+  CRC off        neither side wants CRCs
+  CRC unknown    it was cut off
+  out of order   found before all octets before it were captured
+  by search      found where nothing before it says that an FPDU begins
+  seq            TCP sequence number of its length field
+"""
+
 _EXAMPLES = """\
 \b
 Examples:
@@ -43,14 +61,14 @@ Examples:
       long FPDUs with a bad CRC
   tcpdump -i eth0 -U -w - tcp | scapy-mpa dissect --type message -
       RDMAP messages, while they are captured
-  scapy-mpa dissect --json trace.pcap | jq 'select(.type=="fpdu" and .crc=="bad")'
-      FPDUs with a bad CRC, for a program
+  scapy-mpa dissect --json trace.pcap | jq 'select(.type=="gap")'
+      octets that the capture lacks, for a program
 """
 
 
 @click.command(
     short_help="List every FPDU, and all there is to say of it.",
-    epilog=f"{EXIT_STATUS_HELP}\n{_EXAMPLES}",
+    epilog=f"{_EXAMPLES}\n{EXIT_STATUS_HELP}\n{_LEGEND}",
 )
 @files_argument
 @click.option("-V", "--verbose", is_flag=True, help="Show the full layers below each line.")
@@ -60,16 +78,18 @@ Examples:
     "types",
     metavar="LIST",
     callback=record_types,
-    help="Only these types of record: startup,fpdu,message,gap,overlap,error,connection, "
-    "adaption_indication,ift_frame of iWARP Framing for TCP, and session_control,ddp_segment of "
-    "DDP over SCTP, and capture, which says with --json what was not followed.  "
+    help="Only these types of record, such as fpdu,error: startup, streaming, fpdu, message, gap, "
+    "overlap, error, connection; adaption_indication and ift_frame of iWARP Framing for TCP; "
+    "session_control and ddp_segment of DDP over SCTP; with --json capture and capture_end, the "
+    "first and the last record.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
 @select_options
 @click.option(
     "--payload",
     is_flag=True,
-    help="With the ULP payload of each FPDU: a hex dump, or the key payload with --json.",
+    help="With the ULP payload of each FPDU or message: a hex dump, or the key payload with "
+    "--json.",
 )
 @separate_option
 @check_option

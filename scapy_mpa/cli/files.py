@@ -6,19 +6,15 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.capture import Capture, open_capture
-from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.attention import NEVER, Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, Stopped, complain
 from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
-from scapy_mpa.stream.limits import Limits
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
@@ -33,15 +29,11 @@ STANDARD_INPUT: Final = "-"
 def read_files(
     names: Sequence[str],
     show: Callable[[Reading], None],
-    limits: Limits,
+    reading_of: Callable[..., Reading],
     *,
     headings: bool,
     selection: Selection | None = None,
-    checks: bool = False,
-    messages: bool = False,
-    dialect: Dialect | None = None,
     separate: bool = False,
-    told: Mapping[str, Any] = NOTHING_TOLD,
     attention: Attention | None = None,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
@@ -50,28 +42,16 @@ def read_files(
 
     :param names: of files, directories and patterns.
     :param show: prints what a capture holds; it must read it to its end.
+    :param reading_of: makes a reading of a capture; takes ``first_number`` and ``live``, too.
     :param headings: print the name of each capture before what it holds, if files are several.
     :param selection: what matters, None for all.
-    :param checks: report what DDP and RDMAP must not accept, too.
-    :param messages: report messages, too.
-    :param dialect: what the user says is spoken.
     :param separate: files of one ring are captures of their own, too.
-    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     :param attention: what is attended to while they are read.
     :raises Stopped: a signal came; what was read by then is shown.
     """
     names, status = _files(names)
     number = 0
     waiting = deque(_grouped(names, separate=separate))
-    reading_of = partial(
-        Reading,
-        limits=limits,
-        selection=selection,
-        checks=checks,
-        messages=messages,
-        dialect=dialect,
-        told=told,
-    )
     with attention or Attention() as attention:
         while waiting:
             group = waiting.popleft()
@@ -83,19 +63,15 @@ def read_files(
                 continue
             is_live = capture.size is None or attention.every < NEVER
             reading = reading_of(capture, first_number=number, live=is_live)
+            of_ring = f", {len(group)} files of a ring" if group[1:] else ""
             with capture, attention.reading(reading.where):
                 name_shown = shown(capture.name)
                 try:
                     if headings and len(names) > 1:
-                        of_ring = f", {len(group)} files of a ring" if group[1:] else ""
                         write_lines([f"==> {name_shown}{of_ring} <=="])
                     show(reading)
                 except OutputError as error:
-                    why = f"{error}, so reading stopped after frame {capture.frames}"
-                    # Who takes the output may have had the same signal.
-                    ended = attention.number and interrupted(capture.frames)
-                    complain(f"{name_shown}: {ended or why}")
-                    return FAILED
+                    return _give_up(error, capture, attention)
                 status = max(status, _conclude(reading, name_shown, attention))
             number = reading.next_number
             if rest := group[len(capture.parts) :]:
@@ -133,31 +109,42 @@ def opened(names: Sequence[str], attention: Attention) -> Capture | None:
     raise Stopped(attention.number)
 
 
-def _conclude(reading: Reading, shown: str, attention: Attention) -> int:
+def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
+    """Say why no more is read of a capture; return the exit status."""
+    # Who takes the output may have had the same signal.
+    ended = attention.number and interrupted(capture.frames)
+    # Who has read enough, as `head` has, is not told that there is more.
+    if ended or not isinstance(error.__cause__, BrokenPipeError):
+        why = f"{error}, so reading stopped after frame {capture.frames}"
+        complain(f"{shown(capture.name)}: {ended or why}")
+    return FAILED
+
+
+def _conclude(reading: Reading, name: str, attention: Attention) -> int:
     """Say what is to be said when a capture was read; return the exit status for it."""
     status = FINDINGS if reading.has_findings else CLEAN
     counts = reading.unfollowed
     if counts and not reading.has_followed:
-        complain(f"{shown}: {nothing_followed(counts)}")
+        complain(f"{name}: {nothing_followed(counts)}")
         status = FAILED
     elif left := not_followed(counts):
-        complain(f"{shown}: {left}")
+        complain(f"{name}: {left}")
     if limited := reading.limited():
-        complain(f"{shown}: {limited}")
+        complain(f"{name}: {limited}")
     if not_searched := reading.not_searched():
-        complain(f"{shown}: {not_searched}")
+        complain(f"{name}: {not_searched}")
     parts = reading.capture.parts
     for part in parts:
         if part.warning is not None:
             complain(part.warning)
         if attention.number and part is parts[-1]:
             # That it ends there is no fault of it.
-            complain(f"{shown}: {interrupted(reading.capture.frames)}")
+            complain(f"{name}: {interrupted(reading.capture.frames)}")
         elif part.problem is not None:
             complain(str(part.problem))
             status = FAILED
         elif not part.frames:
-            complain(f"{shown}: there are no frames in it")
+            complain(f"{name}: there are no frames in it")
     return status
 
 

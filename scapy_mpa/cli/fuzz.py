@@ -15,15 +15,16 @@ _EXIT_STATUS = """\
 \b
 Exit status:
   0  done
-  2  a file cannot be read to its end or written, or the command line is wrong; what was readable of
-     a capture is made use of
+  2  a file cannot be read to its end or written, or the command line is
+     wrong; what was readable of a capture is made use of
 """
 
 _EXAMPLES = """\
 \b
 Examples:
   scapy-mpa fuzz --list
-      the catalogue: every rule that can be broken, and what a receiver must do
+      the catalogue: every rule that can be broken, and what a receiver must
+      do
   scapy-mpa fuzz -o corpus
       a capture of each, and corpus/manifest.jsonl
   scapy-mpa fuzz -o ddp --only 'rfc5041/*' -n 20

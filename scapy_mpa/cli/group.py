@@ -15,7 +15,7 @@ from scapy_mpa.cli.status import PROGRAM, status_of
 
 __all__ = ["cli"]
 
-_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "shell", "summary")
+_COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "schema", "shell", "summary")
 """Each is a function in the module of its name."""
 
 

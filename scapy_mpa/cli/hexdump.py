@@ -11,8 +11,10 @@ from scapy_mpa.stream.events import (
     DDPSegmentRecovered,
     FPDURecovered,
     IFTFrameRecovered,
+    MessageRecovered,
     SessionControlSeen,
     StartupSeen,
+    StreamingSeen,
 )
 
 __all__ = ["hex_dump", "payload_dump"]
@@ -28,6 +30,10 @@ def payload_dump(event: RecordedEvent) -> list[str]:
         return hex_dump(ddp_payload(event))
     if isinstance(event, IFTFrameRecovered):
         return hex_dump(frame_payload(event))
+    if isinstance(event, MessageRecovered):
+        return hex_dump(event.payload or b"")
+    if isinstance(event, StreamingSeen):
+        return hex_dump(event.octets)
     if isinstance(event, StartupSeen):
         return hex_dump(event.startup.private_data)
     if isinstance(event, SessionControlSeen):

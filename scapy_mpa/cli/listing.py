@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.output import text_of, wants_colour, write_lines, write_text
+from scapy_mpa.cli.output import text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading, capture_lines
-from scapy_mpa.records import CAPTURE, RECORD_TYPES, RecordedEvent, json_line, type_of
+from scapy_mpa.cli.reading import Reading, json_pages
+from scapy_mpa.records import RECORD_TYPES, RecordedEvent, record_of, type_of
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
@@ -69,21 +70,28 @@ class Listing:
         :param separate: files of one ring are captures of their own, too.
         :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
         """
-        headings = not self._as_json
-        return read_files(
-            files,
-            self._show,
-            limits,
-            headings=headings,
+        reading_of = partial(
+            Reading,
+            limits=limits,
             selection=selection,
             checks=self._checks,
             messages="message" in self._types,
+            payload=self._payload,
+            timed=self._as_json,
             dialect=dialect,
-            separate=separate,
             told=told,
+        )
+        return read_files(
+            files,
+            self._show,
+            reading_of,
+            headings=not self._as_json,
+            selection=selection,
+            separate=separate,
         )
 
     def _show(self, reading: Reading) -> None:
+        pages: Iterator[bytes]
         if self._layers or (self._payload and not self._as_json):
             line_of = self._line_of(reading)
             pages = (
@@ -93,33 +101,31 @@ class Listing:
         else:
             page = self._page(reading)
             pages = (page(self._select(rows)) for rows in reading.rows())
+        if self._as_json:
+            pages = json_pages(reading, pages, self._types)
         for text in with_progress(reading.capture, pages):
             write_text(text)
-        if self._as_json and CAPTURE in self._types:
-            write_lines(capture_lines(reading))
 
     def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
         """Return what makes text of rows."""
         if self._as_json:
             from scapy_mpa.records.page import RecordPage
 
-            return RecordPage(payload=self._payload).page
+            return RecordPage(reading.clock, payload=self._payload).page
         from scapy_mpa.cli.page import LinePage
 
         return LinePage(self._lines(reading)).page
 
     def _line_of(self, reading: Reading) -> Callable[[RecordedEvent], str]:
-        """Return what makes the line of an event."""
-        if self._as_json:
-            return lambda event: json_line(event, payload=self._payload)
-        lines, below = self._lines(reading), self._below
-        return lambda event: "\n".join([lines.line(event), *below(event)])
+        """Return what makes the lines of an event and what is below them."""
+        lines, below, clock = self._lines(reading), self._below, reading.clock
+        return lambda event: "\n".join([lines.line(record_of(event, clock)), *below(event)])
 
     @staticmethod
     def _lines(reading: Reading) -> Lines:
         from scapy_mpa.cli.lines import Lines
 
-        return Lines(reading, colour=wants_colour())
+        return Lines(reading.clock, colour=wants_colour())
 
     def _select(self, events: list[Any]) -> list[Any]:
         """Return what is to be printed of rows and events."""

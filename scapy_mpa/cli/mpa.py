@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from scapy_mpa.stream.events import ConnectionEnded
+from typing import Any
 
 __all__ = ["carried_mpa"]
 
 
-def carried_mpa(event: ConnectionEnded) -> bool:
+def carried_mpa(record: dict[str, Any]) -> bool:
     """Tell whether a connection had anything to do with MPA, be it only a bad startup frame.
 
     DDP Stream Sessions over SCTP count, too.
+
+    :param record: of the connection.
     """
     return (
-        event.dialect is not None
-        or event.revision is not None
-        or event.errors > 0
-        or any(half.fpdus > 0 for half in event.halves)
+        record["dialect"] is not None
+        or record["revision"] is not None
+        or record["errors"] > 0
+        or any(record["fpdus"].values())
     )

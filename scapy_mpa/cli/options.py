@@ -163,14 +163,14 @@ _OF_RECORDS: Final = (
         metavar="T1 T2",
         nargs=2,
         multiple=True,
-        help="Only what happened between two times: seconds since the first frame, as they are "
-        "listed, or dates such as 2026-11-28T12:00:00+01:00, of UTC without a zone.",
+        help="Only what was captured, or found, between two times: seconds since the first frame, "
+        "as they are listed, or dates such as 2026-11-28T12:00:00+01:00, of UTC without a zone.",
     ),
     click.option(
         "--frames",
         metavar="LIST",
         multiple=True,
-        help="Only what happened with these frames, such as 100-200, -50 or 7,9-.",
+        help="Only what was captured, or found, with these frames, such as 100-200, -50 or 7,9-.",
     ),
     click.option(
         "--where",

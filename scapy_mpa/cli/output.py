@@ -15,6 +15,7 @@ from scapy_mpa.cli.streams import give_up
 __all__ = [
     "OutputError",
     "is_terminal",
+    "line_width",
     "output_file",
     "settle_output",
     "text_of",
@@ -100,6 +101,11 @@ def settle_output() -> None:
 def is_terminal() -> bool:
     """Tell whether standard output is a terminal."""
     return sys.stdout.isatty()
+
+
+def line_width() -> int:
+    """Return how many characters a line may have: those of the terminal, elsewhere 80."""
+    return os.get_terminal_size(sys.stdout.fileno()).columns or 80 if is_terminal() else 80
 
 
 def wants_colour() -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,17 +12,19 @@ from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.attention import NEVER, Attention
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.mpa import carried_mpa
-from scapy_mpa.cli.output import wants_colour, write_lines, write_text
+from scapy_mpa.cli.output import line_width, text_of, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading, capture_lines
-from scapy_mpa.cli.table import Column, table
-from scapy_mpa.stream.events import ConnectionEnded, HalfSummary, MessageRecovered, Negotiated
+from scapy_mpa.cli.reading import Reading, json_pages
+from scapy_mpa.cli.table import Column, fitting, table
+from scapy_mpa.records import json_line, record_of
+from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection
     from scapy_mpa.cli.timing import Timing
+    from scapy_mpa.stream.clock import Clock
 
 __all__ = ["Overview"]
 
@@ -29,22 +32,25 @@ _COLUMNS: Final = (
     Column("#", right=True),
     Column("Initiator"),
     Column("Responder"),
-    Column("Dialect"),
-    Column("Rev", right=True),
-    Column("M"),
-    Column("CRC"),
-    Column("FPDUs", right=True),
-    Column("Octets", right=True),
-    Column("OoO", right=True),
-    Column("Ahead", right=True),
-    Column("Rexmit", right=True),
-    Column("Gaps", right=True),
-    Column("IRD", right=True),
-    Column("ORD", right=True),
-    Column("RTR"),
+    Column("Dialect", rank=8),
+    Column("Rev", right=True, rank=13),
+    Column("M", rank=9),
+    Column("CRC", rank=6),
+    Column("FPDUs", right=True, rank=4),
+    Column("Octets", right=True, rank=5),
+    Column("Seconds", right=True, rank=7),
+    Column("OoO", right=True, rank=14),
+    Column("Ahead", right=True, rank=15),
+    Column("Rexmit", right=True, rank=3),
+    Column("Stalls", right=True, rank=2),
+    Column("Gaps", right=True, rank=1),
+    Column("IRD", right=True, rank=10),
+    Column("ORD", right=True, rank=11),
+    Column("RTR", rank=12),
     Column("Err", right=True),
     Column("Ended"),
 )
+"""Ranked by how much they say of what went wrong."""
 
 _UNKNOWN: Final = "-"
 _OF_NEGOTIATION: Final = frozenset({"IRD", "ORD", "RTR"})
@@ -62,6 +68,8 @@ class Overview:
     :param everything: list the TCP connections that carried no MPA, too.
     :param checks: count the errors of DDP and RDMAP, too.
     :param timing: show how long Responses took, too.
+    :param top: and which took longest, so many.
+    :param wide: show all columns, however long lines are.
     :param every: show the table as it stands each so many seconds, too; None: not.
     """
 
@@ -72,10 +80,14 @@ class Overview:
         everything: bool = False,
         checks: bool = False,
         timing: bool = False,
+        top: int = 0,
+        wide: bool = False,
         every: int | None = None,
     ) -> None:
         self._as_json = as_json
-        self._timing = timing
+        self._timing = timing or top > 0
+        self._top = top
+        self._wide = wide
         self._everything = everything
         self._checks = checks
         self._attention = Attention(every=every or NEVER)
@@ -100,31 +112,39 @@ class Overview:
         :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
         """
         show = self._show_records if self._as_json else self._show_table
-        return read_files(
-            files,
-            show,
-            limits,
-            headings=not self._as_json,
+        reading_of = partial(
+            Reading,
+            limits=limits,
             selection=selection,
             checks=self._checks,
             messages=self._timing,
+            timed=self._as_json,
             dialect=dialect,
-            separate=separate,
             told=told,
+        )
+        return read_files(
+            files,
+            show,
+            reading_of,
+            headings=not self._as_json,
+            selection=selection,
+            separate=separate,
             attention=self._attention,
         )
 
     def _show_records(self, reading: Reading) -> None:
-        # A table is to start soon, and needs no records.
-        from scapy_mpa.records import json_line
-
-        for found in with_progress(reading.capture, reading.rows()):
-            write_lines([json_line(each) for each in found if isinstance(each, ConnectionEnded)])
-        write_lines(capture_lines(reading))
+        clock = reading.clock
+        pages = (
+            text_of([json_line(each, clock) for each in found if isinstance(each, ConnectionEnded)])
+            for found in reading.rows()
+        )
+        for text in with_progress(reading.capture, json_pages(reading, pages)):
+            write_text(text)
 
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows(everything=self._everything)
-        timing = self._new_timing() if self._timing else None
+        clock = reading.clock
+        timing = self._new_timing(clock, self._top) if self._timing else None
         listed: set[int] = set()
         self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
@@ -132,7 +152,7 @@ class Overview:
                 timing.take([each for each in found if type(each) is MessageRecovered])
             for event in [each for each in found if type(each) is ConnectionEnded]:
                 listed.add(event.connection.number)
-                rows.take(event)
+                rows.take(record_of(event, clock))
         if self._has_shown:
             self._make_room()
         self._print(reading, rows)
@@ -143,7 +163,8 @@ class Overview:
         """Print the table as it stands."""
         rows = ended.copy()
         for event in reading.standing():
-            rows.take(event, is_open=event.ending == "capture ended")
+            is_open = event.ending == "capture ended"
+            rows.take(record_of(event, reading.clock), is_open=is_open)
         self._make_room()
         self._print(reading, rows)
         self._has_shown = True
@@ -156,20 +177,23 @@ class Overview:
             write_lines([""])
 
     @staticmethod
-    def _new_timing() -> Timing:
+    def _new_timing(clock: Clock, top: int) -> Timing:
         # Few ask for it.
         from scapy_mpa.cli.timing import Timing
 
-        return Timing()
+        return Timing(clock, top)
 
     def _print(self, reading: Reading, rows: _Rows) -> None:
         # Connections end in another order than they begin in.
         rows.sort()
-        lines = table(rows.columns(), rows) if len(rows) else iter(())
+        left_out = 0 if self._wide else rows.fit(line_width())
+        lines = table(rows.columns, rows) if len(rows) else iter(())
         while batch := list(islice(lines, _LINES)):
             write_lines(batch)
         if len(rows) or rows.others or reading.selection is None:
             write_lines(self._footer(rows.others, len(rows)))
+            if left_out:
+                write_lines([f"{left_out} more columns with --wide"])
         else:
             write_lines(["no connections are selected"])
 
@@ -193,34 +217,33 @@ class _Rows:
         self._texts: list[str] = []
         self.others = 0
         """Connections that carried no MPA."""
-        self.has_negotiated = False
-        """Whether any row has something in the columns of what was negotiated."""
+        self.columns = [each for each in _COLUMNS if each.heading not in _OF_NEGOTIATION]
+        """Those that are shown."""
 
     def copy(self) -> _Rows:
         """Return what more can be added to."""
         rows = _Rows(everything=self._everything)
         rows._texts = self._texts[:]
-        rows.others, rows.has_negotiated = self.others, self.has_negotiated
+        rows.others, rows.columns = self.others, self.columns[:]
         return rows
 
-    def take(self, event: ConnectionEnded, *, is_open: bool = False) -> None:
+    def take(self, record: dict[str, Any], *, is_open: bool = False) -> None:
         """Add the row of a connection, or count it.
 
         :param is_open: whether it goes on.
         """
-        is_mpa = carried_mpa(event)
+        is_mpa = carried_mpa(record)
         self.others += not is_mpa
         if is_mpa or self._everything:
-            self._texts.append("\t".join(_row(event, "open" if is_open else _ended(event))))
-            self.has_negotiated |= event.negotiated is not None
+            self._texts.append("\t".join(_row(record, "open" if is_open else _ended(record))))
+            if record["ird"] is not None:
+                self.columns = list(_COLUMNS)
 
-    def columns(self) -> list[Column]:
-        """Return the columns that are shown."""
-        return [
-            column
-            for column in _COLUMNS
-            if self.has_negotiated or column.heading not in _OF_NEGOTIATION
-        ]
+    def fit(self, width: int) -> int:
+        """Leave out columns for which a line has no room; return how many these are."""
+        before = len(self.columns)
+        self.columns = fitting(self.columns, self, width) if self._texts else self.columns
+        return before - len(self.columns)
 
     def sort(self) -> None:
         """Put rows in the order of the numbers in their first cells."""
@@ -230,68 +253,66 @@ class _Rows:
         return len(self._texts)
 
     def __iter__(self) -> Iterator[list[str]]:
-        shown = [place for place, column in enumerate(_COLUMNS) if column in set(self.columns())]
+        shown = [place for place, column in enumerate(_COLUMNS) if column in self.columns]
         for text in self._texts:
             cells = text.split("\t")
             yield [cells[place] for place in shown]
 
 
-def _crcs(event: ConnectionEnded, source: HalfSummary, target: HalfSummary) -> str:
+def _crcs(record: dict[str, Any]) -> str:
     """Return whether CRCs are on; of iWARP Framing for TCP, which there are in either direction."""
-    if source.crcs is None and target.crcs is None:
-        return {None: _UNKNOWN, True: "on", False: "off"}[event.crc]
-    shown = (
-        _UNKNOWN if half.crcs is None else half.crcs.upper() or "off" for half in (source, target)
-    )
-    return "/".join(shown)
+    crcs = record["crcs"]
+    if crcs["src"] is None and crcs["dst"] is None:
+        return {None: _UNKNOWN, True: "on", False: "off"}[record["crc"]]
+    return _both(crcs, lambda each: _UNKNOWN if each is None else each.upper() or "off")
 
 
-def _ended(event: ConnectionEnded) -> str:
+def _ended(record: dict[str, Any]) -> str:
     """Return who ended a connection, and how, in few letters."""
-    end = event.end
+    end, ended = record["end"], record["ended"]
     if end is None:
-        return event.ending
-    if end.cause == "rejected":
-        return f"rejected, {event.ending}"
-    how = "terminated" if end.cause == "terminate" else event.ending
-    by = {"initiator": " by I", "responder": " by R"}.get(end.by, "")
-    return how + by
+        return str(ended)
+    if end["cause"] == "rejected":
+        return f"rejected, {ended}"
+    how = "terminated" if end["cause"] == "terminate" else ended
+    by = {"initiator": " by I", "responder": " by R"}.get(end["by"], "")
+    return f"{how}{by}"
 
 
-def _row(event: ConnectionEnded, ending: str) -> list[str]:
-    source, target = event.halves[event.direction], event.halves[1 - event.direction]
-    endpoints = event.connection.endpoints
+def _both(pair: dict[str, Any], shown: Callable[[Any], object] = str) -> str:
+    return f"{shown(pair['src'])}/{shown(pair['dst'])}"
 
-    def both(value: Callable[[HalfSummary], object]) -> str:
-        return f"{value(source)}/{value(target)}"
 
+def _row(record: dict[str, Any], ending: str) -> list[str]:
     return [
-        str(event.connection.number),
-        endpoints[event.direction],
-        endpoints[1 - event.direction],
-        _UNKNOWN if event.dialect is None else event.dialect.value,
-        _UNKNOWN if event.revision is None else str(event.revision),
-        both(lambda half: _UNKNOWN if half.markers is None else int(half.markers)),
-        _crcs(event, source, target),
-        both(lambda half: half.fpdus),
-        both(lambda half: half.octets),
-        both(lambda half: half.out_of_order),
-        both(lambda half: half.farthest_ahead),
-        both(lambda half: half.retransmitted),
-        both(lambda half: half.gaps),
-        *_negotiated(event.negotiated),
-        str(event.errors),
+        str(record["connection"]),
+        record["src"],
+        record["dst"],
+        record["dialect"] or _UNKNOWN,
+        _UNKNOWN if record["revision"] is None else str(record["revision"]),
+        _both(record["markers"], lambda each: _UNKNOWN if each is None else int(each)),
+        _crcs(record),
+        _both(record["fpdus"]),
+        _both(record["octets"]),
+        _UNKNOWN if record["duration"] is None else f"{record['duration']:.3f}",
+        _both(record["out_of_order"]),
+        _both(record["farthest_ahead"]),
+        _both(record["retransmitted"]),
+        _UNKNOWN if record["stalls"] is None else str(record["stalls"]),
+        _both(record["gaps"]),
+        *_negotiated(record),
+        str(record["errors"]),
         ending,
     ]
 
 
-def _negotiated(negotiated: Negotiated | None) -> list[str]:
+def _negotiated(record: dict[str, Any]) -> list[str]:
     """Return IRD, ORD and the RTR indication."""
-    if negotiated is None:
+    if record["ird"] is None:
         return [_UNKNOWN] * len(_OF_NEGOTIATION)
     depths = (
-        "/".join(_UNKNOWN if number is None else str(number) for number in pair)
-        for pair in (negotiated.ird, negotiated.ord)
+        _both(record[name], lambda each: _UNKNOWN if each is None else each)
+        for name in ("ird", "ord")
     )
-    rtr = _UNKNOWN if negotiated.rtr is None else negotiated.rtr.value
-    return [*depths, f"{rtr}!" if negotiated.kept is False else rtr]
+    rtr = record["rtr"] or _UNKNOWN
+    return [*depths, f"{rtr}!" if record["kept"] is False else rtr]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,10 @@ from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
 from scapy_mpa.cli.limited import limited, not_searched
+from scapy_mpa.cli.output import text_of
 from scapy_mpa.dialects import other_framings
+from scapy_mpa.records import RECORD_TYPES, Record, capture_end_record, capture_record, json_of
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of, identity_of
 from scapy_mpa.stream.events import (
     CARRIERS,
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.messages import Messages
     from scapy_mpa.stream.segment import Segment
 
-__all__ = ["Reading", "capture_lines"]
+__all__ = ["Reading", "json_pages"]
 
 
 class Reading:
@@ -51,6 +54,8 @@ class Reading:
     :param live: give what was found as soon as it is there, not in large batches.
     :param checks: report what DDP and RDMAP must not accept, too.
     :param messages: report messages, too.
+    :param payload: with their octets.
+    :param timed: say when frames were captured that brought octets, not only when all were found.
     :param dialect: what the user says is spoken.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
@@ -65,12 +70,14 @@ class Reading:
         live: bool = False,
         checks: bool = False,
         messages: bool = False,
+        payload: bool = False,
+        timed: bool = True,
         dialect: Dialect | None = None,
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.capture = capture
-        self.first_time_ns = 0
-        """Time of the first frame, in nanoseconds since the epoch."""
+        is_timed = timed or messages or (selection is not None and selection.is_timed)
+        self.clock = Clock(remembers=is_timed)
         self.fpdus = 0
         """FPDUs found so far, and what other dialects have instead."""
         self.has_findings = False
@@ -83,7 +90,7 @@ class Reading:
         """Connections that go on, and of which anything was captured when it matters."""
         self._live = live
         self._checks = self._new_checks() if checks else None
-        self._messages = self._new_messages() if messages else None
+        self._messages = self._new_messages(payload=payload) if messages else None
         self._decoder = Decoder(self._take_sctp, **told)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
         self._limits = limits
@@ -102,10 +109,10 @@ class Reading:
         return Checks()
 
     @staticmethod
-    def _new_messages() -> Messages:
+    def _new_messages(*, payload: bool) -> Messages:
         from scapy_mpa.stream.messages import Messages
 
-        return Messages()
+        return Messages(payload=payload)
 
     def rows(self) -> Iterator[list[Any]]:
         """Yield what was found and matters, in order of recovery.
@@ -120,7 +127,7 @@ class Reading:
             self.capture,
             self._flows,
             self._decoder,
-            self._begin,
+            self.clock,
             live=self._live,
             seen=self._meet if is_asked else None,
         )
@@ -139,7 +146,7 @@ class Reading:
         selection = self.selection
         for event in self._flows.standing():
             is_selected = selection is None or selection.has_connection(event.connection)
-            if is_selected and (selection is None or selection.has_event(event)):
+            if is_selected and (selection is None or selection.has_event(event, self.clock)):
                 yield event if self._checks is None else self._checks.standing(event)
 
     def where(self) -> str:
@@ -163,15 +170,12 @@ class Reading:
             self._associations = Associations(self._flows.take_number, self._limits, self._dialect)
         self._flows.shared.rows.extend(self._associations.receive(packet))
 
-    def _begin(self, time_ns: int) -> None:
-        self.first_time_ns = time_ns
-
     def _meet(self, segment: Segment) -> None:
         """Take note of the connection of a segment, if it matters when that was captured."""
         selection, identity = self.selection, self._flows.identity(segment.flow)
         assert selection is not None
         if identity is not None and selection.has_time(
-            segment.frame, segment.time_ns, self.first_time_ns
+            segment.frame, segment.time_ns, self.clock.begin_ns
         ):
             self._met.add(identity.number)
 
@@ -209,7 +213,7 @@ class Reading:
 
     def _matters(self, event: RecordedEvent, selection: Selection) -> bool:
         """Tell whether an event of a connection that matters does so itself."""
-        is_then = selection.has_time(event.frame, event.time_ns, self.first_time_ns)
+        is_then = not selection.is_timed or self._is_then(event, selection)
         if selection.is_of_connections:
             number = event.connection.number
             if is_then:
@@ -219,7 +223,18 @@ class Reading:
                 return isinstance(event, MessageRecovered)
             is_then = number in self._met
             self._met.discard(number)
-        return is_then and selection.has_event(event)
+        return is_then and selection.has_event(event, self.clock)
+
+    def _is_then(self, event: RecordedEvent, selection: Selection) -> bool:
+        """Tell whether anything of an event was found or captured when it matters."""
+        clock = self.clock
+        if selection.has_time(event.frame, event.time_ns, clock.begin_ns):
+            return True
+        timed = ((frame, clock.time_ns(frame)) for frame in _frames_of(event))
+        return any(
+            time_ns is not None and selection.has_time(frame, time_ns, clock.begin_ns)
+            for frame, time_ns in timed
+        )
 
     @property
     def unfollowed(self) -> Counter[str]:
@@ -238,6 +253,14 @@ class Reading:
     def not_searched(self) -> str | None:
         """Say how many directions were not searched to their end; None if all were."""
         return not_searched(self._flows.unsearched)
+
+
+def _frames_of(event: RecordedEvent) -> Iterable[int]:
+    """Return the frames that brought the octets of an event, if it has some."""
+    if isinstance(event, MessageRecovered):
+        return {frame for part in event.parts for frame in part.frames}
+    frames: tuple[int, ...] = getattr(event, "frames", ())
+    return frames
 
 
 def _with_messages(rows: list[Any], messages: Messages) -> list[Any]:
@@ -259,12 +282,22 @@ def _is_finding(event: RecordedEvent) -> bool:
     )
 
 
-def capture_lines(reading: Reading) -> list[str]:
-    """Return the record of a capture as a line of JSON, if it matters: frames were not followed."""
-    from scapy_mpa.records import capture_line, capture_record
+def json_pages(
+    reading: Reading, pages: Iterable[bytes], types: Container[str] = RECORD_TYPES
+) -> Iterator[bytes]:
+    """Yield pages of JSON, between the first and the last record of the capture.
 
-    selection, counts = reading.selection, reading.unfollowed
-    told = reading.capture.name, reading.capture.frames, counts
-    if not counts or (selection is not None and not selection.has_capture(capture_record(*told))):
-        return []
-    return [capture_line(*told)]
+    :param pages: at least one, so that a frame was read before the first record is made.
+    :param types: of records that matter.
+    """
+    name, clock, selection = reading.capture.name, reading.clock, reading.selection
+
+    def line(record: Record) -> bytes:
+        is_left_out = selection is not None and not selection.has_capture(record)
+        return b"" if is_left_out or record["type"] not in types else text_of([json_of(record)])
+
+    has_begun = False
+    for page in pages:
+        yield page if has_begun else line(capture_record(name, clock)) + page
+        has_begun = True
+    yield line(capture_end_record(name, reading.capture.frames, reading.unfollowed))

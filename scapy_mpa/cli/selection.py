@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 from scapy_mpa.cli.moment import Span, span
 from scapy_mpa.records import Record, RecordedEvent, record_of
 from scapy_mpa.records.condition import Condition
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
@@ -86,12 +87,12 @@ class Selection(NamedTuple):
             return False
         return not self.spans or any(each.holds(time_ns, first_time_ns) for each in self.spans)
 
-    def has_event(self, event: RecordedEvent) -> bool:
+    def has_event(self, event: RecordedEvent, clock: Clock) -> bool:
         """Tell whether the record of an event meets the conditions."""
         if not self.conditions:
             return True
         payload = any(each.key == "payload" for each in self.conditions)
-        return self.has_record(record_of(event, payload=payload))
+        return self.has_record(record_of(event, clock, payload=payload))
 
     def has_record(self, record: Record) -> bool:
         """Tell whether a record meets the conditions."""

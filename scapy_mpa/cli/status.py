@@ -53,11 +53,13 @@ EXIT_STATUS_HELP: Final = """\
 \b
 Exit status:
   0  clean; gaps and overlaps alone, which a capture makes, are no fault
-  1  findings in what is selected: at least one error (bad CRC, marker mismatch, bad startup
-     frame) or Terminate
-  2  a file cannot be read to its end, none of its frames can be followed, something cannot be
-     written, standard error included, or the command line is wrong; wins over 1
-  130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); what was read by then is shown
+  1  findings in what is selected: at least one error (bad CRC, marker
+     mismatch, bad startup frame) or Terminate
+  2  a file cannot be read to its end, none of its frames can be followed,
+     something cannot be written, standard error included, or the command line
+     is wrong; wins over 1
+  130  Ctrl-C ended reading (143 SIGTERM, 129 SIGHUP); what was read by then
+       is shown
 SIGUSR1, and SIGINFO where there is one, asks how far it is.
 """
 

@@ -27,24 +27,35 @@ __all__ = ["summary"]
 
 _COLUMNS = """\
 \b
-Columns; A/B is what the Initiator sent and what the Responder sent:
+Columns; A/B is what the Initiator sent and what the Responder sent.  Where a
+line has no room for all, some are left out, those that say nothing first,
+unless --wide is given:
   M          whether the direction has Markers; - if that is not known
   CRC        on, off, or - if that is not known
   FPDUs      FPDUs found
   Octets     TCP payload octets captured, each counted once
+  Seconds    from the first frame to the last
   OoO        FPDUs found before all earlier octets were captured
   Ahead      by how many octets at most such an FPDU was ahead
   Rexmit     segments that brought octets captured before
-  Gaps       stretches of octets that were sent but never captured, or that a limit dropped
-  IRD, ORD   as negotiated (RFC 6581); - if they were not, or are left to the ULP
-  RTR        the RTR indication, - if there was none, with ! if a side did not keep to what was
-             negotiated; IRD, ORD and RTR are shown if there is anything to show
-  Err        errors, as listed by `scapy-mpa dissect --type error`; those of DDP and RDMAP with
-             --check only
-  Ended      how, and by whom: I is the Initiator, R the Responder; `dissect --type connection`
-             says what a Terminate reports
-Over SCTP a line is a DDP Stream Session: FPDUs are DDP segments, octets user data, and what is
-ahead, sent again or missing is counted in DATA chunks.
+  Stalls     stretches of 0.2 s or more in which octets waited without
+             progress
+  Gaps       stretches of octets that were sent but never captured, or that a
+             limit dropped
+  IRD, ORD   as negotiated (RFC 6581); - if they were not, or are left to the
+             ULP
+  RTR        the RTR indication, - if there was none, with ! if a side did not
+             keep to what was negotiated; IRD, ORD and RTR are shown if there
+             is anything to show
+  Err        errors, as listed by `scapy-mpa dissect --type error`; those of
+             DDP and RDMAP with --check only
+  Ended      how, and by whom: I is the Initiator, R the Responder; `dissect
+             --type connection` says what a Terminate reports
+With --timing, `a second` is how many Responses came in a second, `Unanswered`
+how many Requests lack the end of their Response; with --top, Frames are those
+of the Request and of the end of the Response.
+Over SCTP a line is a DDP Stream Session: FPDUs are DDP segments, octets user
+data, and what is ahead, sent again or missing is counted in DATA chunks.
 """
 
 _EXAMPLES = """\
@@ -54,6 +65,8 @@ Examples:
       which connections carry MPA, and how they fared
   scapy-mpa summary --all trace.pcap
       TCP connections without MPA as well
+  scapy-mpa summary --top 5 trace.pcap
+      how long RDMA Reads took, and the five slowest
   scapy-mpa summary --where 'gaps>0' --frames 1000- trace.pcap
       connections with gaps of which anything was captured from frame 1000 on
   scapy-mpa summary --json *.pcap | jq 'select(.gaps.src + .gaps.dst > 0)'
@@ -72,7 +85,8 @@ Examples:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print the record of every TCP connection, one JSON object a line.",
+    help="Print the record of every TCP connection, one JSON object a line, between those of the "
+    "capture itself.",
 )
 @click.option(
     "--all", "everything", is_flag=True, help="List TCP connections that carried no MPA, too."
@@ -83,6 +97,16 @@ Examples:
     help="Show how long RDMA Reads and Atomics took, too: from the last octet of a Request to the "
     "last octet of its Response, as the point of capture saw them; 95 of 100 took no longer than "
     "p95 says.  Takes longer.",
+)
+@click.option(
+    "--top",
+    metavar="N",
+    type=click.IntRange(0, 1000),
+    default=0,
+    help="Show the N Responses that took longest, too, and what --timing shows.",
+)
+@click.option(
+    "--wide", is_flag=True, help="Show all columns, also those for which a line has no room."
 )
 @click.option(
     "--every",
@@ -103,6 +127,8 @@ def summary(
     as_json: bool,
     everything: bool,
     timing: bool,
+    top: int,
+    wide: bool,
     every: int | None,
     selection: Selection | None,
     separate: bool,
@@ -117,7 +143,7 @@ def summary(
     all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
     select connections of which anything was captured then, --where by their records.
     """
-    if timing and as_json:
+    if (timing or top) and as_json:
         raise click.UsageError(
             "--timing is a table and --json prints none: `dissect --json --type message` has the "
             "latency of each Response."
@@ -128,7 +154,13 @@ def summary(
     from scapy_mpa.cli.overview import Overview
 
     overview = Overview(
-        as_json=as_json, everything=everything, checks=checks, timing=timing, every=every
+        as_json=as_json,
+        everything=everything,
+        checks=checks,
+        timing=timing,
+        top=top,
+        wide=wide,
+        every=every,
     )
     context.exit(
         overview.run(files, limits, dialect, selection=selection, separate=separate, told=told)

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container, Iterable, Iterator
+from heapq import heappop, heappush
 from math import ceil
 from typing import Final
 
 from scapy_mpa.cli.table import Column, table
+from scapy_mpa.records.record import latency_of
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.rdmap_names import Opcode
 
 __all__ = ["Timing", "microseconds"]
 
-_KINDS: Final = {Opcode.READ_RESPONSE: "Read", Opcode.ATOMIC_RESPONSE: "Atomic"}
+_KINDS: Final[dict[int | None, str]] = {
+    Opcode.READ_RESPONSE: "Read",
+    Opcode.ATOMIC_RESPONSE: "Atomic",
+}
 _SHARES: Final = (0.5, 0.95, 0.99, 1)
 _COLUMNS: Final = (
     Column("#", right=True),
@@ -23,6 +29,16 @@ _COLUMNS: Final = (
     Column("Count", right=True),
     *(Column(heading, right=True) for heading in ("p50 us", "p95 us", "p99 us", "max us")),
     Column("a second", right=True),
+    Column("Unanswered", right=True),
+)
+_SLOWEST: Final = (
+    Column("#", right=True),
+    Column("Latency us", right=True),
+    Column("Frames", right=True),
+    Column("Octets", right=True),
+    Column("Response"),
+    Column("Sink STag"),
+    Column("Sink TO"),
 )
 _MOST: Final = 1 << 22
 """Latencies that are kept, 8 octets each; of more, those that come later do not count."""
@@ -31,18 +47,34 @@ _MOST: Final = 1 << 22
 class _Responses:
     """The Responses of one kind in one connection."""
 
-    __slots__ = ("begin", "end", "latencies")
+    __slots__ = ("latencies", "times", "unanswered")
 
-    def __init__(self, begin: int) -> None:
+    def __init__(self) -> None:
         self.latencies = array("Q")
-        self.begin = self.end = begin
+        self.times: tuple[int, int] | None = None
         """When the first and the last of them came, in nanoseconds."""
+        self.unanswered = 0
+        """Requests of which the end of the Response was not captured."""
+
+    def add(self, latency_ns: int, time_ns: int) -> None:
+        """Add a Response that came at a time."""
+        begin, end = self.times or (time_ns, time_ns)
+        self.times = min(begin, time_ns), max(end, time_ns)
+        self.latencies.append(latency_ns)
 
 
 class Timing:
-    """Takes messages, gives the latencies of RDMA Reads and Atomics by connection."""
+    """Takes messages, gives the latencies of RDMA Reads and Atomics by connection.
 
-    def __init__(self) -> None:
+    :param clock: of the capture.
+    :param top: how many of the slowest are shown one by one.
+    """
+
+    def __init__(self, clock: Clock, top: int = 0) -> None:
+        self._clock = clock
+        self._top = top
+        # The slowest, the fastest of them first.
+        self._slowest: list[tuple[float, int, MessageRecovered]] = []
         self._kept = 0
         self._passed_over = 0
         self._found: dict[tuple[int, str], _Responses] = {}
@@ -50,17 +82,33 @@ class Timing:
     def take(self, messages: Iterable[MessageRecovered]) -> None:
         """Take messages."""
         for message in messages:
-            latency = message.latency_ns
-            if latency is None or message.opcode is None:
+            kind = _KINDS.get(message.opcode)
+            if kind is None or message.answers is None:
                 continue
-            if self._kept >= _MOST:
-                self._passed_over += 1
-                continue
-            self._kept += 1
-            key = message.connection.number, _KINDS[Opcode(message.opcode)]
-            found = self._found.setdefault(key, _Responses(message.time_ns))
-            found.latencies.append(latency)
-            found.end = max(found.end, message.time_ns)
+            key = message.connection.number, kind
+            found = self._found.get(key)
+            if found is None:
+                found = self._found[key] = _Responses()
+            seconds, captured = latency_of(message, self._clock), message.captured
+            if seconds is not None and captured is not None:
+                self._add(found, message, captured, seconds)
+            elif not message.has_last:
+                found.unanswered += 1
+
+    def _add(
+        self, found: _Responses, message: MessageRecovered, captured: int, seconds: float
+    ) -> None:
+        """Add a Response whose latency is known."""
+        if self._top:
+            # Of two that took as long, the first counts.
+            heappush(self._slowest, (seconds, -captured, message))
+            if len(self._slowest) > self._top:
+                heappop(self._slowest)
+        if self._kept >= _MOST:
+            self._passed_over += 1
+            return
+        self._kept += 1
+        found.add(round(seconds * SECOND), self._clock.time_ns(captured) or message.time_ns)
 
     def lines(self, connections: Container[int]) -> Iterator[str]:
         """Yield the lines of the table.
@@ -69,11 +117,28 @@ class Timing:
         """
         found = [each for each in sorted(self._found.items()) if each[0][0] in connections]
         if not found:
-            yield "no Response whose Request was captured"
+            yield "no RDMA Read or Atomic whose Request was captured"
             return
         yield from table(_COLUMNS, [_row(*each) for each in found])
         if self._passed_over:
             yield f"{self._passed_over} Responses after the first {_MOST} do not count"
+        if self._top:
+            slowest = sorted(self._slowest, reverse=True)
+            yield ""
+            yield from table(_SLOWEST, [_slow_row(seconds, each) for seconds, _, each in slowest])
+
+
+def _slow_row(seconds: float, message: MessageRecovered) -> list[str]:
+    is_read = message.stag is not None
+    return [
+        str(message.connection.number),
+        microseconds(seconds * SECOND),
+        f"{message.request_frame}-{message.captured}",
+        "" if message.length is None else str(message.length),
+        _KINDS[message.opcode],
+        f"0x{message.stag:08x}" if is_read else f"msn {message.msn}",
+        f"0x{message.to:x}" if is_read else "",
+    ]
 
 
 def _row(key: tuple[int, str], found: _Responses) -> list[str]:
@@ -81,12 +146,13 @@ def _row(key: tuple[int, str], found: _Responses) -> list[str]:
     latencies = sorted(found.latencies)
     count = len(latencies)
     # The smallest latency that so many of them do not exceed.
-    ranks = [latencies[ceil(share * count) - 1] for share in _SHARES]
-    span = found.end - found.begin
-    rate = f"{(count - 1) * SECOND / span:.0f}" if span else "-"
-    return [str(number), kind, str(count), *map(microseconds, ranks), rate]
+    ranks = [latencies[ceil(share * count) - 1] if count else None for share in _SHARES]
+    begin, end = found.times or (0, 0)
+    rate = f"{(count - 1) * SECOND / (end - begin):.0f}" if end > begin else "-"
+    shown = ["-" if each is None else microseconds(each) for each in ranks]
+    return [str(number), kind, str(count), *shown, rate, str(found.unanswered)]
 
 
-def microseconds(latency_ns: int) -> str:
+def microseconds(latency_ns: float) -> str:
     """Return nanoseconds as microseconds, with a digit after the point."""
     return f"{latency_ns / 1000:.1f}"

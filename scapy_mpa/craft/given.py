@@ -7,7 +7,7 @@ it first, in terms of what that was about to do.
 
 from __future__ import annotations
 
-from typing import Final, SupportsBytes, SupportsFloat
+from typing import Final, SupportsBytes, SupportsFloat, TypeGuard
 
 from scapy_mpa.capture.write_pcapng import LATEST_SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -27,7 +27,7 @@ def number(name: str, value: object, low: int, high: int, *, least: str = "") ->
     :raises LocalProtocolError: it is none.
     """
     # Nearly all are right, and every verb asks.
-    if isinstance(value, int) and low <= value <= high:
+    if _is_whole(value) and low <= value <= high:
         return
     bounds = f"{least or low} to {high}"
     if not low <= whole(name, value, f"in {bounds}") <= high:
@@ -41,9 +41,14 @@ def whole(name: str, value: object, wanted: str) -> int:
     :param wanted: which numbers it may be.
     :raises LocalProtocolError: it is none.
     """
-    if not isinstance(value, int):
+    if not _is_whole(value):
         raise LocalProtocolError(f"{name} {quoted(value)} is no whole number; give one {wanted}")
     return value
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    """Tell whether a value is a whole number, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def share(name: str, value: object) -> None:

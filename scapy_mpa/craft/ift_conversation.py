@@ -160,6 +160,8 @@ class IFTConversation(Conversation):
         if self._phase is not Phase.STREAMING:
             self.refuse("adaption indications come before the first frame and before the FIN")
         number("first", first, INITIATOR, RESPONDER)
+        for name in {"vtag", "marker_interval"} & fields.keys():
+            number(name, fields[name], 0, 0xFFFF)
         assert self.options.ift is not None
         for side in (first, 1 - first):
             indication = self.options.ift[side]._replace(ph=side != first)

@@ -138,7 +138,11 @@ def _records(found: Found, agreement: Agreement | None, setting: Setting) -> lis
     frame, item, place = found.detail, found.placed.item, found.place if found.is_sure else None
     if isinstance(item, IndicationItem):
         seen = AdaptionIndicationSeen(
-            *(*begun_by(found.side), setting.seq(found), b"", found.frames, item.indication)
+            *begun_by(found.side),
+            setting.seq(found),
+            b"",
+            setting.frames(found.frames),
+            item.indication,
         )
         wrong = item.indication.problems()
         error = setting.error(found, place)
@@ -198,7 +202,10 @@ def _connection(
         frames = [each for each in own if isinstance(each, AssembledFrame)]
         bad = sum(False in (each.header_crc, each.payload_crc) for each in frames)
         octets = sum(len(each.octets) for each in placed if each.octets and side_of(each) == side)
-        halves.append(half_summary(has_markers, len(frames), octets, bad))
+        half = half_summary(has_markers, len(frames), octets, bad)
+        halves.append(
+            half._replace(crcs=None if agreement is None else agreement.directions[side].crcs)
+        )
     return connection_record(
         setting,
         len(setting.segments),

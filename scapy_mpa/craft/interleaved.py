@@ -49,6 +49,7 @@ class Interleaved:
             raise LocalProtocolError(
                 "two conversations have the same endpoints: give one of them another port"
             )
+        self._begin_ns = given[0][1][0].time_ns if given else 0
         times = [
             [(segment.time_ns, connection) for segment in segments]
             for connection, (_, segments) in enumerate(given)
@@ -108,6 +109,7 @@ class Interleaved:
                 payload=payload,
                 connection=connection,
                 numbers=self._numbers[connection],
+                begin_ns=self._begin_ns,
             )
             # What is known only at the end begins with the record of the connection.
             kinds = [record["type"] for record in records]

@@ -22,6 +22,7 @@ from scapy_mpa.craft.segmentation import segments_of
 from scapy_mpa.craft.truth import truth_of
 from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
@@ -192,6 +193,7 @@ class Scripted:
         payload: bool = False,
         connection: int = 0,
         numbers: Sequence[int] | None = None,
+        begin_ns: int | None = None,
     ) -> list[Record]:
         """Return the records that a perfect dissector must report (``docs/records.md``).
 
@@ -203,6 +205,7 @@ class Scripted:
         :param payload: with the key ``payload`` in ``fpdu`` records.
         :param connection: the number of this connection in the capture.
         :param numbers: of the frames, where other frames lie between them; None: 1, 2, ...
+        :param begin_ns: time of the first frame of the capture; None: of the first segment.
         """
         own, sent = self._sent()
         given = own if segments is None else segments
@@ -210,7 +213,10 @@ class Scripted:
             return []
         ends = str(self.endpoints[0]), str(self.endpoints[1])
         numbers = range(1, len(given) + 1) if numbers is None else numbers
-        setting = Setting(self.options, ends, self.isns, connection, given, numbers, payload)
+        clock = Clock(given[0].time_ns if begin_ns is None else begin_ns)
+        for frame, segment in zip(numbers, given, strict=True):
+            clock.note(frame, segment.time_ns)
+        setting = Setting(self.options, ends, self.isns, connection, given, numbers, payload, clock)
         is_impaired = _are_impaired(given, own)
         return self._truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
 

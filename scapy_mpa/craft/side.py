@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
-from scapy_mpa.craft.given import as_octets, flag, number
+from scapy_mpa.craft.given import as_octets, flag, number, whole
 from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.script import (
@@ -169,6 +169,7 @@ class Side:
         :param src_stag: where they come from, 32 bits.
         :param src_to: 64 bits.
         """
+        whole("size", size, "of octets")
         read = ReadRequest(sink_stag, sink_to, size, src_stag, src_to)
         message = self._untagged(Opcode.READ_REQUEST, build_read_request(read), read=read)
         self._outstanding.append(message)

@@ -62,7 +62,7 @@ from scapy_mpa.craft.truth_setting import (
 )
 from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record
-from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import FPDURecovered, StartupSeen, StreamingSeen
 from scapy_mpa.stream.events.carrier import LocatedBy
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
@@ -109,8 +109,10 @@ def truth_of(
     known_at = _known_at(_beginning(pieces, setting.options)) if is_impaired else 0
     records: list[tuple[int, Record]] = []
     delivered = [0, 0]
+    streamed = _streamed(pieces, found, setting)
     for each, place in zip(found, places, strict=True):
-        own = [(place, record) for record in _records(each, setting, known_at)]
+        before = streamed.pop(each.placed.number, [])
+        own = [(place, record) for record in [*before, *_records(each, setting, known_at)]]
         side = each.side
         delivered[side] = max(delivered[side], place)
         if each.placed.number in told:
@@ -124,7 +126,8 @@ def truth_of(
     unknown = UNTIMED if is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
-    return [*(record for _, record in records), without(end, unknown), *untold]
+    told_last = [*streamed[None], without(end, unknown), *untold]
+    return [*(record for _, record in records), *told_last]
 
 
 def _is_all_there(
@@ -239,6 +242,41 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     return found
 
 
+def _streamed(
+    pieces: Iterable[Captured], found: Iterable[Found], setting: Setting
+) -> dict[int | None, list[Record]]:
+    """Return the records of octets in streaming mode by the number of the startup frame with which
+    they are reported, None for the end."""
+    startups = {each.placed.number: each for each in found if each.is_startup}
+    waiting: tuple[list[Captured], list[Captured]] = [], []
+    told: dict[int | None, list[Record]] = {}
+    is_rejected = False
+    for piece in pieces:
+        own = waiting[side_of(piece.placed)]
+        startup = startups.get(piece.placed.number)
+        if startup is not None:
+            if own:
+                told[piece.placed.number] = [_streaming(own, startup.place, setting)]
+                own.clear()
+            is_rejected = isinstance(startup.detail, StartupFrame) and startup.detail.rejects
+        elif piece.placed.offset is None or is_rejected:
+            own.append(piece)
+    is_timed = all(each.place is not None for each in startups.values())
+    end = len(setting.segments) if is_timed else None
+    told[None] = [_streaming(own, end, setting) for own in waiting if own and startups]
+    return told
+
+
+def _streaming(pieces: list[Captured], place: int | None, setting: Setting) -> Record:
+    """Return the record of octets in streaming mode."""
+    octets = b"".join(each.placed.octets for each in pieces)
+    frames = dict.fromkeys(frame for each in pieces for frame in setting.frames(each.frames))
+    side = side_of(pieces[0].placed)
+    seq = setting.number(side, pieces[0].placed.start)
+    seen = StreamingSeen(*begun_by(side), seq, len(octets), octets, tuple(frames))
+    return setting.record(seen, place)
+
+
 # -- records ---------------------------------------------------------------------------------------
 
 
@@ -264,7 +302,8 @@ def _records(found: Found, setting: Setting, known_at: int = 0) -> list[Record]:
 
 def _startup(found: Found, startup: StartupFrame, setting: Setting) -> list[Record]:
     dialect = dialect_in_force(startup, setting.options.dialect)
-    seen = StartupSeen(*begun_by(found.side), 0, b"", found.frames, startup, dialect)
+    frames = setting.frames(found.frames)
+    seen = StartupSeen(*begun_by(found.side), setting.seq(found), b"", frames, startup, dialect)
     error = setting.error(found, found.place, ErrorCode.INVALID_STARTUP_FRAME)
     problems = [{**error, "text": problem} for problem in startup.problems()]
     return [setting.record(seen, found.place), *problems]

@@ -47,7 +47,7 @@ NEGOTIATED: Final = frozenset({"markers", "crc"})
 """What startup frames agree on."""
 FOUND: Final = frozenset({"fpdus", "crc_bad", "errors"})
 """What depends on which FPDUs are found."""
-UNTIMED: Final = frozenset({"frame", "time", "end", "out_of_order", "farthest_ahead"})
+UNTIMED: Final = frozenset({"frame", "time", "timestamp", "end", "out_of_order", "farthest_ahead"})
 """What depends on when something is found."""
 _INDICATED: Final = frozenset({"rtr", "kept", "broken"})
 AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}

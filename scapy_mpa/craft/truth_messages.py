@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.script import Message, SegmentItem
-from scapy_mpa.craft.truth_setting import Found, Setting, begun_by, without
+from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.records.record import Record
-from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
@@ -22,9 +23,6 @@ __all__ = ["message_records"]
 
 _LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
 """What may say of an FPDU, or of a frame, where it ends."""
-
-_WHEN: Final = frozenset({"request_frame", "latency"})
-"""What depends on when something is found."""
 
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
@@ -36,25 +34,24 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
 
     There are none if any FPDU carries something else than the segment that a verb put into it.
     """
-    counts: dict[int, int] = {}
-    octets: dict[int, int] = {}
+    octets: dict[int, bytes] = {}
     told: dict[int, Record] = {}
     outstanding: dict[int, Record] = {}
-    places: dict[int, int | None] = {}
+    parts: dict[int, list[Part]] = {}
     for each in found:
         item = each.placed.item
         if not isinstance(item, SegmentItem):
             continue
         message = item.message
-        if message is None or not _is_as_said(item, message, octets.get(message.number, 0)):
+        before = b"" if message is None else octets.get(message.number, b"")
+        if message is None or not _is_as_said(item, message, len(before)):
             return {}, []
-        counts[message.number] = counts.get(message.number, 0) + 1
-        octets[message.number] = octets.get(message.number, 0) + len(item.payload)
+        part = _part(item, each, len(before), setting)
+        parts.setdefault(message.number, []).append(part)
+        octets[message.number] = before + item.payload
         if item.header.last:
-            places[message.number] = each.place
-            said = _timed(_said(message, counts[message.number]), message, places, setting)
-            record = setting.record(said, each.place)
-            told[each.placed.number] = without(record, _WHEN) if each.place is None else record
+            said = _brought(_said(message, octets[message.number]), message, parts)
+            told[each.placed.number] = setting.record(said, each.place)
             if message.opcode in _REQUESTS:
                 outstanding[message.number] = setting.record(_unanswered(message), each.place)
             elif message.answers is not None:
@@ -83,39 +80,57 @@ def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
     return (header.tagged, header.stag, header.to) == (True, message.stag, message.to + before)
 
 
-def _said(message: Message, fpdus: int) -> MessageRecovered:
-    """Return what is reported of a message."""
+def _said(message: Message, octets: bytes) -> MessageRecovered:
+    """Return what is reported of a message, whatever brings it.
+
+    :param octets: all of it.
+    """
     opcode, answers = message.opcode, message.answers
     is_response = opcode in _RESPONSES
     asked = answers if is_response else message
     read = None if answers is None else answers.read
     return MessageRecovered(
         *begun_by(message.side),
-        *(opcode, message.length, fpdus, True),
-        *(message.qn, message.msn, message.stag, message.to, None, message.length),
+        *(opcode, message.length, 0, True),
+        *(message.qn, message.msn, message.stag, message.to, message.length),
         answers=None if answers is None else answers.msn,
         requested=answers is not None if is_response else None,
         as_requested=None if read is None else read.rdma_read_size == message.length,
         read_request=None if asked is None else asked.read,
         request_identifier=None if asked is None else asked.request_identifier,
+        has_last=True,
+        header=octets if message.qn is not None else b"",
+        payload=octets,
     )
 
 
-def _timed(
-    said: MessageRecovered, message: Message, places: dict[int, int | None], setting: Setting
-) -> MessageRecovered:
-    """Return the same, with how long after its Request a Response came.
+def _part(item: SegmentItem, found: Found, before: int, setting: Setting) -> Part:
+    """Return what an FPDU brings of its message.
 
-    :param places: of the segments that brought the last octets of messages, by their numbers.
+    :param before: octets of the message in the segments before it.
     """
-    answers = message.answers
-    if answers is None or message.opcode not in _RESPONSES:
+    header = found.detail.header if isinstance(found.detail, Assembled) else 0
+    to = item.message.to if item.message is not None else None
+    seq = setting.seq(found, header)
+    return Part(seq, setting.frames(found.frames), (to or 0) + before, len(item.payload))
+
+
+def _brought(
+    said: MessageRecovered, message: Message, parts: dict[int, list[Part]]
+) -> MessageRecovered:
+    """Return the same, with what brought it, and when its Request was.
+
+    :param parts: of each message, by its number.
+    """
+    own = parts[message.number]
+    frames = [frame for part in own for frame in part.frames]
+    said = said._replace(
+        fpdus=len(own), captured=max(frames), captured_from=min(frames), parts=tuple(own)
+    )
+    asked = parts.get(message.answers.number) if message.answers is not None else None
+    if asked is None or message.opcode not in _RESPONSES:
         return said
-    begin, end = places.get(answers.number), places[message.number]
-    if begin is None or end is None:
-        return said
-    latency = setting.segments[end - 1].time_ns - setting.segments[begin - 1].time_ns
-    return said._replace(request_frame=setting.numbers[begin - 1], latency_ns=latency)
+    return said._replace(request_frame=max(frame for part in asked for frame in part.frames))
 
 
 def _unanswered(request: Message) -> MessageRecovered:
@@ -127,7 +142,7 @@ def _unanswered(request: Message) -> MessageRecovered:
         *begun_by(1 - request.side),
         *(Opcode.ATOMIC_RESPONSE if is_atomic else Opcode.READ_RESPONSE, 0, 0, False),
         *(QueueNumber.ATOMIC_RESPONSE if is_atomic else None, None),
-        *(None if read is None else read.sink_stag, None if is_atomic else at, None, size),
+        *(None if read is None else read.sink_stag, None if is_atomic else at, size),
         missing=((at, size),) if size else (),
         answers=request.msn,
         requested=True,

@@ -12,10 +12,10 @@ from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import IndicationItem, OctetsItem, SegmentItem, StartupItem
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.records.record import Record, RecordedEvent, own_fields, type_of
+from scapy_mpa.records.record import Record, RecordedEvent, own_fields, type_of, when
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy
-from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame
@@ -52,6 +52,8 @@ class Setting(NamedTuple):
     """The numbers of their frames."""
     payload: bool
     """Whether ``fpdu`` records have the key ``payload``."""
+    clock: Clock
+    """Of the capture, as far as these segments are in it."""
 
     def head(self, kind: str, side: int, place: int | None) -> Record:
         """Return the keys that all records have.
@@ -65,8 +67,7 @@ class Setting(NamedTuple):
             "dst": self.endpoints[1 - side],
         }
         if place is not None:
-            record["frame"] = self.numbers[place - 1]
-            record["time"] = self.segments[place - 1].time_ns / SECOND
+            record |= when(self.numbers[place - 1], self.segments[place - 1].time_ns, self.clock)
         return record
 
     def record(self, event: RecordedEvent, place: int | None) -> Record:
@@ -75,7 +76,7 @@ class Setting(NamedTuple):
         :param place: as for :meth:`head`.
         """
         head = self.head(type_of(event), event.direction, place)
-        return {**head, **own_fields(event, payload=self.payload)}
+        return {**head, **own_fields(event, self.clock, payload=self.payload)}
 
     def error(
         self, found: Found, place: int | None, code: ErrorCode | None = None, at: int = 0
@@ -85,7 +86,8 @@ class Setting(NamedTuple):
         :param at: where in the item.
         """
         head = self.head("error", found.side, place)
-        return {**head, "code": None if code is None else int(code), "seq": self.seq(found, at)}
+        number = None if code is None else int(code)
+        return {**head, "code": number, "seq": self.seq(found, at), "tsn": None}
 
     def seq(self, found: Found, at: int = 0) -> int:
         """Return the sequence number of an octet of an item."""

@@ -5,12 +5,14 @@
 text; :mod:`~scapy_mpa.records.ddp` reads the headers of an FPDU for both.
 """
 
-from scapy_mpa.records.jsonline import capture_line, json_line
+from scapy_mpa.records.jsonline import json_line, json_of
 from scapy_mpa.records.record import (
     CAPTURE,
+    CAPTURE_END,
     RECORD_TYPES,
     Record,
     RecordedEvent,
+    capture_end_record,
     capture_record,
     record_of,
     type_of,
@@ -18,12 +20,14 @@ from scapy_mpa.records.record import (
 
 __all__ = [
     "CAPTURE",
+    "CAPTURE_END",
     "RECORD_TYPES",
     "Record",
     "RecordedEvent",
-    "capture_line",
+    "capture_end_record",
     "capture_record",
     "json_line",
+    "json_of",
     "record_of",
     "type_of",
 ]

@@ -7,11 +7,11 @@ import json
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from scapy_mpa.records.keys import KEYS, NOT_FOLLOWED
 from scapy_mpa.records.record import Record
+from scapy_mpa.records.schema import KEYS, NOT_FOLLOWED, known_values
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
@@ -21,6 +21,8 @@ _FORM: Final = re.compile(r"([^=!<>~]+)(==?|!=|<=?|>=?|~)(.*)", re.DOTALL)
 _NUMBER: Final = re.compile(
     r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|-?[0-9]{1,32}(?P<fraction>\.[0-9]{1,32})?"
 )
+_HEXADECIMAL: Final = re.compile(r"0x[0-9a-f]+")
+"""An STag, or what may have 64 bits, as a record has it."""
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _COMPARE: Final = {
     "<": operator.lt,
@@ -40,10 +42,10 @@ class Condition:
 
     :param text: key, operator and value.
     :param kinds: types of the records that there are.
-    :raises LocalProtocolError: it is none, or these records have no such key.
+    :raises LocalProtocolError: it is none, or these records have no such key, or none can meet it.
     """
 
-    def __init__(self, text: str, kinds: Iterable[str]) -> None:
+    def __init__(self, text: str, kinds: Collection[str]) -> None:
         form = _FORM.fullmatch(text)
         if form is None:
             raise LocalProtocolError(f"{quoted(text)} is no condition such as crc=bad or errors>0")
@@ -53,6 +55,12 @@ class Condition:
         self._compare: Callable[[Any, Any], Any] = _COMPARE.get(sign, operator.eq)
         self._value = _value(self._text)
         self._pattern = _pattern(self._text) if sign == "~" else None
+        known = known_values(self.key, kinds)
+        if known and all(self._finds(each) == self._is_negated for each in known):
+            names = [each if isinstance(each, str) else json.dumps(each) for each in known]
+            raise LocalProtocolError(
+                f"no record meets {quoted(text)}: {self.key} is one of {', '.join(names)}"
+            )
 
     def holds(self, record: Record) -> bool:
         """Tell whether a record meets it."""
@@ -69,6 +77,8 @@ class Condition:
         is_text = isinstance(value, str)
         if self._pattern is not None:
             return self._pattern.search(value if is_text else json.dumps(value)) is not None
+        if is_text and isinstance(self._value, int | float) and _HEXADECIMAL.fullmatch(value):
+            is_text, value = False, int(value, 16)
         wanted = self._text if is_text else self._value
         if isinstance(value, bool) != isinstance(wanted, bool):
             return False

@@ -10,6 +10,7 @@ may be too short for it, or the snap length may have cut it.
 
 from typing import Final, NamedTuple
 
+from scapy_mpa.records.values import shown
 from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
@@ -97,7 +98,7 @@ def frame_payload(frame: IFTFrameRecovered) -> bytes:
 
 def copied_header(octets: bytes) -> dict[str, object]:
     """Return the fields of a DDP header that a Terminate copies, as far as it is there."""
-    fields = _fields(octets, 0)._asdict()
+    fields = shown(_fields(octets, 0)._asdict())
     del fields["payload_length"]
     return fields
 

@@ -6,29 +6,33 @@ The ordinary FPDU is written elsewhere (:mod:`~scapy_mpa.records.page`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from scapy_mpa.records.record import RecordedEvent, capture_record, own_fields, type_of
+from scapy_mpa.records.record import Record, RecordedEvent, record_of
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
-from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import message_name
 
-__all__ = ["beginning", "capture_line", "control_keys", "json_line"]
+__all__ = ["beginning", "control_keys", "json_line", "json_of"]
 
 _BOOLEAN: Final = {True: "true", False: "false"}
 
 
-def capture_line(file: str, frames: int, not_followed: Mapping[str, int]) -> str:
-    """Return :func:`~scapy_mpa.records.record.capture_record` as one line of JSON in ASCII."""
-    return _encode(capture_record(file, frames, not_followed))
+def json_line(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> str:
+    """Return the record of ``event`` as one line of JSON in ASCII, without the line's end.
+
+    :param clock: of the capture.
+    :param payload: see :func:`~scapy_mpa.records.record.record_of`.
+    """
+    return json_of(record_of(event, clock, payload=payload))
 
 
-def _encode(value: Any) -> str:
-    """Return a value as JSON."""
+def json_of(value: Record | str) -> str:
+    """Return a record, or a text, as JSON in ASCII."""
     return _encoder()(value)
 
 
@@ -40,31 +44,12 @@ def _encoder() -> Callable[[Any], str]:
     return json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def json_line(event: RecordedEvent, *, payload: bool = False) -> str:
-    """Return the record of ``event`` as one line of JSON in ASCII, without the line's end.
-
-    ``time`` is written as the exact decimal, with nine digits.
-
-    :param payload: see :func:`~scapy_mpa.records.record.record_of`.
-    """
-    begin = beginning(type_of(event), event.connection, event.direction)
-    rest = _encode(own_fields(event, payload=payload))
-    return f'{begin}{event.frame},"time":{_seconds(event.time_ns)},{rest[1:]}'
-
-
-def _seconds(time_ns: int) -> str:
-    """Return nanoseconds as seconds: clocks and time offsets of captures may lie before 1970."""
-    seconds, fraction = divmod(abs(time_ns), SECOND)
-    return f"{'-' if time_ns < 0 else ''}{seconds}.{fraction:09d}"
-
-
-@lru_cache(maxsize=1024)
 def beginning(kind: str, connection: ConnectionId, direction: int) -> str:
-    """Return a line up to the number of the frame."""
+    """Return a line up to what says when it was found."""
     source, target = connection.endpoints[direction], connection.endpoints[1 - direction]
     return (
-        f'{{"type":"{kind}","connection":{connection.number},"src":{_encode(source)},'
-        f'"dst":{_encode(target)},"frame":'
+        f'{{"type":"{kind}","connection":{connection.number},"src":{json_of(source)},'
+        f'"dst":{json_of(target)},'
     )
 
 
@@ -75,5 +60,5 @@ def control_keys(octets: bytes) -> str:
     return (
         f'"tagged":{_BOOLEAN[header.tagged]},"last":{_BOOLEAN[header.last]},'
         f'"ddp_version":{header.ddp_version},"rdmap_version":{control.rdmap_version},'
-        f'"opcode":{control.opcode},"message":{_encode(message_name(control.opcode))},'
+        f'"opcode":{control.opcode},"message":{json_of(message_name(control.opcode))},'
     )

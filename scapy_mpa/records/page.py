@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scapy_mpa.records.jsonline import beginning, control_keys, json_line
+from scapy_mpa.records.jsonline import beginning, control_keys, json_line, json_of
 from scapy_mpa.records.rdmap import WITH_HEADER
+from scapy_mpa.records.record import Record, when
+from scapy_mpa.records.values import carried_by
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.stream.shapes import Shape
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
@@ -28,28 +30,36 @@ _MASK: Final = 0xFFFFFFFF
 class RecordPage:
     """Writes rows as JSON.
 
+    :param clock: of the capture.
     :param payload: see :func:`~scapy_mpa.records.record.record_of`.
     """
 
-    def __init__(self, *, payload: bool = False) -> None:
+    def __init__(self, clock: Clock, *, payload: bool = False) -> None:
+        self._clock = clock
         self._payload = payload
 
     def page(self, rows: Sequence[Any]) -> bytes:
         """Return the lines of rows and events, each with its end."""
         patterns: list[bytes] = []
         fields: list[Any] = []
-        last = -1
-        moment = label = b""
+        clock = self._clock
+        last: Any = None
+        last_frames: Any = None
+        found = carried = b""
         for row in rows:
-            if type(row) is not tuple or row[1] < 0 or self._payload:
+            if type(row) is not tuple or self._payload:
                 event = event_of(row)
                 patterns.append(b"%b\n")
-                fields.append(json_line(event, payload=self._payload).encode())
+                fields.append(json_line(event, clock, payload=self._payload).encode())
                 continue
             frame, time_ns, direction, offset, shape, first, second, third, frames, _, _ = row
             if frame != last:
                 last = frame
-                moment = b"%d.%09d" % divmod(time_ns, SECOND)
+                found = _members(when(frame, time_ns, clock))
+            if frames != last_frames:
+                last_frames = frames
+                brought_by = (frames,) if isinstance(frames, int) else frames
+                carried = _members(carried_by(brought_by, clock))
             label = direction.label
             if label is None:
                 label = direction.label = beginning(
@@ -61,16 +71,14 @@ class RecordPage:
                 pattern = _pattern(shape, is_first=is_first)
             if not pattern:
                 patterns.append(b"%b\n")
-                fields.append(json_line(event_of(row)).encode())
+                fields.append(json_line(event_of(row), clock).encode())
                 continue
             patterns.append(pattern)
             place = offset + shape.lead
-            fields += (label, frame, moment, (direction.origin + place) % SEQUENCE_SPACE)
+            fields += (label, found, (direction.origin + place) % SEQUENCE_SPACE)
             if shape.table.from_start:
                 fields.append(place)
-            fields.append(
-                b"%d" % frames if isinstance(frames, int) else ",".join(map(str, frames)).encode()
-            )
+            fields.append(carried)
             if shape.tagged:
                 fields += (first, second)
             else:
@@ -78,6 +86,11 @@ class RecordPage:
                 if shape.control[1] & _OPCODE in INVALIDATING_OPCODES:
                     fields.append(first)
         return b"".join(patterns) % tuple(fields)
+
+
+def _members(record: Record) -> bytes:
+    """Return the members of an object, without the braces."""
+    return json_of(record)[1:-1].encode()
 
 
 def _pattern(shape: Shape, *, is_first: bool) -> bytes:
@@ -89,16 +102,16 @@ def _pattern(shape: Shape, *, is_first: bool) -> bytes:
     located_by = "start" if is_first else table.located_by
     offset = '"offset":%d' if table.from_start else '"offset":null'
     text = (
-        f'%b%d,"time":%b,"seq":%d,{offset},"ulpdu_length":{shape.ulpdu_length},'
+        f'%b%b,"seq":%d,{offset},"ulpdu_length":{shape.ulpdu_length},'
         f'"markers":{shape.markers},"crc":"{"good" if table.crc else "off"}",'
-        f'"located_by":"{located_by}","out_of_order":{_BOOLEAN[table.ahead]},"frames":[%b],'
+        f'"located_by":"{located_by}","out_of_order":{_BOOLEAN[table.ahead]},%b,'
         f"{control_keys(shape.control)}"
     )
     if shape.tagged:
-        text += '"stag":%d,"to":%d,"qn":null,"msn":null,"mo":null,"invalidate_stag":null,'
+        text += '"stag":"0x%08x","to":"0x%x","qn":null,"msn":null,"mo":null,"invalidate_stag":null,'
     else:
         text += '"stag":null,"to":null,"qn":%d,"msn":%d,"mo":%d,"invalidate_stag":'
-        text += "%d," if shape.control[1] & _OPCODE in INVALIDATING_OPCODES else "null,"
+        text += '"0x%08x",' if shape.control[1] & _OPCODE in INVALIDATING_OPCODES else "null,"
     text += f'"payload_length":{shape.payload},"header":null,"terminate":null}}\n'
     is_header = not shape.tagged and shape.control[1] & _OPCODE in WITH_HEADER
     pattern = b"" if is_header else text.encode()

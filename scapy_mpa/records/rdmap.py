@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scapy_mpa.records.ddp import copied_header
-from scapy_mpa.stream.events import DDPCarrier
+from scapy_mpa.records.values import shown
+from scapy_mpa.stream.events import ConnectionId, DDPCarrier
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
@@ -22,7 +23,7 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, Opcode
 from scapy_mpa.wire.terminate import parse_terminate
 
-__all__ = ["TERMINATE_KEYS", "WITH_HEADER", "header_fields"]
+__all__ = ["WITH_HEADER", "fields_of", "header_fields"]
 
 _PARSERS: Final[dict[int, Callable[[bytes], Any]]] = {
     Opcode.READ_REQUEST: parse_read_request,
@@ -36,53 +37,60 @@ WITH_HEADER: Final = frozenset({*_PARSERS, Opcode.TERMINATE})
 """Opcodes of Untagged messages that are an RDMAP header."""
 
 
-TERMINATE_KEYS: Final = (
-    *("layer", "etype", "code", "text", "mirrored"),
-    *("ddp_segment_length", "ddp_header", "read_request"),
-)
-"""Of the object that is the value of ``terminate``."""
+_NONE: Final[dict[str, object]] = {"header": None, "terminate": None}
 
 
 def header_fields(carrier: DDPCarrier) -> dict[str, object]:
-    """Return the keys ``header`` and ``terminate``, None in all other messages.
+    """Return the keys ``header`` and ``terminate`` of what carries a DDP segment.
 
-    ``header`` is None, too, if the DDP segment is not just the whole header.
+    Both are None if the segment is not just a whole header.
     """
     ulpdu = carrier.ulpdu
-    none: dict[str, object] = {"header": None, "terminate": None}
     if len(ulpdu) < UNTAGGED_LENGTH:
-        return none
+        return _NONE
     ddp = parse_ddp(ulpdu)
     opcode = parse_control(ddp.rsvdulp).opcode
     if ddp.tagged or opcode not in WITH_HEADER:
-        return none
-    body = ulpdu[UNTAGGED_LENGTH:]
+        return _NONE
+    return fields_of(opcode, ulpdu[UNTAGGED_LENGTH:], carrier.connection, carrier.direction)
+
+
+def fields_of(
+    opcode: int | None, body: bytes, connection: ConnectionId, direction: int
+) -> dict[str, object]:
+    """Return the keys ``header`` and ``terminate`` of a message.
+
+    :param body: all octets of an Untagged one that is an RDMAP header; none of any other.
+    """
+    if opcode not in WITH_HEADER or not body:
+        return _NONE
     try:
         if opcode == Opcode.TERMINATE:
-            by_responder = carrier.connection.initiator == 1 - carrier.direction
+            by_responder = connection.initiator == 1 - direction
             return {"header": None, "terminate": _terminate(body, by_responder)}
-        return {"header": _shown(_PARSERS[opcode](body)._asdict()), "terminate": None}
+        return {"header": _header(_PARSERS[opcode](body)._asdict()), "terminate": None}
     except RemoteProtocolError:
-        return none
+        return _NONE
 
 
-def _shown(fields: dict[str, Any]) -> dict[str, object]:
-    """Return fields of a header as JSON has them."""
+def _header(fields: dict[str, Any]) -> dict[str, object]:
+    """Return the fields of a header as a record has them."""
     if "atomic_operation_code" in fields:
         fields["operation"] = ATOMIC_OPERATIONS.get(fields["atomic_operation_code"])
-    return {
-        name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()
-    }
+    return shown(fields)
 
 
 def _terminate(body: bytes, by_responder: bool) -> dict[str, object]:
     found = parse_terminate(body, by_responder=by_responder)
     request = found.rdmap_header or b""
     is_whole = len(request) == READ_REQUEST_LENGTH
-    values = (
-        *(found.layer, found.etype, found.error_code, found.text, found.mirrored),
-        found.ddp_segment_length,
-        None if found.ddp_header is None else copied_header(found.ddp_header),
-        parse_read_request(request)._asdict() if is_whole else None,
-    )
-    return dict(zip(TERMINATE_KEYS, values, strict=True))
+    return {
+        "layer": found.layer,
+        "etype": found.etype,
+        "code": found.error_code,
+        "text": found.text,
+        "mirrored": found.mirrored,
+        "ddp_segment_length": found.ddp_segment_length,
+        "ddp_header": None if found.ddp_header is None else copied_header(found.ddp_header),
+        "read_request": shown(parse_read_request(request)._asdict()) if is_whole else None,
+    }

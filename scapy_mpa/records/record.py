@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Events of the stream core as records.
 
-Every record has ``type``, ``connection``, ``src``, ``dst``, ``frame`` and ``time`` (seconds),
-where ``src`` sent and ``dst`` received what the record is about.  A key is there in every record
-of its type, None where it does not apply.  What its numbers count stands in ``docs/records.md``.
+Every record has ``type``, ``connection``, ``src``, ``dst``, ``frame``, ``time`` (seconds since the
+first frame) and ``timestamp``, where ``src`` sent and ``dst`` received what the record is about.  A
+key is there in every record of its type, None where it does not apply.  What its numbers count
+stands in ``docs/records.md``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
-from scapy_mpa.records.rdmap import header_fields
+from scapy_mpa.records.rdmap import fields_of, header_fields
+from scapy_mpa.records.values import carried_by, latency, moment, number, shown, stag, timestamp
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -27,14 +30,18 @@ from scapy_mpa.stream.events import (
     MessageRecovered,
     Negotiated,
     OverlapDiffers,
+    Part,
+    SctpConnectionId,
     SessionControlSeen,
     SoftUiWARPRecovered,
     StartupSeen,
+    StreamingSeen,
 )
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
 from scapy_mpa.wire.interoperability import Kinds
+from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -43,12 +50,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAPTURE",
+    "CAPTURE_END",
     "RECORD_TYPES",
     "TIMING_KEYS",
+    "VERSION",
     "Record",
     "RecordedEvent",
+    "capture_end_record",
     "capture_record",
     "indication_fields",
+    "latency_of",
     "negotiation_fields",
     "own_fields",
     "record_of",
@@ -56,6 +67,7 @@ __all__ = [
     "session_control_fields",
     "startup_fields",
     "type_of",
+    "when",
 ]
 
 Record: TypeAlias = dict[str, object]
@@ -63,11 +75,16 @@ RecordedEvent: TypeAlias = Event | MessageRecovered
 """What there is a record of."""
 
 
-def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
+VERSION: Final = 1
+"""Of the records.  It rises when a key goes or changes its meaning; more keys leave it as it is."""
+
+
+def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
     """Return the record of ``event``.
 
-    :param payload: give an ``fpdu``, ``ift_frame`` or ``ddp_segment`` record the key ``payload``:
-        what was captured after the DDP header, in hexadecimal.
+    :param clock: of the capture.
+    :param payload: give records of what carries octets of a ULP the key ``payload``: what was
+        captured after the DDP header, in hexadecimal.
     """
     endpoints = event.connection.endpoints
     return {
@@ -75,20 +92,41 @@ def record_of(event: RecordedEvent, *, payload: bool = False) -> Record:
         "connection": event.connection.number,
         "src": endpoints[event.direction],
         "dst": endpoints[1 - event.direction],
-        "frame": event.frame,
-        "time": event.time_ns / SECOND,
-        **own_fields(event, payload=payload),
+        **when(event.frame, event.time_ns, clock),
+        **own_fields(event, clock, payload=payload),
     }
 
 
-def capture_record(file: str, frames: int, not_followed: Mapping[str, int]) -> Record:
-    """Return the record of a capture some frames of which were not followed.
+def when(frame: int, time_ns: int, clock: Clock) -> Record:
+    """Return the keys that say when something was found.
+
+    :param frame: with which it was.
+    :param time_ns: when that was captured, in nanoseconds since the epoch.
+    """
+    return {
+        "frame": frame,
+        "time": (time_ns - clock.begin_ns) / SECOND,
+        "timestamp": timestamp(time_ns),
+    }
+
+
+def capture_record(file: str, clock: Clock) -> Record:
+    """Return the first record of a capture.
 
     :param file: its name.
-    :param frames: all that it has.
-    :param not_followed: how many were not, by reason.
     """
-    return {"type": CAPTURE, "file": file, "frames": frames, "not_followed": dict(not_followed)}
+    begin = timestamp(clock.begin_ns) if clock.newest else None
+    return {"type": CAPTURE, "version": VERSION, "file": file, "timestamp": begin}
+
+
+def capture_end_record(file: str, frames: int, not_followed: Mapping[str, int]) -> Record:
+    """Return the last record of a capture.
+
+    :param file: its name.
+    :param frames: all that were read.
+    :param not_followed: how many of them were not followed, by reason.
+    """
+    return {"type": CAPTURE_END, "file": file, "frames": frames, "not_followed": dict(not_followed)}
 
 
 def type_of(event: RecordedEvent) -> str:
@@ -96,21 +134,29 @@ def type_of(event: RecordedEvent) -> str:
     return _KINDS[type(event)][0]
 
 
-def own_fields(event: RecordedEvent, *, payload: bool = False) -> Record:
+def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
     """Return what a record of this type has and others have not.
 
     :param payload: see :func:`record_of`.
     """
-    fields = _KINDS[type(event)][1](event)
+    fields = _KINDS[type(event)][1](event, clock)
     if payload and isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
         fields["payload"] = ddp_payload(event).hex()
     elif payload and isinstance(event, IFTFrameRecovered):
         fields["payload"] = frame_payload(event).hex()
+    elif payload and isinstance(event, StreamingSeen):
+        fields["payload"] = event.octets.hex()
+    elif payload and isinstance(event, MessageRecovered):
+        fields["payload"] = None if event.payload is None else event.payload.hex()
     return fields
 
 
-def _startup(event: StartupSeen) -> Record:
-    return startup_fields(event.startup, event.dialect)
+def _startup(event: StartupSeen, clock: Clock) -> Record:
+    return {
+        "seq": event.seq,
+        **startup_fields(event.startup, event.dialect),
+        **carried_by(event.frames, clock),
+    }
 
 
 def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
@@ -132,11 +178,16 @@ def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
         "control_flags": startup.control_flags,
         "dialect": None if dialect is None else dialect.value,
         "s": startup.s_bit,
+        "reserved": startup.reserved,
         "extension": startup.extension.hex() if extension_length(startup.revision) else None,
     }
 
 
-def _fpdu(event: FPDURecovered) -> Record:
+def _streaming(event: StreamingSeen, clock: Clock) -> Record:
+    return {"seq": event.seq, "length": event.length, **carried_by(event.frames, clock)}
+
+
+def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
     return {
         "seq": event.seq,
         "offset": event.offset,
@@ -145,14 +196,18 @@ def _fpdu(event: FPDURecovered) -> Record:
         "crc": event.crc,
         "located_by": event.located_by,
         "out_of_order": event.out_of_order,
-        "frames": list(event.frames),
-        **ddp_fields(event)._asdict(),
+        **carried_by(event.frames, clock),
+        **shown(ddp_fields(event)._asdict()),
         **header_fields(event),
     }
 
 
-def _indication(event: AdaptionIndicationSeen) -> Record:
-    return {"seq": event.seq, **indication_fields(event.indication)}
+def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
+    return {
+        "seq": event.seq,
+        **indication_fields(event.indication),
+        **carried_by(event.frames, clock),
+    }
 
 
 def indication_fields(indication: AdaptionIndication) -> Record:
@@ -172,7 +227,7 @@ def indication_fields(indication: AdaptionIndication) -> Record:
     }
 
 
-def _frame(event: IFTFrameRecovered) -> Record:
+def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
     return {
         "seq": event.seq,
         "offset": event.offset,
@@ -184,20 +239,20 @@ def _frame(event: IFTFrameRecovered) -> Record:
         "located_by": event.located_by,
         "out_of_order": event.out_of_order,
         "placed": event.placed,
-        "frames": list(event.frames),
-        **frame_fields(event)._asdict(),
+        **carried_by(event.frames, clock),
+        **shown(frame_fields(event)._asdict()),
         **header_fields(event),
     }
 
 
-def _session_control(event: SessionControlSeen) -> Record:
+def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
     return {
         "stream": event.stream,
         "tsn": event.seq,
         **session_control_fields(event.control),
         "unordered": event.unordered,
         "out_of_order": event.out_of_order,
-        "frames": list(event.frames),
+        **carried_by(event.frames, clock),
         "dialect": event.dialect.value,
     }
 
@@ -216,7 +271,7 @@ def session_control_fields(control: SessionControl) -> Record:
     }
 
 
-def _ddp_segment(event: DDPSegmentRecovered) -> Record:
+def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
     return {
         "stream": event.stream,
         "tsn": event.seq,
@@ -225,26 +280,27 @@ def _ddp_segment(event: DDPSegmentRecovered) -> Record:
         "unordered": event.unordered,
         "crc": event.crc,
         "out_of_order": event.out_of_order,
-        "frames": list(event.frames),
-        **ddp_fields(event)._asdict(),
+        **carried_by(event.frames, clock),
+        **shown(ddp_fields(event)._asdict()),
         **header_fields(event),
     }
 
 
-def _message(event: MessageRecovered) -> Record:
+def _message(event: MessageRecovered, clock: Clock) -> Record:
     read = event.read_request
+    has_to = event.stag is not None
     return {
         "opcode": event.opcode,
         "message": None if event.opcode is None else message_name(event.opcode),
         "length": event.length,
+        "captured_length": event.captured_length,
         "fpdus": event.fpdus,
         "complete": event.complete,
         "qn": event.qn,
         "msn": event.msn,
-        "stag": event.stag,
-        "to": event.to,
-        "size": event.size,
-        "missing": [list(stretch) for stretch in event.missing],
+        "stag": stag(event.stag),
+        "to": number(event.to),
+        "missing": [[number(at) if has_to else at, octets] for at, octets in event.missing],
         "cut_off": event.cut_off,
         "duplicates": event.duplicates,
         "overlaps": event.overlaps,
@@ -253,31 +309,63 @@ def _message(event: MessageRecovered) -> Record:
         "answers": event.answers,
         "requested": event.requested,
         "as_requested": event.as_requested,
-        "sink_stag": None if read is None else read.sink_stag,
-        "sink_to": None if read is None else read.sink_to,
-        "rdma_read_size": None if read is None else read.rdma_read_size,
-        "src_stag": None if read is None else read.src_stag,
-        "src_to": None if read is None else read.src_to,
+        **(shown(read._asdict()) if read is not None else dict.fromkeys(ReadRequest._fields)),
+        "request_identifier": number(event.request_identifier),
+        **fields_of(event.opcode, event.header, event.connection, event.direction),
         "request_frame": event.request_frame,
-        "latency": _seconds(event.latency_ns),
-        "request_identifier": event.request_identifier,
+        "latency": latency_of(event, clock),
+        "captured": None if event.captured is None else moment(event.captured, clock),
+        "captured_from": (
+            None if event.captured_from is None else moment(event.captured_from, clock)
+        ),
+        "parts": [_part(part, has_to=has_to) for part in event.parts],
     }
 
 
-def _gap(event: GapFound) -> Record:
-    return {"seq": event.seq, "length": event.length, "reason": event.reason}
+def _part(part: Part, *, has_to: bool) -> Record:
+    return {
+        "seq": part.seq,
+        "frames": list(part.frames),
+        "offset": number(part.offset) if has_to else part.offset,
+        "length": part.length,
+    }
 
 
-def _overlap(event: OverlapDiffers) -> Record:
+def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
+    """Return the seconds from the last octet of a Request to the last one of its Response.
+
+    None if that was not captured, or if either frame's time is not remembered.
+    """
+    is_ended = event.has_last and not event.conflicts
+    seconds = latency(event.request_frame, event.captured, clock) if is_ended else None
+    return None if seconds is None or seconds < 0 else seconds
+
+
+def _gap(event: GapFound, clock: Clock) -> Record:
+    has_chunks = isinstance(event, ChunksMissing)
+    return {
+        "seq": None if has_chunks else event.seq,
+        "ddp_ssn": event.seq if has_chunks else None,
+        "length": event.length,
+        "reason": event.reason,
+    }
+
+
+def _overlap(event: OverlapDiffers, clock: Clock) -> Record:
     return {"seq": event.seq, "length": event.length}
 
 
-def _error(event: ErrorFound) -> Record:
-    code = None if event.code is None else int(event.code)
-    return {"code": code, "seq": event.seq, "text": event.text}
+def _error(event: ErrorFound, clock: Clock) -> Record:
+    over_sctp = isinstance(event.connection, SctpConnectionId)
+    return {
+        "code": None if event.code is None else int(event.code),
+        "seq": None if over_sctp else event.seq,
+        "tsn": event.seq if over_sctp else None,
+        "text": event.text,
+    }
 
 
-def _connection(event: ConnectionEnded) -> Record:
+def _connection(event: ConnectionEnded, clock: Clock) -> Record:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
     return {
         "initiator": event.initiator,
@@ -292,17 +380,18 @@ def _connection(event: ConnectionEnded) -> Record:
         "out_of_order": {"src": source.out_of_order, "dst": target.out_of_order},
         "retransmitted": {"src": source.retransmitted, "dst": target.retransmitted},
         "crc": event.crc,
+        "crcs": {"src": source.crcs, "dst": target.crcs},
         "errors": event.errors,
         "ended": event.ending,
         "end": event.end and {**event.end._asdict(), "within_message": [*event.end.within_message]},
         "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
         "rnics": rnics_field(event.rnics),
-        **_timing_fields(event),
+        **_timing_fields(event, clock),
         **negotiation_fields(event.negotiated),
     }
 
 
-def _timing_fields(event: ConnectionEnded) -> Record:
+def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
     """Return the keys of a ``connection`` record that tell how fast it was, and its stalls."""
     timing = event.timing
     if timing is None:
@@ -311,8 +400,7 @@ def _timing_fields(event: ConnectionEnded) -> Record:
     octets = event.halves[event.direction].octets, event.halves[1 - event.direction].octets
     rates = [each * SECOND / lasted_ns if lasted_ns > 0 else None for each in octets]
     values = (
-        timing.first_frame,
-        timing.first_ns / SECOND,
+        {"frame": timing.first_frame, "time": (timing.first_ns - clock.begin_ns) / SECOND},
         lasted_ns / SECOND,
         dict(zip(_ENDS, rates, strict=True)),
         _seconds(timing.handshake_ns),
@@ -357,8 +445,7 @@ def negotiation_fields(negotiated: Negotiated | None) -> Record:
 
 
 TIMING_KEYS: Final = (
-    "first_frame",
-    "first_time",
+    "began",
     "duration",
     "octets_per_second",
     "handshake",
@@ -372,8 +459,9 @@ _ENDS: Final = ("src", "dst")
 _NEGOTIATED: Final = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
 
 
-_KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
+_KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     StartupSeen: ("startup", _startup),
+    StreamingSeen: ("streaming", _streaming),
     FPDURecovered: ("fpdu", _fpdu),
     SoftUiWARPRecovered: ("fpdu", _fpdu),
     FPDUWithoutCRC: ("fpdu", _fpdu),
@@ -392,5 +480,12 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any], Record]]]] = {
 CAPTURE: Final = "capture"
 """The type of :func:`capture_record`."""
 
-RECORD_TYPES: Final = (*dict.fromkeys(kind for kind, _ in _KINDS.values()), CAPTURE)
+CAPTURE_END: Final = "capture_end"
+"""The type of :func:`capture_end_record`."""
+
+RECORD_TYPES: Final = (
+    CAPTURE,
+    *dict.fromkeys(kind for kind, _ in _KINDS.values()),
+    CAPTURE_END,
+)
 """Every value of the key ``type``."""

@@ -109,7 +109,7 @@ class MPASession(DefaultSession):
         ending: Exception | None = None
         while len(taken) < source.ahead and octets < _OCTETS_AHEAD:
             try:
-                frame = source.read(recovery.frames + 1)
+                frame = source.read(recovery.clock.newest + 1)
             except Exception as error:
                 # Whatever it is, it is raised again once all that was read before it is shown.
                 ending = error

@@ -6,30 +6,36 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from scapy.error import log_runtime
 from scapy.packet import Packet
 from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
-from scapy_mpa.records import record_of
+from scapy_mpa.records import Record, record_of
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.recovery import PACKETS, Recovery
 from scapy_mpa.session.source import dissect
-from scapy_mpa.stream.events import (
-    ConnectionEnded,
-    ErrorFound,
-    Event,
-    GapFound,
-    OverlapDiffers,
-)
+from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 
-__all__ = ["MPAPacketList", "rdmpa"]
+__all__ = ["MPAPacketList", "RDMAPMessage", "rdmpa"]
+
+
+class RDMAPMessage(NamedTuple):
+    """An RDMAP message that was recovered from a capture."""
+
+    record: dict[str, Any]
+    """Its ``message`` record (``docs/records.md``)."""
+    payload: bytes | None
+    """Its octets, zeros where they are missing; None if they were too many to be kept."""
+    packets: list[Packet]
+    """That brought it, each with one DDP segment."""
 
 
 class MPAPacketList(PacketList):
@@ -44,23 +50,27 @@ class MPAPacketList(PacketList):
         res: Iterable[Packet] | None = None,
         name: str = "MPA",
         stats: Any = None,
-        events: Iterable[Event] = (),
+        records: Iterable[Record] = (),
         not_followed: Mapping[str, int] | None = None,
+        messages: Iterable[tuple[dict[str, Any], bytes | None]] = (),
     ) -> None:
         super().__init__(list(res) if res is not None else None, name, stats)
-        self._events = list(events)
+        self._records = list(records)
         self._not_followed = Counter(not_followed)
+        # Their records, and their octets.
+        self._messages = list(messages)
 
     def __add__(self, other: PacketList) -> MPAPacketList:
         """Return both lists in one, and what else there is to say about both."""
         joined: MPAPacketList = super().__add__(other)
-        joined._events = [*self._events, *getattr(other, "_events", ())]
+        joined._records = [*self._records, *getattr(other, "_records", ())]
+        joined._messages = [*self._messages, *getattr(other, "_messages", ())]
         joined._not_followed = self._not_followed + Counter(getattr(other, "_not_followed", ()))
         return joined
 
     def __reduce__(self) -> tuple[type[MPAPacketList], tuple[Any, ...]]:
-        parts = self.res, self.listname, self.stats, self._events, self._not_followed
-        return type(self), parts
+        parts = self.res, self.listname, self.stats, self._records, self._not_followed
+        return type(self), (*parts, self._messages)
 
     def connection(self, number: int) -> MPAPacketList:
         """Return the packets recovered from one connection, and what else there is to say about it.
@@ -70,30 +80,50 @@ class MPAPacketList(PacketList):
         :param number: 0, 1, ... in order of appearance, as in records and in ``provenance``.
         :raises LocalProtocolError: there is no such connection in this list.
         """
-        packets = [each for each in self.res if _connection_of(each) == number]
-        events = [each for each in self._events if each.connection.number == number]
-        if not packets and not events:
+        packets = [each for each in self.res if _place_of(each)[:1] == (number,)]
+        records = [each for each in self._records if each["connection"] == number]
+        if not packets and not records:
             raise LocalProtocolError(f"there is no connection {number} in {self.listname}")
-        return type(self)(packets, f"connection {number} of {self.listname}", self.stats, events)
+        messages = [each for each in self._messages if each[0]["connection"] == number]
+        name = f"connection {number} of {self.listname}"
+        return type(self)(packets, name, self.stats, records, messages=messages)
 
-    def connections(self) -> list[dict[str, object]]:
+    def messages(self) -> list[RDMAPMessage]:
+        """Return the RDMAP messages, with those packets of this list that brought them.
+
+        Their order is that of ``message`` records.
+        """
+        there = {_place_of(packet): packet for packet in self.res}
+        found = []
+        for record, payload in self._messages:
+            number, source, parts = record["connection"], record["src"], record["parts"]
+            places = [(number, source, part["seq"]) for part in parts]
+            packets = [there[place] for place in places if place in there]
+            found.append(RDMAPMessage(record, payload, packets))
+        return found
+
+    def streaming(self) -> list[Record]:
+        """Return a record for each stretch of octets in streaming mode (RFC 5044 7.1)."""
+        return self._of_type("streaming")
+
+    def connections(self) -> list[Record]:
         """Return a record for each TCP connection or DDP Stream Session, in order of their ends."""
-        return self._records(ConnectionEnded)
+        return self._of_type("connection")
 
-    def gaps(self) -> list[dict[str, object]]:
+    def gaps(self) -> list[Record]:
         """Return a record for each stretch of octets or chunks that was sent but not captured."""
-        return self._records(GapFound)
+        return self._of_type("gap")
 
-    def overlaps(self) -> list[dict[str, object]]:
+    def overlaps(self) -> list[Record]:
         """Return a record for each stretch that was captured twice and differs."""
-        return self._records(OverlapDiffers)
+        return self._of_type("overlap")
 
-    def errors(self) -> list[dict[str, object]]:
+    def errors(self) -> list[Record]:
         """Return a record for each error (RFC 5044 8, RFC 6581 8).
 
         With ``rdmpa(..., check=True)`` also for what DDP and RDMAP must not accept.
         """
-        return self._records(ErrorFound)
+        return self._of_type("error")
 
     def not_followed(self) -> dict[str, int]:
         """Return the numbers of frames that were not followed, by reason.
@@ -102,15 +132,16 @@ class MPAPacketList(PacketList):
         """
         return dict(self._not_followed)
 
-    def _records(self, kind: type) -> list[dict[str, object]]:
-        return [record_of(event) for event in self._events if isinstance(event, kind)]
+    def _of_type(self, kind: str) -> list[Record]:
+        return [record for record in self._records if record["type"] == kind]
 
 
-def _connection_of(packet: Packet) -> int | None:
-    """Return the number of the connection that a packet was recovered from, None if it was not."""
+def _place_of(packet: Packet) -> tuple[int, str, int] | tuple[()]:
+    """Return connection, sender and sequence number of a packet, nothing if it was not recovered
+    from a stream."""
     carriers = packet, getattr(packet, "data", None)
     found = (getattr(each, "provenance", None) for each in carriers)
-    return next((each.connection for each in found if isinstance(each, Provenance)), None)
+    return next(((p.connection, p.src, p.seq) for p in found if isinstance(p, Provenance)), ())
 
 
 def rdmpa(
@@ -149,11 +180,15 @@ def rdmpa(
             "packets are for sniff(offline=packets, session=MPASession)"
         )
     packets: list[Packet] = []
-    events: list[Event] = []
+    records: list[Record] = []
+    messages: list[tuple[Record, bytes | None]] = []
+    taker = Messages(payload=True)
 
     def keep(event: Event) -> None:
         if not isinstance(event, PACKETS):
-            events.append(event)
+            records.append(record_of(event, recovery.clock))
+        for each in taker.take(event):
+            messages.append((record_of(each, recovery.clock), each.payload))
 
     recovery = Recovery(dissect, keep, limits, dialect_named(dialect), check=check)
     with open_capture(filename) as capture:
@@ -173,6 +208,7 @@ def rdmpa(
     return MPAPacketList(
         packets if count < 0 else packets[:count],
         name,
-        events=events,
+        records=records,
         not_followed=recovery.not_followed,
+        messages=messages,
     )

@@ -32,6 +32,7 @@ from scapy_mpa.session.segment_in import segment_in
 from scapy_mpa.session.tcp import OnTcp, extent, layer_of
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ConnectionEnded,
@@ -95,8 +96,7 @@ class Recovery:
         self._packet: SctpPacket | None = None
         """What the decoder has last found in place of a segment."""
         self._decoder = Decoder(self._take_sctp, dissect=self._segment)
-        self.frames = 0
-        """Frames taken so far."""
+        self.clock = Clock()
         self._last = LastFrames()
         self._is_cut = False
         """Whether a snap length has cut off octets of TCP payload."""
@@ -120,7 +120,13 @@ class Recovery:
 
         Of many frames that is done faster one step after the other than in turns.
         """
-        self.frames += 1
+        clock, number = self.clock, frame.number
+        if not clock.newest:
+            clock.begin_ns = frame.time_ns
+        if number >= clock.room:
+            clock.make_room(number)
+        clock.times[number % REMEMBERED] = frame.time_ns
+        clock.newest = number
         segment = self._decoder.segment(frame)
         if segment is None:
             packet, self._packet = self._packet, None

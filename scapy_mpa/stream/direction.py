@@ -73,6 +73,9 @@ class Carried(Protocol):
     def is_opening(self) -> bool:
         """Whether the handshake is not over."""
 
+    def move(self, time_ns: int) -> None:
+        """Take progress."""
+
     def end_handshake(self, time_ns: int) -> None:
         """Take the first segment that the sender of the SYN sends after it."""
 
@@ -242,7 +245,8 @@ class Direction:
                 self.ack = ack
                 if is_late:
                     connection.end_stall(frame, time_ns)
-                connection.moved_ns = time_ns
+                if time_ns > connection.moved_ns:
+                    connection.moved_ns = time_ns
         if not octets:
             if (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
                 return False
@@ -265,7 +269,8 @@ class Direction:
                 return False
             if is_late:
                 connection.end_stall(frame, time_ns)
-            connection.moved_ns = time_ns
+            if time_ns > connection.moved_ns:
+                connection.moved_ns = time_ns
         elif not self._take(seq, ack, octets, frame, time_ns, is_late=is_late):
             return False
         self.segments += 1
@@ -302,7 +307,7 @@ class Direction:
         if is_taken and self.copies == copies:
             if is_late:
                 self.connection.end_stall(frame, time_ns)
-            self.connection.moved_ns = time_ns
+            self.connection.move(time_ns)
         return is_taken
 
     def _look_ahead(self) -> None:

@@ -13,9 +13,12 @@ from typing import Final, TypeAlias
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.half_messages import HalfMessages
 from scapy_mpa.stream.delivery.pairing import Requests
+from scapy_mpa.stream.delivery.payload import Payloads
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
+from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
+    CARRIERS,
     ConnectionEnded,
     ConnectionId,
     Event,
@@ -36,11 +39,15 @@ _Halves: TypeAlias = tuple[HalfMessages, HalfMessages]
 
 
 class Messages:
-    """Takes the events of the stream core, gives the messages that they complete."""
+    """Takes the events of the stream core, gives the messages that they complete.
 
-    __slots__ = ("_budget", "_halves", "_last", "_out")
+    :param payload: with their octets.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_budget", "_halves", "_last", "_out", "_payloads")
+
+    def __init__(self, *, payload: bool = False) -> None:
+        self._payloads = Payloads() if payload else None
         self._out: list[MessageRecovered] = []
         self._halves: dict[ConnectionId, tuple[HalfMessages, HalfMessages]] = {}
         self._last: tuple[ConnectionId, _Halves] | None = None
@@ -55,6 +62,10 @@ class Messages:
         """
         segment = segment_of(event)
         if segment is not None:
+            if self._payloads is not None:
+                carrier = event_of(event)
+                assert isinstance(carrier, CARRIERS)
+                self._payloads.keep(carrier)
             self._take_segment(segment)
         elif isinstance(event, StartupSeen):
             if event.connection in self._halves:
@@ -69,7 +80,7 @@ class Messages:
             return []
         out = list(self._out)
         self._out.clear()
-        return out
+        return out if self._payloads is None else list(map(self._payloads.fill, out))
 
     def _take_segment(self, segment: DDPSegment) -> None:
         connection, direction, frame, *_ = segment.origin

@@ -171,7 +171,7 @@ class OrdinaryConnection(Timed):
         direction.ack = segment.ack
         direction.begin_at(compact(direction.origin + segment.length))
         self._note(direction, segment)
-        self.moved_ns = segment.time_ns
+        self.move(segment.time_ns)
         if both is not None:
             self._enter_full_operation(both)
             self.end_startup(segment.time_ns)
@@ -225,7 +225,7 @@ class OrdinaryConnection(Timed):
         if direction.ack != segment.ack:
             if self.is_late(segment.time_ns):
                 self.end_stall(segment.frame, segment.time_ns)
-            self.moved_ns = segment.time_ns
+            self.move(segment.time_ns)
         direction.ack = segment.ack
         self._note(direction, segment)
 
@@ -238,7 +238,7 @@ class OrdinaryConnection(Timed):
             return False
         if is_late:
             self.end_stall(segment.frame, segment.time_ns)
-        self.moved_ns = segment.time_ns
+        self.move(segment.time_ns)
         direction.is_closed = direction.takes_no_octets = True
         self.closer = self.closer or Closer(direction.index, segment.frame)
         direction.can_read_next = False

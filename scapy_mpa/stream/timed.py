@@ -52,7 +52,8 @@ class Timed:
         self.time_ns = segment.time_ns
         self._began = _packed(self.frame, self.time_ns, _LEAST, _LEAST)
         self.moved_ns = self.time_ns
-        """When the last progress was captured."""
+        """When the last progress was captured, by the fastest clock of those that interfaces have:
+        the others would make a stall of each segment."""
         self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else self.time_ns
         """No stall has lasted long enough before this time; 0 until the handshake is over."""
         self.asked_ns: int | None = None
@@ -74,7 +75,12 @@ class Timed:
         """Take the first segment that the sender of the SYN sends after it."""
         frame, first_ns, _, startup_ns = _BEGINNING.unpack(self._began)
         self._began = _packed(frame, first_ns, time_ns - first_ns, startup_ns)
-        self.moved_ns = self.late_ns = time_ns
+        self.move(time_ns)
+        self.late_ns = self.moved_ns
+
+    def move(self, time_ns: int) -> None:
+        """Take progress."""
+        self.moved_ns = max(self.moved_ns, time_ns)
 
     def is_late(self, time_ns: int) -> bool:
         """Tell whether a segment comes so long after the last progress that it may end a stall."""

@@ -13,6 +13,7 @@ asked for, and what rooms raise and catch themselves.
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 __all__ = [
     "CaptureError",
@@ -35,6 +36,22 @@ class ErrorCode(enum.IntEnum):
     LOCAL_CATASTROPHIC = 5
     INSUFFICIENT_IRD = 6
     NO_MATCHING_RTR = 7
+
+    @property
+    def text(self) -> str:
+        """The code with its name, such as ``MPA error 2, CRC``."""
+        return f"MPA error {int(self)}, {_NAMES[self]}"
+
+
+_NAMES: Final = {
+    ErrorCode.CONNECTION_LOST: "connection lost",
+    ErrorCode.CRC_MISMATCH: "CRC",
+    ErrorCode.MARKER_MISMATCH: "Marker",
+    ErrorCode.INVALID_STARTUP_FRAME: "startup frame",
+    ErrorCode.LOCAL_CATASTROPHIC: "local catastrophic",
+    ErrorCode.INSUFFICIENT_IRD: "insufficient IRD",
+    ErrorCode.NO_MATCHING_RTR: "no matching RTR",
+}
 
 
 class MPAError(Exception):

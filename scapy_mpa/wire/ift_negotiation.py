@@ -44,6 +44,11 @@ class Direction(NamedTuple):
     """SM of the sender and RM of the receiver."""
 
     @property
+    def crcs(self) -> str:
+        """Which CRCs frames have: ``h``, ``p``, both or none."""
+        return "h" * self.header_crc + "p" * self.payload_crc
+
+    @property
     def ignored(self) -> str:
         """Which CRCs are there and ignored by the receiver: ``h``, ``p``, both or none."""
         header = "h" if self.header_crc and not self.header_checked else ""

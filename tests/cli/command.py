@@ -30,11 +30,16 @@ def run(*arguments: object, stdin: bytes | None = None) -> Result:
 
 
 def records(*arguments: object) -> list[Record]:
-    """The records that ``dissect --json`` prints."""
+    """The records of connections that ``dissect --json`` prints."""
     return parsed(run("dissect", "--json", *arguments).stdout)
 
 
 def parsed(text: str) -> list[Record]:
+    """Lines of JSON, without the first and the last record of each capture."""
+    return [each for each in lines_of(text) if each.get("type") not in ("capture", "capture_end")]
+
+
+def lines_of(text: str) -> list[Record]:
     """Lines of JSON."""
     return [json.loads(line) for line in text.splitlines()]
 

@@ -54,7 +54,7 @@ def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
     result = run("craft", name, "-o", capture, "--truth", truth)
     assert (result.exit_code, result.output) == (0, "")
     assert told_by(capture) == parsed(truth.read_text())
-    every = ("startup", "fpdu", "message", "gap", "overlap", "error", "connection")
+    every = ("startup", "streaming", "fpdu", "message", "gap", "overlap", "error", "connection")
     run("craft", name, "-o", capture, "--truth", truth, "--messages", "--payload")
     found = told_by(capture, "--payload", "--type", ",".join(every))
     same = parsed(truth.read_text())
@@ -146,7 +146,9 @@ def test_connections(tmp_path: Path) -> None:
     assert [each["connection"] for each in ends] == list(range(5))
     ports = {each["initiator"].rpartition(":")[2] for each in ends}
     assert ports == {str(port) for port in range(40000, 40005)}
-    firsts = {each["payload"] for each in found if each.get("opcode") == 2 and each["to"] == 0x1000}
+    firsts = {
+        each["payload"] for each in found if each.get("opcode") == 2 and each["to"] == "0x1000"
+    }
     assert len(firsts) == 5
     order = [each["connection"] for each in found if each["type"] == "fpdu"]
     assert order != sorted(order)

@@ -81,18 +81,18 @@ def test_clean(tmp_path: Path) -> None:
 
 def test_summary() -> None:
     """IRD, ORD and the RTR indication are columns where anything was negotiated."""
-    heading, row = run("summary", OF_PEERS).stdout.splitlines()
+    heading, row = run("summary", "--wide", OF_PEERS).stdout.splitlines()
     cells = dict(zip(heading.split(), row.split(), strict=False))
     assert (cells["IRD"], cells["ORD"], cells["RTR"]) == ("1/1", "1/1", "write")
-    assert "RTR" not in run("summary", PCAPS / "mix_mpa1_crcon.pcap").stdout
-    heading, row = run("summary", "--dialect", DRAFT, OF_DRAFT).stdout.splitlines()
+    assert "RTR" not in run("summary", "--wide", PCAPS / "mix_mpa1_crcon.pcap").stdout
+    heading, row = run("summary", "--wide", "--dialect", DRAFT, OF_DRAFT).stdout.splitlines()
     cells = dict(zip(heading.split(), row.split(), strict=False))
     assert (cells["Dialect"], cells["IRD"], cells["RTR"]) == (DRAFT, "-/4", "read")
 
 
 def test_what_was_not_kept_stands_out() -> None:
     """It has a mark in the table, and is told in the line of the connection's end."""
-    rows = run("summary", PROBE).stdout.splitlines()
+    rows = run("summary", "--wide", PROBE).stdout.splitlines()
     marked = [row.split()[0] for row in rows if "!" in row]
     assert marked == ["6", "38", "39"]
     text = run("dissect", "--connection", 39, PROBE).stdout

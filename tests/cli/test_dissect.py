@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import random
 import re
-import struct
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from click import Context
 
-from scapy_mpa.records import CAPTURE, RECORD_TYPES
-from tests.cli.command import PCAPS, parsed, records, run
+from scapy_mpa.cli.group import cli
+from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
+from tests.cli.command import PCAPS, lines_of, parsed, records, run
+from tests.cli.test_ring import frames_of
 from tests.stream import feed
 from tests.truth import impair, mpastream, pcapfile
 
@@ -55,8 +58,8 @@ def test_findings_stand_out() -> None:
     """Bad CRCs, errors and places that were searched for are said in words."""
     text = run("dissect", PROBE).stdout
     assert re.search(r"octets L, CRC bad, seq \d+$", text, re.MULTILINE)
-    assert re.search(r" error 2: CRC does not match", text)
-    assert re.search(r" error 4: revision 255 ", text)
+    assert re.search(r" MPA error 2, CRC: CRC does not match", text)
+    assert re.search(r" MPA error 4, startup frame: revision 255 ", text)
     assert re.search(r"Reply rev 1 M0 C0 rejected ", text)
     assert re.search(r" no MPA, ", text)
 
@@ -100,16 +103,21 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
     """Line by line: numbers, names, and whatever is not as usual."""
     lines = run("dissect", "--type", ",".join(RECORD_TYPES), battered).stdout.splitlines()
     found = records("--type", ",".join(RECORD_TYPES), battered)
-    assert {record["type"] for record in found} == set(RECORD_TYPES) - OF_IFT - OF_SCTP - {CAPTURE}
-    start = pcapfile_start(battered)
+    of_others = {*OF_IFT, *OF_SCTP, CAPTURE, CAPTURE_END, "streaming"}
+    assert {record["type"] for record in found} == set(RECORD_TYPES) - of_others
+    times = [at for at, _ in frames_of(battered)]
     for line, record in zip(lines, found, strict=True):
         frame, seconds, number, src, arrow, dst, what = line.split(maxsplit=6)
         assert (int(frame), number) == (record["frame"], f"#{record['connection']}")
-        assert float(seconds) == pytest.approx(record["time"] - start, abs=1e-5)
+        at = times[record["frame"] - 1]
+        assert float(seconds) == record["time"] == pytest.approx((at - times[0]) / 1e6)
+        second = datetime.fromtimestamp(at // 1_000_000, timezone.utc)
+        assert record["timestamp"] == f"{second:%FT%T}.{at % 1_000_000:06}000Z"
         assert (src, dst) == (record["src"], record["dst"])
         kind = record["type"]
         assert arrow == ("-" if kind == "connection" else ">")
-        assert (f", seq {record.get('seq')}" in what) == ("seq" in record)
+        has_seq = kind in ("fpdu", "gap", "overlap", "error")
+        assert (f", seq {record.get('seq')}" in what) == has_seq
         if kind == "fpdu":
             assert what.startswith(record["message"])
             assert (" L" in what) == record["last"]
@@ -120,11 +128,11 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
             for name in ("qn", "msn", "mo"):
                 assert (f" {name} {record[name]} " in what) == (record[name] is not None)
             if record["tagged"]:
-                assert f" stag 0x{record['stag']:08x} to 0x{record['to']:x} " in what
+                assert f" stag {record['stag']} to {record['to']} " in what
         elif kind == "message":
             assert what.startswith(record["message"] or "missing message")
             assert ("incomplete" in what or "missing" in what) != record["complete"]
-            octets = f" {record['length']} octets in {record['fpdus']} FPDU"
+            octets = f" {record['captured_length']} octets in {record['fpdus']} DDP segment"
             assert (octets in what) == (record["fpdus"] > 0) != ("missing message" in what)
             assert ("answers no Request" in what) == (record["requested"] is False)
             assert (f"answers msn {record['answers']}" in what) == (record["answers"] is not None)
@@ -132,7 +140,8 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
             assert what.startswith(kind)
             assert f" {record['length']} octet" in what
         elif kind == "error":
-            assert what.startswith(f"error {record['code']}: {record['text']}")
+            assert re.match(rf"MPA error {record['code']}, [\w ]+: ", what)
+            assert f": {record['text']}, " in what
         elif kind == "connection":
             for name, text in (("fpdus", "FPDUs"), ("gaps", "gaps"), ("crc_bad", "bad CRC")):
                 assert f"{record[name]['src']}/{record[name]['dst']} {text}" in what
@@ -144,16 +153,10 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
                 assert (f"{count} {text}" in what) == (count != "0/0")
 
 
-def pcapfile_start(path: Path) -> float:
-    """When the first frame of a little-endian pcap file was captured, in seconds."""
-    seconds, microseconds = struct.unpack_from("<II", path.read_bytes(), 24)
-    return float(seconds) + microseconds / 1e6
-
-
 def test_json_prints_all_types_but_messages() -> None:
     """Without ``--type`` a message is not printed: its FPDUs are."""
-    found = {record["type"] for record in records(PROBE)}
-    assert found == {"startup", "fpdu", "error", "connection", "capture"}
+    found = {record["type"] for record in lines_of(run("dissect", "--json", PROBE).stdout)}
+    assert found == set(RECORD_TYPES) - OF_IFT - OF_SCTP - {"message", "gap", "overlap"}
 
 
 @pytest.mark.parametrize("kind", ["startup", "fpdu", "message", "error", "connection"])
@@ -271,3 +274,11 @@ def test_help_teaches() -> None:
     assert text.count("\n    scapy-mpa dissect ") + text.count("| scapy-mpa dissect ") >= 4
     assert "Exit status:" in text
     assert all(name in text for name in RECORD_TYPES)
+
+
+@pytest.mark.parametrize("command", ["", *cli.list_commands(Context(cli))])
+def test_help_fits_a_terminal(command: str) -> None:
+    """No line of it has more than 80 characters."""
+    text = run(*command.split(), "--help").stdout
+    assert text.startswith("Usage: ")
+    assert [line for line in text.splitlines() if len(line) > 80] == []

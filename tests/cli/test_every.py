@@ -16,8 +16,8 @@ from tests.cli.test_ring import frames_of, octets_of
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 OCTETS = RPING.read_bytes()
 BEGIN = octets_of(frames_of(RPING)[:13])
-TABLE = run("summary", "-", stdin=OCTETS).stdout
-STANDING = run("summary", "-", stdin=BEGIN).stdout.replace("capture ended", "open")
+TABLE = run("summary", "--wide", "-", stdin=OCTETS).stdout
+STANDING = run("summary", "--wide", "-", stdin=BEGIN).stdout.replace("capture ended", "open")
 CLEAR = "\x1b[H\x1b[2J"
 
 
@@ -28,7 +28,7 @@ def printed(out: int, shown: int) -> str:
     :param shown: is standard output.
     """
     with subprocess.Popen(
-        [*COMMAND, "summary", "--every", "1", "-"],
+        [*COMMAND, "summary", "--wide", "--every", "1", "-"],
         stdin=subprocess.PIPE,
         stdout=shown,
         env=environment(TERM="xterm", NO_COLOR=""),
@@ -71,7 +71,7 @@ def test_on_a_terminal() -> None:
 
 def test_what_is_read_soon() -> None:
     """There is no time for it."""
-    assert run("summary", "--every", 1, RPING).stdout == TABLE
+    assert run("summary", "--wide", "--every", 1, RPING).stdout == TABLE
 
 
 @pytest.mark.parametrize("words", [("--every", 1, "--json"), ("--every", 0), ("--every", "nan")])

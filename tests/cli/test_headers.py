@@ -45,15 +45,15 @@ def test_records(capture: Path) -> None:
     found = [each["header"] for each in records("--type", "fpdu", capture)]
     immediate, fetch_add, was, compare_swap, _, read, response = found
     assert immediate == {"immediate_data": "0102030405060708"}
-    assert (fetch_add["operation"], fetch_add["add_or_swap_data"]) == ("FetchAdd", 5)
-    assert (fetch_add["remote_stag"], fetch_add["remote_to"]) == (0x10, 0x20)
-    assert was == {"original_request_identifier": 1, "original_remote_data_value": 41}
-    assert (compare_swap["operation"], compare_swap["compare_data"]) == ("CmpSwap", 7)
+    assert (fetch_add["operation"], fetch_add["add_or_swap_data"]) == ("FetchAdd", "0x5")
+    assert (fetch_add["remote_stag"], fetch_add["remote_to"]) == ("0x00000010", "0x20")
+    assert was == {"original_request_identifier": "0x1", "original_remote_data_value": "0x29"}
+    assert (compare_swap["operation"], compare_swap["compare_data"]) == ("CmpSwap", "0x7")
     assert read == {
-        "sink_stag": 1,
-        "sink_to": 2,
+        "sink_stag": "0x00000001",
+        "sink_to": "0x2",
         "rdma_read_size": 4,
-        "src_stag": 3,
-        "src_to": 4,
+        "src_stag": "0x00000003",
+        "src_to": "0x4",
     }
     assert response is None

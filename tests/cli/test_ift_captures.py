@@ -61,7 +61,7 @@ def test_lines_and_layers() -> None:
     text = run("dissect", SPECULATIVE).stdout
     assert "Adaption indication phase 0 RDMA HC PC SP VTag 0x1a2b" in text
     assert text.count("placed speculatively, seq") == 2
-    assert "draft-williams-iwarp-ift-01" in run("summary", SPECULATIVE).stdout
+    assert "draft-williams-iwarp-ift-01" in run("summary", "--wide", SPECULATIVE).stdout
     tree = run("dissect", "-V", SPECULATIVE).stdout
     assert "###[ IFT Adaption Indication ]###" in tree
     assert "###[ IFT Frame ]###" in tree and "###[ DDP Tagged ]###" in tree

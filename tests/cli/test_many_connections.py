@@ -24,7 +24,7 @@ from scapy_mpa.stream.octets import overlap
 
 def listed(reading: Reading) -> Callable[[list[Any]], object]:
     """What ``dissect`` makes of rows."""
-    return LinePage(Lines(reading, colour=False)).page
+    return LinePage(Lines(reading.clock, colour=False)).page
 
 
 def counted(reading: Reading) -> Callable[[list[Any]], object]:
@@ -41,7 +41,7 @@ def peak(capture: bytes, way: Way) -> int:
     To be asked of a process of its own: where there were captures before, Python has objects at
     hand that it need not allocate.
     """
-    reading = Reading(open_capture(io.BytesIO(capture)))
+    reading = Reading(open_capture(io.BytesIO(capture)), timed=False)
     use = way(reading)
     with pytest.MonkeyPatch.context() as patch:
         # So small a capture would not fill what is kept for comparison, whatever there is.

@@ -72,6 +72,11 @@ def walked(path: Path) -> tuple[list[Message], list[Read]]:
     return found, reads
 
 
+def tagged_place(record: Record) -> tuple[int, int]:
+    """STag and TO."""
+    return int(record["stag"], 16), int(record["to"], 16)
+
+
 def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
     """The same of what was printed."""
     role = roles(found)
@@ -84,11 +89,12 @@ def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
         by = role[number, record["src"]]
         if record["complete"]:
             tagged = record["qn"] is None
-            name = (record["stag"], record["to"]) if tagged else (record["qn"], record["msn"])
+            name = tagged_place(record) if tagged else (record["qn"], record["msn"])
             place = number, by, record["opcode"], name
+            assert record["length"] == record["captured_length"]
             whole.append((*place, record["length"], record["fpdus"]))
         if record["opcode"] == READ_RESPONSE and record["answers"] is not None:
-            there = record["length"] if record["complete"] else -1
+            there = record["captured_length"] if record["complete"] else -1
             size = record["rdma_read_size"]
             reads.append((number, "ir"[by == "i"], record["answers"], size, there))
     return whole, reads
@@ -133,11 +139,11 @@ def test_lines_of_reads() -> None:
     """Requests say what they read, Responses what they answer."""
     _, _, _, request, response, *_ = lines(PCAPS / "p2p_rtr_read_crcon.pcap")
     assert request == (
-        "RDMA Read Request message qn 1 msn 1 28 octets in 1 FPDU, reads 64 of stag 0xc8ad6500 "
-        "to 0x559d0207fbb0 into stag 0xfa06ef00 to 0x55d945c29560"
+        "RDMA Read Request message qn 1 msn 1 28 octets in 1 DDP segment, reads 64 of "
+        "stag 0xc8ad6500 to 0x559d0207fbb0 into stag 0xfa06ef00 to 0x55d945c29560"
     )
     assert response == (
-        "RDMA Read Response message stag 0xfa06ef00 to 0x55d945c29560 64 octets in 1 FPDU, "
+        "RDMA Read Response message stag 0xfa06ef00 to 0x55d945c29560 64 octets in 1 DDP segment, "
         "answers msn 1 after 650.0 us"
     )
 
@@ -145,21 +151,21 @@ def test_lines_of_reads() -> None:
 @pytest.mark.parametrize(
     ("connection", "expected"),
     [
-        (50, "Send message qn 0 msn 1 30 octets in 2 FPDUs"),
+        (50, "Send message qn 0 msn 1 30 octets in 2 DDP segments"),
         (
             52,
-            "RDMA Write incomplete message stag 0xf3c61700 to 0x56499daa3000 40 octets in 2 FPDUs, "
-            "lacks 80 at 0x56499daa3014",
+            "RDMA Write incomplete message stag 0xf3c61700 to 0x56499daa3000 40 octets in "
+            "2 DDP segments, lacks 80 at 0x56499daa3014",
         ),
         (70, "missing message qn 0 msn 1"),
         (
             97,
-            "RDMA Read Request incomplete message qn 1 msn 1 28 octets in 1 FPDU, reads 16 of "
-            "stag 0xaee9a200 to 0x56499daa3000 into stag 0x00000001 to 0x2, lacks 4 at 0",
+            "RDMA Read Request incomplete message qn 1 msn 1 28 octets in 1 DDP segment, reads 16 "
+            "of stag 0xaee9a200 to 0x56499daa3000 into stag 0x00000001 to 0x2, lacks 4 at 0",
         ),
         (
             98,
-            "RDMA Read Request incomplete message qn 1 msn 1 28 octets in 1 FPDU, "
+            "RDMA Read Request incomplete message qn 1 msn 1 28 octets in 1 DDP segment, "
             "lacks the rest from 28",
         ),
         (
@@ -169,13 +175,13 @@ def test_lines_of_reads() -> None:
         ),
         (
             116,
-            "RDMA Read Response message stag 0x2f95c300 to 0x56499dba4000 48 octets in 1 FPDU, "
-            "answers msn 1 after 682.0 us, 40 octets asked for",
+            "RDMA Read Response message stag 0x2f95c300 to 0x56499dba4000 48 octets in "
+            "1 DDP segment, answers msn 1 after 682.0 us, 40 octets asked for",
         ),
         (
             118,
-            "RDMA Read Response message stag 0xec95f100 to 0x56499dba4008 40 octets in 1 FPDU, "
-            "answers no Request",
+            "RDMA Read Response message stag 0xec95f100 to 0x56499dba4008 40 octets in "
+            "1 DDP segment, answers no Request",
         ),
     ],
 )

@@ -51,4 +51,4 @@ def test_capture(path: Path, forced: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
 def test_summary_names_it(path: Path) -> None:
     """In the table of connections."""
-    assert " osc " in run("summary", path).stdout
+    assert " osc " in run("summary", "--wide", path).stdout

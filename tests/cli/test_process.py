@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import select
@@ -32,7 +33,8 @@ def test_pipe_into_it(compressed: bool) -> None:
     """Standard input may be a pipe, gzip-compressed or not."""
     path = LARGE if compressed else RPING
     done = process("dissect", "--json", "-", input=path.read_bytes())
-    assert done.stdout.decode() == run("dissect", "--json", path).stdout
+    wanted = run("dissect", "--json", path).stdout
+    assert done.stdout.decode() == wanted.replace(json.dumps(str(path)), '"standard input"')
     assert done.returncode == 0
 
 
@@ -74,16 +76,15 @@ CLOSED = "scapy-mpa: standard output was closed"
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        *(
-            ([*words, LARGE], f"scapy-mpa: {LARGE}: standard output was closed, .* after frame .*")
-            for words in (["dissect"], ["dissect", "--json"], ["summary", "--json"])
-        ),
         (["clean", LARGE, "-o", "-"], f"{CLOSED}, so cleaning stopped"),
         (["craft", "large-message", "-o", "-"], CLOSED),
         # Who has read enough of a list is not told that there was more.
         *(
             (words, None)
-            for words in (["--help"], ["craft", "--list"], ["shell", "-c", "print(1)"])
+            for words in (
+                *(["dissect", LARGE], ["dissect", "--json", LARGE], ["summary", "--json", LARGE]),
+                *(["--help"], ["craft", "--list"], ["shell", "-c", "print(1)"]),
+            )
         ),
     ],
 )

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
-from scapy_mpa.records import CAPTURE, RECORD_TYPES
-from tests.cli.command import PCAPS, Record, parsed, records, run
+from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
+from tests.cli.command import PCAPS, Record, lines_of, records, run
 
+ENDS_OF_CAPTURE = (CAPTURE, CAPTURE_END)
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
@@ -30,7 +31,7 @@ ALL = ("--type", ",".join(RECORD_TYPES))
 @lru_cache
 def whole(path: Path) -> list[Record]:
     """All records of a capture."""
-    return records(*ALL, path)
+    return lines_of(run("dissect", "--json", *ALL, path).stdout)
 
 
 @lru_cache
@@ -47,9 +48,25 @@ def _endpoints(packet: Any) -> list[str]:
     return [f"{ip.src}:{tcp.sport}", f"{ip.dst}:{tcp.dport}"]
 
 
-def since(path: Path, record: Record) -> float:
-    """Seconds from the first frame to a record; before it if the record has no time."""
-    return float(record.get("time", 0)) - read(path)[0][0]
+def frames(record: Record) -> set[int]:
+    """The frame with which a record was found, and those that brought its octets."""
+    brought = [frame for part in record.get("parts", ()) for frame in part["frames"]]
+    return {record["frame"], *record.get("frames", ()), *brought}
+
+
+def is_in(record: Record, *ranges: Container[int]) -> bool:
+    """Whether any of its frames is."""
+    return record["type"] not in ENDS_OF_CAPTURE and any(
+        frame in each for frame in frames(record) for each in ranges
+    )
+
+
+def is_between(path: Path, record: Record, begin: float, end: float) -> bool:
+    """Whether any of its frames was captured so many seconds after the first one."""
+    start = read(path)[0][0]
+    return record["type"] not in ENDS_OF_CAPTURE and any(
+        begin <= read(path)[frame - 1][0] - start <= end for frame in frames(record)
+    )
 
 
 def date(path: Path, seconds: float) -> str:
@@ -88,24 +105,24 @@ OF_CONNECTIONS: list[tuple[Path, str, Pick]] = [
     (PROBE, "--host 10.0.2.0/31 --host ::/0", lambda each: "src" not in each),
     (IPV6, "--host FD00:7:0::1", lambda each: True),
     (IPV6, "--host '[fd00:7::1]' --host 0.0.0.0/0", lambda each: True),
-    (IPV6, "--host fd00:8::/32 --host 0.0.0.0/0", lambda each: False),
+    (IPV6, "--host fd00:8::/32 --host 0.0.0.0/0", lambda each: "src" not in each),
 ]
 """A capture, options, and which records are of the connections that they select."""
 
 OF_RECORDS: list[tuple[Path, str, Pick]] = [
-    (LOSSY, "--frames 100-200", lambda each: 100 <= each.get("frame", 0) <= 200),
-    (LOSSY, "--frames -9,460-", lambda each: each.get("frame", 99) not in range(10, 460)),
-    (LOSSY, "--frames 9 --frames 12", lambda each: each.get("frame") in (9, 12)),
-    (LOSSY, "--between 0.1 0.5", lambda each: 0.1 <= since(LOSSY, each) <= 0.5),
+    (LOSSY, "--frames 100-200", lambda each: is_in(each, range(100, 201))),
+    (LOSSY, "--frames -9,460-", lambda each: is_in(each, range(10), range(460, 9999))),
+    (LOSSY, "--frames 9 --frames 12", lambda each: is_in(each, (9, 12))),
+    (LOSSY, "--between 0.1 0.5", lambda each: is_between(LOSSY, each, 0.1, 0.5)),
     (
         PROBE,
         "--between -1 7 --between 99 999999",
-        lambda each: 0 <= since(PROBE, each) <= 7 or since(PROBE, each) >= 99,
+        lambda each: is_between(PROBE, each, 0, 7) or is_between(PROBE, each, 99, 9e9),
     ),
     (
         PROBE,
         f"--between {date(PROBE, 3)} '{date(PROBE, 60)[:-6].replace('T', ' ')}'",
-        lambda each: 3 <= since(PROBE, each) <= 60,
+        lambda each: is_between(PROBE, each, 3, 60),
     ),
     (PROBE, "--where type=error", lambda each: each["type"] == "error"),
     (PROBE, "--where crc=bad", lambda each: each.get("crc") == "bad"),
@@ -128,14 +145,14 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
         "--where 'message~^RDMA .*(quest|te)$'",
         lambda each: each.get("message") in ("RDMA Read Request", "RDMA Write"),
     ),
-    (PROBE, "--where 'not_followed.not TCP=6'", lambda each: each["type"] == CAPTURE),
+    (PROBE, "--where 'not_followed.not TCP=6'", lambda each: each["type"] == CAPTURE_END),
     (
         PROBE,
         "--connection 40-60 --where out_of_order=false --frames 500-",
         lambda each: (
             40 <= each.get("connection", 0) <= 60
             and each.get("out_of_order") is False
-            and each["frame"] >= 500
+            and is_in(each, range(500, 9999))
         ),
     ),
 ]
@@ -154,7 +171,7 @@ def test_dissect(path: Path, options: str, pick: Pick) -> None:
     """The records, and the status that they call for, whatever else is in the capture."""
     expected = [each for each in whole(path) if pick(each)]
     result = run("dissect", "--json", *ALL, *shlex.split(options), path)
-    assert parsed(result.stdout) == expected
+    assert lines_of(result.stdout) == expected
     assert result.exit_code == any(map(is_finding, expected))
 
 
@@ -186,13 +203,13 @@ OF_ENDS = [case for case in OF_RECORDS if re.search("errors|ird|retransmitted|fp
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_ENDS + IN_WINDOW)
 def test_summary(path: Path, options: str, pick: Pick) -> None:
     """Connections; a status of 1 if there was an error in one of them, at whatever time."""
-    of_summary = ("connection", CAPTURE)
+    of_summary = (CAPTURE, "connection", CAPTURE_END)
     expected = [each for each in whole(path) if each["type"] in of_summary and pick(each)]
     numbers = sorted(each["connection"] for each in expected if "connection" in each)
     result = run("summary", "--json", *shlex.split(options), path)
-    assert parsed(result.stdout) == expected
+    assert lines_of(result.stdout) == expected
     assert result.exit_code == any(map(is_finding, expected))
-    table = run("summary", "--all", *shlex.split(options), path).stdout
+    table = run("summary", "--all", "--wide", *shlex.split(options), path).stdout
     rows = [int(line.split()[0]) for line in table.splitlines()[1:]]
     assert rows == numbers
     assert numbers or table == "no connections are selected\n"
@@ -215,11 +232,14 @@ def test_clean(tmp_path: Path, path: Path, options: str, pick: Pick) -> None:
 
 
 def test_times_are_those_of_the_listing() -> None:
-    """A line is found by the time that it shows, which is rounded."""
+    """A line is found by the time that it shows, which is rounded, and by others of its frames."""
     lines = [line.split() for line in run("dissect", PROBE).stdout.splitlines()]
     for time in sorted({time for _, time, *_ in lines})[::25]:
         found = run("dissect", "--between", time, time, PROBE).stdout.splitlines()
-        assert [line.split() for line in found] == [line for line in lines if line[1] == time]
+        shown = [line.split() for line in found]
+        assert [line for line in shown if line[1] == time] == [
+            line for line in lines if line[1] == time
+        ]
 
 
 def test_payload_can_be_asked_for() -> None:
@@ -259,7 +279,7 @@ WRONG: list[tuple[str, str]] = [
     *((f"--port {text}", "--port") for text in ("-1", "65536", "http")),
     *((f"--between {text} 9", "is no time") for text in ("x", "1e3", "2026-02-30", "12:00:00")),
     ("--between 2 1", "--between: '1' is before '2'"),
-    ("--where crcs=bad", "--where: no record has a key 'crcs'; did you mean crc"),
+    ("--where crx=bad", "--where: no record has a key 'crx'; did you mean crc"),
     ("--where crc", "--where: 'crc' is no condition such as crc=bad"),
     ("--where complete=true", "complete is a key of message records, which are not listed"),
     ("--where message~(", "--where: '(' is no regular expression"),

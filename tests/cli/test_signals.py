@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import re
 import signal
@@ -26,7 +25,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.wire.errors import CaptureError
-from tests.cli.command import COMMAND, PCAPS, environment, run
+from tests.cli.command import COMMAND, PCAPS, environment, parsed, run
 from tests.cli.test_ring import frames_of, octets_of
 
 pytestmark = pytest.mark.skipif(
@@ -130,13 +129,13 @@ COMMANDS = {
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("octets", [BEGIN, CUT], ids=["between frames", "in a frame"])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_pipe(command: tuple[str, ...], octets: bytes, name: str, tmp_path: Path) -> None:
+def test_a_pipe(command: tuple[str, ...], octets: bytes, name: str) -> None:
     """All that the whole frames give is printed, and the status is that which shells give."""
-    path, number = tmp_path / "begin.pcap", getattr(signal, name)
-    path.write_bytes(BEGIN)
+    number = getattr(signal, name)
     with running(*command, "-") as it:
         it.read(octets, WHOLE)
-        assert it.end(number) == (run(*command, path).stdout_bytes, DONE, 128 + number)
+        wanted = run(*command, "-", stdin=BEGIN).stdout_bytes
+        assert it.end(number) == (wanted, DONE, 128 + number)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,7 @@ def test_while_it_prints() -> None:
         it.process.send_signal(signal.SIGINT)
         it.wait_until_heeded(signal.SIGINT, heeded=False)
         printed, said, status = it.end(signal.SIGCONT)
-    records = [json.loads(line) for line in (begin + printed).splitlines()]
+    records = parsed((begin + printed).decode())
     assert records[-1]["type"] == "connection"
     frames = max(each["frame"] for each in records)
     found = re.fullmatch(rf"scapy-mpa: {LONG}: interrupted after frame (\d+)\n", said)
@@ -233,7 +232,7 @@ def test_the_same_signal_ends_who_takes_the_output(command: tuple[str, ...]) -> 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_where_it_is(command: tuple[str, ...]) -> None:
     """A line says how much was read and found, as often as it is asked."""
-    connection = json.loads(run("summary", "--json", "-", stdin=BEGIN).stdout)
+    (connection,) = parsed(run("summary", "--json", "-", stdin=BEGIN).stdout)
     found = sum(connection["fpdus"].values())
     with running(*command, "-") as it:
         assert it.ask() == "scapy-mpa: nothing was read yet\n"
@@ -263,7 +262,7 @@ def records_of(file: BinaryIO, **options: object) -> tuple[list[str], int]:
     """The records of a capture, and the number of its frames."""
     reading = Reading(open_capture(file, **options))  # type: ignore[arg-type]
     events = [event for events in reading.batches() for event in events]
-    return list(map(json_line, events)), reading.capture.frames
+    return [json_line(event, reading.clock) for event in events], reading.capture.frames
 
 
 @given(

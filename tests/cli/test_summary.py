@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 from scapy_mpa.craft.mutations import find
-from tests.cli.command import PCAPS, parsed, records, run
+from tests.cli.command import PCAPS, lines_of, parsed, records, run
 from tests.stream import feed
 from tests.truth import impair, pcapfile
 
@@ -16,17 +16,17 @@ PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 ABSENT = PCAPS / "listener_absent.pcap"
 
 TABLE = """\
-#  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  OoO  Ahead  Rexmit\
-  Gaps    IRD    ORD  RTR  Err  Ended
-0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88  0/0    0/0     0/0\
-   0/0  16/16  16/16  -      0  terminated by R
+#  Initiator          Responder         Dialect  Rev  M    CRC  FPDUs  Octets  Seconds  OoO  Ahead\
+  Rexmit  Stalls  Gaps    IRD    ORD  RTR  Err  Ended
+0  192.168.7.1:46132  192.168.7.2:7175  rfc6581    2  0/0  on     1/1   56/88    0.162  0/0    0/0\
+     0/0       0   0/0  16/16  16/16  -      0  terminated by R
 """
 """Octets: 24 of the Request and 32 of an FPDU; 40 of the Reply and 48 of the Terminate."""
 
 
 def test_table() -> None:
     """One connection that carried MPA."""
-    result = run("summary", PCAPS / "term_sendnorecv.pcap")
+    result = run("summary", "--wide", PCAPS / "term_sendnorecv.pcap")
     assert result.stdout == TABLE
     assert result.exit_code == 1
 
@@ -36,7 +36,8 @@ def test_check(tmp_path: Path) -> None:
     path = tmp_path / "qn.pcapng"
     find("rfc5041/4.3/qn-unknown").case(1).conversation.write(path)
     for options, errors in ((), 0), (("--check",), 1):
-        table, records = run("summary", *options, path), run("summary", "--json", *options, path)
+        table = run("summary", "--wide", *options, path)
+        records = run("summary", "--json", *options, path)
         headings, row = table.stdout.splitlines()
         assert dict(zip(headings.split(), row.split(), strict=False))["Err"] == str(errors)
         assert parsed(records.stdout)[0]["errors"] == errors
@@ -50,7 +51,7 @@ def test_fpdus_ahead_of_order(tmp_path: Path) -> None:
     sendings = [impair.reorder(impair.cut_mss(half.octets, 900), rng, 0.2) for half in pair]
     path = tmp_path / "ahead.pcap"
     pcapfile.write(path, impair.conversation(pair, (sendings[0], sendings[1]), rng))
-    headings, row = run("summary", path).stdout.splitlines()
+    headings, row = run("summary", "--wide", path).stdout.splitlines()
     cells = dict(zip(headings.split(), row.split(), strict=False))
     (record,) = parsed(run("summary", "--json", path).stdout)
     for heading, name in (("OoO", "out_of_order"), ("Ahead", "farthest_ahead")):
@@ -61,7 +62,7 @@ def test_fpdus_ahead_of_order(tmp_path: Path) -> None:
 
 def test_table_says_what_the_records_say() -> None:
     """Each row is a connection record, in order of appearance."""
-    _, *rows = run("summary", FIVE_CONNECTIONS).stdout.splitlines()
+    _, *rows = run("summary", "--wide", FIVE_CONNECTIONS).stdout.splitlines()
     ends = {
         record["connection"]: record for record in records("--type", "connection", FIVE_CONNECTIONS)
     }
@@ -77,7 +78,7 @@ def test_table_says_what_the_records_say() -> None:
 def test_tcp_without_mpa_is_counted() -> None:
     """Connections of other protocols are one line, not rows."""
     assert run("summary", ABSENT).stdout == "1 TCP connection without MPA (--all lists it)\n"
-    *_, last = run("summary", PROBE).stdout.splitlines()
+    *_, last = run("summary", "--wide", PROBE).stdout.splitlines()
     # One connection speaks HTTP, one sends nothing; of one that ends within the header of its
     # Request there is an error (RFC 5044 7.1.2 rule 10).
     assert last == "2 TCP connections without MPA (--all lists them)"
@@ -85,7 +86,7 @@ def test_tcp_without_mpa_is_counted() -> None:
 
 def test_all_lists_them() -> None:
     """``--all`` makes a row of each."""
-    heading, row = run("summary", "--all", ABSENT).stdout.splitlines()
+    heading, row = run("summary", "--all", "--wide", ABSENT).stdout.splitlines()
     assert heading.startswith("#  Initiator")
     assert row.split()[:8] == [
         "0",
@@ -97,7 +98,7 @@ def test_all_lists_them() -> None:
         "-",
         "0/0",
     ]
-    assert len(run("summary", "--all", PROBE).stdout.splitlines()) == 1 + 127
+    assert len(run("summary", "--all", "--wide", PROBE).stdout.splitlines()) == 1 + 127
 
 
 def test_errors_and_rejections_are_seen() -> None:
@@ -110,16 +111,16 @@ def test_errors_and_rejections_are_seen() -> None:
 
 def test_json() -> None:
     """``--json`` prints the record of every connection, MPA or not, and of frames without one."""
-    *found, capture = parsed(run("summary", "--json", PROBE).stdout)
-    assert capture["type"] == "capture"
-    assert capture["not_followed"].keys() == {"not IP", "not TCP"}
+    begin, *found, end = lines_of(run("summary", "--json", PROBE).stdout)
+    assert (begin["type"], end["type"]) == ("capture", "capture_end")
+    assert end["not_followed"].keys() == {"not IP", "not TCP"}
     assert len(found) == 127
     assert {record["type"] for record in found} == {"connection"}
 
 
 def test_several_files() -> None:
     """A table for each file, numbers going on."""
-    text = run("summary", FIVE_CONNECTIONS, PCAPS / "term_sendnorecv.pcap").stdout
+    text = run("summary", "--wide", FIVE_CONNECTIONS, PCAPS / "term_sendnorecv.pcap").stdout
     assert text.count("==> ") == 2
     assert text.splitlines()[-1].startswith("5  192.168.7.1:46132")
 

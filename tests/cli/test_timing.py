@@ -13,6 +13,7 @@ from tests.captures import PCAPS
 from tests.cli.command import records, run
 
 JUMBO = PCAPS / "jumbo9000_mix_crcon.pcap.gz"
+BEGIN = 1_700_000_000_000_000_000
 
 
 def cells(*arguments: object) -> list[list[str]]:
@@ -48,9 +49,9 @@ def test_percentiles(count: int, tmp_path: Path) -> None:
         for each in records("--type", "message", path)
         if each["latency"] is not None
     ] == latencies
-    ((number, kind, found, *ranks, _),) = cells(path)
+    ((number, kind, found, *ranks, _, unanswered),) = cells(path)
     wanted = [latencies[-(-count * share // 100) - 1] for share in (50, 95, 99, 100)]
-    assert (number, kind, int(found)) == ("0", "Read", count)
+    assert (number, kind, int(found), unanswered) == ("0", "Read", count, "0")
     assert [float(each) for each in ranks] == wanted
 
 
@@ -72,23 +73,26 @@ def test_request() -> None:
 
 
 def test_found_later_than_captured(tmp_path: Path) -> None:
-    """A Request that overtakes what was sent before it is found when that comes: nobody can tell
-    how long its Response took."""
+    """A Request that overtakes what was sent before it is found when that comes: what counts is
+    when it was captured."""
     conversation = Conversation()
     conversation.initiator.send(b"before")
     conversation.initiator.read(bytes(100))
     segments = conversation.segments()
     at = next(n for n, each in enumerate(segments) if b"before" in each.octets)
     path = tmp_path / "overtaken.pcap"
-    conversation.write(path, [*segments[:at], segments[at + 1], segments[at], *segments[at + 2 :]])
+    swapped = [*segments[:at], segments[at + 1], segments[at], *segments[at + 2 :]]
+    frames = [replace(each, time_ns=BEGIN + n * n * 1000) for n, each in enumerate(swapped, 1)]
+    conversation.write(path, frames)
     (told,) = [each for each in records("--type", "message", path) if each["answers"] is not None]
-    assert (told["request_frame"], told["latency"]) == (at + 1, None)
+    assert told["request_frame"] == at + 1
+    assert told["latency"] == pytest.approx((told["captured"]["frame"] ** 2 - (at + 1) ** 2) / 1e6)
 
 
 def test_nothing_to_show() -> None:
     """Without Reads and Atomics, a line says so."""
     text = run("summary", "--timing", PCAPS / "rping_mpa1_crcon.pcap").stdout
-    assert text.endswith("\nno Response whose Request was captured\n")
+    assert text.endswith("\nno RDMA Read or Atomic whose Request was captured\n")
 
 
 def test_with_json() -> None:

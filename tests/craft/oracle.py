@@ -17,7 +17,7 @@ from tests.truth import impair
 from tests.truth.captured import Captured
 from tests.truth.dimensions import Dimensions
 from tests.truth.findable import findable
-from tests.truth.headers import Header
+from tests.truth.headers import header_said
 from tests.truth.mpastream import build_stream
 from tests.truth.wanted import Statement, Wanted
 
@@ -63,9 +63,8 @@ class Oracle:
     @staticmethod
     def _said(record: Record, wanted: Wanted, *, with_payload: bool) -> Statement:
         payload = bytes.fromhex(record["payload"]) if with_payload else wanted.statement.payload
-        header = Header(**{name: record[name] for name in Header._fields})
         numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
-        return Statement(*numbers, header, payload)
+        return Statement(*numbers, header_said(record), payload)
 
 
 def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle:

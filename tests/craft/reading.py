@@ -32,12 +32,12 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
     """All records, with messages and payload, made of events, without what is only measured."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
-    messages = Messages()
+    messages = Messages(payload=True)
     lines = []
     for batch in reading.batches():
         for event in batch:
-            lines.append(json_line(event, payload=True))
-            lines += [json_line(message) for message in messages.take(event)]
+            found = [event, *messages.take(event)]
+            lines += [json_line(each, reading.clock, payload=True) for each in found]
     return [untimed(json.loads(line)) for line in lines]
 
 
@@ -54,7 +54,7 @@ def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Rec
     """The records, without messages, payload and what is only measured, as ``dissect --json``
     prints them."""
     reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
-    page = RecordPage().page
+    page = RecordPage(reading.clock).page
     text = b"".join([page(rows) for rows in reading.rows()])
     return [untimed(json.loads(line)) for line in text.splitlines()]
 

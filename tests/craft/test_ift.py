@@ -15,7 +15,7 @@ from tests.craft.reading import Record, plain
 from tests.craft.strategies import framed_conversations
 from tests.craft.test_impaired import Impairment, copy, cut_up, keep, lose, reorder
 
-UNTOLD = {"frame", "time", "located_by", "out_of_order", "placed"}
+UNTOLD = {"frame", "time", "timestamp", "located_by", "out_of_order", "placed"}
 """What depends on when a frame is found."""
 
 SHUFFLES: tuple[Impairment, ...] = (keep, copy, reorder, cut_up)
@@ -46,7 +46,7 @@ def test_4_2_messages_of_wrong_crcs(seed: int) -> None:
     """Where its receiver ignores a CRC that is wrong, the message is whole; else it is not told."""
     name = "draft-williams-iwarp-ift-01/5.1/payload-crc-wrong"
     ignored = find(f"{name}-ignored").case(seed).conversation
-    delivered = messages(ignored.truth(messages=True))
+    delivered = messages(ignored.truth(messages=True, payload=True))
     assert delivered and messages(plain(ignored.frames())) == delivered
     checked = find(name).case(seed).conversation
     assert not messages(checked.truth(messages=True))

@@ -12,7 +12,7 @@ from scapy_mpa.stream.segment import FIN, SYN
 
 Impairment = Callable[[list[Segment], random.Random], list[Segment]]
 
-UNTOLD = {"frame", "time", "located_by", "out_of_order"}
+UNTOLD = {"frame", "time", "timestamp", "located_by", "out_of_order"}
 
 
 def keep(segments: list[Segment], rng: random.Random) -> list[Segment]:
@@ -87,8 +87,12 @@ def test_times_are_no_impairment() -> None:
     conversation.initiator.send(b"one")
     segments = keep(conversation.segments(), random.Random(1))
     before, after = conversation.truth(), conversation.truth(segments)
+    begin = segments[0].time_ns
     assert [each["time"] for each in after] == [
-        segments[each["frame"] - 1].time_ns / 10**9 for each in before
+        (segments[each["frame"] - 1].time_ns - begin) / 10**9 for each in before
+    ]
+    assert [each["timestamp"] for each in after] == [
+        f"2023-11-14T22:13:20.{segments[each['frame'] - 1].time_ns % 10**9:09}Z" for each in before
     ]
 
 

@@ -22,7 +22,7 @@ PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
 
 
 UNTOLD = {
-    *("text", "frame", "time", "located_by", "out_of_order"),
+    *("text", "frame", "time", "timestamp", "located_by", "out_of_order"),
     *("markers", "fpdus", "crc_bad", "gaps", "retransmitted", "crc", "errors", "farthest_ahead"),
 }
 """What the truth may leave out behind something that is wrong."""

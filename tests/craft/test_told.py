@@ -23,11 +23,12 @@ from tests.craft.test_impairments import mixes
 
 IDENTITY = {
     "startup": ("kind", "rejected", "pd_length"),
+    "streaming": ("seq",),
     "fpdu": ("seq",),
     "error": ("seq",),
     "overlap": ("frame", "seq"),
     "gap": ("seq",),
-    "message": ("opcode", "qn", "msn", "stag", "to", "answers", "size", "complete"),
+    "message": ("opcode", "qn", "msn", "stag", "to", "answers", "length", "complete"),
     "connection": (),
 }
 """By type, what tells records of a direction apart, whenever they are found."""

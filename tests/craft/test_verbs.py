@@ -80,7 +80,10 @@ def test_four_sends() -> None:
     opcodes = [each["opcode"] for each in told(conversation, "message")]
     assert opcodes == [3, 4, 5, 6]
     assert [each["msn"] for each in told(conversation, "message")] == [1, 2, 3, 4]
-    assert [each["invalidate_stag"] for each in told(conversation, "fpdu")] == [None, 5, None, 5]
+    assert [each["invalidate_stag"] for each in told(conversation, "fpdu")] == [
+        *(None, "0x00000005"),
+        *(None, "0x00000005"),
+    ]
 
 
 def test_msns_are_counted_by_queue_and_side() -> None:
@@ -123,7 +126,7 @@ def test_responses_are_paired() -> None:
     told_of = [each for each in told(conversation, "message") if each["opcode"] in (2, 11)]
     assert [each["requested"] for each in told_of] == [True, False, True, True]
     assert [each["answers"] for each in told_of] == [1, None, 2, 3]
-    assert told_of[-1]["request_identifier"] == 77
+    assert told_of[-1]["request_identifier"] == "0x4d"
 
 
 def test_terminate_copies_headers() -> None:

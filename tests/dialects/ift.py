@@ -11,6 +11,7 @@ from crc32c import crc32c
 
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.records import Record, record_of
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
@@ -84,6 +85,7 @@ class Capture:
         self._flows = Flows(limits=limits, others=other_framings)
         self._messages = Messages()
         self._number = 0
+        self._clock = Clock()
         self.records: list[Record] = []
         """What was reported so far."""
         for side in range(2 * handshake):
@@ -111,6 +113,7 @@ class Capture:
         self._number += 1
         flow = RESPONDER_FLOW if side else INITIATOR_FLOW
         there = len(octets) if length is None else length
+        self._clock.note(self._number, self._number * 1000)
         number, acknowledged = self._number, FIRST + ack if flags & ACK else 0
         segment = Segment(
             flow, FIRST + at, acknowledged, flags, octets, there, number, number * 1000
@@ -125,8 +128,8 @@ class Capture:
         told = []
         for event in events:
             messages = self._messages.take(event)
-            told += [record_of(event, payload=True)]
-            told += map(record_of, messages)
+            told += [record_of(event, self._clock, payload=True)]
+            told += [record_of(message, self._clock) for message in messages]
         self.records += told
         return told
 

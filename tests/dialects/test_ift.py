@@ -295,7 +295,8 @@ def test_ddp_mode_has_no_rdmap() -> None:
     capture.segment(frame(write(7, 8), b"x", HC), 64)
     capture.finish()
     (record,) = capture.of("ift_frame")
-    assert (record["stag"], record["to"], record["opcode"], record["message"]) == (7, 8, None, None)
+    assert (record["stag"], record["to"]) == ("0x00000007", "0x8")
+    assert (record["opcode"], record["message"]) == (None, None)
     assert not capture.of("message")
 
 
@@ -351,7 +352,7 @@ def test_5_1_a_frame_in_what_another_claims() -> None:
     capture = fed(one + other + good + behind, BOTH)
     first, second, third = capture.of("ift_frame")
     assert [each["payload_crc"] for each in (first, second, third)] == ["bad", "good", "good"]
-    assert (second["to"], third["msn"]) == (0, 1)
+    assert (second["to"], third["msn"]) == ("0x0", 1)
 
 
 def test_8_1_the_crc_of_no_octets_proves_nothing() -> None:

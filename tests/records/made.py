@@ -9,12 +9,19 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from scapy_mpa.records import RecordedEvent
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.ift_indication import parse_indication
 
 counts = st.integers(0, 2**70)
 numbers = st.integers(0, 2**32 - 1)
+wides = st.integers(0, 2**64 - 1)
 shorts = st.integers(0, 40) | st.integers(0, 65535)
+
+CLOCK = Clock(1_700_000_000_000_000_000)
+"""Of a capture of which the times of two frames are remembered."""
+for frame in (6, 7):
+    CLOCK.note(frame, CLOCK.begin_ns + frame * 1000)
 
 OWN: dict[str, st.SearchStrategy[Any]] = {
     "connection": st.builds(
@@ -26,6 +33,11 @@ OWN: dict[str, st.SearchStrategy[Any]] = {
     "time_ns": st.integers(-(2**66), 2**96),
     "seq": numbers,
     "stag": st.none() | numbers,
+    "to": st.none() | wides,
+    "missing": st.lists(st.tuples(st.none() | wides, st.none() | counts), max_size=3).map(tuple),
+    **dict.fromkeys(("sink_stag", "src_stag", "rdma_read_size"), numbers),
+    **dict.fromkeys(("sink_to", "src_to"), wides),
+    **dict.fromkeys(("qn", "msn", "answers", "request_identifier"), st.none() | numbers),
     "revision": st.integers(0, 3) | st.integers(0, 255),
     "reserved": st.integers(0, 15),
     "pd_length": shorts,

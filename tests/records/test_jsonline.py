@@ -3,26 +3,32 @@
 
 import json
 import random
+from datetime import datetime, timedelta
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.records import RecordedEvent, json_line, record_of, type_of
+from scapy_mpa.records.record import when
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.messages import Messages
+from scapy_mpa.stream.segment import SECOND
 from tests.records import made
+from tests.records.made import CLOCK
 from tests.stream.feed import feed_truth, halves
 from tests.truth import impair
 
 
 def assert_agree(event: RecordedEvent, payload: bool) -> None:
     """The line and the dictionary say the same in the same order."""
-    line = json_line(event, payload=payload)
+    line = json_line(event, CLOCK, payload=payload)
     assert line.isascii()
     assert line.isprintable()
     pairs = json.loads(line, object_pairs_hook=list)
-    assert [key for key, _ in pairs] == list(record_of(event, payload=payload))
-    assert json.loads(line) == record_of(event, payload=payload)
+    assert [key for key, _ in pairs] == list(record_of(event, CLOCK, payload=payload))
+    assert json.loads(line) == record_of(event, CLOCK, payload=payload)
 
 
 @given(made.events, st.booleans())
@@ -63,10 +69,17 @@ def test_line_is_the_record_of_what_is_recovered(markers: tuple[bool, bool], crc
             assert_agree(each, False)
 
 
-@given(made.events)
-def test_time_is_an_exact_decimal(event: RecordedEvent) -> None:
-    """``time`` has nine digits behind the point, and no binary fraction rounds them."""
-    line = json_line(event)
-    text = line.split('"time":')[1].split(",")[0]
-    assert len(text.partition(".")[2]) == 9
-    assert int(text.replace(".", "")) == event.time_ns
+@given(st.integers(-(2**66), 2**66), st.integers(0, 2**62))
+def test_times(time_ns: int, begin_ns: int) -> None:
+    """``time`` is relative, and exact in a capture of 100 days; ``timestamp`` is, always."""
+    found = when(1, time_ns, Clock(begin_ns))
+    after = time_ns - begin_ns
+    if abs(after) < 100 * 86400 * SECOND:
+        assert Fraction(str(found["time"])) == Fraction(after, SECOND)
+    stamp = found["timestamp"]
+    if stamp is None:
+        assert not -62135596800 <= time_ns // SECOND < 253402300800
+    else:
+        second, fraction = str(stamp).split(".")
+        since = datetime.fromisoformat(second) - datetime(1970, 1, 1)
+        assert (since // timedelta(seconds=1)) * SECOND + int(fraction[:-1]) == time_ns

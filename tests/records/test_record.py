@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from scapy_mpa.records import CAPTURE, RECORD_TYPES, RecordedEvent, record_of, type_of
+from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES, RecordedEvent, record_of, type_of
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -25,9 +25,11 @@ from scapy_mpa.stream.events import (
     IFTFrameRecovered,
     MessageRecovered,
     OverlapDiffers,
+    Part,
     SctpConnectionId,
     SessionControlSeen,
     StartupSeen,
+    StreamingSeen,
     Timing,
 )
 from scapy_mpa.wire.dialect import Dialect
@@ -40,6 +42,7 @@ from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupKind, parse_startup
 from tests.records import made
+from tests.records.made import CLOCK
 from tests.truth import messages, mpastream, sctpstream
 
 CONNECTION = ConnectionId(
@@ -106,6 +109,7 @@ HALVES = (
 EVENTS: list[RecordedEvent] = [
     ENHANCED,
     PLAIN,
+    StreamingSeen(**AT, seq=1001, length=5, octets=b"cut", frames=(5, 6)),
     fpdu(SEGMENT),
     fpdu(
         INVALIDATE,
@@ -119,14 +123,16 @@ EVENTS: list[RecordedEvent] = [
     MessageRecovered(
         **AT,
         opcode=3,
-        length=9,
+        captured_length=9,
         fpdus=2,
         complete=False,
         qn=0,
         msn=4,
         stag=None,
         to=None,
-        seq=1,
+        parts=(Part(1, (6, 7), 0, 9),),
+        captured=7,
+        captured_from=6,
         missing=((0, 7), (16, None)),
         cut_off=1,
         duplicates=2,
@@ -136,15 +142,18 @@ EVENTS: list[RecordedEvent] = [
     MessageRecovered(
         **{**AT, "direction": 1},
         opcode=2,
-        length=50,
+        captured_length=50,
         fpdus=1,
         complete=True,
         qn=None,
         msn=None,
         stag=7,
         to=2**40,
-        seq=1,
-        size=50,
+        parts=(Part(1, (6,), 2**40, 50),),
+        captured=6,
+        captured_from=6,
+        request_frame=5,
+        length=50,
         answers=3,
         requested=True,
         as_requested=False,
@@ -154,14 +163,13 @@ EVENTS: list[RecordedEvent] = [
     MessageRecovered(
         **AT,
         opcode=None,
-        length=0,
+        captured_length=0,
         fpdus=0,
         complete=False,
         qn=1,
         msn=5,
         stag=None,
         to=None,
-        seq=None,
         missing=((0, None),),
         messages=2,
     ),
@@ -241,22 +249,25 @@ WRITTEN_OUT = [
 @pytest.mark.parametrize(("event", "record"), WRITTEN_OUT, ids=lambda each: type(each).__name__)
 def test_record(event: RecordedEvent, record: dict[str, object]) -> None:
     """Keys, their order, and values."""
-    found = record_of(event)
+    found = record_of(event, CLOCK)
     assert found == record
     assert list(found) == list(record)
 
 
 def test_every_type_is_written_out() -> None:
     """The list of types is the list of records there are."""
-    assert {str(record["type"]) for _, record in WRITTEN_OUT} == set(RECORD_TYPES) - {CAPTURE}
+    assert {str(record["type"]) for _, record in WRITTEN_OUT} == set(RECORD_TYPES) - {
+        CAPTURE,
+        CAPTURE_END,
+    }
 
 
 def test_payload_is_last_and_only_when_asked_for() -> None:
     """``payload`` is what follows the DDP header, in hexadecimal, in ``fpdu`` records only."""
-    record = record_of(fpdu(SEGMENT), payload=True)
+    record = record_of(fpdu(SEGMENT), CLOCK, payload=True)
     assert list(record)[-1] == "payload"
     assert record["payload"] == "00ff"
-    assert "payload" not in record_of(ENHANCED, payload=True)
+    assert "payload" not in record_of(ENHANCED, CLOCK, payload=True)
 
 
 def test_startup_frame_without_room_for_enhanced_data() -> None:
@@ -264,7 +275,7 @@ def test_startup_frame_without_room_for_enhanced_data() -> None:
     octets = mpastream.startup_frame(
         mpastream.REQUEST_KEY, enhanced=1, revision=2, private_data=b"\x01\x02"
     )
-    record = record_of(startup(octets, Dialect.RFC6581))
+    record = record_of(startup(octets, Dialect.RFC6581), CLOCK)
     assert record["kind"] == StartupKind.REQUEST.value
     assert (record["enhanced"], record["private_data"], record["ird"]) == (False, "0102", None)
 
@@ -273,4 +284,4 @@ def test_startup_frame_without_room_for_enhanced_data() -> None:
 def test_a_key_is_there_in_every_record_of_its_type(event: RecordedEvent) -> None:
     """Which keys a record has, and in which order, follows from its type alone."""
     keys = {str(record["type"]): list(record) for _, record in WRITTEN_OUT}
-    assert list(record_of(event)) == keys[type_of(event)]
+    assert list(record_of(event, CLOCK)) == keys[type_of(event)]

@@ -15,7 +15,7 @@ from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.records.page import RecordPage
 from tests.truth.cases import Case
-from tests.truth.headers import Header
+from tests.truth.headers import header_said
 from tests.truth.impair import INITIATOR
 from tests.truth.wanted import Statement, Wanted
 
@@ -26,14 +26,16 @@ def plain(octets: bytes) -> list[Record]:
     """The records of a capture, with payload, as events."""
     reading = Reading(open_capture(io.BytesIO(octets)))
     return [
-        json.loads(json_line(event, payload=True)) for batch in reading.batches() for event in batch
+        json.loads(json_line(event, reading.clock, payload=True))
+        for batch in reading.batches()
+        for event in batch
     ]
 
 
 def printed(octets: bytes) -> list[Record]:
     """The records of a capture, without payload, as ``dissect --json`` prints them."""
-    page = RecordPage().page
     reading = Reading(open_capture(io.BytesIO(octets)))
+    page = RecordPage(reading.clock).page
     text = b"".join([page(rows) for rows in reading.rows()])
     return [json.loads(line) for line in text.splitlines()]
 
@@ -119,14 +121,13 @@ def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
         return False
     mine = wanted.statement_with(record["markers"])
     payload = bytes.fromhex(record["payload"]) if with_payload else mine.payload
-    header = Header(**{name: record[name] for name in Header._fields})
     return wanted.is_said_by(
         Statement(
             record["seq"],
             record["ulpdu_length"],
             record["markers"],
             record["crc"],
-            header,
+            header_said(record),
             payload,
         )
     )

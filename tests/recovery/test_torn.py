@@ -84,11 +84,12 @@ def test_a_torn_capture_has_records(seed: int) -> None:
     for checks in (False, True):
         messages = Messages()
         last = {}
-        for batch in Reading(open_capture(io.BytesIO(octets)), checks=checks).batches():
+        reading = Reading(open_capture(io.BytesIO(octets)), checks=checks)
+        for batch in reading.batches():
             for event in batch:
-                last[event.connection.number] = type_of(json_line(event))
+                last[event.connection.number] = type_of(json_line(event, reading.clock))
                 for message in messages.take(event):
-                    assert type_of(json_line(message)) == "message"
+                    assert type_of(json_line(message, reading.clock)) == "message"
         assert set(last.values()) <= {"connection"}
     assert all(record["type"] for record in printed(octets))
 
@@ -101,7 +102,9 @@ def test_where_little_may_be_held_there_are_records(seed: int, octets: int) -> N
     limits = Limits(octets_in_total=octets)
     reading = Reading(open_capture(io.BytesIO(made.pcap())), limits=limits)
     records = [
-        json.loads(json_line(event, payload=True)) for batch in reading.batches() for event in batch
+        json.loads(json_line(event, reading.clock, payload=True))
+        for batch in reading.batches()
+        for event in batch
     ]
     # Of what was given up the rest may be captured later, so that its CRC cannot be checked.
     false = judge(made, records, with_payload=True).false

@@ -12,6 +12,7 @@ from scapy_mpa.craft.mutations import find
 from scapy_mpa.records import record_of
 from scapy_mpa.session import MPASession, rdmpa
 from scapy_mpa.session.source import dissect
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event
 
 BROKEN = {
@@ -27,7 +28,8 @@ BROKEN = {
 def test_what_a_receiver_must_not_accept(name: str, tmp_path: pathlib.Path) -> None:
     """Both report it, of MPA always, of what is above if asked; the packets are the same."""
     path = tmp_path / "broken.pcapng"
-    find(name).case(1).conversation.write(path)
+    conversation = find(name).case(1).conversation
+    conversation.write(path)
     checked, plain = rdmpa(str(path), check=True), rdmpa(str(path))
     (error,) = checked.errors()
     assert BROKEN[name] in str(error["text"])
@@ -38,7 +40,8 @@ def test_what_a_receiver_must_not_accept(name: str, tmp_path: pathlib.Path) -> N
     session = MPASession(others=False, on_event=events.append, check=True)
     packets = sniff(offline=str(path), session=session, quiet=True)
     assert [bytes(each) for each in packets] == [bytes(each) for each in checked]
-    found = [record_of(event) for event in events if isinstance(event, ErrorFound)]
+    clock = Clock(conversation.frames()[0].time_ns)
+    found = [record_of(event, clock) for event in events if isinstance(event, ErrorFound)]
     assert found == [error]
     assert [event.errors for event in events if isinstance(event, ConnectionEnded)] == [1]
 

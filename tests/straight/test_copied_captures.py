@@ -15,12 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scapy_mpa.cli.group import cli
 from scapy_mpa.stream.limits import Limits
+from tests.cli.command import parsed, run
 from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
 from tests.stream.scene import Scene
@@ -245,10 +244,9 @@ def test_the_command(source: str, tmp_path: pathlib.Path) -> None:
         octets = as_file(each)
         path = tmp_path / "capture.pcap"
         path.write_bytes(octets)
-        arguments = ["dissect", "--json", str(path) if source == "file" else "-"]
-        result = CliRunner().invoke(cli, arguments, input=octets)
+        result = run("dissect", "--json", path if source == "file" else "-", stdin=octets)
         assert result.exit_code == 0
-        records = [json.loads(line) for line in result.stdout.splitlines()]
+        records = parsed(result.stdout)
         written.append([(r["type"], r["frame"]) for r in records if r["type"] != "connection"])
         assert sum(r["type"] == "connection" for r in records) == 1
     assert written[0] == written[1]

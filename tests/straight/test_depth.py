@@ -39,7 +39,7 @@ def frames(writes: int) -> list[bytes]:
 def listed(octets: bytes) -> None:
     """List a capture, as ``dissect`` does."""
     reading = Reading(open_capture(io.BytesIO(octets)))
-    page = LinePage(Lines(reading)).page
+    page = LinePage(Lines(reading.clock)).page
     assert sum(page(rows).count(b"\n") for rows in reading.rows()) > FEW
 
 

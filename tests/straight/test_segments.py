@@ -22,8 +22,12 @@ SET_LATER = {"start", "end"}
 
 
 def fields(segment: DDPSegment | None) -> dict[str, object]:
-    """What counts of a segment."""
-    return {name: getattr(segment, name) for name in DDPSegment.__slots__ if name not in SET_LATER}
+    """What counts of a segment; one frame may be named alone."""
+    names = [name for name in DDPSegment.__slots__ if name not in SET_LATER]
+    found = {name: getattr(segment, name) for name in names}
+    if isinstance(found["frames"], int):
+        found["frames"] = (found["frames"],)
+    return found
 
 
 def compare(source: io.BytesIO | Path) -> int:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.octets import overlap
 from scapy_mpa.wire.errors import CaptureError
@@ -218,16 +219,21 @@ def outcome(file: Any, *, walks: bool) -> tuple[list[str], str]:
     except CaptureError as error:
         return [], str(error)
     if walks:
-        events = [event for batch in Reading(capture).batches() for event in batch]
+        reading = Reading(capture)
+        clock = reading.clock
+        events = [event for batch in reading.batches() for event in batch]
     else:
         flows, decoder = Flows(), Decoder()
-        events = []
+        events, clock = [], Clock()
         for frame in capture:
+            if frame.number == 1:
+                clock.begin_ns = frame.time_ns
+            clock.note(frame.number, frame.time_ns)
             segment = decoder.segment(frame)
             if segment is not None:
                 events += flows.receive(segment)
         events += flows.finish()
-    return [json_line(event) for event in events], str(capture.problem)
+    return [json_line(event, clock) for event in events], str(capture.problem)
 
 
 @given(

@@ -15,7 +15,7 @@ from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.page import LinePage
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line
+from scapy_mpa.records import json_line, record_of
 from scapy_mpa.records.page import RecordPage
 from scapy_mpa.records.record import RECORD_TYPES, type_of
 from scapy_mpa.stream import flows
@@ -33,13 +33,13 @@ def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
     """The records of a capture of which recovery reads every segment, each as it comes."""
     with _recovery_alone():
         reading = Reading(open_capture(io.BytesIO(octets)), limits=limits)
-        return [json_line(event) for batch in reading.batches() for event in batch]
+        return [json_line(event, reading.clock) for batch in reading.batches() for event in batch]
 
 
 def straight(octets: bytes, limits: Limits | None = None) -> list[str]:
     """The records as ``dissect --json`` prints them."""
     reading = Reading(open_capture(io.BytesIO(octets)), limits=limits)
-    page = RecordPage().page
+    page = RecordPage(reading.clock).page
     return b"".join([page(rows) for rows in reading.rows()]).decode().splitlines()
 
 
@@ -65,13 +65,19 @@ def texts(
 
     with _recovery_alone():
         one = reading()
-        lines = Lines(one)
+        lines = Lines(one.clock)
         text = b"".join(
-            text_of([lines.line(event) for event in batch if type_of(event) in types])
+            text_of(
+                [
+                    lines.line(record_of(event, one.clock))
+                    for event in batch
+                    if type_of(event) in types
+                ]
+            )
             for batch in one.batches()
         )
     other = reading()
-    page = LinePage(Lines(other)).page
+    page = LinePage(Lines(other.clock)).page
     pages = [page([row for row in rows if kind(row) in types]) for rows in other.rows()]
     problems = [str(each.capture.problem).encode() for each in (one, other)]
     return text + problems[0], b"".join(pages) + problems[1]

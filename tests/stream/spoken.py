@@ -94,8 +94,7 @@ class Spoken:
 
     def index_of(self, found: MessageRecovered) -> tuple[int, int]:
         """The message and the ULPDU with which a message that was found begins."""
-        assert found.seq is not None
-        return self.place[found.direction, found.seq]
+        return self.place[found.direction, found.parts[0].seq]
 
     def asked(self, index: int) -> bool:
         """Whether a Request is in the capture, as a whole."""
@@ -154,10 +153,10 @@ def check_untagged(spoken: Spoken) -> None:
         each = by_name.pop((message.direction, qn, msn))
         pieces = [message.pieces[piece] for piece in there]
         assert each.fpdus == len(there)
-        assert each.length == sum(length for _, length in pieces)
+        assert each.captured_length == sum(length for _, length in pieces)
         assert each.complete == (len(there) == len(message.ulpdus))
         assert list(each.missing) == message.missing(there)
-        assert each.size == (message.size if len(message.ulpdus) - 1 in there else None)
+        assert each.length == (message.size if len(message.ulpdus) - 1 in there else None)
     assert not by_name
     skipped = [
         (each.direction, each.qn, each.msn + more)
@@ -183,7 +182,7 @@ def check_tagged(spoken: Spoken) -> None:
         assert (each.opcode, each.stag) == (message.opcode, message.name[0])
         if each.complete:
             assert spoken.there(index) == list(range(len(message.ulpdus)))
-            assert (each.length, each.size, each.to) == (
+            assert (each.captured_length, each.length, each.to) == (
                 message.size,
                 message.size,
                 message.name[1],

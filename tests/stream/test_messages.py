@@ -58,7 +58,7 @@ def carried(
 def told(found: list[MessageRecovered]) -> list[tuple[int, int, int, bool]]:
     """Opcode, octets, segments and whether all is there, of messages that are there at all."""
     return [
-        (each.opcode, each.length, each.fpdus, each.complete)
+        (each.opcode, each.captured_length, each.fpdus, each.complete)
         for each in found
         if each.opcode is not None and each.fpdus
     ]
@@ -164,7 +164,9 @@ def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(
 ) -> None:
     """Nothing says where one begins: what follows a gap is not called complete."""
     found = carried([BEFORE, *TORN, AFTER, LATER], lost=lost)
-    there = sorted((each.stag or 0, each.length, each.fpdus, each.complete) for each in found)
+    there = sorted(
+        (each.stag or 0, each.captured_length, each.fpdus, each.complete) for each in found
+    )
     assert there == sorted(expected)
 
 
@@ -237,7 +239,7 @@ def test_what_segments_say_of_their_message(
     """Missing, repeated and contradictory octets (RFC 5041 5.2); nothing was lost by TCP here."""
     (found,) = carried(ulpdus)
     counts = found.duplicates, found.overlaps, found.conflicts
-    assert (found.length, found.size, list(found.missing), *counts) == expected
+    assert (found.captured_length, found.length, list(found.missing), *counts) == expected
     assert found.complete == (not found.missing and not found.conflicts)
     assert found.fpdus == len(ulpdus)
 
@@ -266,7 +268,7 @@ def test_messages_that_were_never_sent() -> None:
     # Nothing was lost, so nothing was waited for.
     assert [each.opcode for each in found][:2] == [None, SEND]
     missing = next(each for each in found if each.opcode is None)
-    assert (missing.length, missing.fpdus, missing.complete) == (0, 0, False)
+    assert (missing.captured_length, missing.fpdus, missing.complete) == (0, 0, False)
     assert missing.missing == ((0, None),)
 
 
@@ -318,8 +320,8 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
     found = messages_of(fed_with_cuts(talk, dict.fromkeys(range(len(talk.segments)), 300)))
     send, write = found
     # 2 octets of ULPDU_Length, 18 or 14 of the DDP header.
-    assert (send.length, send.size, send.cut_off) == (2 * 280, 2000, 2 * 720)
-    assert (write.length, write.size, write.cut_off) == (284, 500, 216)
+    assert (send.captured_length, send.length, send.cut_off) == (2 * 280, 2000, 2 * 720)
+    assert (write.captured_length, write.length, write.cut_off) == (284, 500, 216)
     assert [(each.complete, each.missing, each.fpdus) for each in found] == [
         (False, (), 2),
         (False, (), 1),
@@ -333,7 +335,7 @@ def test_missing_stretches_are_limited() -> None:
     assert found.missing == tuple(
         (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
     )
-    assert (found.fpdus, found.length) == (count - 1, 5 * STRETCHES)
+    assert (found.fpdus, found.captured_length) == (count - 1, 5 * STRETCHES)
 
 
 def test_skipped_msns_are_limited() -> None:
@@ -483,6 +485,6 @@ def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
     for each in found:
         assert each.complete == (each.fpdus > 0 and not each.missing and not each.conflicts)
         # Of a Response to a Request for nothing no octets are missing.
-        assert each.fpdus or each.missing or each.size == 0
-        assert each.complete <= (each.length == each.size)
+        assert each.fpdus or each.missing or each.length == 0
+        assert each.complete <= (each.captured_length == each.length)
         assert (each.answers is not None) <= (each.requested is True)

@@ -46,7 +46,7 @@ def records(path: Path, dialect: Dialect | None = None) -> list[dict[str, Any]]:
     """All records of a capture."""
     with open_capture(path) as capture:
         reading = Reading(capture, dialect=dialect)
-        page = RecordPage().page
+        page = RecordPage(reading.clock).page
         return parsed(b"".join([page(rows) for rows in reading.rows()]).decode())
 
 

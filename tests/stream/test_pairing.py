@@ -32,7 +32,7 @@ def test_request_and_response_say_what_is_read() -> None:
     assert request.read_request == response.read_request == header
     assert (request.answers, request.requested, request.as_requested) == (None, None, None)
     assert (response.answers, response.requested, response.as_requested) == (1, True, True)
-    assert (response.complete, response.size, response.fpdus) == (True, 3000, 3)
+    assert (response.complete, response.length, response.fpdus) == (True, 3000, 3)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_missing_response() -> None:
     found = exchanged(">R1 >R2:50@3 <R")
     assert answers(found) == "1 / 2"
     missing = found[-1]
-    what = missing.direction, missing.opcode, missing.length, missing.size
+    what = missing.direction, missing.opcode, missing.captured_length, missing.length
     assert what == (1, READ_RESPONSE, 0, 50)
     assert (missing.stag, missing.to, missing.missing) == (7, 3, ((3, 50),))
     assert not missing.complete
@@ -158,7 +158,7 @@ def test_the_missing_response_to_a_request_for_nothing() -> None:
     """It is missing, but no octets are."""
     found = exchanged(">R1:0")
     assert answers(found) == "/ 1"
-    assert (found[-1].complete, found[-1].size, found[-1].missing) == (False, 0, ())
+    assert (found[-1].complete, found[-1].length, found[-1].missing) == (False, 0, ())
 
 
 def test_a_response_with_a_hole_in_its_midst() -> None:
@@ -166,7 +166,7 @@ def test_a_response_with_a_hole_in_its_midst() -> None:
     found = exchanged(">R1:3000 <R:3000/1014-1 >R2 <R")
     assert answers(found) == "1 2"
     torn = next(each for each in found if each.opcode == READ_RESPONSE)
-    assert (torn.complete, torn.length, torn.size) == (False, 2000, 3000)
+    assert (torn.complete, torn.captured_length, torn.length) == (False, 2000, 3000)
     assert torn.missing == ((2000, 1000),)
 
 
@@ -175,7 +175,7 @@ def test_a_response_that_lost_its_beginning_or_end(lost: str) -> None:
     """Where it begins and ends is known from the Request."""
     found = exchanged(f">R1:3000 <R:3000/1014-{lost} >R2@9 <R@9")
     torn = next(each for each in found if each.opcode == READ_RESPONSE)
-    assert (torn.answers, torn.size, torn.complete) == (1, 3000, False)
+    assert (torn.answers, torn.length, torn.complete) == (1, 3000, False)
     assert torn.missing == ((1000 + 1000 * int(lost[0]), 1000 * len(lost)),)
     assert answers(found).endswith(" 2")
 

@@ -109,7 +109,7 @@ def test_a_conversation_whose_beginning_is_missing(
     check_tagged(spoken)
     check_pairing(spoken, all_of_them=False)
     for each in spoken.found:
-        if each.opcode in RESPONSES and each.complete and each.size:
+        if each.opcode in RESPONSES and each.complete and each.length:
             request = script[spoken.index_of(each)[0]].answers
             assert request is not None
             wanted = name_of(script[request]) if spoken.asked(request) else None

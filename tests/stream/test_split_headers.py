@@ -106,8 +106,9 @@ def test_requests_and_responses_are_paired(room: int, order: int) -> None:
 
     def told(each: MessageRecovered) -> MessageRecovered:
         connection = wanted[0].connection
-        when = {"frame": 0, "time_ns": 0, "request_frame": None, "latency_ns": None}
-        return each._replace(connection=connection, seq=None, fpdus=0, **when)
+        when = {"frame": 0, "time_ns": 0, "request_frame": None}
+        where = {"fpdus": 0, "parts": (), "captured": None, "captured_from": None}
+        return each._replace(connection=connection, **when, **where)
 
     assert [told(each) for each in found] == [told(each) for each in wanted]
     assert [each.answers for each in found if each.direction] == [1, 2, 3, 4, 5]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .messages import SEND_INVALIDATE, SEND_SE_INVALIDATE, TAGGED_HEADER, UNTAGGED_HEADER
 
@@ -23,6 +23,13 @@ class Header(NamedTuple):
     mo: int | None = None
     invalidate_stag: int | None = None
     payload_length: int | None = None
+
+
+def header_said(record: dict[str, Any]) -> Header:
+    """The fields as a record has them: identifiers and wide numbers are hexadecimal text."""
+    names = ("stag", "to", "invalidate_stag")
+    numbers = {name: int(record[name], 16) for name in names if record[name] is not None}
+    return Header(**{name: record[name] for name in Header._fields} | numbers)
 
 
 def header_length(ulpdu: bytes) -> int:

@@ -45,7 +45,9 @@ __all__ = ["sctp_truth_of"]
 
 _INITIATES: Final = (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE)
 _REJECTS: Final = (FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT)
-_WHEN: Final = frozenset({"frame", "time", "out_of_order", "frames", "crc"})
+_WHEN: Final = frozenset(
+    {"frame", "time", "timestamp", "out_of_order", "frames", "captured", "captured_from", "crc"}
+)
 _COUNTED: Final = COUNTED | AGREED | {"octets", "ended", "initiator", "responder", "src", "dst"}
 
 
@@ -80,7 +82,11 @@ def sctp_truth_of(
     untold: list[Record] = []
     if messages and is_sure:
         found = [
-            Found(Placed(each.number, each.item, 0, b""), None, each.places, each.place, True, None)
+            # Its sequence number is the TSN of its chunk.
+            Found(
+                Placed(each.number, each.item, each.tsn - setting.number(each.item.side, 0), b""),
+                *(None, each.places, each.place, True, None),
+            )
             for each in said
             if isinstance(each.item, FPDUItem)
         ]

@@ -128,7 +128,7 @@ class IFTFraming:
     @property
     def crcs(self) -> str:
         """Which CRCs frames have: ``h``, ``p``, both or none."""
-        return "h" * self._agreed.header_crc + "p" * self._agreed.payload_crc
+        return self._agreed.crcs
 
     def advance(self, island: Island, fresh: int) -> None:
         """Report what can be found in an island that has grown."""

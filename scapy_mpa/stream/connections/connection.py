@@ -139,7 +139,7 @@ class Connection(Reporter):
         elif [each.progress for each in self.halves] != progress:
             if is_late:
                 self.end_stall(segment.frame, segment.time_ns)
-            self.moved_ns = segment.time_ns
+            self.move(segment.time_ns)
         if flags & FIN and self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
@@ -268,6 +268,7 @@ class Connection(Reporter):
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
         has_hole = found.lacking > 0 and span(half)[1] > found.end - found.lacking
+        self.tell_streaming(half, found.position)
         if not has_hole:
             self.tell_startup(half, found, frames)
             for breach in breaches.of_frame(self.startup, half, found, what):
@@ -376,6 +377,8 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
         other_framing.conclude(_how_it_ended(connection))
         initiator = other_framing.initiator
     for half in (other, one) if initiator else (one, other):
+        if other_framing is None and initiator is not None:
+            connection.tell_streaming(half)
         holes.finish(half, reason)
     _leave(connection, ending or _ending_of(connection))
 

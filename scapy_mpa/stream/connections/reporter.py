@@ -14,9 +14,11 @@ from scapy_mpa.stream.events import (
     LocatedBy,
     OverlapDiffers,
     StartupSeen,
+    StreamingSeen,
 )
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.segment import Segment
@@ -100,6 +102,30 @@ class Reporter(Timed):
                 dialect=self.startup.dialect_of(found.startup),
             )
         )
+
+    def tell_streaming(self, half: HalfConnection, upto: int | None = None) -> None:
+        """Pass on the octets of streaming mode that are held and were not passed on.
+
+        :param upto: position before which they lie; None: they lie before nothing.
+        """
+        if half.phase is Phase.FULL or half.phase is Phase.OTHER:
+            return
+        counters = half.counters
+        done = max(counters.streamed, self.startup.origins[half.direction])
+        for island in half.islands.items:
+            start = max(island.held, done)
+            end = island.end if upto is None else min(upto, island.end)
+            if start >= end:
+                continue
+            counters.streamed = end
+            self.common.emit(
+                StreamingSeen(
+                    *self._head(half, start),
+                    length=end - start,
+                    octets=island.read(start, island.captured_until(start, end)),
+                    frames=island.frames(start, end),
+                )
+            )
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
         """Pass on an FPDU."""

@@ -14,7 +14,7 @@ from typing import Final
 from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.delivery.split import SplitHeader
-from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
 
@@ -30,6 +30,9 @@ STRETCHES: Final = 1024
 
 LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
+
+LISTED_PARTS: Final = 4096
+"""Segments that are listed of one message."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +72,7 @@ class DDPMessage:
     requested: bool | None = None
     _header: SplitHeader | None = None
     _stretches: list[tuple[int, int]] = field(default_factory=list)
+    _parts: list[Part] = field(default_factory=list)
     _lowest: int = field(init=False)
     _end: int | None = None
     _cut_off: int = 0
@@ -76,20 +80,22 @@ class DDPMessage:
     _overlaps: int = 0
     _conflicts: int = 0
     _last_captured: int = 0
-    """The frame that brought its last octet."""
+    """The last frame that brought octets of it."""
+    _first_captured: int = field(init=False)
 
     def __post_init__(self) -> None:
         first = self.first
         self.completed_by = first.origin
         self.captured = first.captured
+        self._first_captured = first.captured_from
         self._lowest = first.offset
         if self._has_header and not first.is_message:
             self._header = SplitHeader()
 
     @property
-    def stretches(self) -> int:
-        """How many stretches are kept."""
-        return len(self._stretches)
+    def pieces(self) -> int:
+        """How many stretches and parts are kept."""
+        return len(self._stretches) + len(self._parts)
 
     @property
     def _has_header(self) -> bool:
@@ -126,7 +132,7 @@ class DDPMessage:
         return self._cut_off > 0
 
     def add(self, segment: DDPSegment) -> int:
-        """Add a segment; return how many more stretches are kept than before."""
+        """Add a segment; return how many more pieces are kept than before."""
         at = segment.offset
         end = at + segment.length
         last = segment.header.last
@@ -139,9 +145,12 @@ class DDPMessage:
         self.next_offset = end
         self.lost_behind = 0
         self._last_captured = max(self._last_captured, segment.captured)
+        self._first_captured = min(self._first_captured, segment.captured_from)
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
-        before = len(stretches)
+        before = self.pieces
+        if len(self._parts) < LISTED_PARTS:
+            self._parts.append(part_of(segment))
         highest = stretches[-1][1] if stretches else end
         if last:
             if self._end is None:
@@ -159,7 +168,7 @@ class DDPMessage:
             self._cut_off += segment.cut_off
         elif segment.length:
             self._insert(at, end, segment.cut_off)
-        return len(stretches) - before
+        return self.pieces - before
 
     def _insert(self, at: int, end: int, cut_off: int) -> None:
         """Add a stretch, and count what of it was there."""
@@ -253,7 +262,7 @@ class DDPMessage:
         details = self.asks or request
         begin = self._begin
         end = self._expected_end
-        size = None if begin is None or end is None else end - begin
+        length = None if begin is None or end is None else end - begin
         whole = self.has_all_segments
         return MessageRecovered(
             connection=connection,
@@ -261,15 +270,14 @@ class DDPMessage:
             frame=frame,
             time_ns=time_ns,
             opcode=self.first.opcode,
-            length=sum(stop - start for start, stop in self._stretches) - self._cut_off,
+            captured_length=sum(stop - start for start, stop in self._stretches) - self._cut_off,
             fpdus=self.segments,
             complete=whole and not self._cut_off,
             qn=header.qn,
             msn=header.msn,
             stag=header.stag,
             to=self._lowest if header.tagged else None,
-            seq=self.first.origin[4],
-            size=size,
+            length=length,
             missing=() if whole else self.missing(),
             cut_off=self._cut_off,
             duplicates=self._duplicates,
@@ -278,8 +286,8 @@ class DDPMessage:
             answers=None if request is None else request.msn,
             requested=self.requested,
             as_requested=(
-                size == request.size
-                if size is not None
+                length == request.size
+                if length is not None
                 and request is not None
                 and request.read is not None
                 and self._end is not None
@@ -287,27 +295,19 @@ class DDPMessage:
             ),
             read_request=None if details is None else details.read,
             request_frame=None if request is None or request.origin is None else request.captured,
-            latency_ns=self._latency(),
             request_identifier=None if details is None else details.identifier,
+            has_last=self._end is not None,
+            header=self.body if whole and (self._header or self.segments == 1) else b"",
+            captured=self._last_captured,
+            captured_from=self._first_captured,
+            parts=tuple(self._parts),
         )
-
-    def _latency(self) -> int | None:
-        """Return how long after its Request a whole Response came, in nanoseconds, if both were
-        found when they were captured."""
-        request, origin = self.request, self.completed_by
-        asked = None if request is None else request.origin
-        if request is None or asked is None or not self.has_all_segments:
-            return None
-        if asked[2] != request.captured or origin[2] != self._last_captured:
-            return None
-        latency = origin[3] - asked[3]
-        return latency if latency >= 0 else None
 
 
 def whole_message(segment: DDPSegment) -> MessageRecovered:
     """Return the message that a segment is all of, if it is no Request and no Response."""
     header, length = segment.header, segment.length
-    connection, direction, frame, time_ns, seq = segment.origin
+    connection, direction, frame, time_ns, _ = segment.origin
     cut_off = segment.cut_off
     return MessageRecovered(
         connection,
@@ -322,8 +322,18 @@ def whole_message(segment: DDPSegment) -> MessageRecovered:
         header.msn,
         header.stag,
         header.to,
-        seq,
         length,
         (),
         cut_off,
+        header=segment.rdmap_header,
+        captured=segment.captured,
+        captured_from=segment.captured_from,
+        parts=(part_of(segment),),
     )
+
+
+def part_of(segment: DDPSegment) -> Part:
+    """Return what a segment brings of its message."""
+    frames = segment.frames
+    brought_by = (frames,) if isinstance(frames, int) else frames
+    return Part(segment.origin[4], brought_by, segment.offset, segment.length)

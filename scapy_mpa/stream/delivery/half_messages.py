@@ -34,7 +34,7 @@ WAITING_SEGMENTS: Final = 65_536
 """Segments of one direction that may wait for earlier ones, more than a TCP window holds."""
 
 _HELD_BY_EACH: Final = 1000
-_HELD_BY_STRETCH: Final = 130
+_HELD_BY_PIECE: Final = 250
 _HELD_BY_SKIPPED: Final = 250
 # Octets of memory that a waiting segment, a message or a Request takes, a stretch of a message, and
 # one of skipped MSNs.
@@ -169,8 +169,8 @@ class HalfMessages:
         responses = self.responses
         count = len(self._turns.waiting) + len(self._untagged) + len(self._tagged)
         count += len(self.asked) + len(responses)
-        stretches = self._tagged.stretches + self._untagged.stretches + responses.stretches
-        self.held = count * _HELD_BY_EACH + stretches * _HELD_BY_STRETCH
+        pieces = self._tagged.pieces + self._untagged.pieces + responses.pieces
+        self.held = count * _HELD_BY_EACH + pieces * _HELD_BY_PIECE
         self.held += self._untagged.skipped * _HELD_BY_SKIPPED
 
     # -- where it begins -------------------------------------------------------------------------

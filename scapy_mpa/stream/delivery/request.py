@@ -92,7 +92,7 @@ class Request:
             time_ns,
             Opcode.ATOMIC_RESPONSE,
             qn=QueueNumber.ATOMIC_RESPONSE,
-            size=self.size,
+            length=self.size,
             missing=((0, self.size),),
             answers=self.msn,
             requested=True,

@@ -44,9 +44,9 @@ class Responses:
         return len(self._items) + (self._current is not None)
 
     @property
-    def stretches(self) -> int:
-        """How many stretches are kept."""
-        return 0 if self._current is None else self._current.stretches
+    def pieces(self) -> int:
+        """How many stretches and parts are kept."""
+        return 0 if self._current is None else self._current.pieces
 
     # -- in --------------------------------------------------------------------------------------
 

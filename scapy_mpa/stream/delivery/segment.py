@@ -59,7 +59,9 @@ class DDPSegment:
     phase: int | None
     """Offset of the FPDU's first octet modulo 512, None without Markers."""
     captured: int
-    """The frame that brought the last of its octets."""
+    """The last of the frames that brought its octets."""
+    frames: int | tuple[int, ...]
+    """All of them, or the only one."""
     out_of_order: bool
     settled: bool
     acknowledged: int | None
@@ -88,6 +90,11 @@ class DDPSegment:
     start: int = 0
     """Position of the first octet of what carries it.  :class:`~.turns.Turns` sets both."""
     end: int = 0
+
+    @property
+    def captured_from(self) -> int:
+        """The first of the frames that brought its octets."""
+        return self.frames if isinstance(self.frames, int) else min(self.frames)
 
     @property
     def is_message(self) -> bool:
@@ -133,6 +140,7 @@ def _of_row(row: Row) -> DDPSegment:
         (seq, offset if table.from_start else None, shape.lead, shape.size),
         phase,
         frames if isinstance(frames, int) else max(frames),
+        frames,
         table.ahead,
         direction.settled and not table.ahead,
         ack,
@@ -170,6 +178,7 @@ def _of_event(carrier: DDPCarrier) -> DDPSegment:
         carrier.place,
         carrier.phase,
         max(carrier.frames),
+        carrier.frames if carrier.frames[1:] else carrier.frames[0],
         carrier.out_of_order,
         carrier.settled,
         carrier.acknowledged if isinstance(carrier, FPDURecovered) else None,

@@ -33,9 +33,9 @@ class TaggedMessages:
         return len(self._messages)
 
     @property
-    def stretches(self) -> int:
+    def pieces(self) -> int:
         """What they are made of."""
-        return sum(message.stretches for message in self._messages.values())
+        return sum(message.pieces for message in self._messages.values())
 
     def add(self, segment: DDPSegment) -> bool:
         """Add the segment that comes next in the stream; tell whether it is all of a message."""

@@ -51,7 +51,7 @@ class UntaggedMessages:
     """Those on which there were messages."""
     holes: int = 0
     """Holes that the direction has had so far."""
-    stretches: int = 0
+    pieces: int = 0
     """What the messages are made of."""
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class UntaggedMessages:
         has_header = message is None and segment.is_message
         if message is None:
             message = self._messages[key] = self._open(segment)
-        self.stretches += message.add(segment)
+        self.pieces += message.add(segment)
         is_whole = message.has_all_segments
         if is_whole or has_header:
             self._ask(message)
@@ -254,7 +254,7 @@ class UntaggedMessages:
         sequence = self._queues.get(key[0])
         if sequence is not None and sequence.newest is message:
             sequence.newest = None
-        self.stretches -= message.stretches
+        self.pieces -= message.pieces
         self._report(message)
 
     def _report(self, message: DDPMessage) -> None:

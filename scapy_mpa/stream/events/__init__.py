@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, DDPCarrier, LocatedBy, Place
 from scapy_mpa.stream.events.connection import (
+    Cause,
     Closer,
     ConnectionEnded,
     ConnectionId,
@@ -29,6 +30,7 @@ from scapy_mpa.stream.events.mpa import (
     FPDUWithoutCRC,
     SoftUiWARPRecovered,
     StartupSeen,
+    StreamingSeen,
 )
 from scapy_mpa.stream.events.union import (
     CARRIERS,
@@ -39,6 +41,7 @@ from scapy_mpa.stream.events.union import (
     Event,
     IFTFrameRecovered,
     MessageRecovered,
+    Part,
     SctpConnectionId,
     SessionControlSeen,
 )
@@ -47,6 +50,7 @@ __all__ = [
     "CARRIERS",
     "AdaptionIndicationSeen",
     "Carrier",
+    "Cause",
     "ChunksMissing",
     "Closer",
     "ConnectionEnded",
@@ -68,11 +72,13 @@ __all__ = [
     "MessageRecovered",
     "Negotiated",
     "OverlapDiffers",
+    "Part",
     "Place",
     "SctpConnectionId",
     "SessionControlSeen",
     "SoftUiWARPRecovered",
     "StartupSeen",
+    "StreamingSeen",
     "Timing",
     "end_of",
     "names_of",

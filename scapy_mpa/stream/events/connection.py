@@ -11,6 +11,7 @@ from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = [
+    "Cause",
     "Closer",
     "ConnectionEnded",
     "ConnectionId",

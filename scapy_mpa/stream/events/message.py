@@ -6,7 +6,20 @@ from typing import NamedTuple
 from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.wire.rdmap import ReadRequest
 
-__all__ = ["MessageRecovered"]
+__all__ = ["MessageRecovered", "Part"]
+
+
+class Part(NamedTuple):
+    """What one DDP segment brought of a message."""
+
+    seq: int
+    """Of the segment: see the same field of the event that reported it."""
+    frames: tuple[int, ...]
+    """The captured frames that brought it."""
+    offset: int
+    """Message Offset or Tagged Offset of its first octet."""
+    length: int
+    """Octets, those included that the snap length cut off."""
 
 
 class MessageRecovered(NamedTuple):
@@ -22,7 +35,7 @@ class MessageRecovered(NamedTuple):
     time_ns: int
     opcode: int | None
     """None if nothing of the message was captured that tells."""
-    length: int = 0
+    captured_length: int = 0
     """Octets of ULP payload that were recovered, headers of RDMAP messages included."""
     fpdus: int = 0
     """How many DDP segments brought them."""
@@ -34,9 +47,7 @@ class MessageRecovered(NamedTuple):
     stag: int | None = None
     to: int | None = None
     """Data Sink STag and the lowest Tagged Offset, for a Tagged message."""
-    seq: int | None = None
-    """Sequence number of the ULPDU_Length field of its first FPDU, None if there is none."""
-    size: int | None = None
+    length: int | None = None
     """Octets of the whole message, None while its beginning or its end is not known."""
     missing: tuple[tuple[int | None, int | None], ...] = ()
     """Stretches that no segment brought, at most 64, ascending: MO or TO, and octets.  The first
@@ -58,13 +69,22 @@ class MessageRecovered(NamedTuple):
     requested: bool | None = None
     """Of a Response, whether a captured Request asked for it; None if that cannot be reported."""
     as_requested: bool | None = None
-    """Of an RDMA Read Response, whether ``size`` is what the Request asked for."""
+    """Of an RDMA Read Response, whether ``length`` is what the Request asked for."""
     read_request: ReadRequest | None = None
     """The header of an RDMA Read Request, in the Request and in the Response to it."""
     request_frame: int | None = None
     """Of a Response, the frame that brought the last octet of the Request that it answers."""
-    latency_ns: int | None = None
-    """Nanoseconds from when that was captured until the last octet of the Response was.  None if
-    either stood after a hole and was found later than it was captured."""
     request_identifier: int | None = None
     """Of an Atomic Request and of an Atomic Response (RFC 7306 5.2)."""
+    has_last: bool = False
+    """Of a Response, whether the segment with its Last flag was captured."""
+    header: bytes = b""
+    """Its octets if it is an RDMAP header and nothing else, and all there."""
+    captured: int | None = None
+    """The last of the frames that brought its octets, None if none did."""
+    captured_from: int | None = None
+    """The first of them."""
+    parts: tuple[Part, ...] = ()
+    """What each segment brought, in the order of the stream; of many, the first ones."""
+    payload: bytes | None = None
+    """Its octets, if they were asked for; zeros where they are missing."""

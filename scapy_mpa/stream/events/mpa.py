@@ -10,7 +10,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["FPDURecovered", "FPDUWithoutCRC", "SoftUiWARPRecovered", "StartupSeen"]
+__all__ = ["FPDURecovered", "FPDUWithoutCRC", "SoftUiWARPRecovered", "StartupSeen", "StreamingSeen"]
 
 
 class StartupSeen(NamedTuple):
@@ -26,6 +26,21 @@ class StartupSeen(NamedTuple):
     frames: tuple[int, ...]
     startup: StartupFrame
     dialect: Dialect | None
+
+
+class StreamingSeen(NamedTuple):
+    """Octets of streaming mode, before a startup frame or after the last one, and no FPDUs."""
+
+    connection: ConnectionId
+    direction: int
+    frame: int
+    time_ns: int
+    seq: int
+    """Sequence number of the first octet."""
+    length: int
+    octets: bytes
+    """What was captured of them up to the first that the snap length cut off."""
+    frames: tuple[int, ...]
 
 
 class FPDURecovered(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 from scapy_mpa.stream.events.connection import ConnectionEnded
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, OverlapDiffers
 from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
-from scapy_mpa.stream.events.message import MessageRecovered
-from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen
+from scapy_mpa.stream.events.message import MessageRecovered, Part
+from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen, StreamingSeen
 from scapy_mpa.stream.events.sctp import (
     ChunksMissing,
     DDPSegmentRecovered,
@@ -26,6 +26,7 @@ __all__ = [
     "Event",
     "IFTFrameRecovered",
     "MessageRecovered",
+    "Part",
     "SctpConnectionId",
     "SessionControlSeen",
 ]
@@ -38,6 +39,7 @@ CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
 
 Event: TypeAlias = (
     StartupSeen
+    | StreamingSeen
     | FPDURecovered
     | GapFound
     | OverlapDiffers

@@ -45,6 +45,7 @@ class Counters:
         "out_of_order",
         "reached",
         "retransmitted",
+        "streamed",
         "unsearched",
     )
 
@@ -70,6 +71,8 @@ class Counters:
 
         self.reached = 0
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
+        self.streamed = 0
+        """Position up to which octets of streaming mode were reported."""
         self.unsearched = False
         """Whether it was not searched for FPDUs to the end, and is counted as such."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 import pathlib
 import re
 from dataclasses import replace
@@ -552,7 +551,7 @@ def is_survived(mutation: Mutation, path: pathlib.Path) -> None:
         case.conversation.write(path)
         result = run("dissect", "--check", "--json", path)
         assert result.exit_code in (0, 1)
-        assert json.loads(result.stdout.splitlines()[-1])["type"] == "connection"
+        assert parsed(result.stdout)[-1]["type"] == "connection"
 
 
 # -- DDP and RDMAP over something else -----------------------------------------------------------

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""``scapy-mpa schema``: what records look like, for a program."""
+
+from __future__ import annotations
+
+import click
+
+from scapy_mpa.cli.output import write_lines
+
+__all__ = ["schema"]
+
+_EXAMPLES = """\
+\b
+Examples:
+  scapy-mpa schema > record.schema.json
+      for a validator, or for a program that makes classes of schemas
+  scapy-mpa schema | jq '.definitions.fpdu_record.properties | keys'
+      the keys of fpdu records
+"""
+
+
+@click.command(short_help="Print the JSON Schema of records.", epilog=_EXAMPLES)
+def schema() -> None:
+    """Print the JSON Schema (draft 7) of the records that `dissect --json` prints.
+
+    The first record of a capture has the version of the records.  It rises when a key goes or
+    changes its meaning; new keys leave it as it is.
+    """
+    import json
+
+    from scapy_mpa.records.schema import schema as of_records
+
+    write_lines([json.dumps(of_records(), indent=2)])

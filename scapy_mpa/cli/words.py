@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Records in words: what a line says after who sent to whom.
+
+A line is made of its record alone, so neither says what the other does not.  What only matters to
+some records comes last: what is not as usual (CRC verdict, order, how an FPDU was located), then
+the sequence number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from scapy_mpa.cli.mpa import carried_mpa
+from scapy_mpa.cli.timing import microseconds
+from scapy_mpa.records.rdmap import WITH_HEADER
+from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.wire.control_flags import meaning_of
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.ift_indication import FLAGS, VERSION
+from scapy_mpa.wire.interoperability import RNIC
+from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
+
+__all__ = ["WORDS", "marks"]
+
+_GSO: Final = 0x08
+"""The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
+_MISSING_SHOWN: Final = 4
+"""Stretches of a message that its line shows; the record has more."""
+
+
+def marks(crc: str, located_by: str, *, ahead: bool) -> str:
+    """Return what is not as usual."""
+    text = "" if crc == "good" else f", CRC {crc}"
+    if ahead:
+        text += ", out of order"
+    if located_by == "search":
+        text += ", by search"
+    return text
+
+
+def _startup(record: dict[str, Any]) -> str:
+    is_reply = record["kind"] == "reply"
+    words = [
+        record["kind"].capitalize(),
+        f"rev {record['revision']} M{record['markers']:d} C{record['crc']:d}",
+    ]
+    if record["rejected"]:
+        words.append("rejected" if is_reply else "R1")
+    if record["s"] and not record["enhanced"]:
+        words.append("S1")
+    if record["reserved"]:
+        gso = " (in siw, GSO)" if record["reserved"] == _GSO else ""
+        words.append(f"reserved 0x{record['reserved']:x}{gso}")
+    if record["enhanced"]:
+        words.append(_enhanced(record))
+    if record["extension"]:
+        words.append(f"extension {record['extension']}")
+    words.append(f"PD {_octets(record['private_data'])}")
+    return " ".join(words)
+
+
+def _streaming(record: dict[str, Any]) -> str:
+    return f"streaming mode {_counted(record['length'], 'octet')}, seq {record['seq']}"
+
+
+def _session_control(record: dict[str, Any]) -> str:
+    words = [f"Session {record['function']} stream {record['stream']}"]
+    if record["enhanced"]:
+        words.append(_enhanced(record))
+    words.append(f"PD {_octets(record['private_data'])}")
+    ahead = ", out of order" if record["out_of_order"] else ""
+    return f"{' '.join(words)}{ahead}, DDP-SSN {record['ddp_ssn']}, TSN {record['tsn']}"
+
+
+def _enhanced(record: dict[str, Any]) -> str:
+    """Return what enhanced data say (RFC 6581 9)."""
+    flags, dialect = record["control_flags"], record["dialect"]
+    said = ""
+    if flags:
+        meaning = meaning_of(None if dialect is None else Dialect(dialect))
+        said = f" flags {flags} ({', '.join(meaning.words(flags))})"
+    return f"IRD {record['ird']} ORD {record['ord']}{said}"
+
+
+def _octets(hexadecimal: str) -> int:
+    return len(hexadecimal) // 2
+
+
+def _fpdu(record: dict[str, Any]) -> str:
+    unusual = marks(record["crc"], record["located_by"], ahead=record["out_of_order"])
+    return f"{_ddp(record, 'FPDU')}{unusual}, seq {record['seq']}"
+
+
+def _ddp_segment(record: dict[str, Any]) -> str:
+    unusual = marks(record["crc"], "length", ahead=record["out_of_order"])
+    what = _ddp(record, "DDP Segment Chunk")
+    return f"{what}{unusual}, DDP-SSN {record['ddp_ssn']}, TSN {record['tsn']}"
+
+
+def _ddp(record: dict[str, Any], unit: str) -> str:
+    """Return what the DDP and RDMAP headers say.
+
+    :param unit: what to call it if its header is not whole.
+    """
+    what = _segment(record)
+    if what is None:
+        what = f"{record['message'] or unit}, ULPDU of {record['ulpdu_length']} octets"
+    return what
+
+
+def _segment(record: dict[str, Any]) -> str | None:
+    """Return what a DDP segment is, None if not all of its header is there."""
+    name = record["message"] or "DDP segment"
+    length = f"{record['payload_length']} octets{' L' if record['last'] else ''}"
+    if record["tagged"] and record["to"] is not None:
+        return f"{name} stag {record['stag']} to {record['to']} {length}"
+    if record["mo"] is not None:
+        place = f"qn {record['qn']} msn {record['msn']} mo {record['mo']}"
+        return f"{name} {place} {length}{_within(record)}"
+    return None
+
+
+def _within(record: dict[str, Any]) -> str:
+    """Return what an untagged header, or what it brings, has to say beyond its numbers."""
+    if record["invalidate_stag"] is not None:
+        return f" invalidates {record['invalidate_stag']}"
+    if record["terminate"] is not None:
+        return f": {record['terminate']['text']}"
+    if record["opcode"] not in WITH_HEADER:
+        return ""
+    header = record["header"]
+    return " (malformed)" if header is None else f" {_HEADERS[record['opcode']](header)}"
+
+
+def _read_request(header: dict[str, Any]) -> str:
+    return f"reads {header['rdma_read_size']} of stag {header['src_stag']}"
+
+
+def _atomic_request(header: dict[str, Any]) -> str:
+    code = header["atomic_operation_code"]
+    name = ATOMIC_OPERATIONS.get(code) or f"operation {code}"
+    compared = f" if {header['compare_data']}" if code == AtomicOperation.CMP_SWAP else ""
+    place = f"at stag {header['remote_stag']} to {header['remote_to']}"
+    return f"{name} {header['add_or_swap_data']}{compared} {place}"
+
+
+def _atomic_response(header: dict[str, Any]) -> str:
+    return f"was {header['original_remote_data_value']}"
+
+
+def _immediate_data(header: dict[str, Any]) -> str:
+    return f"0x{header['immediate_data']}"
+
+
+_HEADERS: Final[dict[int, Callable[[dict[str, Any]], str]]] = {
+    Opcode.READ_REQUEST: _read_request,
+    Opcode.ATOMIC_REQUEST: _atomic_request,
+    Opcode.ATOMIC_RESPONSE: _atomic_response,
+    Opcode.IMMEDIATE_DATA: _immediate_data,
+    Opcode.IMMEDIATE_DATA_WITH_SE: _immediate_data,
+}
+"""What the RDMAP headers of Untagged messages say, by opcode."""
+
+
+def _indication(record: dict[str, Any]) -> str:
+    words = ["Adaption indication", f"phase {record['ph']}", "RDMA" if record["r"] else "DDP"]
+    words.append(" ".join(name.upper() for name in FLAGS[2:] if record[name]))
+    words.append(f"VTag 0x{record['vtag']:04x}")
+    if record["marker_interval"]:
+        words.append(f"marker interval {record['marker_interval']}")
+    if record["version"] != VERSION or record["bc_version"] != VERSION:
+        words.append(f"version {record['version']} BC {record['bc_version']}")
+    if record["reserved_flags"] or record["reserved"].strip("0"):
+        words.append("reserved bits set")
+    if record["crc"] == "bad":
+        words.append("CRC bad")
+    return f"{' '.join(filter(None, words))}, seq {record['seq']}"
+
+
+def _frame(record: dict[str, Any]) -> str:
+    what = _segment(record)
+    if what is None:
+        sizes = f"{record['header_size']} and {record['payload_size']}"
+        what = f"{record['message'] or 'Frame'}, {sizes} octets"
+    words = [f"VTag 0x{record['vtag']:04x}"]
+    verdicts = record["header_crc"], record["payload_crc"]
+    for name, verdict in zip(("header", "payload"), verdicts, strict=True):
+        if verdict in ("bad", "unknown"):
+            words.append(f"{name} CRC {verdict}")
+    if verdicts == ("off", "off"):
+        words.append("no CRC")
+    if record["placed"] == "speculative":
+        words.append("placed speculatively")
+    if record["located_by"] == "search":
+        words.append("by search")
+    return f"{what}, {', '.join(words)}, seq {record['seq']}"
+
+
+def _message(record: dict[str, Any]) -> str:
+    words = [] if record["opcode"] is None else [record["message"]]
+    count, segments = record["messages"], record["fpdus"]
+    if not segments:
+        words.append("missing message" if count == 1 else "missing messages")
+    else:
+        words.append("message" if record["complete"] else "incomplete message")
+    if record["stag"] is not None:
+        words.append(f"stag {record['stag']} to {record['to']}")
+    elif record["msn"] is not None:
+        upto = f" to {sequence_number(record['msn'] + count - 1)}" if count > 1 else ""
+        words.append(f"qn {record['qn']} msn {record['msn']}{upto}")
+    if segments:
+        words.append(f"{record['captured_length']} octets in {_counted(segments, 'DDP segment')}")
+    return " ".join(words) + "".join(f", {each}" for each in _of_message(record))
+
+
+def _of_message(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what there is to say of some messages only."""
+    asked_for = record["rdma_read_size"]
+    if record["opcode"] == Opcode.READ_REQUEST and asked_for is not None:
+        yield (
+            f"reads {asked_for} of stag {record['src_stag']} to {record['src_to']} "
+            f"into stag {record['sink_stag']} to {record['sink_to']}"
+        )
+    elif record["header"] is not None:
+        yield _HEADERS[record["opcode"]](record["header"])
+    if record["terminate"] is not None:
+        yield record["terminate"]["text"]
+    if record["request_identifier"] is not None:
+        yield f"request identifier {record['request_identifier']}"
+    if record["answers"] is not None:
+        latency = record["latency"]
+        after = "" if latency is None else f" after {microseconds(latency * SECOND)} us"
+        yield f"answers msn {record['answers']}{after}"
+    elif record["requested"]:
+        yield "answers one of several Requests"
+    elif record["requested"] is False:
+        yield "answers no Request"
+    if asked_for is not None and (record["as_requested"] is False or not record["fpdus"]):
+        yield f"{asked_for} octets asked for"
+    if record["fpdus"] and record["missing"]:
+        more = " ..." if len(record["missing"]) > _MISSING_SHOWN else ""
+        shown = ", ".join(_stretch(*each) for each in record["missing"][:_MISSING_SHOWN])
+        yield f"lacks {shown}{more}"
+    if record["cut_off"]:
+        yield f"{_counted(record['cut_off'], 'octet')} cut off"
+    for name in ("duplicate", "overlap", "conflict"):
+        if record[f"{name}s"]:
+            yield _counted(record[f"{name}s"], name)
+
+
+def _stretch(start: object, length: int | None) -> str:
+    """Return which octets of a message are missing."""
+    if start is None:
+        return "its beginning, perhaps"
+    return f"the rest from {start}" if length is None else f"{length} at {start}"
+
+
+def _gap(record: dict[str, Any]) -> str:
+    has_chunks = record["seq"] is None
+    noun, place = ("chunk", "DDP-SSN") if has_chunks else ("octet", "seq")
+    at = record["ddp_ssn"] if has_chunks else record["seq"]
+    return f"gap of {_counted(record['length'], noun)}: {record['reason']}, {place} {at}"
+
+
+def _overlap(record: dict[str, Any]) -> str:
+    again = f"{_counted(record['length'], 'octet')} came again, not the same"
+    return f"overlap: {again}, seq {record['seq']}"
+
+
+def _error(record: dict[str, Any]) -> str:
+    code = "error" if record["code"] is None else ErrorCode(record["code"]).text
+    place = f"TSN {record['tsn']}" if record["seq"] is None else f"seq {record['seq']}"
+    return f"{code}: {record['text']}, {place}"
+
+
+def _connection(record: dict[str, Any]) -> str:
+    dialect, over_sctp = record["dialect"], record["dialect"] == Dialect.RFC5043
+    words = [record["ended"] if record["end"] is None else record["end"]["text"]]
+    if dialect is not None:
+        words.append(dialect)
+    elif record["revision"] is not None:
+        words.append(f"revision {record['revision']}")
+    if any(record["markers"].values()):
+        words.append(f"markers {'/'.join(f'{each or 0:d}' for each in _pair(record, 'markers'))}")
+    crcs = _pair(record, "crcs")
+    if record["crc"] is not None:
+        words.append("CRC on" if record["crc"] else "CRC off")
+    elif any(each is not None for each in crcs):
+        words.append("CRC " + "/".join((each or "").upper() or "off" for each in crcs))
+    rnics = record["rnics"]
+    if rnics is not None and any(RNIC.RDMAC in side for side in rnics.values()):
+        words.append("RNICs " + " to ".join(" or ".join(side) for side in rnics.values()))
+    noun = "frames" if dialect == Dialect.DRAFT_IFT_01 else "FPDUs"
+    if over_sctp:
+        noun = "DDP Segments"
+    words.append(f"{_both(record, 'fpdus')} {noun}" if carried_mpa(record) else "no MPA")
+    words.append(f"{_both(record, 'octets')} octets")
+    words += _negotiated(record)
+    for name, text in _COUNTS.items():
+        if any(_pair(record, name)):
+            chunks = over_sctp and name == "farthest_ahead"
+            words.append(f"{_both(record, name)} {'chunks ahead' if chunks else text}")
+    if record["stalls"]:
+        longest = f"longest {record['longest_stall']:.3f} s"
+        upto = "" if record["stall_frame"] is None else f", to frame {record['stall_frame']}"
+        words.append(f"{_counted(record['stalls'], 'stall')} ({longest}{upto})")
+    if record["errors"]:
+        words.append(_counted(record["errors"], "error"))
+    return f"ended: {', '.join(words)}"
+
+
+def _pair(record: dict[str, Any], name: str) -> tuple[Any, Any]:
+    """Return what the two directions have."""
+    return record[name]["src"], record[name]["dst"]
+
+
+def _both(record: dict[str, Any], name: str) -> str:
+    return "{}/{}".format(*_pair(record, name))
+
+
+def _negotiated(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what was negotiated, and what was not kept."""
+    for name in ("ird", "ord") if record["ird"] is not None else ():
+        pair = _pair(record, name)
+        if pair != (None, None):
+            yield f"{name.upper()} {'/'.join('-' if each is None else str(each) for each in pair)}"
+    if record["rtr"] is not None:
+        yield f"RTR by {record['rtr'].capitalize()}"
+    elif record["rtr_agreed"]:
+        yield "no RTR"
+    for text in record["broken"]:
+        yield f"not kept: {text}"
+
+
+_COUNTS: Final = {
+    "crc_bad": "bad CRC",
+    "gaps": "gaps",
+    "out_of_order": "out of order",
+    "farthest_ahead": "octets ahead",
+    "retransmitted": "retransmitted",
+}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+WORDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "startup": _startup,
+    "streaming": _streaming,
+    "fpdu": _fpdu,
+    "adaption_indication": _indication,
+    "ift_frame": _frame,
+    "session_control": _session_control,
+    "ddp_segment": _ddp_segment,
+    "message": _message,
+    "gap": _gap,
+    "overlap": _overlap,
+    "error": _error,
+    "connection": _connection,
+}
+"""What to say of a record, by its type."""

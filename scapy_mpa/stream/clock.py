@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""When the frames of a capture were captured."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["REMEMBERED", "Clock"]
+
+REMEMBERED: Final = 1 << 17
+"""Frames whose times are remembered: the last ones.  A power of two, since a frame's number modulo
+this is its place.  What waits for a hole to be filled seldom waits longer."""
+
+_NO_LIMIT: Final = 1 << 64
+
+
+class Clock:
+    """The time of the first frame, and of the last ones.
+
+    Whoever reads a capture writes to ``times`` and ``newest`` after :meth:`make_room`; a call of
+    :meth:`note` for each frame would cost too much.
+
+    :param begin_ns: time of the first frame, in nanoseconds since the epoch.
+    :param remembers: whether anybody will ask for the times of frames.
+    """
+
+    __slots__ = ("begin_ns", "newest", "remembers", "room", "times")
+
+    def __init__(self, begin_ns: int = 0, *, remembers: bool = True) -> None:
+        self.begin_ns = begin_ns
+        self.remembers = remembers
+        self.newest = 0
+        """Number of the last frame that was noted."""
+        self.times: list[int | None] = []
+        """Times of frames in nanoseconds since the epoch, at their numbers modulo REMEMBERED."""
+        self.room = 0
+        """There is room for the times of frames with lower numbers."""
+
+    def make_room(self, frame: int) -> None:
+        """Make room for the times of all frames up to a number, and of as many more."""
+        if len(self.times) < REMEMBERED:
+            wanted = min(REMEMBERED, 2 * frame + 1)
+            self.times += [None] * (wanted - len(self.times))
+        self.room = _NO_LIMIT if len(self.times) == REMEMBERED else len(self.times)
+
+    def note(self, frame: int, time_ns: int) -> None:
+        """Take note of a frame."""
+        if frame >= self.room:
+            self.make_room(frame)
+        self.times[frame % REMEMBERED] = time_ns
+        self.newest = frame
+
+    def time_ns(self, frame: int) -> int | None:
+        """Return when a frame was captured, None if that is not remembered."""
+        at = frame % REMEMBERED
+        is_known = frame > self.newest - REMEMBERED and at < len(self.times)
+        return self.times[at] if is_known else None

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The octets of messages, put together of those of their DDP segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from scapy_mpa.stream.events import ConnectionId, DDPCarrier, MessageRecovered
+from scapy_mpa.wire.ddp import ddp_header_length
+
+__all__ = ["KEPT_OCTETS", "Payloads", "put_together"]
+
+KEPT_OCTETS: Final = 64 << 20
+"""Octets of segments that wait for their messages; of more, the oldest are forgotten.  A message
+whose octets reach farther is not put together either: its offsets may say anything."""
+
+_Key = tuple[ConnectionId, int, int]
+"""Connection, direction and sequence number."""
+
+
+def put_together(
+    message: MessageRecovered, octets_at: Callable[[int], bytes | None]
+) -> bytes | None:
+    """Return the octets of a message from its beginning, or from the first that is there.
+
+    Octets that are missing are zeros; ``missing`` says which.  None if not all parts are listed, or
+    not all are there, or they reach too far.
+
+    :param octets_at: gives the payload of the segment with a sequence number.
+    """
+    parts = message.parts
+    if not parts or len(parts) != message.fpdus:
+        return None
+    begin = message.to or 0
+    end = max(part.offset + part.length for part in parts)
+    if end - begin > KEPT_OCTETS:
+        return None
+    whole = bytearray(end - begin)
+    # The first that brought an octet counts.
+    for part in reversed(parts):
+        octets = octets_at(part.seq)
+        if octets is None:
+            return None
+        at = part.offset - begin
+        whole[at : at + len(octets)] = octets
+    return bytes(whole)
+
+
+class Payloads:
+    """Keeps the payload of segments until their messages are reported."""
+
+    __slots__ = ("_held", "_kept")
+
+    def __init__(self) -> None:
+        self._kept: dict[_Key, bytes] = {}
+        self._held = 0
+
+    def keep(self, carrier: DDPCarrier) -> None:
+        """Keep the payload of a DDP segment."""
+        ulpdu, key = carrier.ulpdu, (carrier.connection, carrier.direction, carrier.seq)
+        octets = ulpdu[ddp_header_length(ulpdu) :]
+        self._held += len(octets) - len(self._kept.get(key, b""))
+        self._kept[key] = octets
+        while self._held > KEPT_OCTETS:
+            self._held -= len(self._kept.pop(next(iter(self._kept))))
+
+    def fill(self, message: MessageRecovered) -> MessageRecovered:
+        """Return a message with its payload, and forget that of its segments."""
+        connection, direction = message.connection, message.direction
+
+        def octets_at(seq: int) -> bytes | None:
+            return self._kept.get((connection, direction, seq))
+
+        filled = message._replace(payload=put_together(message, octets_at))
+        for part in message.parts:
+            self._held -= len(self._kept.pop((connection, direction, part.seq), b""))
+        return filled

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The format of records: their schema, the first and the last of a capture, when octets were
+captured, and the octets of messages."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import pytest
+
+from scapy_mpa.craft import Conversation, IFTConversation, SctpConversation, Segment
+from scapy_mpa.records import RECORD_TYPES
+from tests.captures import CRAFTED, REAL, capture_name
+from tests.cli.command import PCAPS, Record, lines_of, records, run
+from tests.cli.test_ring import frames_of
+
+ONE, OTHER = PCAPS / "rping_mpa2_crcon.pcap", PCAPS / "term_sendnorecv.pcap"
+OF_CAPTURES = ("capture", "capture_end")
+EXACT = 1 << 53
+"""Up to which readers of JSON that have floating-point numbers alone keep integers."""
+
+
+@cache
+def printed_schema() -> dict[str, Any]:
+    """What the command prints."""
+    found: dict[str, Any] = json.loads(run("schema").stdout)
+    return found
+
+
+@cache
+def validator(kind: str) -> Callable[[Record], object]:
+    """What raises an exception if a record of a type is not as the printed schema has it."""
+    alone = {"oneOf": [{"$ref": f"#/definitions/{kind}_record"}]}
+    check: Callable[[Record], object] = fastjsonschema.compile({**printed_schema(), **alone})
+    return check
+
+
+def exact(text: str) -> int:
+    """An integer that every reader keeps."""
+    assert abs(int(text)) <= EXACT
+    return int(text)
+
+
+def test_schema_is_one() -> None:
+    """It has every type, and tells types apart."""
+    wanted = [{"$ref": f"#/definitions/{kind}_record"} for kind in RECORD_TYPES]
+    assert sorted(map(str, printed_schema()["oneOf"])) == sorted(map(str, wanted))
+    check = fastjsonschema.compile(printed_schema())
+    for record in lines_of(run("summary", "--json", ONE).stdout):
+        check(record)
+        for key in record:
+            with pytest.raises(fastjsonschema.JsonSchemaValueException):
+                check({name: record[name] for name in record if name != key})
+        with pytest.raises(fastjsonschema.JsonSchemaValueException):
+            check({**record, "more": None})
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
+def test_every_line_is_as_the_schema_says(path: Path) -> None:
+    """Whatever is asked for; and numbers are kept by those who have 53 bits for them."""
+    options = ("--json", "--type", ",".join(RECORD_TYPES), "--payload", "--check")
+    for line in run("dissect", *options, path).stdout.splitlines():
+        record = json.loads(line, parse_int=exact)
+        validator(record["type"])(record)
+
+
+def around(path: Path) -> tuple[Record, Record]:
+    """The first and the last record of a capture in which all frames were followed."""
+    times = [at for at, _ in frames_of(path)]
+    begin = None
+    if times:
+        second = datetime.fromtimestamp(times[0] // 1_000_000, timezone.utc)
+        begin = f"{second:%FT%T}.{times[0] % 1_000_000:06}000Z"
+    return (
+        {"type": "capture", "version": 1, "file": str(path), "timestamp": begin},
+        {"type": "capture_end", "file": str(path), "frames": len(times), "not_followed": {}},
+    )
+
+
+@pytest.mark.parametrize("command", ["dissect", "summary"])
+def test_first_and_last_record(command: str, tmp_path: Path) -> None:
+    """Of each file; all others lie between them; of a capture without frames these two alone."""
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes(ONE.read_bytes()[:24])
+    found = lines_of(run(command, "--json", ONE, empty, OTHER).stdout)
+    kinds = [each["type"] for each in found]
+    for path in (ONE, empty, OTHER):
+        begin, end = around(path)
+        assert found[0] == begin
+        at = kinds.index("capture_end")
+        assert found[at] == end
+        assert (at > 1) == (path != empty)
+        assert not set(OF_CAPTURES) & set(kinds[1:at])
+        del found[: at + 1], kinds[: at + 1]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        (("dissect", "--type", "fpdu"), ()),
+        (("dissect", "--type", "capture_end,error"), OF_CAPTURES[1:]),
+        (("dissect", "--where", "crc=bad"), ()),
+        (("dissect", "--where", "version=1"), OF_CAPTURES[:1]),
+        (("dissect", "--where", "file~rping"), OF_CAPTURES),
+        (("dissect", "--frames", "1-"), ()),
+        (("dissect", "--connection", "0"), OF_CAPTURES),
+        (("summary", "--where", "errors=0"), ()),
+        (("summary", "--host", "10.9.9.9"), OF_CAPTURES),
+    ],
+    ids=lambda each: " ".join(each),
+)
+def test_first_and_last_record_of_a_selection(
+    options: tuple[str, ...], kinds: tuple[str, ...]
+) -> None:
+    """They are selected as all others are."""
+    command, *others = options
+    found = lines_of(run(command, "--json", *others, ONE).stdout)
+    assert [each for each in found if each["type"] in OF_CAPTURES] == [
+        each for each in around(ONE) if each["type"] in kinds
+    ]
+
+
+BEGIN = 1_700_000_000_000_000_000
+
+
+def timed(segments: list[Segment]) -> list[Segment]:
+    """The same, the nth of them n * n us after the beginning: no two are as far apart."""
+    return [replace(each, time_ns=BEGIN + n * n * 1000) for n, each in enumerate(segments, 1)]
+
+
+def moment(frame: int) -> dict[str, object]:
+    """When a frame of these was captured, seconds since the first one."""
+    return {"frame": frame, "time": (frame * frame - 1) / 1e6}
+
+
+@pytest.mark.parametrize("late", range(7))
+@pytest.mark.parametrize("is_captured", [True, False], ids=["sent again", "never captured"])
+def test_when_octets_were_captured(late: int, is_captured: bool, tmp_path: Path) -> None:
+    """Whenever they were found: of a segment that was lost the retransmission counts."""
+    talk = Conversation()
+    talk.initiator.send(bytes(2000))
+    talk.initiator.read(bytes(4000))
+    talk.initiator.send(b"last")
+    segments = talk.segments()
+    sides = {0: talk.truth()[0]["src"], 1: talk.truth()[0]["dst"]}
+
+    def name(segment: Segment) -> tuple[object, object]:
+        return sides[segment.side], segment.seq
+
+    # Every FPDU has a segment of its own.
+    told = [each for each in talk.truth() if each["type"] == "fpdu"]
+    starts = [(each["src"], each["seq"]) for each in told]
+    is_end_lost = not is_captured and (told[late]["tagged"], told[late]["last"]) == (True, True)
+    (lost,) = (each for each in segments if name(each) == starts[late] and each.octets)
+    segments.remove(lost)
+    segments += [lost] * is_captured
+    path = tmp_path / "late.pcap"
+    talk.write(path, timed(segments))
+    brought = {name(each): frame for frame, each in enumerate(segments, 1) if each.octets}
+    found = records("--type", "fpdu,message", path)
+    fpdus = [each for each in found if each["type"] == "fpdu"]
+    assert len(fpdus) == len(starts) - (not is_captured)
+    for each in fpdus:
+        frame = brought[each["src"], each["seq"]]
+        assert each["frames"] == [frame]
+        assert each["captured"] == each["captured_from"] == moment(frame)
+    asked = {}
+    for each in (one for one in found if one["type"] == "message" and one["fpdus"]):
+        frames = [brought[each["src"], part["seq"]] for part in each["parts"]]
+        assert [part["frames"] for part in each["parts"]] == [[frame] for frame in frames]
+        assert each["captured"] == moment(max(frames))
+        assert each["captured_from"] == moment(min(frames))
+        asked[each["message"]] = max(frames)
+        if each["message"] != "RDMA Read Response":
+            assert each["latency"] is None
+            continue
+        request = asked.get("RDMA Read Request")
+        assert each["request_frame"] == request
+        # A Request that the capture has after its Response says nothing of how long that took.
+        is_known = not is_end_lost and request is not None and request < max(frames)
+        seconds = (max(frames) ** 2 - request**2) / 1e6 if is_known and request else None
+        assert each["latency"] == (None if seconds is None else pytest.approx(seconds))
+
+
+KINDS: dict[str, Callable[[], Conversation]] = {
+    "MPA": Conversation,
+    "Markers": lambda: Conversation(markers=True),
+    "SCTP": SctpConversation,
+    "SCTP, fragments": lambda: SctpConversation(mss=400, mulpdu=1000),
+    "IFT": IFTConversation,
+}
+SAID = {
+    "Send": random.Random(1).randbytes(4000),
+    "RDMA Write": random.Random(2).randbytes(4000),
+    "RDMA Read Response": random.Random(3).randbytes(4000),
+}
+
+
+def spoken(kind: str) -> Conversation:
+    """A conversation that says each of these, before others."""
+    talk = KINDS[kind]()
+    talk.initiator.send(SAID["Send"])
+    talk.initiator.write(SAID["RDMA Write"], stag=7, to=1 << 40)
+    talk.initiator.read(SAID["RDMA Read Response"])
+    talk.initiator.send(b"last")
+    talk.close()
+    return talk
+
+
+def messages(path: Path) -> dict[str, Record]:
+    """The long messages of a capture, by name."""
+    found = records("--type", "message", "--payload", path)
+    return {each["message"]: each for each in found if each["fpdus"] > 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_octets_of_messages(kind: str, tmp_path: Path) -> None:
+    """They are those that were said, in however many DDP segments."""
+    path = tmp_path / "said.pcap"
+    spoken(kind).write(path)
+    found = messages(path)
+    for name, octets in SAID.items():
+        assert found[name]["fpdus"] > 2
+        assert found[name]["payload"] == octets.hex()
+
+
+@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("kind", KINDS)
+def test_octets_of_messages_with_a_hole(kind: str, name: str, tmp_path: Path) -> None:
+    """What was not captured is zeros, and ``missing`` says where."""
+    talk = spoken(kind)
+    path = tmp_path / "hole.pcap"
+    talk.write(path)
+    hole = messages(path)[name]["parts"][1]
+    segments = talk.segments()
+    del segments[hole["frames"][0] - 1]
+    talk.write(path, segments)
+    if name == "RDMA Write":
+        # Nothing tells that what follows the hole goes on with the same message.
+        found = [each for each in records("--type", "message", "--payload", path) if each["stag"]]
+        parts = [each for each in found if each["message"] == name]
+        assert all(not each["complete"] for each in parts)
+        begin = int(hole["offset"], 16) - (1 << 40)
+        end = begin + hole["length"]
+        assert [each["payload"] for each in parts] == [
+            SAID[name][:begin].hex(),
+            SAID[name][end:].hex(),
+        ]
+        return
+    found = messages(path)[name]
+    begin = int(str(hole["offset"]), 0)
+    end = begin + hole["length"]
+    assert found["missing"] == [[hole["offset"], hole["length"]]]
+    assert not found["complete"]
+    assert found["payload"] == (SAID[name][:begin] + bytes(end - begin) + SAID[name][end:]).hex()
