@@ -38,20 +38,36 @@ def is_answered(text: str, request: pytest.FixtureRequest) -> None:
     """Each command prints the lines below it."""
     for shown in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = shown.partition("\n")
-        command, is_counted, _ = command.partition(" | wc -l")
-        program, *arguments = shlex.split(command)
+        (program, *arguments), *filters = pipeline(command)
+        assert program in ("scapy-mpa", "tshark")
         if program == "tshark":
             found = answer(request.getfixturevalue("tshark"), *arguments)
-            assert (f"{len(found.splitlines())}\n" if is_counted else found) == output
+        elif filters:
+            # Nobody pipes what is said on standard error.
+            found = run(*arguments).stdout
         else:
-            assert program == "scapy-mpa"
-            assert run(*arguments).output == output
+            found = run(*arguments).output
+        for program, *arguments in filters:
+            assert program in ("jq", "wc")
+            path = request.getfixturevalue("jq") if program == "jq" else program
+            found = answer(path, *arguments, given=found)
+        assert found == output
 
 
-def answer(*words: str) -> str:
+def pipeline(command: str) -> list[list[str]]:
+    """The words of the programs of a command."""
+    words = shlex.split(command)
+    ends = [at for at, word in enumerate(words) if word == "|"]
+    pairs = zip([-1, *ends], [*ends, len(words)], strict=True)
+    return [words[begin + 1 : end] for begin, end in pairs]
+
+
+def answer(*words: str, given: str = "") -> str:
     """What a program prints that has no settings but those of this directory."""
     own = environment(WIRESHARK_CONFIG_DIR=os.getcwd())
-    done = subprocess.run(words, check=True, capture_output=True, text=True, env=own, timeout=120)
+    done = subprocess.run(
+        words, input=given, check=True, capture_output=True, text=True, env=own, timeout=120
+    )
     return done.stdout
 
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who ended the connections of real captures, why, how slow their Reads were, where they stalled.
+
+What tshark finds says so: Terminates, FINs and RSTs; Requests, and Responses in their order.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.captures import OF_OSC, REAL, capture_name
+from tests.cli.command import environment, records
+
+_FIELDS = (
+    *("frame.number", "tcp.stream", "ip.src", "ipv6.src", "tcp.srcport"),
+    *("tcp.flags.fin", "tcp.flags.reset", "iwarp_rdma.opcode", "iwarp_ddp.last_flag"),
+    "frame.time_epoch",
+)
+_READ_REQUEST, _READ_RESPONSE, _TERMINATE = 1, 2, 7
+
+STALLED = {"netem_loss15_heavy_crcoff_at_server_B": [456]}
+"""The frames that ended stalls."""
+
+
+def rows(tshark: str, path: Path) -> list[list[str]]:
+    """The fields of each frame."""
+    command = [tshark, "-n", "--disable-protocol", "nvme-tcp", "-r", str(path), "-T", "fields"]
+    command += [word for name in _FIELDS for word in ("-e", name)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment())
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
+    """The opcode of each DDP segment that a frame completes, and whether it is a last one."""
+    opcodes, last = row[7].split(","), row[8].split(",")
+    return [
+        (int(one, 16), two in ("1", "True")) for one, two in zip(opcodes, last, strict=True) if one
+    ]
+
+
+def ends(tshark: str, path: Path) -> dict[str, tuple[int, str]]:
+    """The frame and the cause of the first Terminate of a connection, else of its first FIN or RST,
+    by its sender."""
+    found: dict[str, list[tuple[bool, int, str, str]]] = {}
+    for row in rows(tshark, path):
+        frame, stream, one, other, port, fin, reset, *_ = row
+        is_terminate = any(opcode == _TERMINATE for opcode, _ in opcodes_in(row))
+        is_reset = reset in ("1", "True")
+        if is_terminate or is_reset or fin in ("1", "True"):
+            cause = "terminate" if is_terminate else "reset" if is_reset else "closed"
+            sender = f"{one or f'[{other}]'}:{port}"
+            found.setdefault(stream, []).append((not is_terminate, int(frame), cause, sender))
+    return {
+        sender: (frame, cause) for _, frame, cause, sender in (min(each) for each in found.values())
+    }
+
+
+def slowest(tshark: str, path: Path) -> tuple[int, int] | None:
+    """The frames of the Request and of the end of the Response of the slowest RDMA Read, of those
+    of which any octets were asked for; the n-th Response answers the n-th Request."""
+    asked: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    taken = []
+    for row in rows(tshark, path):
+        key, at = (row[1], row[4]), (float(row[9]), int(row[0]))
+        for opcode, is_last in opcodes_in(row):
+            if opcode == _READ_REQUEST:
+                asked.setdefault(key, []).append(at)
+            elif opcode == _READ_RESPONSE and is_last:
+                (peer,) = (each for each in asked if each[0] == row[1] and each != key)
+                begin = asked[peer].pop(0)
+                taken.append((round(at[0] - begin[0], 9), begin[1], at[1]))
+    longest = max(taken, key=lambda each: each[0], default=None)
+    return None if longest is None else longest[1:]
+
+
+def connections(path: Path) -> list[dict[str, Any]]:
+    """The connections of a capture that carried MPA, and were not rejected."""
+    return [
+        each
+        for each in records("--type", "connection", path)
+        if each["revision"] is not None and each["end"]["cause"] != "rejected"
+    ]
+
+
+# Of connections that break a rule each, tshark does not find all Terminates.
+PLAIN = [path for path in REAL if not capture_name(path).startswith("live")]
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=capture_name)
+def test_who_ended_it_and_why(tshark: str, path: Path) -> None:
+    """By Terminate, FIN or RST."""
+    known = ends(tshark, path)
+    for each in connections(path):
+        end = each["end"]
+        if end["by"] == "capture":
+            assert not known
+        else:
+            assert known[each[end["by"]]] == (end["frame"], end["cause"])
+
+
+@pytest.mark.parametrize("path", [each for each in PLAIN if each not in OF_OSC], ids=capture_name)
+def test_slowest_read(tshark: str, path: Path) -> None:
+    """From the last octet of its Request to the last octet of its Response."""
+    timed = [each for each in records("--type", "message", path) if each["latency"] is not None]
+    found = max(timed, key=lambda each: each["latency"], default=None)
+    assert (found and (found["request_frame"], found["captured"]["frame"])) == slowest(tshark, path)
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=capture_name)
+def test_stalls(path: Path) -> None:
+    """One of all was made with so much loss that a sender had to wait for its timeout."""
+    stalls = [each["stall_frame"] for each in connections(path) if each["stalls"]]
+    assert stalls == STALLED.get(capture_name(path), [])
