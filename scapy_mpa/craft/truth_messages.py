@@ -34,7 +34,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
 
     There are none if any FPDU carries something else than the segment that a verb put into it.
     """
-    octets: dict[int, bytes] = {}
+    octets: dict[int, bytearray] = {}
     told: dict[int, Record] = {}
     outstanding: dict[int, Record] = {}
     parts: dict[int, list[Part]] = {}
@@ -43,14 +43,13 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
         if not isinstance(item, SegmentItem):
             continue
         message = item.message
-        before = b"" if message is None else octets.get(message.number, b"")
-        if message is None or not _is_as_said(item, message, len(before)):
+        own = bytearray() if message is None else octets.setdefault(message.number, bytearray())
+        if message is None or not _is_as_said(item, message, len(own)):
             return {}, []
-        part = _part(item, each, len(before), setting)
-        parts.setdefault(message.number, []).append(part)
-        octets[message.number] = before + item.payload
+        parts.setdefault(message.number, []).append(_part(item, each, len(own), setting))
+        own += item.payload
         if item.header.last:
-            said = _brought(_said(message, octets[message.number]), message, parts)
+            said = _brought(_said(message, bytes(own)), message, parts)
             told[each.placed.number] = setting.record(said, each.place)
             if message.opcode in _REQUESTS:
                 outstanding[message.number] = setting.record(_unanswered(message), each.place)
