@@ -147,6 +147,8 @@ class _Walk:
         available, number = len(window), self.number
         clock = self._clock
         remembers, times = clock.remembers, clock.times
+        if remembers:
+            clock.make_room(number + available // size)
         latest = payload_at = 0
         second, whole = -1, 0
         while True:
@@ -165,8 +167,6 @@ class _Walk:
                 whole = second * SECOND
             time_ns = whole + fraction * unit
             if remembers:
-                if number >= clock.room:
-                    clock.make_room(number)
                 times[number % REMEMBERED] = time_ns
             segment = None
             is_usual = False
