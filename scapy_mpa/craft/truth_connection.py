@@ -108,16 +108,19 @@ def connection_of(
     :param found: startup frames and FPDUs.
     :param errors: how many ``error`` records there are.
     """
-    startups = [
-        each.detail for each in found if each.is_startup and isinstance(each.detail, StartupFrame)
+    there = [
+        (each.detail, max(setting.frames(each.frames)))
+        for each in found
+        if each.is_startup and isinstance(each.detail, StartupFrame)
     ]
-    said = [each for each in startups if each.kind is not StartupKind.RTR]
-    last = said[-1] if said else None
-    is_rejected = last is not None and last.rejected
+    startups = [startup for startup, _ in there]
+    said = [each for each in there if each[0].kind is not StartupKind.RTR]
+    last, frame = said[-1] if said else (None, None)
+    rejected = frame if last is not None and last.rejected else None
     options = setting.options
     # Nothing but the Rtr Frame shows the dialect that has one.
     dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
-    offers = [Offer(each.revision, each.markers, each.crc) for each in said[-2:]]
+    offers = [Offer(each.revision, each.markers, each.crc) for each, _ in said[-2:]]
     is_reply = last is not None and last.kind is StartupKind.REPLY
     is_answered = is_reply and len(offers) == 2 and dialect is not Dialect.OSC
     fpdus = [each for each in found if isinstance(each.detail, Assembled)]
@@ -138,14 +141,14 @@ def connection_of(
         len(setting.segments),
         INITIATOR if startups else None,
         ending(setting.segments),
-        end=end_by_segments(setting, INITIATOR if startups else None, rejected=is_rejected),
+        end=end_by_segments(setting, INITIATOR if startups else None, rejected=rejected),
         dialect=dialect,
         revision=None if last is None else last.revision,
         crc=options.has_crcs if startups else None,
         halves=(one, other),
         errors=errors,
         rnics=kinds_of(*offers) if is_answered else None,
-        negotiated=_negotiated(fpdus, said, dialect),
+        negotiated=_negotiated(fpdus, [each for each, _ in said], dialect),
     )
     if any(
         isinstance(each.detail, Assembled) and is_terminate(each.detail.ulpdu) for each in fpdus
@@ -155,10 +158,11 @@ def connection_of(
     return record
 
 
-def end_by_segments(setting: Setting, by: int | None, *, rejected: bool = False) -> End:
+def end_by_segments(setting: Setting, by: int | None, *, rejected: int | None = None) -> End:
     """Return who ended a connection in which nobody sent a Terminate.
 
     :param by: who has begun; None: nobody knows.
+    :param rejected: the frame of the Reply that rejects, None if none does.
     """
     closers: dict[int, Closer] = {}
     for segment, number in zip(setting.segments, setting.numbers, strict=True):

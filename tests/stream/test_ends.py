@@ -117,9 +117,9 @@ def test_without_startup_frames() -> None:
 
 
 def test_rejected() -> None:
-    """By the Responder, whoever closes then."""
+    """By the Responder with its Reply, whoever closes then."""
     (found,) = ends(frames_of(PCAPS / "reject_pdata.pcap"))
-    assert (found.by, found.cause) == ("responder", "rejected")
+    assert (found.by, found.cause, found.frame) == ("responder", "rejected", 6)
     assert found.text == "rejected by the Responder, closed"
 
 

@@ -60,6 +60,7 @@ class Connection(Reporter):
         "is_ordinary",
         "lingers",
         "met_key",
+        "rejected_in",
         "reset",
         "resume_at",
         "reverse",
@@ -87,6 +88,8 @@ class Connection(Reporter):
         """The RST with which it may have ended."""
         self.closer: Closer | None = None
         """The first FIN."""
+        self.rejected_in = 0
+        """The frame that completed the last Reply that rejects."""
         self.met_key: tuple[HalfConnection, int] | None = None
         """Where a startup frame stands that was met where an FPDU must begin."""
         self.is_ordinary = False
@@ -278,6 +281,8 @@ class Connection(Reporter):
             self.end_startup(time_ns)
         elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
             self.asked_ns = time_ns
+        if what is Step.REJECT:
+            self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
         self.startup.judge_first()
 
@@ -451,7 +456,7 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
             connection.frame,
             names_of(endpoints, initiator),
             terminated=connection.terminated,
-            rejected=is_rejected,
+            rejected=connection.rejected_in if is_rejected else None,
             reset=None if connection.reset is None else connection.reset.closer,
             closer=connection.closer,
             within=[half.direction for half in connection.halves if is_within_message(half)],

@@ -197,7 +197,7 @@ def end_of(
     names: tuple[str, str],
     *,
     terminated: Closer | None = None,
-    rejected: bool = False,
+    rejected: int | None = None,
     reset: Closer | None = None,
     closer: Closer | None = None,
     within: Iterable[int] = (),
@@ -208,7 +208,7 @@ def end_of(
 
     :param frame: the last of the connection.
     :param names: of the senders of direction 0 and 1.
-    :param rejected: by the Responder, whoever closes then.
+    :param rejected: the frame of the Reply that rejects, whoever closes then.
     :param reset: the RST that counts.
     :param closer: the first FIN.
     :param within: the directions that it ended within a message.
@@ -218,8 +218,9 @@ def end_of(
     if terminated is not None:
         cause, by, frame = "terminate", names[terminated.direction], terminated.frame
         text = f"terminated by {_the(by)}: {terminated.text}"
-    elif rejected:
-        cause, by, text = "rejected", "responder", f"rejected by the Responder, {ending}"
+    elif rejected is not None:
+        cause, by, frame = "rejected", "responder", rejected
+        text = f"rejected by the Responder, {ending}"
     elif last is not None:
         by, frame = names[last.direction], last.frame
         text = f"{'reset' if cause == 'reset' else ending} by {_the(by)}"
