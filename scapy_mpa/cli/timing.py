@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator
 from heapq import heappop, heappush
 from math import ceil
@@ -29,6 +30,7 @@ _COLUMNS: Final = (
     Column("Count", right=True),
     *(Column(heading, right=True) for heading in ("p50 us", "p95 us", "p99 us", "max us")),
     Column("a second", right=True),
+    Column("At once", right=True),
     Column("Unanswered", right=True),
 )
 _SLOWEST: Final = (
@@ -41,13 +43,13 @@ _SLOWEST: Final = (
     Column("Sink TO"),
 )
 _MOST: Final = 1 << 22
-"""Latencies that are kept, 8 octets each; of more, those that come later do not count."""
+"""Latencies that are kept, 24 octets each; of more, those that come later do not count."""
 
 
 class _Responses:
     """The Responses of one kind in one connection."""
 
-    __slots__ = ("latencies", "times", "unanswered")
+    __slots__ = ("begins", "ends", "latencies", "times", "unanswered")
 
     def __init__(self) -> None:
         self.latencies = array("Q")
@@ -55,6 +57,20 @@ class _Responses:
         """When the first and the last of them came, in nanoseconds."""
         self.unanswered = 0
         """Requests of which the end of the Response was not captured."""
+        self.begins, self.ends = array("Q"), array("Q")
+        """The frames of Requests, and of the ends of Responses."""
+
+    @property
+    def most(self) -> int:
+        """How many Requests were outstanding at one time, at most."""
+        ends = sorted(self.ends)
+        return max(
+            (
+                asked - bisect_left(ends, frame)
+                for asked, frame in enumerate(sorted(self.begins), 1)
+            ),
+            default=0,
+        )
 
     def add(self, latency_ns: int, time_ns: int) -> None:
         """Add a Response that came at a time."""
@@ -94,6 +110,9 @@ class Timing:
                 self._add(found, message, captured, seconds)
             elif not message.has_last:
                 found.unanswered += 1
+                if self._kept < _MOST:
+                    self._kept += 1
+                    found.begins.append(message.request_frame or message.frame)
 
     def _add(
         self, found: _Responses, message: MessageRecovered, captured: int, seconds: float
@@ -108,6 +127,8 @@ class Timing:
             self._passed_over += 1
             return
         self._kept += 1
+        found.begins.append(message.request_frame or 0)
+        found.ends.append(captured)
         found.add(round(seconds * SECOND), self._clock.time_ns(captured) or message.time_ns)
 
     def lines(self, connections: Container[int]) -> Iterator[str]:
@@ -150,7 +171,7 @@ def _row(key: tuple[int, str], found: _Responses) -> list[str]:
     begin, end = found.times or (0, 0)
     rate = f"{(count - 1) * SECOND / (end - begin):.0f}" if end > begin else "-"
     shown = ["-" if each is None else microseconds(each) for each in ranks]
-    return [str(number), kind, str(count), *shown, rate, str(found.unanswered)]
+    return [str(number), kind, str(count), *shown, rate, str(found.most), str(found.unanswered)]
 
 
 def microseconds(latency_ns: float) -> str:

@@ -12,7 +12,7 @@ from scapy_mpa.craft import CaptureLoss, Conversation, Impairment, Loss, Reorder
 from scapy_mpa.craft.script import SegmentItem
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.wire.rdmap_names import Opcode
-from tests.cli.command import records
+from tests.cli.command import records, run
 
 IMPAIRMENTS: dict[str, tuple[Impairment, ...]] = {
     "none": (),
@@ -34,9 +34,9 @@ def conversation_of(rng: random.Random, markers: bool) -> Conversation:
     return conversation
 
 
-def expected(conversation: Conversation, segments: list[Segment]) -> dict[str, int]:
-    """Nanoseconds from the last octet of each Request to that of its Response, by its place: to the
-    one that was captured last of those in FPDUs that were captured whole."""
+def expected(conversation: Conversation, segments: list[Segment]) -> dict[str, tuple[int, int]]:
+    """The frames of the last octet of each Request and of that of its Response, by its place: of
+    the one that was captured last of those in FPDUs that were captured whole."""
     frames: dict[int, int] = {}
     ended = {}
     for piece in conversation.captured(segments):
@@ -46,9 +46,8 @@ def expected(conversation: Conversation, segments: list[Segment]) -> dict[str, i
             frames[number] = max(frames.get(number, 0), *piece.frames)
             if item.header.last:
                 ended[number] = item.message
-    times = {number: segments[frame - 1].time_ns for number, frame in frames.items()}
     return {
-        f"0x{message.to:x}": times[number] - times[message.answers.number]
+        f"0x{message.to:x}": (frames[message.answers.number], frames[number])
         for number, message in ended.items()
         if message.opcode == Opcode.READ_RESPONSE and message.answers.number in ended
     }
@@ -63,10 +62,36 @@ def test_latencies(name: str, markers: bool, tmp_path: Path) -> None:
     segments = impair(conversation.segments(), *IMPAIRMENTS[name], seed=7)
     path = tmp_path / "reads.pcapng"
     conversation.write(path, segments)
-    wanted = expected(conversation, segments)
+    pairs = expected(conversation, segments)
+    times = [segment.time_ns for segment in segments]
+    wanted = {place: times[end - 1] - times[begin - 1] for place, (begin, end) in pairs.items()}
     found = {
         f"0x{int(each['sink_to'], 16):x}": round(each["latency"] * 1e9)
         for each in records("--type", "message", path)
         if each["latency"] is not None
     }
     assert len(wanted) > 100 and found == wanted
+    if "captured" not in name:
+        # Of a Request without an answer, nobody knows how long it was outstanding.
+        most = max(
+            sum(begin <= frame <= end for begin, end in pairs.values())
+            for frame, _ in pairs.values()
+        )
+        ends = sorted(times[end - 1] for _, end in pairs.values())
+        rate = (len(ends) - 1) * 10**9 / (ends[-1] - ends[0])
+        *_, row = run("summary", "--timing", path).stdout.splitlines()
+        assert row.split()[2] == "120" and row.split()[-3:] == [f"{rate:.0f}", str(most), "0"]
+
+
+def test_outstanding_requests(tmp_path: Path) -> None:
+    """Five at one time, of which one gets no Response."""
+    conversation = Conversation(strict=False)
+    for number in range(5):
+        conversation.initiator.read_request(100, sink_to=number << 16)
+    for _ in range(4):
+        conversation.responder.read_response(bytes(100))
+    conversation.close()
+    path = tmp_path / "outstanding.pcap"
+    conversation.write(path)
+    *_, row = run("summary", "--timing", path).stdout.splitlines()
+    assert row.split()[-2:] == ["5", "1"]

@@ -49,9 +49,9 @@ def test_percentiles(count: int, tmp_path: Path) -> None:
         for each in records("--type", "message", path)
         if each["latency"] is not None
     ] == latencies
-    ((number, kind, found, *ranks, _, unanswered),) = cells(path)
+    ((number, kind, found, *ranks, _, at_once, unanswered),) = cells(path)
     wanted = [latencies[-(-count * share // 100) - 1] for share in (50, 95, 99, 100)]
-    assert (number, kind, int(found), unanswered) == ("0", "Read", count, "0")
+    assert (number, kind, int(found), at_once, unanswered) == ("0", "Read", count, "1", "0")
     assert [float(each) for each in ranks] == wanted
 
 
