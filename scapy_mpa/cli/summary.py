@@ -51,10 +51,10 @@ unless --wide is given:
              DDP and RDMAP with --check only
   Ended      how, and by whom: I is the Initiator, R the Responder; `dissect
              --type connection` says what a Terminate reports
-With --timing, `a second` is how many Responses came in a second, `At once`
-how many Requests were outstanding at most (the limit is ORD), `Unanswered`
-how many lack the end of their Response; with --top, Frames are those of the
-Request and of the end of the Response.
+With --timing, `Per s` is how many Responses came in a second, `At once` how
+many Requests were outstanding at most (the limit is ORD), `Open` how many
+lack the end of their Response; with --top, Frames are those of the Request
+and of the end of the Response.
 Over SCTP a line is a DDP Stream Session: FPDUs are DDP segments, octets user
 data, and what is ahead, sent again or missing is counted in DATA chunks.
 """

@@ -26,12 +26,12 @@ _KINDS: Final[dict[int | None, str]] = {
 _SHARES: Final = (0.5, 0.95, 0.99, 1)
 _COLUMNS: Final = (
     Column("#", right=True),
-    Column("Latency"),
+    Column("Kind"),
     Column("Count", right=True),
     *(Column(heading, right=True) for heading in ("p50 us", "p95 us", "p99 us", "max us")),
-    Column("a second", right=True),
+    Column("Per s", right=True),
     Column("At once", right=True),
-    Column("Unanswered", right=True),
+    Column("Open", right=True),
 )
 _SLOWEST: Final = (
     Column("#", right=True),
