@@ -11,6 +11,7 @@ import pytest
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.dialects import other_framings
+from scapy_mpa.stream import networks
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.networks import Networks
@@ -99,16 +100,17 @@ def test_interfaces() -> None:
     assert networks == {b"", b"\0eth1"}
 
 
-def test_bounded() -> None:
+def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many networks and connections there are, what is remembered is bounded."""
+    monkeypatch.setattr(networks, "_MOST", 1 << 10)
 
     def reach(flow: bytes) -> int:
         return 0
 
     def place(count: int) -> None:
-        networks = Networks(reach)
+        known = Networks(reach)
         for number in range(count):
             flow = number.to_bytes(12, "big")
-            networks.place(Segment(flow, 1 << 31, 0, SYN | ACK, b"", 0, 1, 0, b"network"))
+            known.place(Segment(flow, 1 << 31, 0, SYN | ACK, b"", 0, 1, 0, b"network"))
 
-    assert peak(lambda: place(160_000)) < 1.5 * peak(lambda: place(40_000))
+    assert peak(lambda: place(16_000)) < 1.2 * peak(lambda: place(4_000))
