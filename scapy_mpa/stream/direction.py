@@ -20,6 +20,7 @@ from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import octets_missing, read
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shape, Shapes, ShapeTables
+from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 if TYPE_CHECKING:
@@ -61,26 +62,7 @@ class Carried(Protocol):
     frame: int
     """The frame that brought its last segment."""
     time_ns: int
-    moved_ns: int
-    """When the last octet was captured that was no copy, or the last new acknowledgement."""
-    late_ns: int
-    """No stall has lasted long enough before this time."""
-
-    def is_late(self, time_ns: int) -> bool:
-        """Tell whether a segment comes so long after the last progress that it may end a stall."""
-
-    @property
-    def is_opening(self) -> bool:
-        """Whether the handshake is not over."""
-
-    def move(self, time_ns: int) -> None:
-        """Take progress."""
-
-    def end_handshake(self, time_ns: int) -> None:
-        """Take the first segment that the sender of the SYN sends after it."""
-
-    def end_stall(self, frame: int, time_ns: int) -> None:
-        """Take progress after which ``is_late`` was true; octets were outstanding before."""
+    times: Timed
 
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: octets after its startup frame."""
@@ -235,7 +217,8 @@ class Direction:
         :param octets: all that it carries.
         """
         connection = self.connection
-        is_late = time_ns >= connection.late_ns and self._is_late(time_ns)
+        times = connection.times
+        is_late = time_ns >= times.late_ns and self._is_late(time_ns)
         if ack != self.ack:
             more = (ack - self.ack) & _MASK
             if more < _BEHIND:
@@ -244,9 +227,9 @@ class Direction:
                     return False
                 self.ack = ack
                 if is_late:
-                    connection.end_stall(frame, time_ns)
-                if time_ns > connection.moved_ns:
-                    connection.moved_ns = time_ns
+                    times.end_stall(frame, time_ns)
+                if time_ns > times.moved_ns:
+                    times.moved_ns = time_ns
         if not octets:
             if (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
                 return False
@@ -268,9 +251,9 @@ class Direction:
             elif not self._finish_read(octets, end, offset + end, before, frame):
                 return False
             if is_late:
-                connection.end_stall(frame, time_ns)
-            if time_ns > connection.moved_ns:
-                connection.moved_ns = time_ns
+                times.end_stall(frame, time_ns)
+            if time_ns > times.moved_ns:
+                times.moved_ns = time_ns
         elif not self._take(seq, ack, octets, frame, time_ns, is_late=is_late):
             return False
         self.segments += 1
@@ -282,10 +265,10 @@ class Direction:
 
     def _is_late(self, time_ns: int) -> bool:
         """Tell whether a segment that comes long after the last progress was waited for."""
-        connection = self.connection
-        if connection.is_opening and not self.index:
-            connection.end_handshake(time_ns)
-        return connection.is_late(time_ns) and self.is_waiting
+        times = self.connection.times
+        if times.is_opening and not self.index:
+            times.end_handshake(time_ns)
+        return times.is_late(time_ns) and self.is_waiting
 
     @property
     def is_waiting(self) -> bool:
@@ -306,8 +289,8 @@ class Direction:
             is_taken = self._take_out_of_order(seq, octets, frame, time_ns)
         if is_taken and self.copies == copies:
             if is_late:
-                self.connection.end_stall(frame, time_ns)
-            self.connection.move(time_ns)
+                self.connection.times.end_stall(frame, time_ns)
+            self.connection.times.move(time_ns)
         return is_taken
 
     def _look_ahead(self) -> None:

@@ -136,7 +136,8 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
             fault = error, segment
             break
     connection.common = common
-    connection.take_times(ordinary)
+    connection.frame, connection.time_ns = ordinary.frame, ordinary.time_ns
+    connection.times = ordinary.times
     if fault is not None:
         connection.fail(*fault)
     connection.lingers = ordinary.lingers

@@ -43,7 +43,7 @@ _LITTLE: Final = 64
 """Octets of a startup frame that are not counted while it waits for the peer's."""
 
 
-class OrdinaryConnection(Timed):
+class OrdinaryConnection:
     """One connection; who sends the SYN is the Initiator, and direction 0.
 
     :param reverse: the flow of direction 1.
@@ -52,6 +52,7 @@ class OrdinaryConnection(Timed):
 
     __slots__ = (
         "closer",
+        "frame",
         "identity",
         "lingers",
         "negotiating",
@@ -59,15 +60,20 @@ class OrdinaryConnection(Timed):
         "other",
         "reset",
         "reverse",
+        "time_ns",
+        "times",
     )
 
     def __init__(
         self, identity: ConnectionId, reverse: bytes, shared: Shared, segment: Segment
     ) -> None:
-        super().__init__(segment)
         self.identity = identity
         self.reverse = reverse
         """The flow of direction 1; whoever keeps it keeps the same object."""
+        self.frame = segment.frame
+        """The frame that brought the last segment."""
+        self.time_ns = segment.time_ns
+        self.times = Timed(segment)
         self.negotiating: Negotiating | None = None
         """There is one from the Reply on, if the Request is of revision 2."""
         self.reset: Segment | None = None
@@ -167,14 +173,14 @@ class OrdinaryConnection(Timed):
             )
         )
         if not index:
-            self.asked_ns = segment.time_ns
+            self.times.asked_ns = segment.time_ns
         direction.ack = segment.ack
         direction.begin_at(compact(direction.origin + segment.length))
         self._note(direction, segment)
-        self.move(segment.time_ns)
+        self.times.move(segment.time_ns)
         if both is not None:
             self._enter_full_operation(both)
-            self.end_startup(segment.time_ns)
+            self.times.end_startup(segment.time_ns)
         elif segment.length > _LITTLE:
             direction.hold(segment.length + CHUNK_OVERHEAD)
         return True
@@ -223,22 +229,22 @@ class OrdinaryConnection(Timed):
         direction = self.one if segment.flow == self.identity.flow else self.other
         assert direction is not None
         if direction.ack != segment.ack:
-            if self.is_late(segment.time_ns):
-                self.end_stall(segment.frame, segment.time_ns)
-            self.move(segment.time_ns)
+            if self.times.is_late(segment.time_ns):
+                self.times.end_stall(segment.frame, segment.time_ns)
+            self.times.move(segment.time_ns)
         direction.ack = segment.ack
         self._note(direction, segment)
 
     def _take_fin(self, direction: Direction, segment: Segment) -> bool:
         """Take a FIN: it takes a sequence number, and no octets follow it."""
-        is_late = self.is_late(segment.time_ns) and direction.is_waiting
+        is_late = self.times.is_late(segment.time_ns) and direction.is_waiting
         if direction.takes_no_octets or not direction.receive(
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
         if is_late:
-            self.end_stall(segment.frame, segment.time_ns)
-        self.move(segment.time_ns)
+            self.times.end_stall(segment.frame, segment.time_ns)
+        self.times.move(segment.time_ns)
         direction.is_closed = direction.takes_no_octets = True
         self.closer = self.closer or Closer(direction.index, segment.frame)
         direction.can_read_next = False
@@ -385,7 +391,7 @@ class OrdinaryConnection(Timed):
                     each.index for each in self.directions if each.shape and not each.shape.last
                 ],
             ),
-            timing=self.timing(is_waiting=one.is_waiting),
+            timing=self.times.timing(self.time_ns, is_waiting=one.is_waiting),
         )
 
     def _ending(self) -> Ending:

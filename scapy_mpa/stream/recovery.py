@@ -106,7 +106,7 @@ class Recovery:
             known.fail(error, segment)
             return
         connection = Connection(known.identity, self._common, segment)
-        connection.take_times(known)
+        connection.times = known.times
         self._forget_directions(known)
         self._table.linger_no_more(known)
         self._table.add(connection)

@@ -31,7 +31,7 @@ _NO_STALLS: Final = 0, 0, None
 
 
 class Timed:
-    """What a connection knows of times, whoever follows it.
+    """The times of a connection, whoever follows it.
 
     :param segment: its first one.
     """
@@ -39,32 +39,22 @@ class Timed:
     __slots__ = (
         "_began",
         "asked_ns",
-        "frame",
         "late_ns",
         "moved_ns",
         "stalls",
-        "time_ns",
     )
 
     def __init__(self, segment: Segment) -> None:
-        self.frame = segment.frame
-        """The frame that brought the last segment."""
-        self.time_ns = segment.time_ns
-        self._began = _packed(self.frame, self.time_ns, _LEAST, _LEAST)
-        self.moved_ns = self.time_ns
+        self._began = _packed(segment.frame, segment.time_ns, _LEAST, _LEAST)
+        self.moved_ns = segment.time_ns
         """When the last progress was captured, by the fastest clock of those that interfaces have:
         the others would make a stall of each segment."""
-        self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else self.time_ns
+        self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else segment.time_ns
         """No stall has lasted long enough before this time; 0 until the handshake is over."""
         self.asked_ns: int | None = None
         """When the Request was captured that is not answered yet."""
         self.stalls: tuple[int, int, int | None] = _NO_STALLS
         """How many, how long the longest was, and the frame that ended it."""
-
-    def take_times(self, other: Timed) -> None:
-        """Know what another object knows that followed this connection."""
-        for name in Timed.__slots__:
-            setattr(self, name, getattr(other, name))
 
     @property
     def is_opening(self) -> bool:
@@ -112,12 +102,13 @@ class Timed:
             return self.stalls
         return (count + 1, *((lasted, frame) if lasted > longest else (longest, ended_by)))
 
-    def timing(self, *, is_waiting: bool) -> Timing:
+    def timing(self, time_ns: int, *, is_waiting: bool) -> Timing:
         """Return what is reported of all this at the end.
 
+        :param time_ns: of the last segment.
         :param is_waiting: whether octets are outstanding.
         """
-        stalls = self._stalls(None, self.time_ns) if is_waiting else self.stalls
+        stalls = self._stalls(None, time_ns) if is_waiting else self.stalls
         frame, first_ns, *took = _BEGINNING.unpack(self._began)
         handshake_ns, startup_ns = [None if each == _LEAST else each for each in took]
         return Timing(frame, first_ns, handshake_ns, startup_ns, *stalls)

@@ -125,7 +125,7 @@ class Connection(Reporter):
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
         half, peer = self.halves[direction], self.halves[1 - direction]
-        is_late = self.is_late(segment.time_ns) and self.is_waiting
+        is_late = self.times.is_late(segment.time_ns) and self.is_waiting
         progress = [each.progress for each in self.halves]
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
@@ -136,13 +136,13 @@ class Connection(Reporter):
         if startup.waits_until or startup.state is StartupState.REJECTED:
             order.note(startup, half, segment)
         intake.receive(half, segment)
-        if self.is_opening:
+        if self.times.is_opening:
             if not direction and flags & HANDSHAKE == ACK:
-                self.end_handshake(segment.time_ns)
+                self.times.end_handshake(segment.time_ns)
         elif [each.progress for each in self.halves] != progress:
             if is_late:
-                self.end_stall(segment.frame, segment.time_ns)
-            self.move(segment.time_ns)
+                self.times.end_stall(segment.frame, segment.time_ns)
+            self.times.move(segment.time_ns)
         if flags & FIN and self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
@@ -278,9 +278,9 @@ class Connection(Reporter):
                 self.report(breach)
         time_ns = self.time_ns if self.frame in frames else None
         if what is Step.ACCEPT:
-            self.end_startup(time_ns)
+            self.times.end_startup(time_ns)
         elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
-            self.asked_ns = time_ns
+            self.times.asked_ns = time_ns
         if what is Step.REJECT:
             self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
@@ -461,5 +461,5 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
             closer=connection.closer,
             within=[half.direction for half in connection.halves if is_within_message(half)],
         ),
-        timing=connection.timing(is_waiting=connection.is_waiting),
+        timing=connection.times.timing(connection.time_ns, is_waiting=connection.is_waiting),
     )

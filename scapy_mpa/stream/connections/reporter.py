@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Reporter"]
 
 
-class Reporter(Timed):
+class Reporter:
     """Makes events of what is found in a connection.
 
     What a connection is beside that, it is as a subclass: one object more for each would be a
@@ -52,20 +52,25 @@ class Reporter(Timed):
     __slots__ = (
         "common",
         "errors",
+        "frame",
         "identity",
         "other",
         "startup",
         "terminated",
+        "time_ns",
+        "times",
     )
 
     startup: StartupPhase
     """What is known of its startup frames."""
 
     def __init__(self, identity: ConnectionId, common: Common, segment: Segment) -> None:
-        # ``frame`` has shown what is found now.
-        super().__init__(segment)
         self.identity = identity
         self.common = common
+        self.frame = segment.frame
+        """The frame that brought the last segment, which has shown what is found now."""
+        self.time_ns = segment.time_ns
+        self.times = Timed(segment)
         self.errors = 0
         """Errors told so far."""
         self.terminated: Closer | None = None
