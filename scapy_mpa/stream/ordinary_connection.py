@@ -173,7 +173,7 @@ class OrdinaryConnection:
             )
         )
         if not index:
-            self.times.asked_ns = segment.time_ns
+            self.times.begin_startup(segment.time_ns)
         direction.ack = segment.ack
         direction.begin_at(compact(direction.origin + segment.length))
         self._note(direction, segment)

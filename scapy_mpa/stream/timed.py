@@ -19,9 +19,10 @@ STALL_NS: Final = SECOND // 5
 """Time without progress that is a stall: no timer of Linux retransmits earlier (TCP_RTO_MIN).  RFC
 6298 2.4 has one second, which hardly any stack keeps to."""
 
-_BEGINNING: Final = Struct("=I3q")
-"""First frame, its time, handshake and startup: as integers they would take twice the memory, and
-there may be a hundred thousand open connections."""
+_BEGINNING: Final = Struct("=I3q?")
+"""First frame, its time, how long the handshake took, when the Request came or how long startup
+took, and whether that is over.  As integers they would take twice the memory, and there may be a
+hundred thousand open connections."""
 _LEAST: Final = -1 << 63
 """Not known; and any time from before the year 1677."""
 _MOST: Final = -_LEAST - 1
@@ -38,7 +39,6 @@ class Timed:
 
     __slots__ = (
         "_began",
-        "asked_ns",
         "late_ns",
         "moved_ns",
         "stalls",
@@ -51,8 +51,6 @@ class Timed:
         the others would make a stall of each segment."""
         self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else segment.time_ns
         """No stall has lasted long enough before this time; 0 until the handshake is over."""
-        self.asked_ns: int | None = None
-        """When the Request was captured that is not answered yet."""
         self.stalls: tuple[int, int, int | None] = _NO_STALLS
         """How many, how long the longest was, and the frame that ended it."""
 
@@ -63,8 +61,8 @@ class Timed:
 
     def end_handshake(self, time_ns: int) -> None:
         """Take the first segment that the sender of the SYN sends after it."""
-        frame, first_ns, _, startup_ns = _BEGINNING.unpack(self._began)
-        self._began = _packed(frame, first_ns, time_ns - first_ns, startup_ns)
+        frame, first_ns, _, startup_ns, is_over = _BEGINNING.unpack(self._began)
+        self._began = _packed(frame, first_ns, time_ns - first_ns, startup_ns, is_over)
         self.move(time_ns)
         self.late_ns = self.moved_ns
 
@@ -79,14 +77,24 @@ class Timed:
         self.late_ns = self.moved_ns + STALL_NS
         return time_ns >= self.late_ns
 
-    def end_startup(self, time_ns: int | None) -> None:
-        """Take a Reply that accepts.
+    def begin_startup(self, time_ns: int | None) -> None:
+        """Take a Request.
 
         :param time_ns: when it was captured, None if it was found later.
         """
-        asked_ns, self.asked_ns = self.asked_ns, None
-        startup_ns = _LEAST if asked_ns is None or time_ns is None else time_ns - asked_ns
-        self._began = _packed(*_BEGINNING.unpack(self._began)[:3], startup_ns)
+        frame, first_ns, handshake_ns, *_ = _BEGINNING.unpack(self._began)
+        asked_ns = _LEAST if time_ns is None else time_ns
+        self._began = _packed(frame, first_ns, handshake_ns, asked_ns)
+
+    def end_startup(self, time_ns: int | None) -> None:
+        """Take a Reply that accepts.
+
+        :param time_ns: as of the Request.
+        """
+        frame, first_ns, handshake_ns, asked_ns, is_over = _BEGINNING.unpack(self._began)
+        is_known = time_ns is not None and asked_ns != _LEAST and not is_over
+        startup_ns = time_ns - asked_ns if time_ns is not None and is_known else _LEAST
+        self._began = _packed(frame, first_ns, handshake_ns, startup_ns, True)
 
     def end_stall(self, frame: int, time_ns: int) -> None:
         """Take progress after which :meth:`is_late` was true; octets were outstanding before.
@@ -109,12 +117,16 @@ class Timed:
         :param is_waiting: whether octets are outstanding.
         """
         stalls = self._stalls(None, time_ns) if is_waiting else self.stalls
-        frame, first_ns, *took = _BEGINNING.unpack(self._began)
+        frame, first_ns, *took, is_over = _BEGINNING.unpack(self._began)
         handshake_ns, startup_ns = [None if each == _LEAST else each for each in took]
+        if not is_over:
+            startup_ns = None
         return Timing(frame, first_ns, handshake_ns, startup_ns, *stalls)
 
 
-def _packed(frame: int, *times: int) -> bytes:
+def _packed(
+    frame: int, first_ns: int, handshake_ns: int, startup_ns: int, is_over: bool = False
+) -> bytes:
     """Return a beginning as octets; a capture may claim any time."""
-    fitting = [max(_LEAST, min(each, _MOST)) for each in times]
-    return _BEGINNING.pack(min(frame, _LAST_FRAME), *fitting)
+    times = [max(_LEAST, min(each, _MOST)) for each in (first_ns, handshake_ns, startup_ns)]
+    return _BEGINNING.pack(min(frame, _LAST_FRAME), *times, is_over)

@@ -280,7 +280,7 @@ class Connection(Reporter):
         if what is Step.ACCEPT:
             self.times.end_startup(time_ns)
         elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
-            self.times.asked_ns = time_ns
+            self.times.begin_startup(time_ns)
         if what is Step.REJECT:
             self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
