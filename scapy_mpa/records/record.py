@@ -10,6 +10,7 @@ stands in ``docs/records.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
@@ -65,7 +66,6 @@ __all__ = [
     "record_of",
     "rnics_field",
     "session_control_fields",
-    "startup_fields",
     "type_of",
     "when",
 ]
@@ -154,13 +154,14 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
 def _startup(event: StartupSeen, clock: Clock) -> Record:
     return {
         "seq": event.seq,
-        **startup_fields(event.startup, event.dialect),
+        **_startup_fields(event.startup, event.dialect),
         **carried_by(event.frames, clock),
     }
 
 
-def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
-    """Return the keys of a ``startup`` record after those that all records have.
+@lru_cache(maxsize=1024)
+def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
+    """Return the keys of a ``startup`` record that are about the frame itself; many are the same.
 
     :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
     """

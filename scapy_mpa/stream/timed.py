@@ -7,7 +7,7 @@ repeated acknowledgements are none.
 
 from __future__ import annotations
 
-from struct import Struct
+import struct
 from typing import Final
 
 from scapy_mpa.stream.events import Timing
@@ -19,7 +19,7 @@ STALL_NS: Final = SECOND // 5
 """Time without progress that is a stall: no timer of Linux retransmits earlier (TCP_RTO_MIN).  RFC
 6298 2.4 has one second, which hardly any stack keeps to."""
 
-_BEGINNING: Final = Struct("=I3q?")
+_BEGINNING: Final = struct.Struct("=I3q?")
 """First frame, its time, how long the handshake took, when the Request came or how long startup
 took, and whether that is over.  As integers they would take twice the memory, and there may be a
 hundred thousand open connections."""
@@ -127,6 +127,10 @@ class Timed:
 def _packed(
     frame: int, first_ns: int, handshake_ns: int, startup_ns: int, is_over: bool = False
 ) -> bytes:
-    """Return a beginning as octets; a capture may claim any time."""
-    times = [max(_LEAST, min(each, _MOST)) for each in (first_ns, handshake_ns, startup_ns)]
-    return _BEGINNING.pack(min(frame, _LAST_FRAME), *times, is_over)
+    """Return a beginning as octets."""
+    try:
+        return _BEGINNING.pack(frame, first_ns, handshake_ns, startup_ns, is_over)
+    except struct.error:
+        # A capture may claim any time.
+        times = [max(_LEAST, min(each, _MOST)) for each in (first_ns, handshake_ns, startup_ns)]
+        return _BEGINNING.pack(min(frame, _LAST_FRAME), *times, is_over)
