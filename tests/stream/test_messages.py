@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream import messages as stream_messages
+from scapy_mpa.stream.delivery import payload as delivery_payload
 from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
 from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
 from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
@@ -336,6 +337,17 @@ def test_missing_stretches_are_limited() -> None:
         (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
     )
     assert (found.fpdus, found.captured_length) == (count - 1, 5 * STRETCHES)
+
+
+def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_payload, "KEPT_OCTETS", 10_000)
+    talk = started()
+    talk.say(0, mpastream.build_stream(tagged((0, 0), last=0))[0])
+    fpdu = next(event for event in talk.closed() if isinstance(event, FPDURecovered))
+    kept = delivery_payload.Payloads()
+    for seq in range(1000):
+        kept.keep(fpdu._replace(seq=seq))
+    assert 0 < len(kept._kept) < 100
 
 
 def test_skipped_msns_are_limited() -> None:

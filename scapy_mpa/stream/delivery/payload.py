@@ -15,6 +15,10 @@ KEPT_OCTETS: Final = 64 << 20
 """Octets of segments that wait for their messages; of more, the oldest are forgotten.  A message
 whose octets reach farther is not put together either: its offsets may say anything."""
 
+_HELD_BY_EACH: Final = 250
+"""Octets of memory that a segment takes beside its payload: its key and its place in the table.
+Segments without payload count, too: some never belong to a message."""
+
 _Key = tuple[ConnectionId, int, int]
 """Connection, direction and sequence number."""
 
@@ -60,10 +64,11 @@ class Payloads:
         """Keep the payload of a DDP segment."""
         ulpdu, key = carrier.ulpdu, (carrier.connection, carrier.direction, carrier.seq)
         octets = ulpdu[ddp_header_length(ulpdu) :]
-        self._held += len(octets) - len(self._kept.get(key, b""))
+        self._forget(key)
         self._kept[key] = octets
+        self._held += len(octets) + _HELD_BY_EACH
         while self._held > KEPT_OCTETS:
-            self._held -= len(self._kept.pop(next(iter(self._kept))))
+            self._forget(next(iter(self._kept)))
 
     def fill(self, message: MessageRecovered) -> MessageRecovered:
         """Return a message with its payload, and forget that of its segments."""
@@ -74,5 +79,10 @@ class Payloads:
 
         filled = message._replace(payload=put_together(message, octets_at))
         for part in message.parts:
-            self._held -= len(self._kept.pop((connection, direction, part.seq), b""))
+            self._forget((connection, direction, part.seq))
         return filled
+
+    def _forget(self, key: _Key) -> None:
+        octets = self._kept.pop(key, None)
+        if octets is not None:
+            self._held -= len(octets) + _HELD_BY_EACH
