@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scapy_mpa.cli.options import connection_options, dialect_option, header_options, limit_options
+from scapy_mpa.cli.options import dialect_option, header_options, limit_options, select_options
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection
@@ -52,6 +52,8 @@ Examples:
       while it is captured
   scapy-mpa clean --connection 3 trace.pcap -o clean.pcapng
       one connection, by its number in `scapy-mpa summary trace.pcap`
+  scapy-mpa clean --where end.cause=terminate trace.pcap -o clean.pcapng
+      the connections that a Terminate ended
   tshark -r clean.pcapng -o tcp.try_heuristic_first:TRUE -Y rpcordma
       on ports that Wireshark takes for others'
 """
@@ -77,7 +79,7 @@ Examples:
     is_flag=True,
     help="Leave out tags and tunnels: of each frame the innermost IP packet, in Ethernet.",
 )
-@connection_options
+@select_options
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
 @dialect_option
 @header_options
@@ -96,8 +98,9 @@ def clean(
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
     other tools can read are copied unchanged.  What was changed is said on standard error.
-    If connections are selected, OUT has their frames alone.  They cannot be selected by times or by
-    what their records say, which is known at their end only: let summary tell their numbers.
+    If connections are selected, OUT has the frames of these connections alone, and all of them.
+    --between and --frames select connections of which a segment was captured then, --where by
+    their connection records.  These three read FILE twice, so it cannot be standard input.
     """
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning

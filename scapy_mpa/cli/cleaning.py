@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -18,13 +18,16 @@ from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.cli.attention import Attention, interrupted, where
-from scapy_mpa.cli.files import is_same, opened
+from scapy_mpa.cli.files import STANDARD_INPUT, is_same, opened
 from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.output import is_terminal, settle_output
 from scapy_mpa.cli.progress import with_progress
+from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.stopping import STOPS, stopping
 from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
+from scapy_mpa.stream.direction import identity_of
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -49,7 +52,7 @@ class Cleaning:
     :param quiet: say nothing of what was changed.
     :param dialect: what the user says is spoken.
     :param decapsulate: leave out tags and tunnels.
-    :param selection: of the connections that are written, None for all.
+    :param selection: the connections that are written, None for all.
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
@@ -96,7 +99,7 @@ class Cleaning:
             limits=limits,
             dialect=self._dialect,
             decapsulate=self._decapsulate,
-            selects=None if self._selection is None else self._selection.has_connection,
+            selects=self._selects(limits, attention),
             told=self._told,
         )
         name, report = shown(capture.name), cleaner.report
@@ -115,12 +118,44 @@ class Cleaning:
                 return FAILED
             return self._conclude(capture, cleaner, is_interrupted=attention.number != 0)
 
+    def _selects(
+        self, limits: Limits, attention: Attention
+    ) -> Callable[[ConnectionId], bool] | None:
+        """Return what tells whether a connection is written; None if all are.
+
+        Some selections are decided at the end of a connection only.  Then the capture is read
+        twice: a first time for the numbers of the connections.
+        """
+        selection = self._selection
+        if selection is None or not selection.narrows:
+            return None if selection is None else selection.has_connection
+        capture = opened([self._source], attention)
+        if capture is None:
+            return lambda identity: False
+        numbers: set[int] = set()
+        with capture:
+            reading = Reading(
+                capture,
+                limits=limits,
+                selection=selection,
+                timed=False,
+                dialect=self._dialect,
+                told=self._told,
+            )
+            with attention.reading(reading.where), stopping(self._not_written):
+                for rows in with_progress(capture, reading.rows()):
+                    numbers.update(identity_of(row).number for row in rows)
+        return lambda identity: identity.number in numbers
+
+    @property
+    def _not_written(self) -> str:
+        return f"{shown(self._target)}: not written"
+
     def _write_all(self, capture: Capture, cleaner: Cleaner) -> None:
         if self._target == _STANDARD_OUTPUT:
             self._copy(capture, cleaner, sys.stdout.buffer)
         else:
-            what = f"{shown(self._target)}: not written"
-            with stopping(what), whole_file(self._target) as file:
+            with stopping(self._not_written), whole_file(self._target) as file:
                 self._copy(capture, cleaner, file)
 
     def _conclude(self, capture: Capture, cleaner: Cleaner, *, is_interrupted: bool) -> int:
@@ -211,6 +246,11 @@ class Cleaning:
                 return "standard output is not open"
             if is_terminal():
                 return "standard output is a terminal; pipe it into another tool, or name a file"
+        if self._selection and self._selection.narrows and self._source == STANDARD_INPUT:
+            return (
+                "standard input: --between, --frames and --where read a capture twice; "
+                "save it to a file first"
+            )
         if is_same(self._source, self._target):
             is_file = self._target != _STANDARD_OUTPUT
             name = shown(self._target) if is_file else "standard output"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_option",
-    "connection_options",
     "dialect_option",
     "files_argument",
     "header_options",
@@ -131,7 +130,7 @@ def header_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_headers
 
 
-_OF_CONNECTIONS: Final = (
+_SELECT_OPTIONS: Final = (
     click.option(
         "--connection",
         "connections",
@@ -155,8 +154,6 @@ _OF_CONNECTIONS: Final = (
         multiple=True,
         help="Only connections of this port; with --host, of the same endpoint.",
     ),
-)
-_OF_RECORDS: Final = (
     click.option(
         "--between",
         "spans",
@@ -184,31 +181,21 @@ _OF_RECORDS: Final = (
 )
 
 
-def _selecting(
-    options: Sequence[Callable[[_Command], _Command]],
-) -> Callable[[_Command], _Command]:
-    """Return what gives a command these options, as ``selection``.
+def select_options(command: _Command) -> _Command:
+    """Give a command the options that select a part of a capture, as ``selection``.
 
     A command that lists no ``types`` of records selects connections.
     """
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
 
-    def with_options(command: _Command) -> _Command:
-        @functools.wraps(command)
-        def with_selection(**given: Any) -> None:
-            values = {name: given.pop(name) for name in names if name in given}
-            command(selection=_selection(values, given.get("types")), **given)
+    @functools.wraps(command)
+    def with_selection(**given: Any) -> None:
+        values = {name: given.pop(name) for name in names}
+        command(selection=_selection(values, given.get("types")), **given)
 
-        wrapped: _Command = with_selection
-        for option in reversed(options):
-            wrapped = option(wrapped)
-        return wrapped
-
-    return with_options
-
-
-connection_options: Final = _selecting(_OF_CONNECTIONS)
-select_options: Final = _selecting((*_OF_CONNECTIONS, *_OF_RECORDS))
+    for option in reversed(_SELECT_OPTIONS):
+        with_selection = option(with_selection)
+    return with_selection
 
 
 def _selection(values: dict[str, Any], types: frozenset[str] | None) -> Selection | None:

@@ -215,7 +215,10 @@ def test_summary(path: Path, options: str, pick: Pick) -> None:
     assert numbers or table == "no connections are selected\n"
 
 
-@pytest.mark.parametrize(("path", "options", "pick"), [*OF_CONNECTIONS[:2], *OF_CONNECTIONS[4:9]])
+OF_CLEAN = [*OF_CONNECTIONS[:2], *OF_CONNECTIONS[4:9], *OF_ENDS, *IN_WINDOW]
+
+
+@pytest.mark.parametrize(("path", "options", "pick"), OF_CLEAN)
 def test_clean(tmp_path: Path, path: Path, options: str, pick: Pick) -> None:
     """The frames of these connections, as they are in a capture of which all is cleaned."""
     target, other = tmp_path / "some.pcap", tmp_path / "all.pcap"
@@ -298,12 +301,14 @@ def test_wrong_values(options: str, words: str) -> None:
 
 def test_clean_without_what_is_not_there(tmp_path: Path) -> None:
     """Nothing is written if a connection is not there, but the beginning of a capture that is
-    damaged; times cannot be asked for."""
+    damaged.  Nothing is written if a pipe would have to be read twice."""
     target = tmp_path / "clean.pcapng"
     result = run("clean", "--connection", "0,2", RPING, "-o", target)
     assert (result.exit_code, target.exists()) == (2, False)
     assert result.stderr == f"scapy-mpa: {target}: no connection 2: they are 0 to 0\n"
-    assert run("clean", "--between", 1, 2, RPING, "-o", target).exit_code == 2
+    result = run("clean", "--between", 1, 2, "-", "-o", target, stdin=RPING.read_bytes())
+    assert (result.exit_code, target.exists()) == (2, False)
+    assert "save it to a file first" in result.stderr
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(RPING.read_bytes()[:-30])
     result = run("clean", "-q", "--connection", "0,2", cut, "-o", target)
