@@ -303,13 +303,25 @@ def _connection(record: dict[str, Any]) -> str:
         if any(_pair(record, name)):
             chunks = over_sctp and name == "farthest_ahead"
             words.append(f"{_both(record, name)} {'chunks ahead' if chunks else text}")
+    if any(_pair(record, "retransmitted")) and record["retransmitted_share"] is not None:
+        shares = (100 * (each or 0) for each in _pair(record, "retransmitted_share"))
+        words[-1] += f" ({'/'.join(f'{each:.1f}' for each in shares)} % of octets)"
     if record["stalls"]:
-        longest = f"longest {record['longest_stall']:.3f} s"
-        upto = "" if record["stall_frame"] is None else f", to frame {record['stall_frame']}"
-        words.append(f"{_counted(record['stalls'], 'stall')} ({longest}{upto})")
+        words.append(f"{_counted(record['stalls'], 'stall')} ({', '.join(_longest(record))})")
     if record["errors"]:
         words.append(_counted(record["errors"], "error"))
     return f"ended: {', '.join(words)}"
+
+
+def _longest(record: dict[str, Any]) -> Iterator[str]:
+    """Yield what is to be said of the longest stall of a connection."""
+    yield f"longest {record['longest_stall']:.3f} s"
+    is_known = record["initiator"] is not None
+    names = ("the Initiator", "the Responder") if is_known else (record["src"], record["dst"])
+    stalled = [name for name, has in zip(names, _pair(record, "stalled"), strict=True) if has]
+    yield f"octets of {' and '.join(stalled)} waited"
+    if record["stall_frame"] is not None:
+        yield f"to frame {record['stall_frame']}"
 
 
 def _pair(record: dict[str, Any], name: str) -> tuple[Any, Any]:

@@ -27,6 +27,7 @@ from scapy_mpa.stream.events import (
     FPDURecovered,
     FPDUWithoutCRC,
     GapFound,
+    HalfSummary,
     IFTFrameRecovered,
     MessageRecovered,
     Negotiated,
@@ -398,8 +399,10 @@ def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
     if timing is None:
         return dict.fromkeys(TIMING_KEYS)
     lasted_ns = event.time_ns - timing.first_ns
-    octets = event.halves[event.direction].octets, event.halves[1 - event.direction].octets
-    rates = [each * SECOND / lasted_ns if lasted_ns > 0 else None for each in octets]
+    sides = event.direction, 1 - event.direction
+    halves = [event.halves[side] for side in sides]
+    rates = [each.octets * SECOND / lasted_ns if lasted_ns > 0 else None for each in halves]
+    stalled = [bool(timing.stalled >> side & 1) for side in sides]
     values = (
         {"frame": timing.first_frame, "time": (timing.first_ns - clock.begin_ns) / SECOND},
         lasted_ns / SECOND,
@@ -409,8 +412,16 @@ def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
         timing.stalls,
         _seconds(timing.longest_stall_ns or None),
         timing.stall_frame,
+        dict(zip(_ENDS, stalled, strict=True)) if timing.stalls else None,
+        dict(zip(_ENDS, map(_retransmitted_share, halves), strict=True)),
     )
     return dict(zip(TIMING_KEYS, values, strict=True))
+
+
+def _retransmitted_share(half: HalfSummary) -> float | None:
+    """Return which share of the octets captured was captured before."""
+    captured = half.octets + half.retransmitted_octets
+    return half.retransmitted_octets / captured if captured else None
 
 
 def _seconds(time_ns: int | None) -> float | None:
@@ -454,6 +465,8 @@ TIMING_KEYS: Final = (
     "stalls",
     "longest_stall",
     "stall_frame",
+    "stalled",
+    "retransmitted_share",
 )
 """What a ``connection`` record has only over TCP."""
 _ENDS: Final = ("src", "dst")

@@ -86,6 +86,7 @@ _RECORDS: Final = {
         "ended:ending end:end? farthest_ahead:number{} rnics:rnic[]{}? "
         "began:moment? duration:seconds? octets_per_second:seconds?{}? handshake:seconds? "
         "startup:seconds? stalls:number? longest_stall:seconds? stall_frame:number? "
+        "stalled:flag{}? retransmitted_share:share?{}? "
         "peer_to_peer:flag? ird:number?{}? ord:number?{}? rtr_agreed:text[]? rtr:text? "
         "kept:flag? broken:text[]"
     ),
@@ -128,6 +129,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     "message": {"type": "string"},
     "flag": {"type": "boolean"},
     "seconds": {"type": "number"},
+    "share": {"type": "number", "minimum": 0, "maximum": 1},
     "number": {"type": "integer", "minimum": 0},
     "word": {"type": "integer", "minimum": 0, "maximum": (1 << 32) - 1},
     "octet": {"type": "integer", "minimum": 0, "maximum": 255},

@@ -107,6 +107,7 @@ class Direction:
         "brought_by",
         "can_read_next",
         "connection",
+        "copied",
         "copies",
         "crc",
         "early",
@@ -190,6 +191,8 @@ class Direction:
         """FPDUs found."""
         self.copies = 0
         """Segments that brought octets captured before."""
+        self.copied = 0
+        """Their octets."""
         self.awaits = False
         """Whether it must not send before it has received an FPDU (RFC 5044 7.1.2 rule 4)."""
         self.can_read_next = False
@@ -218,7 +221,8 @@ class Direction:
         """
         connection = self.connection
         times = connection.times
-        is_late = time_ns >= times.late_ns and self._is_late(time_ns)
+        # Whose octets were waited for, of a segment that comes long after the last progress.
+        waiting = self._late(time_ns) if time_ns >= times.late_ns else 0
         if ack != self.ack:
             more = (ack - self.ack) & _MASK
             if more < _BEHIND:
@@ -226,8 +230,8 @@ class Direction:
                 if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
                     return False
                 self.ack = ack
-                if is_late:
-                    times.end_stall(frame, time_ns)
+                if waiting:
+                    times.end_stall(frame, time_ns, waiting)
                 if time_ns > times.moved_ns:
                     times.moved_ns = time_ns
         if not octets:
@@ -250,11 +254,11 @@ class Direction:
                 self.seq = (seq + end) & _MASK
             elif not self._finish_read(octets, end, offset + end, before, frame):
                 return False
-            if is_late:
-                times.end_stall(frame, time_ns)
+            if waiting:
+                times.end_stall(frame, time_ns, waiting)
             if time_ns > times.moved_ns:
                 times.moved_ns = time_ns
-        elif not self._take(seq, ack, octets, frame, time_ns, is_late=is_late):
+        elif not self._take(seq, ack, octets, frame, time_ns, waiting):
             return False
         self.segments += 1
         connection.frame = frame
@@ -263,21 +267,21 @@ class Direction:
             self._look_ahead()
         return True
 
-    def _is_late(self, time_ns: int) -> bool:
-        """Tell whether a segment that comes long after the last progress was waited for."""
+    def _late(self, time_ns: int) -> int:
+        """Return whose octets were waited for, if a segment comes late; else 0."""
         times = self.connection.times
         if times.is_opening and not self.index:
             times.end_handshake(time_ns)
-        return times.is_late(time_ns) and self.is_waiting
+        return self.waiting if times.is_late(time_ns) else 0
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether either direction has octets that were not acknowledged."""
-        peer = self.peer
-        return bool(self.seq != peer.ack or peer.seq != self.ack or self.ahead or peer.ahead)
+    def waiting(self) -> int:
+        """Which directions have octets that were not acknowledged: 1 << index, or both."""
+        sides = (self, self.peer)
+        return sum(1 << one.index for one in sides if one.ahead or one.seq != one.peer.ack)
 
     def _take(
-        self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int, *, is_late: bool
+        self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int, waiting: int
     ) -> bool:
         """Take octets that need more checks; return False if they are refused."""
         if self._must_check_startup and not self._keeps_startup_rules(seq, len(octets), ack):
@@ -288,8 +292,8 @@ class Direction:
         else:
             is_taken = self._take_out_of_order(seq, octets, frame, time_ns)
         if is_taken and self.copies == copies:
-            if is_late:
-                self.connection.times.end_stall(frame, time_ns)
+            if waiting:
+                self.connection.times.end_stall(frame, time_ns, waiting)
             self.connection.times.move(time_ns)
         return is_taken
 
@@ -500,7 +504,8 @@ class Direction:
             before, known, _ = ahead[index - 1]
             if before + len(known) > offset:
                 is_copy = before == offset and known == octets and len(octets) > 1
-                self.copies += is_copy
+                if is_copy:
+                    self._count_copy(octets)
                 return is_copy
         follows = index > 0 and ahead[index - 1][0] + len(ahead[index - 1][1]) == offset
         farthest = self.shape
@@ -564,8 +569,12 @@ class Direction:
                 at = start + len(kept)
         if at < end or differing_stretch(position, octets, known) is not None:
             return False
-        self.copies += 1
+        self._count_copy(octets)
         return True
+
+    def _count_copy(self, octets: bytes) -> None:
+        self.copies += 1
+        self.copied += len(octets)
 
     # -- memory ----------------------------------------------------------------------------------
 

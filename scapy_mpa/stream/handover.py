@@ -99,7 +99,7 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     startup.is_silent = startup.is_silent and any(each.awaits for each in directions)
     for direction in directions:
         half = _half(direction)
-        half.count_copies(direction.copies)
+        half.count_copies(direction.copies, direction.copied)
         if direction.early:
             half.counters.out_of_order += direction.early
             half.counters.farthest_ahead = max(half.counters.farthest_ahead, direction.farthest)

@@ -230,20 +230,20 @@ class OrdinaryConnection:
         assert direction is not None
         if direction.ack != segment.ack:
             if self.times.is_late(segment.time_ns):
-                self.times.end_stall(segment.frame, segment.time_ns)
+                self.times.end_stall(segment.frame, segment.time_ns, direction.waiting)
             self.times.move(segment.time_ns)
         direction.ack = segment.ack
         self._note(direction, segment)
 
     def _take_fin(self, direction: Direction, segment: Segment) -> bool:
         """Take a FIN: it takes a sequence number, and no octets follow it."""
-        is_late = self.times.is_late(segment.time_ns) and direction.is_waiting
+        waiting = direction.waiting if self.times.is_late(segment.time_ns) else 0
         if direction.takes_no_octets or not direction.receive(
             segment.seq, segment.ack, b"", segment.frame, segment.time_ns
         ):
             return False
-        if is_late:
-            self.times.end_stall(segment.frame, segment.time_ns)
+        if waiting:
+            self.times.end_stall(segment.frame, segment.time_ns, waiting)
         self.times.move(segment.time_ns)
         direction.is_closed = direction.takes_no_octets = True
         self.closer = self.closer or Closer(direction.index, segment.frame)
@@ -391,7 +391,7 @@ class OrdinaryConnection:
                     each.index for each in self.directions if each.shape and not each.shape.last
                 ],
             ),
-            timing=self.times.timing(self.time_ns, is_waiting=one.is_waiting),
+            timing=self.times.timing(self.time_ns, one.waiting),
         )
 
     def _ending(self) -> Ending:
@@ -432,4 +432,5 @@ def _summary(direction: Direction) -> HalfSummary:
         direction.early,
         direction.copies,
         direction.farthest,
+        retransmitted_octets=direction.copied,
     )

@@ -28,7 +28,7 @@ _LEAST: Final = -1 << 63
 _MOST: Final = -_LEAST - 1
 """Any time after the year 2262."""
 _LAST_FRAME: Final = (1 << 32) - 1
-_NO_STALLS: Final = 0, 0, None
+_NO_STALLS: Final = 0, 0, None, 0
 
 
 class Timed:
@@ -51,8 +51,8 @@ class Timed:
         the others would make a stall of each segment."""
         self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else segment.time_ns
         """No stall has lasted long enough before this time; 0 until the handshake is over."""
-        self.stalls: tuple[int, int, int | None] = _NO_STALLS
-        """How many, how long the longest was, and the frame that ended it."""
+        self.stalls: tuple[int, int, int | None, int] = _NO_STALLS
+        """How many, how long the longest was, the frame that ended it, and whose octets waited."""
 
     @property
     def is_opening(self) -> bool:
@@ -96,27 +96,33 @@ class Timed:
         startup_ns = time_ns - asked_ns if time_ns is not None and is_known else _LEAST
         self._began = _packed(frame, first_ns, handshake_ns, startup_ns, True)
 
-    def end_stall(self, frame: int, time_ns: int) -> None:
-        """Take progress after which :meth:`is_late` was true; octets were outstanding before.
+    def end_stall(self, frame: int, time_ns: int, waiting: int) -> None:
+        """Take progress after which :meth:`is_late` was true.
 
         :param frame: brings it.
+        :param waiting: whose octets were outstanding before: 1 << direction, or both.
         """
-        self.stalls = self._stalls(frame, time_ns)
+        self.stalls = self._stalls(frame, time_ns, waiting)
 
-    def _stalls(self, frame: int | None, time_ns: int) -> tuple[int, int, int | None]:
+    def _stalls(
+        self, frame: int | None, time_ns: int, waiting: int
+    ) -> tuple[int, int, int | None, int]:
         """Return the stalls, among them the time since the last progress if that is one."""
-        lasted, (count, longest, ended_by) = time_ns - self.moved_ns, self.stalls
-        if lasted < STALL_NS or self.is_opening:
+        lasted = time_ns - self.moved_ns
+        if not waiting or lasted < STALL_NS or self.is_opening:
             return self.stalls
-        return (count + 1, *((lasted, frame) if lasted > longest else (longest, ended_by)))
+        count, longest, ended_by, stalled = self.stalls
+        if lasted > longest:
+            longest, ended_by, stalled = lasted, frame, waiting
+        return count + 1, longest, ended_by, stalled
 
-    def timing(self, time_ns: int, *, is_waiting: bool) -> Timing:
+    def timing(self, time_ns: int, waiting: int) -> Timing:
         """Return what is reported of all this at the end.
 
         :param time_ns: of the last segment.
-        :param is_waiting: whether octets are outstanding.
+        :param waiting: whose octets are outstanding, as of :meth:`end_stall`.
         """
-        stalls = self._stalls(None, time_ns) if is_waiting else self.stalls
+        stalls = self._stalls(None, time_ns, waiting)
         frame, first_ns, *took, is_over = _BEGINNING.unpack(self._began)
         handshake_ns, startup_ns = [None if each == _LEAST else each for each in took]
         if not is_over:

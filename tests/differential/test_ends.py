@@ -7,6 +7,7 @@ What tshark finds says so: Terminates, FINs and RSTs; Requests, and Responses in
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.cli.command import environment, records
 _FIELDS = (
     *("frame.number", "tcp.stream", "ip.src", "ipv6.src", "tcp.srcport"),
     *("tcp.flags.fin", "tcp.flags.reset", "iwarp_rdma.opcode", "iwarp_ddp.last_flag"),
-    "frame.time_epoch",
+    *("frame.time_epoch", "tcp.seq", "tcp.len", "ip.dst", "ipv6.dst", "tcp.dstport"),
 )
 _READ_REQUEST, _READ_RESPONSE, _TERMINATE = 1, 2, 7
 
@@ -108,6 +109,30 @@ def test_slowest_read(tshark: str, path: Path) -> None:
     timed = [each for each in records("--type", "message", path) if each["latency"] is not None]
     found = max(timed, key=lambda each: each["latency"], default=None)
     assert (found and (found["request_frame"], found["captured"]["frame"])) == slowest(tshark, path)
+
+
+def captured_again(tshark: str, path: Path) -> dict[tuple[str, str], float]:
+    """Which share of the octets from one endpoint to another was captured before."""
+    seen: dict[tuple[str, str], set[int]] = {}
+    sent: Counter[tuple[str, str]] = Counter()
+    for row in (each for each in rows(tshark, path) if each[10]):
+        sender, target = (
+            f"{one or f'[{other}]'}:{port}" for one, other, port in (row[2:5], row[12:15])
+        )
+        seq, length = map(int, row[10:12])
+        seen.setdefault((sender, target), set()).update(range(seq, seq + length))
+        sent[sender, target] += length
+    return {each: 1 - len(seen[each]) / sent[each] for each in sent if sent[each]}
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=capture_name)
+def test_retransmitted_share(tshark: str, path: Path) -> None:
+    """Of the octets of each side."""
+    known = captured_again(tshark, path)
+    for each in connections(path):
+        share, (src, dst) = each["retransmitted_share"], (each["src"], each["dst"])
+        assert share["src"] == pytest.approx(known.get((src, dst)))
+        assert share["dst"] == pytest.approx(known.get((dst, src)))
 
 
 @pytest.mark.parametrize("path", PLAIN, ids=capture_name)

@@ -102,7 +102,7 @@ INVALIDATE = messages.send(5, b"hi", opcode=4, invalidate_stag=0x1234)[0]
 INDICATION = bytes.fromhex("52444450 0001 0001 D2000003 ABCD 0200") + bytes(48)
 """Phase 1, RDMA mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
 HALVES = (
-    HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460),
+    HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460, retransmitted_octets=300),
     HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
 )
 
@@ -214,7 +214,7 @@ EVENTS: list[RecordedEvent] = [
         rnics=Kinds((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE)),
         negotiated=None,
         end=End("responder", 6, "closed", "closed, as it were", ("initiator", "responder")),
-        timing=Timing(2, 1_699_999_999_750_000_000, None, 2_000_000, 3, 250_000_000, 6),
+        timing=Timing(2, 1_699_999_999_750_000_000, None, 2_000_000, 3, 250_000_000, 6, 2),
     ),
     AdaptionIndicationSeen(
         **AT,

@@ -79,33 +79,39 @@ def end_of(segments: list[Segment]) -> ConnectionEnded:
 
 BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
 """What takes 3 and 50 milliseconds, and seven frames."""
-NO_STALL = (0, 0, None)
+NO_STALL = (0, 0, None, "")
 
 STALLS = {
     "all in time": ("80>f 90<. 100<f 110>.", NO_STALL),
     "nothing is outstanding": ("80>f 90<. 900<f 901>. 2000>f 2001<.", NO_STALL),
     "just in time": ("80>f 279<.", NO_STALL),
-    "an acknowledgement is late": ("80>f 280<.", (1, 200, 9)),
-    "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9)),
-    "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10)),
-    "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11)),
-    "nor are acknowledgements again": ("80>f 90<d 180<d 290<.", (1, 210, 11)),
+    "an acknowledgement is late": ("80>f 280<.", (1, 200, 9, ">")),
+    "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9, ">")),
+    "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10, "<")),
+    "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11, ">")),
+    "nor are acknowledgements again": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
     "new octets are": ("80>f 179>f 278>f 377<.", NO_STALL),
-    "so are those that fill a hole": ("80>m 90>f 390>r 391<.", (1, 300, 9)),
-    "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11)),
-    "it lasts to the end": ("80>f 280>c 680>c", (1, 600, None)),
-    "a RST is no progress": ("80>f 480<X", (1, 400, None)),
+    "so are those that fill a hole": ("80>m 90>f 390>r 391<.", (1, 300, 9, ">")),
+    "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11, ">")),
+    "octets of the Responder wait": ("80>f 81<f 300>.", (1, 219, 10, "<")),
+    "it lasts to the end": ("80>f 280>c 680>c", (1, 600, None, ">")),
+    "a RST is no progress": ("80>f 480<X", (1, 400, None, ">")),
     "a late copy is no part of it": ("80>f 90<. 500>c 501<.", NO_STALL),
 }
 
 
+def sides(senders: str) -> int:
+    """Senders as a number."""
+    return sum(1 << "><".index(sender) for sender in senders)
+
+
 @pytest.mark.parametrize("name", STALLS)
 def test_stalls(name: str) -> None:
-    """How many, how long the longest was, and which frame ended it."""
-    words, (count, longest, frame) = STALLS[name]
+    """How many, how long the longest was, which frame ended it, and whose octets waited."""
+    words, (count, longest, frame, senders) = STALLS[name]
     segments = said(BEGUN + words)
     found = end_of(segments)
-    assert found.timing == (1, 5 * MS, 3 * MS, 50 * MS, count, longest * MS, frame)
+    assert found.timing == (1, 5 * MS, 3 * MS, 50 * MS, count, longest * MS, frame, sides(senders))
     assert found.time_ns == segments[-1].time_ns
 
 
@@ -165,11 +171,11 @@ def test_within_messages(name: str) -> None:
 CAPTURES = {
     # By tshark: SYN and next segment, Request and Reply, the frames before and after the longest
     # time in which neither side got anything through, and who stopped within a message.
-    "close_midmsg_clientkill.pcap.gz": (351, 147_613, (0, 0, None), ["initiator"]),
+    "close_midmsg_clientkill.pcap.gz": (351, 147_613, NO_STALL, ["initiator"]),
     "netem_loss15_heavy_crcoff_at_server_B.pcap.gz": (
         15_872,
         185_793,
-        (1, 218_739, 456),
+        (1, 218_739, 456, "><"),
         ["initiator", "responder"],
     ),
 }
@@ -178,9 +184,10 @@ CAPTURES = {
 @pytest.mark.parametrize("name", CAPTURES)
 def test_captures(name: str) -> None:
     """Of real stacks: microseconds."""
-    handshake, startup, (count, longest, frame), within = CAPTURES[name]
+    handshake, startup, (count, longest, frame, senders), within = CAPTURES[name]
     with open_capture(PCAPS / name) as capture:
         found = end_of(list(decoded(capture)))
     assert found.timing is not None and found.end is not None
-    assert found.timing[2:] == (handshake * 1000, startup * 1000, count, longest * 1000, frame)
+    stalls = count, longest * 1000, frame, sides(senders)
+    assert found.timing[2:] == (handshake * 1000, startup * 1000, *stalls)
     assert list(found.end.within_message) == within

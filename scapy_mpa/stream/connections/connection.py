@@ -125,7 +125,7 @@ class Connection(Reporter):
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
         half, peer = self.halves[direction], self.halves[1 - direction]
-        is_late = self.times.is_late(segment.time_ns) and self.is_waiting
+        waiting = self.waiting if self.times.is_late(segment.time_ns) else 0
         progress = [each.progress for each in self.halves]
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
@@ -140,8 +140,8 @@ class Connection(Reporter):
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
         elif [each.progress for each in self.halves] != progress:
-            if is_late:
-                self.times.end_stall(segment.frame, segment.time_ns)
+            if waiting:
+                self.times.end_stall(segment.frame, segment.time_ns, waiting)
             self.times.move(segment.time_ns)
         if flags & FIN and self.closer is None and half.fin is not None:
             self.closer = Closer(direction, segment.frame)
@@ -206,11 +206,12 @@ class Connection(Reporter):
         return tail(self.halves[0]), tail(self.halves[1])
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether either direction has octets that were not acknowledged."""
-        return any(
-            half.acknowledged is not None and half.acknowledged < end_of_captured(half)
+    def waiting(self) -> int:
+        """Which directions have octets that were not acknowledged: 1 << direction, or both."""
+        return sum(
+            1 << half.direction
             for half in self.halves
+            if half.acknowledged is not None and half.acknowledged < end_of_captured(half)
         )
 
     @property
@@ -461,5 +462,5 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
             closer=connection.closer,
             within=[half.direction for half in connection.halves if is_within_message(half)],
         ),
-        timing=connection.times.timing(connection.time_ns, is_waiting=connection.is_waiting),
+        timing=connection.times.timing(connection.time_ns, connection.waiting),
     )

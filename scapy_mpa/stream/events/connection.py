@@ -113,6 +113,8 @@ class HalfSummary(NamedTuple):
     distance from the first octet not captured by then; 0 if there was no such FPDU."""
     crcs: str | None = None
     """Of iWARP Framing for TCP, which CRCs its frames have: ``h``, ``p``, both or none."""
+    retransmitted_octets: int = 0
+    """TCP payload octets that were captured before."""
 
 
 class Negotiated(NamedTuple):
@@ -154,6 +156,8 @@ class Timing(NamedTuple):
     """How long the longest was; 0 if there was none."""
     stall_frame: int | None
     """That ended it; None if it lasted to the end of the connection."""
+    stalled: int
+    """Whose octets waited in it: 1 << direction, or both."""
 
 
 class Closer(NamedTuple):

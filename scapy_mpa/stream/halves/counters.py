@@ -45,6 +45,7 @@ class Counters:
         "out_of_order",
         "reached",
         "retransmitted",
+        "retransmitted_octets",
         "streamed",
         "unsearched",
     )
@@ -55,6 +56,7 @@ class Counters:
         self.out_of_order = 0
         self.farthest_ahead = 0
         self.retransmitted = 0
+        self.retransmitted_octets = 0
         self.open_at: tuple[int, bool] = 0, False
         """Where the FPDU ends that lies farthest, of those found, and whether its message is to go
         on after it."""

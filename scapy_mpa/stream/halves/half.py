@@ -307,9 +307,10 @@ class HalfConnection:
                 self.release(island, island.start, island.end)
                 self.islands.items.remove(island)
 
-    def count_copies(self, segments: int) -> None:
-        """Count segments that brought octets captured before."""
+    def count_copies(self, segments: int, octets: int) -> None:
+        """Count segments that brought octets captured before, and those octets."""
         self.counters.retransmitted += segments
+        self.counters.retransmitted_octets += octets
 
     def wrong(self, code: ErrorCode, position: int, text: str) -> None:
         """Pass on an error."""
@@ -473,4 +474,5 @@ class HalfConnection:
             retransmitted=self.counters.retransmitted,
             farthest_ahead=self.counters.farthest_ahead,
             crcs=None if other is None else other.crcs,
+            retransmitted_octets=self.counters.retransmitted_octets,
         )

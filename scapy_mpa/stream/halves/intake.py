@@ -100,7 +100,7 @@ def _compare(
     if len(octets) <= 1 and position + 1 == half.high:
         # A keep-alive probe repeats the last octet, and need not repeat it rightly.
         return
-    half.count_copies(1)
+    half.count_copies(1, sum(end - start for start, end in repeated))
     united: list[tuple[int, int]] = []
     for start, end in repeated:
         # Stretches that touch are one: the first may lie before a startup frame's end.
