@@ -66,7 +66,7 @@ PURE_IMPORTS = frozenset(
 """What a pure room may import from outside the package. None of it does I/O."""
 
 STREAM_ROOMS = (
-    ("flows", "messages", "checks"),
+    ("flows", "messages", "checks", "unanswered"),
     ("recovery",),
     ("handover",),
     ("table",),

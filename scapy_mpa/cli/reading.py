@@ -28,6 +28,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Reading:
         self._met: set[int] = set()
         """Connections that go on, and of which anything was captured when it matters."""
         self._live = live
+        self._unanswered = Unanswered()
         self._checks = self._new_checks() if checks else None
         self._messages = self._new_messages(payload=payload) if messages else None
         self._decoder = Decoder(self._take_sctp, **told)
@@ -184,6 +186,7 @@ class Reading:
         if self._checks is not None:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
+        rows = self._unanswered.take(rows)
         events = [row for row in rows if type(row) is not tuple]
         self.fpdus += len(rows) - len(events)
         for event in events:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import CapturedStream
-from scapy_mpa.craft.options import INITIATOR
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
 from scapy_mpa.craft.truth_tcp import ending, gaps
 from scapy_mpa.records.record import TIMING_KEYS, Record
@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import (
     Negotiated,
     end_of,
     names_of,
+    with_unanswered,
 )
 from scapy_mpa.stream.events.connection import Ending
 from scapy_mpa.stream.segment import FIN, RST
@@ -26,6 +27,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Offer, kinds_of
 from scapy_mpa.wire.negotiation import negotiate
+from scapy_mpa.wire.rdmap import requests_opened
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 from scapy_mpa.wire.terminate import is_terminate
 
@@ -141,7 +143,12 @@ def connection_of(
         len(setting.segments),
         INITIATOR if startups else None,
         ending(setting.segments),
-        end=end_by_segments(setting, INITIATOR if startups else None, rejected=rejected),
+        end=end_by_segments(
+            setting,
+            INITIATOR if startups else None,
+            rejected=rejected,
+            unanswered=_unanswered(fpdus, streams),
+        ),
         dialect=dialect,
         revision=None if last is None else last.revision,
         crc=options.has_crcs if startups else None,
@@ -158,25 +165,52 @@ def connection_of(
     return record
 
 
-def end_by_segments(setting: Setting, by: int | None, *, rejected: int | None = None) -> End:
+def _unanswered(
+    fpdus: list[Found], streams: tuple[CapturedStream, CapturedStream]
+) -> tuple[int | None, int | None]:
+    """Return how many Requests of either side lack their Response, None if it may not be there."""
+    counts = [0, 0]
+    torn = [bool(gaps(stream)) for stream in streams]
+    for each in fpdus:
+        if not isinstance(each.detail, Assembled) or each.is_bad or len(each.detail.ulpdu) < 2:
+            torn[each.side] = True
+            continue
+        change = requests_opened(each.detail.ulpdu)
+        counts[each.side if change > 0 else 1 - each.side] += change
+    one, other = (
+        None if torn[1 - side] else max(0, counts[side]) for side in (INITIATOR, RESPONDER)
+    )
+    return one, other
+
+
+def end_by_segments(
+    setting: Setting,
+    by: int | None,
+    *,
+    rejected: int | None = None,
+    unanswered: tuple[int | None, int | None] = (0, 0),
+) -> End:
     """Return who ended a connection in which nobody sent a Terminate.
 
     :param by: who has begun; None: nobody knows.
     :param rejected: the frame of the Reply that rejects, None if none does.
+    :param unanswered: Requests of either side that lack their Response.
     """
     closers: dict[int, Closer] = {}
     for segment, number in zip(setting.segments, setting.numbers, strict=True):
         for flag in (FIN, RST):
             if segment.flags & flag:
                 closers.setdefault(flag, Closer(segment.side, number))
-    return end_of(
+    names = names_of(setting.endpoints, by)
+    end = end_of(
         ending(setting.segments),
         setting.numbers[-1],
-        names_of(setting.endpoints, by),
+        names,
         rejected=rejected,
         reset=closers.get(RST),
         closer=closers.get(FIN),
     )
+    return with_unanswered(end, unanswered, names)
 
 
 def _negotiated(

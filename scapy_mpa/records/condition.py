@@ -64,10 +64,14 @@ class Condition:
 
     def holds(self, record: Record) -> bool:
         """Tell whether a record meets it."""
-        name, dot, inner = self.key.partition(".")
-        value: Any = record.get(name, _ABSENT)
-        if dot and value is not None:
-            value = value.get(inner, _ABSENT) if isinstance(value, dict) else _ABSENT
+        value: Any = record
+        rest = self.key
+        while rest and value is not None:
+            if not isinstance(value, dict):
+                return False
+            # A reason for which frames were not followed may hold a dot.
+            name, _, rest = (rest, "", "") if rest in value else rest.partition(".")
+            value = value.get(name, _ABSENT)
         return value is not _ABSENT and self._finds(value) != self._is_negated
 
     def _finds(self, value: Any) -> bool:

@@ -22,6 +22,7 @@ from scapy_mpa.stream.events import (
     ChunksMissing,
     ConnectionEnded,
     DDPSegmentRecovered,
+    End,
     ErrorFound,
     Event,
     FPDURecovered,
@@ -385,11 +386,20 @@ def _connection(event: ConnectionEnded, clock: Clock) -> Record:
         "crcs": {"src": source.crcs, "dst": target.crcs},
         "errors": event.errors,
         "ended": event.ending,
-        "end": event.end and {**event.end._asdict(), "within_message": [*event.end.within_message]},
+        "end": event.end and _end(event.end, event.direction),
         "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
         "rnics": rnics_field(event.rnics),
         **_timing_fields(event, clock),
         **negotiation_fields(event.negotiated),
+    }
+
+
+def _end(end: End, initiator: int) -> Record:
+    unanswered = end.unanswered[initiator], end.unanswered[1 - initiator]
+    return {
+        **end._asdict(),
+        "within_message": [*end.within_message],
+        "unanswered": dict(zip(_ENDS, unanswered, strict=True)),
     }
 
 

@@ -48,7 +48,7 @@ _OBJECTS: Final = {
         "ddp_header:copied? read_request:read_request?"
     ),
     "copied": _DDP_HEADER,
-    "end": "by:text frame:number cause:cause text:text within_message:text[]",
+    "end": "by:text frame:number cause:cause text:text within_message:text[] unanswered:number?{}",
 }
 """Objects in records."""
 
@@ -226,21 +226,28 @@ def schema(kinds: Iterable[str] = tuple(_RECORDS)) -> dict[str, Any]:
 
 
 def _keys(kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a type of record with their types, and after a dot those of the objects in
+    """Yield the keys of a type of record with their types, and after dots those of the objects in
     it."""
     for name, text in _fields(_RECORDS[kind]).items():
-        yield name, text
-        bare = text.rstrip("?")
-        inner = [_fields(_OBJECTS.get(bare, ""))]
-        if bare == "header":
-            inner = list(map(_fields, _HEADERS))
-        elif bare.endswith("{}"):
-            inner = [dict.fromkeys(("src", "dst"), bare[:-2])]
-        # Where the object may be null, so is what would be in it.
-        null = "?" if text.endswith("?") else ""
-        yield from ((f"{name}.{each}", word + null) for own in inner for each, word in own.items())
+        yield from _keys_in(name, text)
     if kind in _PAYLOAD:
         yield "payload", _PAYLOAD[kind]
+
+
+def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield a key with its type, and those in it if it is an object."""
+    yield name, text
+    bare = text.rstrip("?")
+    inner = [_fields(_OBJECTS.get(bare, ""))]
+    if bare == "header":
+        inner = list(map(_fields, _HEADERS))
+    elif bare.endswith("{}"):
+        inner = [dict.fromkeys(("src", "dst"), bare[:-2])]
+    # Where the object may be null, so is what would be in it.
+    null = "?" if text.endswith("?") else ""
+    for own in inner:
+        for each, word in own.items():
+            yield from _keys_in(f"{name}.{each}", word + null)
 
 
 _TYPES_OF: Final = {kind: dict(_keys(kind)) for kind in _RECORDS}

@@ -13,7 +13,7 @@ from typing import Any, Final
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, LAST
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
-from scapy_mpa.wire.rdmap import HeaderRule, header_rule
+from scapy_mpa.wire.rdmap import HeaderRule, header_rule, requests_opened
 from scapy_mpa.wire.terminate import is_terminate
 
 __all__ = ["NOT_ORDINARY", "Shape", "ShapeTables", "Shapes"]
@@ -40,6 +40,7 @@ class Shape:
         "lead",
         "line",
         "markers",
+        "opened",
         "payload",
         "pointers",
         "rule",
@@ -61,6 +62,8 @@ class Shape:
         self.tagged = control >= 1 << 15
         self.last = bool(self.control[0] & LAST)
         """Whether they are the last of their messages."""
+        self.opened = requests_opened(self.control)
+        """What each adds to the Requests that are not answered."""
         self.payload = self.ulpdu_length - DDP_HEADER_LENGTHS[self.tagged]
         """Octets after the DDP header."""
         layout = fpdu_layout(self.ulpdu_length, phase)

@@ -9,7 +9,7 @@ module of its own.
 import struct
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.ddp import LARGEST_MESSAGE, TAGGED_LENGTH, UNTAGGED_LENGTH
+from scapy_mpa.wire.ddp import LARGEST_MESSAGE, LAST, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
@@ -42,6 +42,7 @@ __all__ = [
     "parse_immediate_data",
     "parse_read_request",
     "plausible",
+    "requests_opened",
 ]
 
 READ_REQUEST_LENGTH: Final = 28
@@ -64,6 +65,14 @@ header and an RDMA Read Request Header (RFC 5040 figure 7)."""
 _READ_REQUEST: Final = struct.Struct(">IQIIQ")
 _ATOMIC_REQUEST: Final = struct.Struct(">IIIQQQQQ")
 _ATOMIC_RESPONSE: Final = struct.Struct(">IQ")
+
+_OPENED: Final[dict[int, int]] = {
+    Opcode.READ_REQUEST: 1,
+    Opcode.ATOMIC_REQUEST: 1,
+    Opcode.READ_RESPONSE: -1,
+    Opcode.ATOMIC_RESPONSE: -1,
+}
+"""What a message adds to the Requests that are not answered."""
 
 _Octets = bytes | bytearray | memoryview
 
@@ -137,6 +146,15 @@ class ImmediateData(NamedTuple):
 def parse_control(octet: int) -> RDMAPControl:
     """Read the RDMAP control octet, 0 to 255 (RFC 5040 4.1)."""
     return RDMAPControl(octet >> 6, octet >> 4 & 3, octet & 15)
+
+
+def requests_opened(control: bytes) -> int:
+    """Return 1 for the end of a Request that calls for a Response, -1 for the end of a Response,
+    else 0.
+
+    :param control: the DDP and the RDMAP control octet.
+    """
+    return _OPENED.get(parse_control(control[1]).opcode, 0) if control[0] & LAST else 0
 
 
 def build_control(opcode: int, rdmap_version: int = 1, reserved: int = 0) -> int:

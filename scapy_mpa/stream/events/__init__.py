@@ -23,6 +23,7 @@ from scapy_mpa.stream.events.connection import (
     Timing,
     end_of,
     names_of,
+    with_unanswered,
 )
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, GapReason, OverlapDiffers
 from scapy_mpa.stream.events.mpa import (
@@ -82,4 +83,5 @@ __all__ = [
     "Timing",
     "end_of",
     "names_of",
+    "with_unanswered",
 ]

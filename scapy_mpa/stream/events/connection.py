@@ -22,6 +22,7 @@ __all__ = [
     "Timing",
     "end_of",
     "names_of",
+    "with_unanswered",
 ]
 
 Ending: TypeAlias = Literal[
@@ -183,6 +184,9 @@ class End(NamedTuple):
     within_message: tuple[str, ...] = ()
     """Called like ``by``, the sides whose last FPDU is not the last of its message, though nothing
     is known to be missing after it."""
+    unanswered: tuple[int | None, int | None] = (None, None)
+    """RDMA Read and Atomic Requests of direction 0 and 1 that lack the end of their Response; None
+    if that may be missing from the capture, or nobody counted."""
 
 
 def names_of(endpoints: tuple[str, str], initiator: int | None) -> tuple[str, str]:
@@ -236,6 +240,22 @@ def end_of(
     return End(by, frame, cause, text, sides)
 
 
+def with_unanswered(
+    end: End, unanswered: tuple[int | None, int | None], names: tuple[str, str]
+) -> End:
+    """Return the end of a connection with its unanswered Requests, also in words.
+
+    :param names: of the senders of direction 0 and 1.
+    """
+    words = [
+        f"{count} Request{'s' if count > 1 else ''} of {_the(name)}"
+        for count, name in zip(unanswered, names, strict=True)
+        if count
+    ]
+    text = f"{end.text}, {' and '.join(words)} unanswered" if words else end.text
+    return end._replace(text=text, unanswered=unanswered)
+
+
 def _the(name: str) -> str:
     return {"initiator": "the Initiator", "responder": "the Responder"}.get(name, name)
 
@@ -266,3 +286,9 @@ class ConnectionEnded(NamedTuple):
     """None over SCTP."""
     timing: Timing | None = None
     """Likewise."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What to call the senders of direction 0 and 1."""
+        initiator = None if self.initiator is None else self.direction
+        return names_of(self.connection.endpoints, initiator)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Requests that lack the end of their Response when a connection ends.
+
+They are counted, not paired, so nothing is held but two numbers a connection.  Pairing is in
+:mod:`~scapy_mpa.stream.delivery.pairing`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, GapFound, with_unanswered
+from scapy_mpa.wire.rdmap import requests_opened
+
+__all__ = ["Unanswered"]
+
+_CONTROL_LENGTH: Final = 2
+"""Octets that tell what a DDP segment is of, and whether it is the last."""
+
+
+class Unanswered:
+    """Takes the rows and events of the stream core; adds what it knows to ends of connections."""
+
+    __slots__ = ("_open", "_torn")
+
+    def __init__(self) -> None:
+        self._open: Counter[tuple[int, int]] = Counter()
+        """Requests sent less Responses that ended, by number of the connection and direction."""
+        self._torn: set[tuple[int, int]] = set()
+        """Directions in which the end of a Response may be missing."""
+
+    def take(self, rows: list[Any]) -> list[Any]:
+        """Return rows and events as they are, but for ends of connections."""
+        opened = [(row[2], row[4].opened) for row in rows if type(row) is tuple and row[4].opened]
+        for (direction, requests), times in Counter(opened).items():
+            number = direction.connection.identity.number
+            self._count(number, direction.index, requests * times)
+        return [row if type(row) is tuple else self._taken(row) for row in rows]
+
+    def _count(self, number: int, direction: int, requests: int) -> None:
+        asking = direction if requests > 0 else 1 - direction
+        self._open[number, asking] += requests
+
+    def _taken(self, event: Any) -> Any:
+        """Take an event; return it, or what takes its place."""
+        if isinstance(event, ConnectionEnded):
+            return self._finished(event)
+        number, direction = event.connection.number, event.direction
+        if isinstance(event, CARRIERS) and event.carries_rdmap:
+            control = event.ulpdu[:_CONTROL_LENGTH]
+            if event.is_acceptable and len(control) == _CONTROL_LENGTH:
+                self._count(number, direction, requests_opened(control))
+            else:
+                self._torn.add((number, direction))
+        elif isinstance(event, GapFound):
+            self._torn.add((number, direction))
+        return event
+
+    def _finished(self, event: ConnectionEnded) -> ConnectionEnded:
+        """Return the end of a connection with the Requests of either direction that it left."""
+        sides = [(event.connection.number, direction) for direction in (0, 1)]
+        requests = [max(0, self._open.pop(each, 0)) for each in sides]
+        torn = [each in self._torn for each in reversed(sides)]
+        self._torn.difference_update(sides)
+        if event.end is None:
+            return event
+        one, other = (
+            None if is_torn else count for is_torn, count in zip(torn, requests, strict=True)
+        )
+        return event._replace(end=with_unanswered(event.end, (one, other), event.names))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How many Requests lack the end of their Response when a connection ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.stream.events import ConnectionEnded
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.unanswered import Unanswered
+from tests.captures import REAL, capture_name
+from tests.cli.command import records
+from tests.stream.exchange import spoken
+from tests.stream.feed import as_segment
+from tests.stream.talk import started
+from tests.truth.messages import ATOMIC_REQUEST, ATOMIC_RESPONSE, READ_REQUEST, READ_RESPONSE
+from tests.truth.mpastream import Damage, build_stream
+
+SAID = {
+    "nothing is asked for": (">S <S", (0, 0), ""),
+    "all is answered": (">R1 >R2 <R <R >A3=1 <A1=1", (0, 0), ""),
+    "one Read is not": (">R1 >R2 <R", (1, 0), ", 1 Request of the Initiator unanswered"),
+    "nor are an Atomic and a Read": (
+        ">R1 >A2=9",
+        (2, 0),
+        ", 2 Requests of the Initiator unanswered",
+    ),
+    "a Response lacks its end": (
+        ">R1:3000 <R:3000/1014-2 <S",
+        (None, 0),
+        "",
+    ),
+    "a Response comes before its Request was captured": (">R1- <R >R2", (0, 0), ""),
+    "a bad CRC may hide the end": (">R1 <R!", (None, 0), ""),
+    "a hole beside does not": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
+}
+
+
+def end_of(words: str, *, straight: bool) -> ConnectionEnded:
+    """The end of a connection in which this is said."""
+    talk = started()
+    for direction, ulpdu, fate in spoken(words):
+        damage = {0: Damage(flip=(10, 1))} if "!" in fate else None
+        octets, _ = build_stream([ulpdu], damage=damage)
+        talk.say(direction, octets, captured="-" not in fate)
+    talk.close()
+    flows, unanswered = Flows(straight=straight), Unanswered()
+    found = []
+    for number, each in enumerate(talk.segments, 1):
+        found += unanswered.take(flows.receive(as_segment(number, each)))
+    found += unanswered.take(flows.finish())
+    (end,) = (each for each in found if isinstance(each, ConnectionEnded))
+    return end
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("name", SAID)
+def test_unanswered(name: str, straight: bool) -> None:
+    """By direction, None if it is not known; and in words."""
+    words, counts, text = SAID[name]
+    end = end_of(words, straight=straight).end
+    assert end is not None
+    assert (end.unanswered, end.text) == (counts, f"closed by the Initiator{text}")
+
+
+@pytest.mark.parametrize("path", REAL, ids=capture_name)
+def test_captures(path: Path) -> None:
+    """What is counted agrees with the messages, of which each Response is paired."""
+    asked: Counter[tuple[int, str]] = Counter()
+    for each in records("--type", "message", path):
+        if each["complete"] and each["opcode"] in (READ_REQUEST, ATOMIC_REQUEST):
+            asked[each["connection"], each["src"]] += 1
+        elif each["complete"] and each["opcode"] in (READ_RESPONSE, ATOMIC_RESPONSE):
+            asked[each["connection"], each["dst"]] -= 1
+    for each in records("--type", "connection", path):
+        known = (each["end"] or {}).get("unanswered") or {}
+        for side, count in known.items():
+            assert count in (None, max(0, asked[each["connection"], each[side]]))
