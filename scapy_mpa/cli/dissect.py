@@ -91,6 +91,15 @@ Examples:
     help="With the ULP payload of each FPDU or message: a hex dump, or the key payload with "
     "--json.",
 )
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(["found", "frame"]),
+    default="found",
+    help="The order of records: that in which they were found, or that of the frames that brought "
+    "their octets.  With frame, a line begins with that frame.  What is found too late for that (5 "
+    "seconds in a live capture, 32 MiB of text otherwise) comes where it was found, marked late.",
+)
 @separate_option
 @check_option
 @dialect_option
@@ -103,6 +112,7 @@ def dissect(
     types: frozenset[str],
     selection: Selection | None,
     payload: bool,
+    order: str,
     separate: bool,
     checks: bool,
     dialect: Dialect | None,
@@ -122,7 +132,14 @@ def dissect(
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
 
-    listing = Listing(types, payload=payload, as_json=as_json, layers=verbose, checks=checks)
+    listing = Listing(
+        types,
+        payload=payload,
+        as_json=as_json,
+        layers=verbose,
+        checks=checks,
+        is_sorted=order == "frame",
+    )
     context.exit(
         listing.run(files, limits, dialect, selection=selection, separate=separate, told=told)
     )

@@ -60,7 +60,7 @@ class Lines:
         kind = record["type"]
         between = "-" if kind == "connection" else ">"
         label = self._label(record["connection"], record["src"], record["dst"], between)
-        what = WORDS[kind](record)
+        what = WORDS[kind](record) + ", late" * ("late" in record)
         line = f"{self.head % (record['frame'], record['time'], label)}  {what}"
         return self._coloured(record, line) if self._colour else line
 

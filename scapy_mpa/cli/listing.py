@@ -12,7 +12,7 @@ from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, json_pages
-from scapy_mpa.records import RECORD_TYPES, RecordedEvent, record_of, type_of
+from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_of, record_of, type_of
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
@@ -34,6 +34,7 @@ class Listing:
     :param as_json: JSON, not lines to be read.
     :param layers: with the layers below each line.
     :param checks: with the errors of DDP and RDMAP.
+    :param is_sorted: in the order in which octets were captured, not in that of recovery.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class Listing:
         as_json: bool = False,
         layers: bool = False,
         checks: bool = False,
+        is_sorted: bool = False,
     ) -> None:
         self._types = types
+        self._is_sorted = is_sorted
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
         self._payload = payload
@@ -77,7 +80,7 @@ class Listing:
             checks=self._checks,
             messages="message" in self._types,
             payload=self._payload,
-            timed=self._as_json,
+            timed=self._as_json or self._is_sorted,
             dialect=dialect,
             told=told,
         )
@@ -92,7 +95,9 @@ class Listing:
 
     def _show(self, reading: Reading) -> None:
         pages: Iterator[bytes]
-        if self._layers or (self._payload and not self._as_json):
+        if self._is_sorted:
+            pages = self._sorted(reading)
+        elif self._layers or (self._payload and not self._as_json):
             line_of = self._line_of(reading)
             pages = (
                 text_of([line_of(event) for event in self._select(events)])
@@ -120,6 +125,34 @@ class Listing:
         """Return what makes the lines of an event and what is below them."""
         lines, below, clock = self._lines(reading), self._below, reading.clock
         return lambda event: "\n".join([lines.line(record_of(event, clock)), *below(event)])
+
+    def _sorted(self, reading: Reading) -> Iterator[bytes]:
+        """Yield text of records in the order of the frames that brought the last of their octets.
+
+        One that comes too late for that has the key ``late``.
+        """
+        # What most commands have no use for is not imported for them.
+        from scapy_mpa.cli.sorting import Sorter
+
+        lines, clock, sorter = (
+            self._lines(reading),
+            reading.clock,
+            Sorter(is_live=reading.capture.size is None),
+        )
+        for events in reading.batches():
+            for event in self._select(events):
+                record: dict[str, Any] = record_of(event, clock, payload=self._payload)
+                captured = record.get("captured") or record
+                frame, time_ns = captured["frame"], clock.time_ns(captured["frame"])
+                if sorter.is_late(frame):
+                    record["late"] = True
+                if self._as_json:
+                    found = [json_of(record)]
+                else:
+                    found = [lines.line({**record, **_place_of(captured)}), *self._below(event)]
+                sorter.add(frame, time_ns or event.time_ns, text_of(found))
+            yield sorter.due(clock.time_ns(clock.newest) or 0)
+        yield sorter.rest()
 
     @staticmethod
     def _lines(reading: Reading) -> Lines:
@@ -151,3 +184,8 @@ class Listing:
 
             below += payload_dump(event)
         return below
+
+
+def _place_of(captured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the line of a record stands: its time is left alone if it is not remembered."""
+    return {name: captured[name] for name in ("frame", "time") if captured[name] is not None}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, get_args
 
-from scapy_mpa.records.record import RECORD_TYPES, VERSION
+from scapy_mpa.records.record import CAPTURE, CAPTURE_END, RECORD_TYPES, VERSION
 from scapy_mpa.stream.events import Cause, CrcVerdict, Ending, LocatedBy
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import RNIC
@@ -202,8 +202,10 @@ def _fields(text: str) -> dict[str, str]:
 
 def _record(kind: str) -> dict[str, Any]:
     """Return the schema of a type of record."""
-    payload = {"payload": _PAYLOAD[kind]} if kind in _PAYLOAD else {}
-    found = _object(_fields(_RECORDS[kind]), payload)
+    optional = {} if kind in (CAPTURE, CAPTURE_END) else {"late": "flag"}
+    if kind in _PAYLOAD:
+        optional["payload"] = _PAYLOAD[kind]
+    found = _object(_fields(_RECORDS[kind]), optional)
     found["properties"]["type"] = {"const": kind}
     return found
 

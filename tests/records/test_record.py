@@ -213,7 +213,9 @@ EVENTS: list[RecordedEvent] = [
         ending="half closed",
         rnics=Kinds((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE)),
         negotiated=None,
-        end=End("responder", 6, "closed", "closed, as it were", ("initiator", "responder"), (3, None)),
+        end=End(
+            "responder", 6, "closed", "closed, as it were", ("initiator", "responder"), (3, None)
+        ),
         timing=Timing(2, 1_699_999_999_750_000_000, None, 2_000_000, 3, 250_000_000, 6, 2),
     ),
     AdaptionIndicationSeen(
