@@ -42,6 +42,8 @@ connection, sender > receiver, the message, where it goes, and its payload:
   out of order   found before all octets before it were captured
   by search      found where nothing before it says that an FPDU begins
   seq            TCP sequence number of its length field
+On a terminal, > is from the endpoint named first, < from the other; an FPDU
+has its message, STag or qn, TO or msn, octets of payload, and L.
 """
 
 _EXAMPLES = """\
@@ -100,6 +102,11 @@ Examples:
     "their octets.  With frame, a line begins with that frame.  What is found too late for that (5 "
     "seconds in a live capture, 32 MiB of text otherwise) comes where it was found, marked late.",
 )
+@click.option(
+    "--wide",
+    is_flag=True,
+    help="Each record on one line, as in a pipe; on a terminal they are in columns that fit it.",
+)
 @separate_option
 @check_option
 @dialect_option
@@ -113,6 +120,7 @@ def dissect(
     selection: Selection | None,
     payload: bool,
     order: str,
+    wide: bool,
     separate: bool,
     checks: bool,
     dialect: Dialect | None,
@@ -138,6 +146,7 @@ def dissect(
         as_json=as_json,
         layers=verbose,
         checks=checks,
+        wide=wide,
         is_sorted=order == "frame",
     )
     context.exit(

@@ -20,7 +20,7 @@ from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH, parse_ddp
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
-__all__ = ["Lines", "fpdu_pattern"]
+__all__ = ["Lines", "coloured", "fpdu_pattern"]
 
 _TELLING: Final = WITH_HEADER | INVALIDATING_OPCODES
 """Opcodes of which the line says more than the numbers of every DDP header."""
@@ -62,7 +62,7 @@ class Lines:
         label = self._label(record["connection"], record["src"], record["dst"], between)
         what = WORDS[kind](record) + ", late" * ("late" in record)
         line = f"{self.head % (record['frame'], record['time'], label)}  {what}"
-        return self._coloured(record, line) if self._colour else line
+        return coloured(record, line) if self._colour else line
 
     def label(self, connection: ConnectionId, direction: int) -> str:
         """Return number and endpoints."""
@@ -86,19 +86,20 @@ class Lines:
         text = self._labels[key] = text.ljust(self.width)
         return text
 
-    @staticmethod
-    def _coloured(record: dict[str, Any], line: str) -> str:
-        kind = record["type"]
-        colour = _COLOURS.get(kind)
-        if record.get("crc") == "bad" or record.get("terminate"):
-            colour = "red"
-        elif kind == "message" and not record["complete"]:
-            colour = "yellow"
-        if colour is None:
-            return line
-        import click
 
-        return click.style(line, fg=colour)
+def coloured(record: dict[str, Any], line: str) -> str:
+    """Return the line of a record in colour, unless it is an ordinary FPDU."""
+    kind = record["type"]
+    colour = _COLOURS.get(kind)
+    if record.get("crc") == "bad" or record.get("terminate"):
+        colour = "red"
+    elif kind == "message" and not record["complete"]:
+        colour = "yellow"
+    if colour is None:
+        return line
+    import click
+
+    return click.style(line, fg=colour)
 
 
 def fpdu_pattern(

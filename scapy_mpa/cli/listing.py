@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.output import text_of, wants_colour, write_text
+from scapy_mpa.cli.output import is_terminal, line_width, text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, json_pages
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_of, record_of, type_of
@@ -17,6 +17,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
+    from scapy_mpa.cli.columns import Columns
     from scapy_mpa.cli.lines import Lines
     from scapy_mpa.cli.selection import Selection
 
@@ -34,6 +35,7 @@ class Listing:
     :param as_json: JSON, not lines to be read.
     :param layers: with the layers below each line.
     :param checks: with the errors of DDP and RDMAP.
+    :param wide: each record on one line, also on a terminal.
     :param is_sorted: in the order in which octets were captured, not in that of recovery.
     """
 
@@ -45,10 +47,12 @@ class Listing:
         as_json: bool = False,
         layers: bool = False,
         checks: bool = False,
+        wide: bool = False,
         is_sorted: bool = False,
     ) -> None:
         self._types = types
         self._is_sorted = is_sorted
+        self._has_columns = not as_json and not wide and is_terminal()
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
         self._payload = payload
@@ -97,7 +101,7 @@ class Listing:
         pages: Iterator[bytes]
         if self._is_sorted:
             pages = self._sorted(reading)
-        elif self._layers or (self._payload and not self._as_json):
+        elif self._layers or self._has_columns or (self._payload and not self._as_json):
             line_of = self._line_of(reading)
             pages = (
                 text_of([line_of(event) for event in self._select(events)])
@@ -123,7 +127,7 @@ class Listing:
 
     def _line_of(self, reading: Reading) -> Callable[[RecordedEvent], str]:
         """Return what makes the lines of an event and what is below them."""
-        lines, below, clock = self._lines(reading), self._below, reading.clock
+        lines, below, clock = self._written(reading), self._below, reading.clock
         return lambda event: "\n".join([lines.line(record_of(event, clock)), *below(event)])
 
     def _sorted(self, reading: Reading) -> Iterator[bytes]:
@@ -153,6 +157,14 @@ class Listing:
                 sorter.add(frame, time_ns or event.time_ns, text_of(found))
             yield sorter.due(clock.time_ns(clock.newest) or 0)
         yield sorter.rest()
+
+    def _written(self, reading: Reading) -> Lines | Columns:
+        """Return what makes the line of a record."""
+        if not self._has_columns:
+            return self._lines(reading)
+        from scapy_mpa.cli.columns import Columns
+
+        return Columns(line_width(), colour=wants_colour())
 
     @staticmethod
     def _lines(reading: Reading) -> Lines:

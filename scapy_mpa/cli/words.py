@@ -23,7 +23,7 @@ from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
 
-__all__ = ["WORDS", "marks"]
+__all__ = ["WORDS", "marks", "within"]
 
 _GSO: Final = 0x08
 """The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
@@ -119,11 +119,11 @@ def _segment(record: dict[str, Any]) -> str | None:
         return f"{name} stag {record['stag']} to {record['to']} {length}"
     if record["mo"] is not None:
         place = f"qn {record['qn']} msn {record['msn']} mo {record['mo']}"
-        return f"{name} {place} {length}{_within(record)}"
+        return f"{name} {place} {length}{within(record)}"
     return None
 
 
-def _within(record: dict[str, Any]) -> str:
+def within(record: dict[str, Any]) -> str:
     """Return what an untagged header, or what it brings, has to say beyond its numbers."""
     if record["invalidate_stag"] is not None:
         return f" invalidates {record['invalidate_stag']}"

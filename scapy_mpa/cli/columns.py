@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Records in columns that fit a terminal.
+
+::
+
+    frame  seconds since the first frame  #connection direction  what it is
+
+The endpoints of a connection stand in a line of their own before its first record.  What a line has
+no room for goes on below.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any, Final
+
+from scapy_mpa.cli.lines import coloured
+from scapy_mpa.cli.words import WORDS, marks, within
+
+__all__ = ["Columns"]
+
+_INDENT: Final = 25
+"""Characters before what a record is."""
+_LEAST: Final = 40
+"""Characters that this has at least, however narrow a terminal is."""
+_SHORT: Final = {"RDMA ": "", " with": "", " and": "", "Invalidate": "Inv"}
+"""Words in names of messages that a column has no room for, and what takes their place."""
+_KNOWN: Final = 4096
+"""Connections whose endpoints were printed and that are remembered."""
+
+
+class Columns:
+    """Makes the lines of one capture.
+
+    :param width: characters in a line.
+    :param colour: set off what is not an ordinary FPDU.
+    """
+
+    def __init__(self, width: int, *, colour: bool = False) -> None:
+        self._room = max(_LEAST, width - _INDENT)
+        self._colour = colour
+        self._first: dict[int, str] = {}
+        """By number of a connection, the endpoint that its line names first."""
+
+    def line(self, record: dict[str, Any]) -> str:
+        """Return the lines of a record, without the end of the last one."""
+        lines = []
+        number, source = record["connection"], record["src"]
+        if number not in self._first:
+            if len(self._first) >= _KNOWN:
+                self._first.clear()
+            self._first[number] = source
+            lines.append(f"{'':18} #{number:<2} {source} > {record['dst']}")
+        arrow = ">" if source == self._first[number] else "<"
+        if record["type"] == "connection":
+            arrow = "-"
+        head = f"{record['frame']:6d} {record['time']:11.6f} #{number:<2} {arrow}"
+        late = ", late" * ("late" in record)
+        what = _what(record) + late
+        first, *more = wrap(what, self._room, break_on_hyphens=False)
+        lines.append(f"{head:<{_INDENT}}{first}")
+        lines += [f"{'':{_INDENT}}{each}" for each in more]
+        text = "\n".join(lines)
+        return coloured(record, text) if self._colour else text
+
+
+def _what(record: dict[str, Any]) -> str:
+    """Return what a record is; of an FPDU with a whole header in columns, without seq."""
+    if record["type"] != "fpdu" or (record["to"] is None and record["mo"] is None):
+        return WORDS[record["type"]](record)
+    name = record["message"] or "DDP segment"
+    for word, short in _SHORT.items():
+        name = name.replace(word, short)
+    if record["tagged"]:
+        queue, place, more = record["stag"], record["to"], ""
+    else:
+        queue, place, more = f"qn {record['qn']}", f"msn {record['msn']}", within(record)
+        if record["mo"]:
+            place += f" mo {record['mo']}"
+    last = "L" if record["last"] else " "
+    # That CRCs are off is said by the startup frames, and at the end.
+    crc = "good" if record["crc"] == "off" else record["crc"]
+    unusual = marks(crc, record["located_by"], ahead=record["out_of_order"])
+    row = f"{name:<15} {queue:<10} {place:<14} {record['payload_length']:>5} {last}"
+    return f"{row}{more} {unusual.removeprefix(', ')}".rstrip()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a terminal shows: the records of a pipe, in columns that fit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scapy_mpa.cli.columns import Columns
+from scapy_mpa.cli.words import WORDS
+from tests.captures import PCAPS, REAL, capture_name
+from tests.cli.command import COMMAND, Record, environment, records, run
+
+TERMINATED = PCAPS / "term_sendnorecv.pcap"
+
+SHOWN = """\
+                   #0  192.168.7.1:46132 > 192.168.7.2:7175
+     4    0.003841 #0  > Request rev 2 M0 C1 IRD 16 ORD 16 PD 0
+     6    0.129024 #0  < Reply rev 2 M0 C1 IRD 16 ORD 16 PD 16
+     8    0.150502 #0  > Send            qn 0       msn 1              8 L
+    10    0.160597 #0  < Terminate       qn 2       msn 1             24 L: DDP
+                         / Untagged Buffer Error / Invalid MSN - no buffer
+                         available (mirrored)
+    13    0.161828 #0  - ended: terminated by the Responder: DDP / Untagged
+                         Buffer Error / Invalid MSN - no buffer available
+                         (mirrored), of the Send qn 0 msn 1 mo 0, seq 630298884
+                         in frame 8, rfc6581, CRC on, 1/1 FPDUs, 56/88 octets,
+                         IRD 16/16, ORD 16/16
+"""
+
+
+def values_of(fpdu: Record) -> list[str]:
+    """What the columns of an FPDU must show."""
+    if fpdu["tagged"]:
+        return [fpdu["stag"], fpdu["to"], str(fpdu["payload_length"])]
+    return [str(fpdu[name]) for name in ("qn", "msn", "payload_length")]
+
+
+@pytest.mark.parametrize("path", REAL, ids=capture_name)
+def test_records_fit(path: Path) -> None:
+    """Lines have 80 characters at most, and say what the line in a pipe says."""
+    columns = Columns(80)
+    for record in records(path):
+        lines = columns.line(record).splitlines()
+        assert max(map(len, lines)) <= 80
+        said = " ".join(line[25:] for line in lines)
+        if record["type"] == "fpdu" and (record["tagged"] or record["mo"] is not None):
+            assert set(values_of(record)) <= set(said.split())
+        else:
+            assert WORDS[record["type"]](record) in said
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """What a command prints on a terminal of 80 columns."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+    done = subprocess.run(
+        [*COMMAND, *arguments], stdout=slave, check=False, env=environment(NO_COLOR="1"), timeout=60
+    )
+    os.close(slave)
+    assert done.returncode == 1
+    return os.read(master, 1 << 16).decode().replace("\r\n", "\n")
+
+
+def test_terminal() -> None:
+    """Columns, or with --wide the lines of a pipe."""
+    assert on_a_terminal("dissect", str(TERMINATED)) == SHOWN
+    assert on_a_terminal("dissect", "--wide", str(TERMINATED)) == run("dissect", TERMINATED).stdout
