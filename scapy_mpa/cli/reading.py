@@ -186,8 +186,7 @@ class Reading:
         if self._checks is not None:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
-        rows = self._unanswered.take(rows)
-        events = [row for row in rows if type(row) is not tuple]
+        rows, events = self._unanswered.take(rows)
         self.fpdus += len(rows) - len(events)
         for event in events:
             if isinstance(event, CARRIERS):

@@ -180,7 +180,7 @@ class Recovery:
     def _brought(self, events: list[Event], frame: Frame | None) -> tuple[Brought, bool]:
         """Return events, each with the frame whose lower layers its packet has, if there is one;
         and whether any is a packet."""
-        events = self._unanswered.take(events)
+        events, _ = self._unanswered.take(events)
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
         brought: Brought = []

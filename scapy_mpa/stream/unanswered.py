@@ -30,13 +30,20 @@ class Unanswered:
         self._torn: set[tuple[int, int]] = set()
         """Directions in which the end of a Response may be missing."""
 
-    def take(self, rows: list[Any]) -> list[Any]:
-        """Return rows and events as they are, but for ends of connections."""
-        opened = [(row[2], row[4].opened) for row in rows if type(row) is tuple and row[4].opened]
+    def take(self, rows: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return rows and events as they are, but for ends of connections; and the events alone."""
+        telling = [row for row in rows if type(row) is not tuple or row[4].opened]
+        if not telling:
+            return rows, telling
+        opened = [(row[2], row[4].opened) for row in telling if type(row) is tuple]
         for (direction, requests), times in Counter(opened).items():
             number = direction.connection.identity.number
             self._count(number, direction.index, requests * times)
-        return [row if type(row) is tuple else self._taken(row) for row in rows]
+        events = [self._taken(row) for row in telling if type(row) is not tuple]
+        if any(isinstance(event, ConnectionEnded) for event in events):
+            following = iter(events)
+            rows = [row if type(row) is tuple else next(following) for row in rows]
+        return rows, events
 
     def _count(self, number: int, direction: int, requests: int) -> None:
         asking = direction if requests > 0 else 1 - direction

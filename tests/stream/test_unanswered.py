@@ -50,8 +50,8 @@ def end_of(words: str, *, straight: bool) -> ConnectionEnded:
     flows, unanswered = Flows(straight=straight), Unanswered()
     found = []
     for number, each in enumerate(talk.segments, 1):
-        found += unanswered.take(flows.receive(as_segment(number, each)))
-    found += unanswered.take(flows.finish())
+        found += unanswered.take(flows.receive(as_segment(number, each)))[0]
+    found += unanswered.take(flows.finish())[0]
     (end,) = (each for each in found if isinstance(each, ConnectionEnded))
     return end
 
