@@ -22,7 +22,7 @@ class Report:
     bad_crcs: int = 0
     """FPDUs whose CRC was bad, and is."""
     cut: int = 0
-    """FPDUs of which a snap length has cut off some octets."""
+    """FPDUs that a snap length has cut short."""
     holes: int = 0
     """Holes between whole FPDUs."""
     missing: int = 0
@@ -36,7 +36,7 @@ class Report:
     cleared: int = 0
     """Startup frames whose M was cleared."""
     extensions: int = 0
-    """Startup frames of which an extension was removed, which other tools do not know."""
+    """Startup frames that lost an extension, which other tools do not know."""
     rtr_frames: int = 0
     """Rtr Frames removed, which other tools do not know."""
     startup_frames: int = 0

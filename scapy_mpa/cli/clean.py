@@ -99,8 +99,8 @@ def clean(
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
     other tools can read are copied unchanged.  What was changed is said on standard error.
     If connections are selected, OUT has the frames of these connections alone, and all of them.
-    --between and --frames select connections of which a segment was captured then, --where by
-    their connection records.  These three read FILE twice, so it cannot be standard input.
+    --between and --frames select connections with a segment from then, --where by their
+    connection records.  These three read FILE twice, so it cannot be standard input.
     """
     context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning

@@ -23,7 +23,7 @@ from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 __all__ = ["Lines", "coloured", "fpdu_pattern"]
 
 _TELLING: Final = WITH_HEADER | INVALIDATING_OPCODES
-"""Opcodes of which the line says more than the numbers of every DDP header."""
+"""Opcodes whose lines say more than the numbers of every DDP header."""
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
 

@@ -88,7 +88,7 @@ class Reading:
         """The number that the next connection would have; final when all was read."""
         self.selection = selection
         self._met: set[int] = set()
-        """Connections that go on, and of which anything was captured when it matters."""
+        """Connections that go on and have a segment from when it matters."""
         self._live = live
         self._unanswered = Unanswered()
         self._checks = self._new_checks() if checks else None

@@ -38,10 +38,10 @@ class Selection(NamedTuple):
 
     :param numbers: of connections.
     :param hosts: networks in which an endpoint must be.
-    :param ports: of which that endpoint must have one.
+    :param ports: that endpoint must have one of them.
     :param spans: when it happened.
     :param frames: numbers of the frames with which it happened.
-    :param conditions: all of which a record must meet.
+    :param conditions: a record must meet all of them.
     :param is_of_connections: whether connections are selected, not records: those of which
         anything happened then, and whose own records meet the conditions.
     """

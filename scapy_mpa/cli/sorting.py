@@ -34,7 +34,7 @@ class Sorter:
         self._count = 0
         self._held = 0
         self._last = 0
-        """The highest frame of which a text was given."""
+        """The highest frame whose text was given."""
 
     def is_late(self, frame: int) -> bool:
         """Tell whether texts of later frames were given."""

@@ -69,7 +69,7 @@ Examples:
   scapy-mpa summary --top 5 trace.pcap
       how long RDMA Reads took, and the five slowest
   scapy-mpa summary --where 'gaps>0' --frames 1000- trace.pcap
-      connections with gaps of which anything was captured from frame 1000 on
+      connections with gaps that have a segment from frame 1000 on
   scapy-mpa summary --json *.pcap | jq 'select(.gaps.src + .gaps.dst > 0)'
       connections with gaps, for a program
   tcpdump -i eth0 -U -w - port 4420 | scapy-mpa summary --every 2 -
@@ -142,7 +142,7 @@ def summary(
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
     all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
-    select connections of which anything was captured then, --where by their records.
+    select connections with a segment from then, --where by their records.
     """
     if (timing or top) and as_json:
         raise click.UsageError(

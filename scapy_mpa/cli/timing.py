@@ -56,7 +56,7 @@ class _Responses:
         self.times: tuple[int, int] | None = None
         """When the first and the last of them came, in nanoseconds."""
         self.unanswered = 0
-        """Requests of which the end of the Response was not captured."""
+        """Requests whose Responses lack their end."""
         self.begins, self.ends = array("Q"), array("Q")
         """The frames of Requests, and of the ends of Responses."""
 
