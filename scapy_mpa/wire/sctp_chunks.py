@@ -18,6 +18,7 @@ __all__ = [
     "ADAPTATION_LAYER_INDICATION",
     "DATA_HEADER_LENGTH",
     "DDP_ADAPTATION",
+    "TAG_LENGTH",
     "TSN_LENGTH",
     "DataChunk",
     "DataFlag",
@@ -55,6 +56,9 @@ _PARAMETER: Final = Struct(">HH")
 _INDICATION: Final = Struct(">I")
 _SACK: Final = Struct(">IIHH")
 _TSN: Final = Struct(">I")
+
+TAG_LENGTH: Final = 4
+"""Octets of the Initiate Tag, with which the value of an INIT begins."""
 
 TSN_LENGTH: Final = _TSN.size
 """Octets of a TSN, with which the value of a DATA chunk begins."""

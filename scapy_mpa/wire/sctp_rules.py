@@ -7,12 +7,7 @@ The order of messages is the matter of :mod:`scapy_mpa.wire.sctp_session`.
 from __future__ import annotations
 
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_chunks import (
-    DATA_HEADER_LENGTH,
-    DDP_ADAPTATION,
-    DataChunk,
-    InitChunk,
-)
+from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION, DataChunk, InitChunk
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
     ENHANCED_FUNCTIONS,
@@ -23,13 +18,11 @@ from scapy_mpa.wire.sctp_ddp import (
     FunctionCode,
     SessionControl,
 )
-from scapy_mpa.wire.sctp_packet import CHUNK_HEADER_LENGTH
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 __all__ = [
     "control_violations",
     "data_violations",
-    "header_violation",
     "init_violations",
     "length_violation",
     "speaks_ddp",
@@ -69,19 +62,6 @@ def init_violations(init: InitChunk, name: str, *, whole: bool = True) -> list[V
             )
         )
     return found
-
-
-def header_violation(length: int) -> Violation | None:
-    """Say so if a DATA chunk is too short for its header.
-
-    :param length: octets of its value, by its length field.
-    """
-    if length >= DATA_HEADER_LENGTH:
-        return None
-    octets, least = CHUNK_HEADER_LENGTH + length, CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH
-    return Violation(
-        f"a DATA chunk has {octets} octets, less than the {least} of its header", "RFC 4960 3.3.1"
-    )
 
 
 def data_violations(chunk: DataChunk) -> list[Violation]:

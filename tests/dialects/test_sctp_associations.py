@@ -7,12 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.dialects.sctp.tsn import HOLES, TSNSpace
 from scapy_mpa.stream.events import (
     ChunksMissing,
     ConnectionEnded,
@@ -456,102 +453,6 @@ def test_the_limit_of_octets_ends_no_session_that_is_alone() -> None:
     (end,) = ends(events_of(frames, limits=Limits(octets_in_total=1)))
     assert end.ending == "closed"
     assert [half.fpdus for half in end.halves] == [1, 1]
-
-
-@given(st.lists(st.integers(0, 60), max_size=80), st.integers(0, 2**32 - 1))
-def test_tsns(order: list[int], first: int) -> None:
-    """A TSN is new once; the space is whole when no number before the highest is missing."""
-    space = TSNSpace()
-    space.begin(first)
-    seen: set[int] = set()
-    for number in order:
-        is_new = space.take(space.position(first + number & 0xFFFFFFFF))
-        assert is_new == (number not in seen)
-        seen.add(number)
-        assert space.is_whole == (len(seen) == max(seen) + 1)
-        assert space.highest - space.position(first) == max(seen)
-
-
-@pytest.mark.parametrize("first", [0, 1, 77, 2**32 - 1])
-def test_tsns_of_a_silent_side(first: int) -> None:
-    """Nothing is missing where nothing was sent: what is acknowledged is what lies before it."""
-    space = TSNSpace()
-    space.begin(first)
-    assert space.is_gapless and not space.is_complete
-    space.acknowledge(first - 1 & 0xFFFFFFFF)
-    assert space.is_gapless and space.is_complete
-    space.acknowledge(first)
-    assert not (space.is_gapless or space.is_complete)
-
-
-def test_holes_are_bounded() -> None:
-    """Of more holes than are remembered, the oldest count as filled."""
-    space = TSNSpace()
-    for number in range(0, 4 * HOLES, 2):
-        assert space.take(space.position(number))
-    assert len(space._starts) <= HOLES + 1
-    assert not space.take(space.position(1))
-    assert space.take(space.position(4 * HOLES - 3))
-
-
-@given(st.lists(st.integers(0, 60), max_size=80), st.integers(0, 61))
-def test_forgotten_holes(order: list[int], at: int) -> None:
-    """Nothing is taken twice; what is not taken is a copy or doubtful, and holes are not whole."""
-    space = TSNSpace()
-    space.begin(0)
-    seen: set[int] = set()
-    for turn, number in enumerate(order):
-        if turn == at:
-            while space.held:
-                held = space.held
-                space.relieve()
-                assert space.held < held
-        position = space.position(number)
-        is_new = space.take(position)
-        assert not (is_new and number in seen)
-        if not is_new and number not in seen:
-            assert space.is_unsure(position)
-        seen.add(number)
-        if space.is_whole:
-            assert len(seen) == max(seen) + 1
-
-
-def holes(number: int, side: int, ppid: int, host: int) -> bytes:
-    """A frame with so many DATA chunks, and a hole between each two."""
-    chunks = [sctp.data(1000 + 2 * each, ppid, b"") for each in range(number + 1)]
-    octets = sctp.frame(side, sctp.packet(side, *chunks, tag=1 + 2 * host + side))
-    return _between(bytes((10, 0, 1, host)), octets, 30 if side else 26)
-
-
-@pytest.mark.parametrize("ppid", [0, 16])
-def test_holes_count_among_what_is_held(ppid: int) -> None:
-    """Over all associations, whatever they carry."""
-    limits = Limits(octets_in_total=100_000)
-    associations = new_associations(limits)
-    for number in range(20):
-        for side in (0, 1):
-            octets = holes(100, side, ppid, number)
-            associations.receive(packet_of(octets, number, number))
-    stretches = [len(tsns._starts) for each in associations._live for tsns in each._tsns]
-    assert len(stretches) == 40
-    assert sum(each - 1 for each in stretches) * 64 <= limits.octets_in_total
-    assert max(stretches) == 101 and min(stretches) == 1
-
-
-def test_holes_of_one_association_are_limited() -> None:
-    """The oldest are forgotten; late chunks in them are no copies, and held against nobody."""
-    talk = Talk()
-    talk.begin_session()
-    for _ in range(60):
-        talk.send(0)
-    frames = frames_of(talk.units)
-    late = frames[2:60:2]
-    associations = new_associations(Limits(octets_per_half=1000))
-    events = events_of([*OPENING, *frames[:2], *frames[3::2], *late], associations=associations)
-    found = of(DDPSegmentRecovered, events)
-    assert 30 < len(found) < 60
-    (end,) = ends(events)
-    assert (end.errors, [half.retransmitted for half in end.halves]) == (0, [0, 0])
 
 
 @pytest.mark.parametrize("dialect", [None, *Dialect])

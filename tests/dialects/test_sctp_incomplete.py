@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.dialects.sctp.tsn import HOLES
 from scapy_mpa.stream.events import ChunksMissing, ConnectionEnded, DDPSegmentRecovered, ErrorFound
 from scapy_mpa.stream.limits import Limits
 from tests.dialects.sctp_feed import (
@@ -60,7 +59,7 @@ def _after_a_part() -> list[bytes]:
 
 
 BEGUN = _cut_up(2, 3, 4, 5)
-MANY = [_chunk(2 * at, 16, b"z" * 50, 1) for at in range(3 * HOLES)]
+MANY = [_chunk(2 * at, 16, b"z" * 50, 1) for at in range(3 * 1024)]
 EARLY = [_chunk(at, 16, sctp.segment(7, sctp.send(9, b"?")), flags=7) for at in (-3, -2)]
 BUNDLE = sctp.packet(0, *(sctp.data(101 + at, 16, b"part", flags=sctp.U) for at in range(0, 20, 2)))
 
@@ -89,15 +88,6 @@ def test_what_is_never_whole(frames: list[bytes], gaps: list[tuple[int, int, str
     events = events_of([*OPENING, *frames], limits=Limits(octets_per_half=100_000))
     assert [(each.seq, each.length, each.reason) for each in of(ChunksMissing, events)] == gaps
     assert not of(ErrorFound, events)
-    (end,) = of(ConnectionEnded, events)
-    assert [half.retransmitted for half in end.halves] == [0, 0]
-
-
-def test_copies_behind_forgotten_holes() -> None:
-    """They are known as such."""
-    chunks = [_chunk(2 * number, 46, b"", flags=7) for number in range(HOLES + 10)]
-    (end,) = of(ConnectionEnded, events_of([*OPENING, *BEGUN, *chunks, chunks[-1]]))
-    assert end.halves[0].retransmitted == 1
 
 
 def test_chunk_before_anything_shows_ddp() -> None:
@@ -127,7 +117,7 @@ def test_chunk_that_the_snap_length_cut(shortest: tuple[int, bytes], captured: i
 
 @given(st.integers(0, 2**32), st.integers(0, 12_000))
 def test_nothing_is_found_twice(seed: int, limit: int) -> None:
-    """In disorder, with losses, copies and limits: no errors, and no more copies than there are."""
+    """In disorder, with losses, copies and limits: no errors."""
     rng = random.Random(seed)
     talk = Talk()
     talk.begin_session()
@@ -144,5 +134,3 @@ def test_nothing_is_found_twice(seed: int, limit: int) -> None:
     found = [(each.direction, each.seq) for each in of(DDPSegmentRecovered, events)]
     assert len(found) == len(set(found))
     assert not of(ErrorFound, events)
-    ends = of(ConnectionEnded, events)
-    assert sum(half.retransmitted for end in ends for half in end.halves) <= len(copies)

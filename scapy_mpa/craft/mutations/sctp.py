@@ -177,13 +177,11 @@ def _mutation(
 
 
 SCTP: Final = (
-    Mutation(
+    _mutation(
         "rfc4960/6.8/checksum-wrong",
         "The Checksum of a packet with a DDP Segment is wrong.",
-        accept("the packet is discarded, and its chunks are sent again"),
-        sctp_plain,
         _change_segment(lambda item, _: item.override(checked=False)),
-        is_overheard=True,
+        accept("the packet is discarded, and its chunks are sent again"),
     ),
     _mutation(
         "rfc5043/11.1/init-no-indication",
