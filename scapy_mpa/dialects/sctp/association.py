@@ -29,10 +29,11 @@ from scapy_mpa.wire.sctp_chunks import (
 from scapy_mpa.wire.sctp_ddp import (
     ANSWERS,
     DDP_SSN_LENGTH,
+    FUNCTION_NAMES,
     INITIATES,
     SEGMENT_PPID,
+    SESSION_CONTROL_LENGTH,
     SESSION_CONTROL_PPID,
-    FunctionCode,
     SessionControl,
     parse_segment,
     parse_session_control,
@@ -53,8 +54,6 @@ _HELD_BY_TURN: Final = 200
 
 _MOST_PROBLEMS: Final = 16
 """Errors that wait for a session, to be reported with it: a chunk with another PPID counts once."""
-
-_CODES: Final = frozenset(FunctionCode)
 
 _T_FLAG: Final = 0x01
 """Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
@@ -382,7 +381,5 @@ def _looks_like_ddp(chunk: DataChunk) -> bool:
     octets = chunk.user_data
     if chunk.ppid == SEGMENT_PPID:
         return plausible(octets[DDP_SSN_LENGTH:], chunk.length - DDP_SSN_LENGTH)
-    try:
-        return parse_session_control(octets).function_code in _CODES
-    except RemoteProtocolError:
-        return False
+    is_there = len(octets) >= SESSION_CONTROL_LENGTH
+    return is_there and parse_session_control(octets).function_code in FUNCTION_NAMES
