@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.doubtful import DOUBTFUL
 from scapy_mpa.stream.events import ErrorFound, Event, SessionControlSeen
 from scapy_mpa.wire.dialect import Dialect
 from tests.dialects.sctp_feed import (
@@ -136,19 +135,6 @@ def test_chunks_that_are_too_short() -> None:
     talk.say(1, sctp.CONTROL, b"\0\1\0")
     talk.end_session()
     assert errors(run(talk)) == ["RFC 5043 5.2.2", "RFC 5043 5.2.3"]
-
-
-@pytest.mark.parametrize("times", [7, 8, 9, 10, 100])
-def test_more_errors_than_are_told(times: int) -> None:
-    """Those that wait for the end are limited; the last one says how many more there were."""
-    events = run(said(">I <A " + "<A " * times + ">T <T"))
-    texts = [each.text for each in of(ErrorFound, events)]
-    told = times if times <= DOUBTFUL + 1 else DOUBTFUL
-    assert len(set(texts[:told])) == 1
-    assert "Accept" in texts[0]
-    more = [f"{times - told} more such errors from here on (RFC 5043 6)"]
-    assert texts[told:] == (more if times > told else [])
-    assert ends(events)[0].errors == len(texts)
 
 
 @pytest.mark.parametrize("lost", ["Accept", "Initiate"])

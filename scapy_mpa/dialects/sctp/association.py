@@ -266,7 +266,7 @@ class Association:
         after = (-1, -1)
         if known is not None:
             self._forget(known)
-            known.finish("reused", "connection ended", whole=False, sure=self.is_gapless)
+            known.finish("reused", "connection ended", whole=False)
             after = known.halves[0].highest, known.halves[1].highest
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
         # is only whether the first one of an association has begun in the capture.
@@ -288,7 +288,7 @@ class Association:
         """Return a new session, on no stream if there is none."""
         identity = SctpConnectionId(self._number(), self.flow, stream)
         halves = SessionHalf(begun, after[0]), SessionHalf(begun, after[1])
-        return Session(identity, self._emit, halves, self._dialect)
+        return Session(identity, self._emit, halves, self._tsns, self._dialect)
 
     def _tell(self, session: Session) -> None:
         """Report of a session what is wrong with the association."""
@@ -345,12 +345,12 @@ class Association:
         is_unplaced = self._unplaced or any(each.held for each in self._fragments)
         whole = all(each.is_complete for each in self._tsns) and not is_unplaced
         for session in self._sessions.values():
-            session.finish(ending, reason, whole=whole, sure=self.is_gapless)
+            session.finish(ending, reason, whole=whole)
         if self.carries_ddp and not self._sessions:
             alone = self._session(None, begun=False)
             self._tell(alone)
             alone.note(self.last_frame, self.last_time_ns)
-            alone.finish(ending, "capture ended", whole=False, sure=False)
+            alone.finish(ending, "capture ended", whole=False)
         return self.carries_ddp
 
     @property
@@ -366,9 +366,8 @@ def _begins_another(session: Session, direction: int, position: int, code: int) 
     """
     half = session.halves[direction]
     if code in INITIATES:
-        # What a direction begins with has the lowest TSN.  Of a session that is over it is not
-        # awaited any more.
-        return position > half.highest >= 0 or (half.highest < 0 and session.is_over)
+        # What a direction begins with has the lowest TSN.
+        return position > half.highest >= 0
     # That Initiate was not captured which this answers.
     return code in ANSWERS and half.is_over
 

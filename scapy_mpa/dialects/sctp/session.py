@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from scapy_mpa.dialects.sctp.fragments import UserMessage
 from scapy_mpa.dialects.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
 from scapy_mpa.dialects.sctp.negotiation import negotiated, note_control, note_segment
-from scapy_mpa.stream.doubtful import Doubt, Doubtful
+from scapy_mpa.dialects.sctp.tsn import TSNSpace
 from scapy_mpa.stream.events import (
     ChunksMissing,
     ConnectionEnded,
@@ -53,13 +53,13 @@ class Session:
     _emit: Callable[[Event], None]
     """Takes its events."""
     halves: tuple[SessionHalf, SessionHalf]
+    _tsns: tuple[TSNSpace, TSNSpace]
+    """Those of the association.  If some are missing, what is wrong with the order of messages may
+    be the capture's fault."""
     _dialect: Dialect | None = None
     """What the user says is spoken."""
     _active: int | None = None
     """The direction in which the active side sends."""
-    _doubtful: Doubtful = field(default_factory=Doubtful)
-    """What is wrong with the order of messages, unless DATA chunks are missing, which may be known
-    only later: then it may be the capture's fault."""
     _errors: int = 0
     _frame: int = 0
     _time_ns: int = 0
@@ -110,14 +110,17 @@ class Session:
                 self.error(direction, chunk.tsn, what)
         self._wait(direction, Turn(serial, code, chunk.tsn, frame, time_ns))
 
-    def error(self, direction: int, seq: int, what: Violation) -> None:
-        """Report something that is wrong with what the last frame brought.
+    def error(self, direction: int, seq: int, what: Violation, turn: Turn | None = None) -> None:
+        """Report something that is wrong.
 
         :param seq: TSN.
+        :param turn: with this chunk; None: with what the last frame brought.
         """
         self._errors += 1
-        place = self._frame, self._time_ns, None, seq
-        self._emit(ErrorFound(self.identity, direction, *place, str(what)))
+        frame, time_ns = self._frame, self._time_ns
+        if turn is not None:
+            frame, time_ns = turn.frame, turn.time_ns
+        self._emit(ErrorFound(self.identity, direction, frame, time_ns, None, seq, str(what)))
 
     def note(self, frame: int, time_ns: int) -> None:
         """Take note of a frame that has to do with the session."""
@@ -132,11 +135,6 @@ class Session:
     def waiting(self) -> int:
         """How many chunks wait for others."""
         return sum(len(half.waiting) for half in self.halves)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether one of the sides has ended it."""
-        return any(half.is_over for half in self.halves)
 
     # -- in the order of DDP-SSNs ----------------------------------------------------------------
 
@@ -229,18 +227,16 @@ class Session:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def finish(self, ending: Ending, reason: GapReason, *, whole: bool, sure: bool) -> None:
+    def finish(self, ending: Ending, reason: GapReason, *, whole: bool) -> None:
         """Report what is left to say.
 
         :param ending: if the session itself does not say how it ended.
         :param reason: why what is missing is not waited for any longer.
         :param whole: whether all DATA chunks were captured, of all streams and both directions.
-        :param sure: whether what is wrong with the order of messages is their sender's fault.
         """
         for direction, half in enumerate(self.halves):
             self._give_up(direction, reason, is_skipped=whole and half.begun)
-        if sure:
-            self._compare(may_be_unfinished=whole and ending == "closed")
+        self._compare(may_be_unfinished=whole and ending == "closed")
         halves = self.halves
         is_rejected = any(half.state in (HalfState.REJECTED, HalfState.REFUSED) for half in halves)
         terminated = sum(half.has_terminated for half in halves)
@@ -277,36 +273,27 @@ class Session:
         return self.halves[direction], self.halves[1 - direction]
 
     def _compare(self, *, may_be_unfinished: bool) -> None:
-        """Report what is wrong with the order of messages, in each direction and between them.
+        """Report what is wrong between the two directions.
 
         :param may_be_unfinished: whether what was not sent is a fault, too.
         """
         direction = self._active
-        unfinished = None
-        if direction is not None:
-            active, passive = self._sides(direction)
-            if active.first is not None and passive.first is not None:
-                what = answer_violation(active.first.code, passive.first.code)
-                self._claim(1 - direction, passive.first, what)
-            if active.begun and active.last is not None and active.last.serial:
-                self._claim(direction, active.last, rejected_violation(passive.state))
-            if may_be_unfinished and active.is_whole and passive.is_whole:
-                unfinished = unfinished_violation(
-                    (active.state, active.first_code), (passive.state, passive.first_code)
-                )
-        found = self._doubtful.errors(self.identity, _more_errors)
-        self._errors += len(found)
-        for each in found:
-            self._emit(each)
-        if direction is not None and unfinished is not None:
-            self.error(direction, 0, unfinished)
+        if direction is None:
+            return
+        active, passive = self._sides(direction)
+        if active.first is not None and passive.first is not None:
+            what = answer_violation(active.first.code, passive.first.code)
+            self._claim(1 - direction, passive.first, what)
+        if active.begun and active.last is not None and active.last.serial:
+            self._claim(direction, active.last, rejected_violation(passive.state))
+        if may_be_unfinished and active.is_whole and passive.is_whole:
+            what = unfinished_violation(
+                (active.state, active.first_code), (passive.state, passive.first_code)
+            )
+            if what is not None:
+                self.error(direction, 0, what)
 
     def _claim(self, direction: int, turn: Turn, what: Violation | None) -> None:
-        """Report what is wrong with the order of messages, in the end."""
-        if what is not None:
-            doubt = Doubt(direction, turn.frame, turn.time_ns, turn.seq, str(what))
-            self._doubtful.add(len(self._doubtful), doubt)
-
-
-def _more_errors(count: int) -> Violation:
-    return Violation(f"{count} more such errors from here on", "RFC 5043 6")
+        """Report what is wrong with the order of messages, unless some may be missing."""
+        if what is not None and all(each.is_gapless for each in self._tsns):
+            self.error(direction, turn.seq, what, turn)
