@@ -26,12 +26,10 @@ class AssembledFrame(NamedTuple):
     """Whether it is right; None if there is none."""
     ulpdu: bytes
     """What a receiver takes for DDP header and payload, if ``is_regular``."""
-    vtag_fits: bool
-    """Whether its VTag is what its receiver has announced."""
-    size_fits: bool
-    """Whether header_size is that of the DDP header."""
     is_regular: bool
     """Whether it ends, and its CRCs lie, where its sizes say."""
+    is_right: bool
+    """Whether that is so, and its CRCs, its VTag and header_size are right."""
 
 
 def assemble_frame(
@@ -65,15 +63,21 @@ def assemble_frame(
         and layout.length == len(octets)
     )
     seen = octets[FRAME_HEADER_LENGTH : layout.header_end]
+    is_right = (
+        is_regular
+        and False not in (header_is_right, payload_is_right)
+        and header.vtag == vtag
+        and bool(seen)
+        and ddp_header_length(seen) == header.header_size
+    )
     return AssembledFrame(
         octets,
         header,
         header_is_right,
         payload_is_right,
         seen + octets[layout.payload : layout.payload_end],
-        header.vtag == vtag,
-        bool(seen) and ddp_header_length(seen) == header.header_size,
         is_regular,
+        is_right,
     )
 
 

@@ -16,13 +16,12 @@ it; the payload CRC covers the payload, and is there even if that has no octets.
 """
 
 import re
-import struct
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import packed, unpacked
 
 __all__ = [
     "FRAME_HEADER_LENGTH",
@@ -116,11 +115,7 @@ def parse_frame_header(octets: bytes | bytearray | memoryview) -> FrameHeader:
 
     :raises RemoteProtocolError: fewer than 6 octets.
     """
-    if len(octets) < FRAME_HEADER_LENGTH:
-        raise RemoteProtocolError(
-            f"an IFT header has {FRAME_HEADER_LENGTH} octets, {len(octets)} are there"
-        )
-    return FrameHeader(*_HEADER.unpack_from(octets))
+    return FrameHeader(*unpacked(_HEADER, "an IFT header", octets))
 
 
 def build_frame(
@@ -142,17 +137,12 @@ def build_frame(
     :param payload_size: None: the octets of ``payload``.
     :raises LocalProtocolError: a number does not fit its field.
     """
-    if header_size is None:
-        header_size = len(ddp_header)
-    if payload_size is None:
-        payload_size = len(payload)
-    try:
-        head = _HEADER.pack(header_size, payload_size, vtag) + ddp_header
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"header_size {header_size}, payload_size {payload_size}, VTag {vtag}: one does not "
-            "fit its 16 bits (draft-williams-iwarp-ift-01 5.1)"
-        ) from error
+    fields = {
+        "header_size": len(ddp_header) if header_size is None else header_size,
+        "payload_size": len(payload) if payload_size is None else payload_size,
+        "vtag": vtag,
+    }
+    head = packed(_HEADER, "draft-williams-iwarp-ift-01 5.1", **fields) + ddp_header
     return b"".join((head, _crc(header_crc, head), payload, _crc(payload_crc, payload)))
 
 

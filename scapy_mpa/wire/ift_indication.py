@@ -17,13 +17,12 @@ The draft does not say what the CRC covers, nor the order of its octets: here it
 octets before it, least significant octet first, as iSCSI and RFC 5044 have it.
 """
 
-import struct
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import crc32c
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fields import packed, unpacked
 
 __all__ = [
     "DOCUMENT",
@@ -47,8 +46,9 @@ VERSION: Final = 1
 FLAGS: Final = ("ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
 """From the most significant bit (4.2)."""
 
-_FIELDS: Final = Struct(f">IHHIHH{RESERVED_LENGTH}sI")
-_COVERED: Final = INDICATION_LENGTH - 4
+_FIELDS: Final = Struct(f">IHHIHH{RESERVED_LENGTH}s")
+_CRC: Final = Struct("<I")
+_WHOLE: Final = Struct(f"{_FIELDS.format}{_CRC.size}s")
 _FLAG_BITS: Final = 32
 _RESERVED_FLAGS: Final = _FLAG_BITS - len(FLAGS)
 _RESERVED_MASK: Final = (1 << _RESERVED_FLAGS) - 1
@@ -131,7 +131,7 @@ class AdaptionIndication(NamedTuple):
 
 
 def _crc_of(octets: bytes) -> int:
-    return crc32c(octets[:_COVERED])
+    return crc32c(octets[: _FIELDS.size])
 
 
 def parse_indication(octets: bytes | bytearray | memoryview) -> AdaptionIndication:
@@ -139,11 +139,9 @@ def parse_indication(octets: bytes | bytearray | memoryview) -> AdaptionIndicati
 
     :raises RemoteProtocolError: fewer than 64 octets.
     """
-    if len(octets) < INDICATION_LENGTH:
-        raise RemoteProtocolError(
-            f"an adaption indication has {INDICATION_LENGTH} octets, {len(octets)} are there"
-        )
-    magic, version, bc_version, flags, vtag, interval, reserved, crc = _FIELDS.unpack_from(octets)
+    magic, version, bc_version, flags, vtag, interval, reserved, crc = unpacked(
+        _WHOLE, "an adaption indication", octets
+    )
     set_flags = {
         name: bool(flags >> _FLAG_BITS - 1 - place & 1) for place, name in enumerate(FLAGS)
     }
@@ -155,7 +153,7 @@ def parse_indication(octets: bytes | bytearray | memoryview) -> AdaptionIndicati
         bc_version=bc_version,
         reserved_flags=flags & _RESERVED_MASK,
         reserved=reserved,
-        crc=int.from_bytes(crc.to_bytes(4, "big"), "little"),
+        crc=_CRC.unpack(crc)[0],
         magic=magic,
     )
 
@@ -178,20 +176,16 @@ def build_indication(indication: AdaptionIndication) -> bytes:
     flags = indication.reserved_flags
     for place, name in enumerate(FLAGS):
         flags |= bool(getattr(indication, name)) << _FLAG_BITS - 1 - place
-    try:
-        octets = _FIELDS.pack(
-            indication.magic,
-            indication.version,
-            indication.bc_version,
-            flags,
-            indication.vtag,
-            indication.marker_interval,
-            indication.reserved,
-            0,
-        )
-        crc = _crc_of(octets) if indication.crc is None else indication.crc
-        return octets[:_COVERED] + crc.to_bytes(4, "little")
-    except (struct.error, OverflowError) as error:
-        raise LocalProtocolError(
-            f"a number does not fit its field: {quoted(indication, 300)}"
-        ) from error
+    octets = packed(
+        _FIELDS,
+        f"{DOCUMENT} 4.1",
+        magic=indication.magic,
+        version=indication.version,
+        bc_version=indication.bc_version,
+        flags=flags,
+        vtag=indication.vtag,
+        marker_interval=indication.marker_interval,
+        reserved=indication.reserved,
+    )
+    crc = _crc_of(octets) if indication.crc is None else indication.crc
+    return octets + packed(_CRC, f"{DOCUMENT} 4.1", crc=crc)

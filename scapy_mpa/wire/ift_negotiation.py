@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What two adaption indications come to (draft-williams-iwarp-ift-01 4.2).
 
-Node A sends phase 0, node B answers with phase 1.  The rules, each a row of ``_FAILURES``:
+Node A sends phase 0, node B answers with phase 1.  The rules:
 
 * PH: one of the two is phase 0, the other one phase 1.
 * R: both ask for RDMA mode, or neither does, which is DDP mode.  Else the connection is closed.
@@ -17,8 +17,8 @@ of the indication wants to find in the frames that it receives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
 
@@ -32,10 +32,9 @@ class Direction(NamedTuple):
     """HC of the sender."""
     payload_crc: bool
     """PC of the sender."""
-    header_checked: bool
-    """Whether the receiver checks header CRCs: there are any, and its IH is clear."""
-    payload_checked: bool
-    """Whether it checks payload CRCs: there are any, and its IP is clear."""
+    ignored: str
+    """Which CRCs are there and the receiver does not check, by its IH and IP: ``h``, ``p``, both
+    or none."""
     vtag: int
     """The receiver's VTag."""
     speculative: bool
@@ -47,12 +46,6 @@ class Direction(NamedTuple):
     def crcs(self) -> str:
         """Which CRCs frames have: ``h``, ``p``, both or none."""
         return "h" * self.header_crc + "p" * self.payload_crc
-
-    @property
-    def ignored(self) -> str:
-        """Which CRCs are there and ignored by the receiver: ``h``, ``p``, both or none."""
-        header = "h" if self.header_crc and not self.header_checked else ""
-        return f"{header}p" if self.payload_crc and not self.payload_checked else header
 
 
 class Agreement(NamedTuple):
@@ -66,35 +59,14 @@ class Agreement(NamedTuple):
     """Why the connection must be closed; empty if it need not be."""
 
 
-_Rule: TypeAlias = tuple[
-    Callable[[AdaptionIndication, AdaptionIndication], bool],
-    str,
-    str,
-]
-"""When it is broken; what is wrong then; the clause."""
-
-_FAILURES: Final[tuple[_Rule, ...]] = (
-    (
-        lambda one, other: not one.ph and not other.ph,
-        "both sides sent phase 0",
-        "4.2",
-    ),
-    (
-        lambda one, other: one.ph and other.ph,
-        "both sides sent phase 1",
-        "4.2",
-    ),
-    (
-        lambda one, other: one.r != other.r,
-        "one side asks for RDMA mode and the other one for DDP mode",
-        "4.2",
-    ),
-    (
-        lambda one, other: (one.sm and other.rm) or (other.sm and one.rm),
-        "periodic markers are agreed on, which are not defined",
-        "9",
-    ),
-)
+def _failures(one: AdaptionIndication, other: AdaptionIndication) -> Iterator[Problem]:
+    if one.ph == other.ph:
+        yield Problem(f"both sides sent phase {one.ph:d}", "4.2")
+    if one.r != other.r:
+        text = "one side asks for RDMA mode and the other one for DDP mode"
+        yield Problem(text, "4.2")
+    if (one.sm and other.rm) or (other.sm and one.rm):
+        yield Problem("periodic markers are agreed on, which are not defined", "9")
 
 
 def negotiate(one: AdaptionIndication, other: AdaptionIndication) -> Agreement:
@@ -105,7 +77,7 @@ def negotiate(one: AdaptionIndication, other: AdaptionIndication) -> Agreement:
     return Agreement(
         one.r if one.r == other.r else None,
         (_direction(one, other), _direction(other, one)),
-        tuple(Problem(text, clause) for fails, text, clause in _FAILURES if fails(one, other)),
+        tuple(_failures(one, other)),
     )
 
 
@@ -113,8 +85,7 @@ def _direction(sender: AdaptionIndication, receiver: AdaptionIndication) -> Dire
     return Direction(
         header_crc=sender.hc,
         payload_crc=sender.pc,
-        header_checked=sender.hc and not receiver.ih,
-        payload_checked=sender.pc and not receiver.ip,
+        ignored="h" * (sender.hc and receiver.ih) + "p" * (sender.pc and receiver.ip),
         vtag=receiver.vtag,
         speculative=sender.sp,
         markers=sender.sm and receiver.rm,

@@ -7,17 +7,17 @@ what has come.
 
 from __future__ import annotations
 
-import struct
 from struct import Struct
 from typing import Final, NamedTuple
 
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.sctp_packet import ChunkType, build_chunk
 
 __all__ = [
     "ADAPTATION_LAYER_INDICATION",
     "DATA_HEADER_LENGTH",
     "DDP_ADAPTATION",
+    "TAG_LENGTH",
     "TSN_LENGTH",
     "DataChunk",
     "DataFlag",
@@ -55,6 +55,9 @@ _PARAMETER: Final = Struct(">HH")
 _INDICATION: Final = Struct(">I")
 _SACK: Final = Struct(">IIHH")
 _TSN: Final = Struct(">I")
+
+TAG_LENGTH: Final = 4
+"""Octets of the Initiate Tag, with which the value of an INIT begins."""
 
 TSN_LENGTH: Final = _TSN.size
 """Octets of a TSN, with which the value of a DATA chunk begins."""
@@ -118,9 +121,7 @@ def parse_data(flags: int, value: bytes, length: int) -> DataChunk:
     :param length: octets of the whole value.
     :raises RemoteProtocolError: fewer than 12 octets.
     """
-    if len(value) < DATA_HEADER_LENGTH:
-        raise RemoteProtocolError(f"a DATA chunk needs 12 octets, {len(value)} are there")
-    tsn, stream, ssn, ppid = _DATA.unpack_from(value)
+    tsn, stream, ssn, ppid = unpacked(_DATA, "a DATA chunk", value)
     user_data = value[DATA_HEADER_LENGTH:]
     return DataChunk(tsn, stream, ssn, ppid, user_data, length - DATA_HEADER_LENGTH, flags)
 
@@ -130,12 +131,8 @@ def build_data(chunk: DataChunk) -> bytes:
 
     :raises LocalProtocolError: a number does not fit its field.
     """
-    try:
-        value = _DATA.pack(chunk.tsn, chunk.stream, chunk.ssn, chunk.ppid) + chunk.user_data
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"a number does not fit its field (RFC 4960 3.3.1): {chunk}"
-        ) from error
+    fields = {"tsn": chunk.tsn, "stream": chunk.stream, "ssn": chunk.ssn, "ppid": chunk.ppid}
+    value = packed(_DATA, "RFC 4960 3.3.1", **fields) + chunk.user_data
     length = 4 + DATA_HEADER_LENGTH + chunk.length
     return build_chunk(ChunkType.DATA, chunk.flags, value, length=length)
 
@@ -145,8 +142,7 @@ def parse_init(value: bytes) -> InitChunk:
 
     :raises RemoteProtocolError: fewer than 16 octets.
     """
-    if len(value) < _INIT.size:
-        raise RemoteProtocolError(f"an INIT needs 16 octets, {len(value)} are there")
+    numbers = unpacked(_INIT, "an INIT", value)
     adaptation = None
     at = _INIT.size
     while at + _PARAMETER.size <= len(value):
@@ -158,8 +154,7 @@ def parse_init(value: bytes) -> InitChunk:
         if length < _PARAMETER.size:
             break
         at += length + 3 & ~3
-    tag, window, outbound, inbound, tsn = _INIT.unpack_from(value)
-    return InitChunk(tag, window, outbound, inbound, tsn, adaptation)
+    return InitChunk._make((*numbers, adaptation))
 
 
 def build_parameter(kind: int, value: bytes) -> bytes:
@@ -171,12 +166,8 @@ def build_parameter(kind: int, value: bytes) -> bytes:
     :raises LocalProtocolError: a number does not fit its field.
     """
     size = _PARAMETER.size + len(value)
-    try:
-        return _PARAMETER.pack(kind, size) + value + bytes(-size & 3)
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"parameter {kind} of {size} octets does not fit its fields (RFC 4960 3.2.1)"
-        ) from error
+    head = packed(_PARAMETER, "RFC 4960 3.2.1", parameter_type=kind, length=size)
+    return head + value + bytes(-size & 3)
 
 
 def build_init(init: InitChunk, kind: int = ChunkType.INIT, parameters: bytes = b"") -> bytes:
@@ -185,15 +176,12 @@ def build_init(init: InitChunk, kind: int = ChunkType.INIT, parameters: bytes = 
     :param parameters: that come before the adaptation indication, if there is one.
     :raises LocalProtocolError: a number does not fit its field.
     """
-    try:
-        value = _INIT.pack(*init[:5]) + parameters
-        if init.adaptation is not None:
-            indication = _INDICATION.pack(init.adaptation)
-            value += build_parameter(ADAPTATION_LAYER_INDICATION, indication)
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"a number does not fit its field (RFC 4960 3.3.2): {init}"
-        ) from error
+    fields = init._asdict()
+    adaptation = fields.pop("adaptation")
+    value = packed(_INIT, "RFC 4960 3.3.2", **fields) + parameters
+    if adaptation is not None:
+        indication = packed(_INDICATION, "RFC 5061 4.2.6", adaptation=adaptation)
+        value += build_parameter(ADAPTATION_LAYER_INDICATION, indication)
     return build_chunk(kind, 0, value)
 
 
@@ -202,9 +190,7 @@ def parse_cumulative_ack(value: bytes) -> int:
 
     :raises RemoteProtocolError: fewer than 4 octets.
     """
-    if len(value) < _TSN.size:
-        raise RemoteProtocolError(f"a Cumulative TSN Ack needs 4 octets, {len(value)} are there")
-    tsn: int = _TSN.unpack_from(value)[0]
+    tsn: int = unpacked(_TSN, "a Cumulative TSN Ack", value)[0]
     return tsn
 
 
@@ -216,10 +202,6 @@ def build_sack(cumulative_ack: int, receiver_window: int = 0xFFFF) -> bytes:
 
     :raises LocalProtocolError: a number does not fit its field.
     """
-    try:
-        value = _SACK.pack(cumulative_ack, receiver_window, 0, 0)
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"TSN {cumulative_ack} or window {receiver_window} does not fit its 32 bits"
-        ) from error
+    fields = {"cumulative_ack": cumulative_ack, "receiver_window": receiver_window}
+    value = packed(_SACK, "RFC 4960 3.3.4", **fields, gap_ack_blocks=0, duplicate_tsns=0)
     return build_chunk(ChunkType.SACK, 0, value)

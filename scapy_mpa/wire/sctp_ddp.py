@@ -13,12 +13,11 @@ enhanced data that MPA startup frames have, too (RFC 6581 9).
 """
 
 import enum
-import struct
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
 __all__ = [
@@ -149,11 +148,7 @@ def parse_session_control(octets: bytes) -> SessionControl:
 
     :raises RemoteProtocolError: fewer than 4 octets.
     """
-    if len(octets) < SESSION_CONTROL_LENGTH:
-        raise RemoteProtocolError(
-            f"a session control message needs 4 octets, {len(octets)} are there (RFC 5043 5.2.3)"
-        )
-    ddp_ssn, function_code = _CONTROL.unpack_from(octets)
+    ddp_ssn, function_code = unpacked(_CONTROL, "a session control message", octets)
     return SessionControl(ddp_ssn, function_code, bytes(octets[SESSION_CONTROL_LENGTH:]))
 
 
@@ -162,13 +157,8 @@ def build_session_control(control: SessionControl) -> bytes:
 
     :raises LocalProtocolError: a number does not fit its 16 bits.
     """
-    try:
-        return _CONTROL.pack(control.ddp_ssn, control.function_code) + control.data
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"DDP-SSN {control.ddp_ssn} or function code {control.function_code} does not fit its "
-            "16 bits (RFC 5043 5.2.3)"
-        ) from error
+    fields = {"ddp_ssn": control.ddp_ssn, "function_code": control.function_code}
+    return packed(_CONTROL, "RFC 5043 5.2.3", **fields) + control.data
 
 
 def parse_segment(octets: bytes) -> tuple[int, bytes]:
@@ -176,11 +166,7 @@ def parse_segment(octets: bytes) -> tuple[int, bytes]:
 
     :raises RemoteProtocolError: fewer than 2 octets.
     """
-    if len(octets) < DDP_SSN_LENGTH:
-        raise RemoteProtocolError(
-            f"a DDP Segment Chunk needs 2 octets, {len(octets)} are there (RFC 5043 5.2.2)"
-        )
-    (ddp_ssn,) = _SSN.unpack_from(octets)
+    (ddp_ssn,) = unpacked(_SSN, "a DDP Segment Chunk", octets)
     return ddp_ssn, bytes(octets[DDP_SSN_LENGTH:])
 
 
@@ -191,9 +177,4 @@ def build_segment(ddp_ssn: int, segment: bytes) -> bytes:
     :param segment: DDP header and payload, or anything else.
     :raises LocalProtocolError: the DDP-SSN does not fit its 16 bits.
     """
-    try:
-        return _SSN.pack(ddp_ssn) + segment
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"DDP-SSN {ddp_ssn} does not fit its 16 bits (RFC 5043 5.2.1)"
-        ) from error
+    return packed(_SSN, "RFC 5043 5.2.1", ddp_ssn=ddp_ssn) + segment

@@ -13,13 +13,12 @@ The length of a chunk counts its 4 octets of header and not its pad.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.crc import crc32c
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import packed, unpacked
 
 __all__ = [
     "CHUNK_HEADER_LENGTH",
@@ -88,11 +87,8 @@ def parse_header(octets: bytes) -> SctpHeader:
 
     :raises RemoteProtocolError: fewer than 12 octets.
     """
-    if len(octets) < COMMON_HEADER_LENGTH:
-        raise RemoteProtocolError(f"an SCTP header needs 12 octets, {len(octets)} are there")
-    source_port, destination_port, verification_tag = _HEADER.unpack_from(octets)
-    (checksum,) = _CHECKSUM.unpack_from(octets, _CHECKSUM_AT)
-    return SctpHeader(source_port, destination_port, verification_tag, checksum)
+    (checksum,) = unpacked(_CHECKSUM, "the Checksum of an SCTP header", octets[_CHECKSUM_AT:])
+    return SctpHeader._make((*_HEADER.unpack_from(octets), checksum))
 
 
 def parse_chunks(octets: bytes) -> list[Chunk]:
@@ -123,13 +119,8 @@ def build_chunk(kind: int, flags: int, value: bytes = b"", *, length: int | None
     :raises LocalProtocolError: a number does not fit its field.
     """
     size = CHUNK_HEADER_LENGTH + len(value)
-    try:
-        head = _CHUNK.pack(kind, flags, size if length is None else length)
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"chunk type {kind}, flags {flags}, {size} octets: one does not fit its field "
-            "(RFC 4960 3.2)"
-        ) from error
+    own = size if length is None else length
+    head = packed(_CHUNK, "RFC 4960 3.2", chunk_type=kind, flags=flags, length=own)
     return head + value + bytes(-size & 3)
 
 
@@ -164,14 +155,13 @@ def build_packet(
     :param checksum: 32 bits; None: computed.
     :raises LocalProtocolError: a number does not fit its field.
     """
-    try:
-        head = _HEADER.pack(source_port, destination_port, verification_tag)
-        body = b"".join(chunks)
-        if checksum is None:
-            checksum = sctp_checksum(head + _NO_CHECKSUM + body)
-        return head + _CHECKSUM.pack(checksum) + body
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"ports {source_port} and {destination_port}, Verification Tag {verification_tag}, "
-            f"Checksum {checksum}: one does not fit its field (RFC 4960 3.1)"
-        ) from error
+    body = b"".join(chunks)
+    fields = {
+        "source_port": source_port,
+        "destination_port": destination_port,
+        "verification_tag": verification_tag,
+    }
+    head = packed(_HEADER, "RFC 4960 3.1", **fields)
+    if checksum is None:
+        checksum = sctp_checksum(head + _NO_CHECKSUM + body)
+    return head + packed(_CHECKSUM, "RFC 4960 3.1", checksum=checksum) + body

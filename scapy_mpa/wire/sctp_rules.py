@@ -6,16 +6,14 @@ The order of messages is the matter of :mod:`scapy_mpa.wire.sctp_session`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_chunks import (
-    DATA_HEADER_LENGTH,
-    DDP_ADAPTATION,
-    DataChunk,
-    InitChunk,
-)
+from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION, DataChunk, InitChunk
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
     ENHANCED_FUNCTIONS,
+    FUNCTION_NAMES,
     LARGEST_PRIVATE_DATA,
     SEGMENT_PPID,
     SESSION_CONTROL_LENGTH,
@@ -23,13 +21,11 @@ from scapy_mpa.wire.sctp_ddp import (
     FunctionCode,
     SessionControl,
 )
-from scapy_mpa.wire.sctp_packet import CHUNK_HEADER_LENGTH
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 __all__ = [
     "control_violations",
     "data_violations",
-    "header_violation",
     "init_violations",
     "length_violation",
     "speaks_ddp",
@@ -45,53 +41,29 @@ def speaks_ddp(init: InitChunk) -> bool:
     return init.adaptation == DDP_ADAPTATION
 
 
-def init_violations(init: InitChunk, name: str, *, whole: bool = True) -> list[Violation]:
+def init_violations(init: InitChunk, name: str, *, whole: bool = True) -> Iterator[Violation]:
     """Say what is wrong with the INIT or INIT ACK of an association that carries DDP.
 
     :param name: what to call it.
     :param whole: whether all of its parameters were captured.
     """
-    found = []
+    out, into = init.outbound_streams, init.inbound_streams
     if init.adaptation is None and whole:
-        found.append(Violation(f"the {name} has no adaptation layer indication", "RFC 5043 11.1"))
+        yield Violation(f"the {name} has no adaptation layer indication", "RFC 5043 11.1")
     elif init.adaptation not in (None, DDP_ADAPTATION):
-        found.append(
-            Violation(
-                f"the {name} indicates adaptation {init.adaptation:#x}, not DDP", "RFC 5043 11.1"
-            )
-        )
-    if init.outbound_streams != init.inbound_streams:
-        found.append(
-            Violation(
-                f"the {name} asks for {init.outbound_streams} outbound and "
-                f"{init.inbound_streams} inbound streams",
-                "RFC 5043 8",
-            )
-        )
-    return found
+        what = f"the {name} indicates adaptation {init.adaptation:#x}, not DDP"
+        yield Violation(what, "RFC 5043 11.1")
+    if out != into:
+        what = f"the {name} asks for {out} outbound and {into} inbound streams"
+        yield Violation(what, "RFC 5043 8")
 
 
-def header_violation(length: int) -> Violation | None:
-    """Say so if a DATA chunk is too short for its header.
-
-    :param length: octets of its value, by its length field.
-    """
-    if length >= DATA_HEADER_LENGTH:
-        return None
-    octets, least = CHUNK_HEADER_LENGTH + length, CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH
-    return Violation(
-        f"a DATA chunk has {octets} octets, less than the {least} of its header", "RFC 4960 3.3.1"
-    )
-
-
-def data_violations(chunk: DataChunk) -> list[Violation]:
+def data_violations(chunk: DataChunk) -> Iterator[Violation]:
     """Say what is wrong with a DATA chunk of an association that carries DDP."""
-    found = []
     if not chunk.unordered:
-        found.append(Violation("a DATA chunk is ordered", "RFC 5043 10"))
+        yield Violation("a DATA chunk is ordered", "RFC 5043 10")
     if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
-        found.append(Violation(f"a DATA chunk has PPID {chunk.ppid}", "RFC 5043 5.1"))
-    return found
+        yield Violation(f"a DATA chunk has PPID {chunk.ppid}", "RFC 5043 5.1")
 
 
 def stream_violation(chunk: DataChunk, own: InitChunk, peer: InitChunk) -> Violation | None:
@@ -110,32 +82,28 @@ def stream_violation(chunk: DataChunk, own: InitChunk, peer: InitChunk) -> Viola
 def length_violation(chunk: DataChunk) -> Violation | None:
     """Say what is wrong with a chunk of DDP that is too short for what it must begin with."""
     if chunk.ppid == SESSION_CONTROL_PPID and chunk.length < SESSION_CONTROL_LENGTH:
-        return Violation(
-            f"a session control message has {chunk.length} octets, not 4", "RFC 5043 5.2.3"
-        )
+        what = f"a session control message has {chunk.length} octets, not 4"
+        return Violation(what, "RFC 5043 5.2.3")
     if chunk.ppid == SEGMENT_PPID and chunk.length < DDP_SSN_LENGTH:
         return Violation(f"a DDP Segment Chunk has {chunk.length} octets, not 2", "RFC 5043 5.2.2")
     return None
 
 
-def control_violations(control: SessionControl, length: int) -> list[Violation]:
+def control_violations(control: SessionControl, length: int) -> Iterator[Violation]:
     """Say what is wrong with a session control message by itself.
 
     :param length: octets of the whole message.
     """
     code, name = control.function_code, control.function
     octets = length - SESSION_CONTROL_LENGTH
-    try:
-        FunctionCode(code)
-    except ValueError:
-        return [Violation(f"function code {code} is not defined", "RFC 5043 5.2.3")]
-    found = []
+    if code not in FUNCTION_NAMES:
+        yield Violation(f"function code {code} is not defined", "RFC 5043 5.2.3")
+        return
     if octets > LARGEST_PRIVATE_DATA:
         clause = "RFC 6581 7" if code in ENHANCED_FUNCTIONS else "RFC 5043 5.2.3"
         what = f"the {name} has {octets} octets of Private Data, not {LARGEST_PRIVATE_DATA}"
-        found.append(Violation(what, clause))
+        yield Violation(what, clause)
     if code == FunctionCode.TERMINATE and octets:
-        found.append(Violation("the Terminate has Private Data", "RFC 5043 5.2.3"))
+        yield Violation("the Terminate has Private Data", "RFC 5043 5.2.3")
     if code in _WITH_ENHANCED_DATA and octets < ENHANCED_LENGTH:
-        found.append(Violation(f"the {name} has no enhanced data", "RFC 6581 7"))
-    return found
+        yield Violation(f"the {name} has no enhanced data", "RFC 6581 7")

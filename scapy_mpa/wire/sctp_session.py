@@ -87,6 +87,16 @@ NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
 """By role, state and what is sent: the state after it.  What is not there is illegal."""
 
 
+_WHERE: Final = {
+    HalfState.START: ("comes before the Initiate", "RFC 5043 6.6"),
+    HalfState.OPEN: ("comes in the midst of the session", "RFC 5043 6.1"),
+    HalfState.DONE: ("follows the Terminate", "RFC 5043 6.2"),
+    HalfState.REJECTED: ("follows the Reject", "RFC 5043 6.3"),
+    HalfState.REFUSED: ("follows the Terminate that refused", "RFC 5043 6.4"),
+}
+"""Where a message must not be, and what says so."""
+
+
 def role_of(code: int) -> Role | None:
     """Return whose message a function code is, None if both sides may send it."""
     if code in INITIATES:
@@ -104,17 +114,10 @@ def order_violation(role: Role | None, state: HalfState, code: int) -> Violation
         return None
     name = function_name(code)
     what = "a DDP Segment" if code == SEGMENT else f"a session control message ({name})"
-    if state is HalfState.START:
-        if role is Role.PASSIVE:
-            return Violation(f"{what} comes before Accept or Reject", "RFC 5043 6.2")
-        return Violation(f"{what} comes before the Initiate", "RFC 5043 6.6")
-    if state is HalfState.DONE:
-        return Violation(f"{what} follows the Terminate", "RFC 5043 6.2")
-    if state is HalfState.REJECTED:
-        return Violation(f"{what} follows the Reject", "RFC 5043 6.3")
-    if state is HalfState.REFUSED:
-        return Violation(f"{what} follows the Terminate that refused", "RFC 5043 6.4")
-    return Violation(f"{what} comes in the midst of the session", "RFC 5043 6.1")
+    if state is HalfState.START and role is Role.PASSIVE:
+        return Violation(f"{what} comes before Accept or Reject", "RFC 5043 6.2")
+    where, clause = _WHERE[state]
+    return Violation(f"{what} {where}", clause)
 
 
 def answer_violation(initiate: int, answer: int) -> Violation | None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import IFTConversation, IndicationItem, Segment
-from scapy_mpa.craft.mutations import find
 from tests.craft.reading import Record, plain
 from tests.craft.strategies import framed_conversations
 from tests.craft.test_impaired import Impairment, copy, cut_up, keep, lose, reorder
@@ -34,23 +33,6 @@ def frames_of(records: list[Record]) -> list[Record]:
 def by_place(records: list[Record]) -> list[Record]:
     """Records in the order of their streams."""
     return sorted(records, key=lambda record: (record["src"], record["seq"]))
-
-
-def messages(records: list[Record]) -> list[Record]:
-    """What was delivered."""
-    return [record for record in records if record["type"] == "message"]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_4_2_messages_of_wrong_crcs(seed: int) -> None:
-    """Where its receiver ignores a CRC that is wrong, the message is whole; else it is not told."""
-    name = "draft-williams-iwarp-ift-01/5.1/payload-crc-wrong"
-    ignored = find(f"{name}-ignored").case(seed).conversation
-    delivered = messages(ignored.truth(messages=True, payload=True))
-    assert delivered and messages(plain(ignored.frames())) == delivered
-    checked = find(name).case(seed).conversation
-    assert not messages(checked.truth(messages=True))
-    assert not all(record["complete"] for record in messages(plain(checked.frames())))
 
 
 @pytest.mark.parametrize("impair", SHUFFLES)

@@ -38,7 +38,6 @@ from scapy_mpa.wire.sctp_packet import (
     parse_chunks,
     parse_header,
 )
-from scapy_mpa.wire.sctp_rules import header_violation
 from scapy_mpa.wire.sctp_session import SEGMENT, HalfState, order_violation, unfinished_violation
 from tests.truth import sctpstream
 
@@ -100,20 +99,12 @@ def test_rfc4960_3_3_1_data_octets() -> None:
     assert build_data(chunk) == sctpstream.data(5, 16, b"hello", stream=2)
 
 
-@given(st.binary(max_size=30), st.integers(4, 50))
-def test_rfc4960_3_3_1_a_header_that_was_cut(user_data: bytes, cut: int) -> None:
-    """Of a DATA chunk that is too short its length tells, not how much of it was captured."""
-    (read,) = chunks_of(sctpstream.data(5, 16, user_data)[:cut])
-    assert header_violation(read.length) is None
-
-
 @pytest.mark.parametrize("size", range(16))
 def test_rfc4960_3_3_1_no_room_for_a_header(size: int) -> None:
     """It is the last chunk if its length does not even count the chunk's own header."""
     short = bytes([0, 7, 0, size]) + bytes(max(0, size - 4 + 3 & ~3))
     first, *others = chunks_of(short + sctpstream.data(5, 16, b"hello"))
     assert (first.length, first.value) == (size - 4, bytes(max(0, size - 4)))
-    assert "RFC 4960 3.3.1" in str(header_violation(first.length))
     assert len(others) == (size >= 4)
 
 

@@ -26,7 +26,7 @@ from scapy_mpa.craft.mutations.edit import (
     with_bits_wrong,
 )
 from scapy_mpa.craft.mutations.expectation import Action, Expectation, accept
-from scapy_mpa.craft.mutations.mutation import Base, Change, Family, Mutation
+from scapy_mpa.craft.mutations.mutation import Base, Change, Family
 from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
@@ -34,8 +34,6 @@ from scapy_mpa.wire.ift_frame import LARGEST_SIZE, build_frame
 from scapy_mpa.wire.ift_indication import DOCUMENT
 
 __all__ = ["IFT_FRAMES"]
-
-_family: Final = Family(DOCUMENT, framed)
 
 _REPORTED: Final = Expectation(
     Action.CLOSE, note="the next layer is told of the error, and typically closes (7)"
@@ -99,6 +97,10 @@ def _vtag(choose: Callable[[tuple[Any, Any], FrameItem, Random], int]) -> Change
     return apply
 
 
+def _other_vtag(both: tuple[Any, Any], item: FrameItem, rng: Random) -> int:
+    return other_than(both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag])
+
+
 def _padded(item: FrameItem, rng: Random) -> FrameItem:
     """Pad the payload as MPA pads a ULPDU, without saying so."""
     pad = bytes(4 - _length(item) % 4)
@@ -133,23 +135,22 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
     return _frame(edit, lambda item: _length(item) >= 200)(conversation, rng)
 
 
-def _mutation(
-    name: str,
+def _row(
     breaks: str,
     edit: Edit,
     where: Callable[[FrameItem], bool] = bool,
-    *,
     expectation: Expectation = _REPORTED,
     base: Base = framed,
-) -> Mutation:
-    return _family(name, breaks, expectation, _frame(edit, where), base)
+) -> tuple[str, Expectation, Change, Base]:
+    """Return what a mutation of one frame breaks, and how."""
+    return breaks, expectation, _frame(edit, where), base
 
 
 def _of_crc(
     part: str,
     where: Callable[[FrameItem], bool] = bool,
     where_missing: Callable[[FrameItem], bool] = bool,
-) -> list[Mutation]:
+) -> dict[str, tuple[str, Expectation, Change, Base]]:
     """Return what can be wrong with the header CRC and the payload CRC alike.
 
     :param where: in which frames its octets have an order.
@@ -160,102 +161,79 @@ def _of_crc(
         return override(**{f"{part}_crc": value})
 
     name = f"5.1/{part}-crc"
-    return [
-        _mutation(f"{name}-wrong", f"The {part} CRC of a frame has a wrong bit.", of(_bit_wrong)),
-        _mutation(
-            f"{name}-wrong-ignored",
+    return {
+        f"{name}-wrong": _row(f"The {part} CRC of a frame has a wrong bit.", of(_bit_wrong)),
+        f"{name}-wrong-ignored": _row(
             f"A {part} CRC has a wrong bit, and its receiver has set I{part[0].upper()}.",
             of(_bit_wrong),
             expectation=accept(f"its receiver does not check {part} CRCs (4.2)"),
             base=framed_ignoring,
         ),
-        _mutation(
-            f"{name}-swapped",
-            f"A {part} CRC has its octets in the other order.",
-            of(lambda *_: swapped),
-            where,
+        f"{name}-swapped": _row(
+            f"A {part} CRC has its octets in the other order.", of(lambda *_: swapped), where
         ),
-        _mutation(
-            f"{name}-missing",
-            f"A frame lacks the {part} CRC that was announced.",
-            of(b""),
-            where_missing,
+        f"{name}-missing": _row(
+            f"A frame lacks the {part} CRC that was announced.", of(b""), where_missing
         ),
-        _mutation(
-            f"{name}-unannounced",
+        f"{name}-unannounced": _row(
             f"A frame has a {part} CRC that was not announced.",
             of(_crc_of_all),
             _is_tagged,
             base=framed_without_crcs,
         ),
-    ]
+    }
 
 
-IFT_FRAMES: Final = [
-    _family(
-        "4.2/vtag-wrong",
+_ROWS: Final = {
+    "4.2/vtag-wrong": (
         "A frame has a VTag that nobody has announced.",
-        _REPORTED,
-        _vtag(
-            lambda both, item, rng: other_than(
-                both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag]
-            )
-        ),
+        *(_REPORTED, _vtag(_other_vtag), framed),
     ),
-    _family(
-        "4.2/vtag-of-sender",
+    "4.2/vtag-of-sender": (
         "A frame has the VTag of its own sender.",
-        _REPORTED,
-        _vtag(lambda both, item, rng: int(both[item.side].vtag)),
+        *(_REPORTED, _vtag(lambda both, item, rng: int(both[item.side].vtag)), framed),
     ),
-    *_of_crc("header"),
-    *_of_crc("payload", _has_payload, _has_payload_and_followers),
-    _mutation(
-        "5.1/header-size-longer",
+    **_of_crc("header"),
+    **_of_crc("payload", _has_payload, _has_payload_and_followers),
+    "5.1/header-size-longer": _row(
         "The header_size of a frame exceeds its DDP header.",
         override(header_size=lambda item, rng: _size(item) + rng.randrange(5, 100)),
-        where=_is_tagged,
+        _is_tagged,
     ),
-    _mutation(
-        "5.1/header-size-shorter",
+    "5.1/header-size-shorter": _row(
         "The header_size of a frame ends within its DDP header.",
         override(header_size=lambda item, rng: rng.randrange(_size(item))),
     ),
-    _mutation(
-        "5.1/header-size-of-other-kind",
+    "5.1/header-size-of-other-kind": _row(
         "The header_size is that of the other kind of DDP header.",
         override(header_size=lambda item, _: 32 - _size(item)),
     ),
-    _mutation(
-        "5.1/payload-size-longer",
+    "5.1/payload-size-longer": _row(
         "The payload_size of a frame exceeds its payload.",
         override(payload_size=lambda item, rng: _length(item) + rng.randrange(1, 1000)),
-        where=_is_tagged,
+        _is_tagged,
     ),
-    _mutation(
-        "5.1/payload-size-shorter",
+    "5.1/payload-size-shorter": _row(
         "The payload_size of a frame ends within its payload.",
         override(payload_size=lambda item, rng: rng.randrange(_length(item))),
-        where=_has_payload,
+        _has_payload,
     ),
-    _mutation(
-        "5.1/payload-size-largest",
+    "5.1/payload-size-largest": _row(
         "The payload_size of a frame is 65535, and its payload shorter.",
         override(payload_size=LARGEST_SIZE),
-        where=_is_tagged,
+        _is_tagged,
     ),
-    _mutation(
-        "5.1/padded",
-        "A payload is padded to 4 octets, and payload_size does not say so.",
-        _padded,
-        where=_is_padded,
+    "5.1/padded": _row(
+        "A payload is padded to 4 octets, and payload_size does not say so.", _padded, _is_padded
     ),
-    _family(
-        "8/frame-in-payload",
+    "8/frame-in-payload": (
         "A payload holds a whole frame with the right VTag.",
         accept("whoever places it speculatively must place it again (8)"),
-        _in_payload,
-        base=framed_speculative,
+        *(_in_payload, framed_speculative),
     ),
-]
+}
+
+_family: Final = Family(DOCUMENT, framed)
+
+IFT_FRAMES: Final = [_family(name, *row) for name, row in _ROWS.items()]
 """In the order of the draft."""

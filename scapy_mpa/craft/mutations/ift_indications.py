@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import framed
@@ -94,75 +94,71 @@ def _reserved(indication: Any, rng: Random) -> bytes:
     return bytes(octets)
 
 
-def _of_indication(
-    what: str,
-    breaks: str,
-    expectation: Expectation,
-    *,
-    section: str = "4.2",
-    phases: tuple[int, ...] = (0, 1),
-    **fields: Any,
-) -> list[Mutation]:
-    """Return a mutation of each phase."""
-    return [
-        _family(
-            f"{section}/phase-{phase}-{what}",
-            breaks.format(f"phase {phase}"),
-            expectation,
-            _indication(phase, **fields),
-        )
-        for phase in phases
-    ]
+_Row: TypeAlias = tuple[str, str, Expectation, dict[str, Any]]
+"""``clause/what``, what is wrong, what a receiver does, and the fields of the indication."""
+
+_OF_EACH_PHASE: Final[tuple[_Row, ...]] = (
+    (
+        "4.1/magic-wrong",
+        "The magic number of {} is another one.",
+        *(_CLOSED, {"magic": lambda _, rng: other_than(MAGIC, 0xFFFFFFFF, rng)}),
+    ),
+    ("4.2/version-0", "The version of {} is 0.", _CLOSED, {"version": 0}),
+    ("4.2/version-2", "The version of {} is 2, and its BC version 1.", ACCEPT, {"version": 2}),
+    ("4.2/bc-version-0", "The BC version of {} is 0.", _CLOSED, {"bc_version": 0}),
+    (
+        "4.2/bc-version-2",
+        "Version and BC version of {} are 2.",
+        *(_CLOSED, {"version": 2, "bc_version": 2}),
+    ),
+    ("4.2/crc-wrong", "The CRC of {} has a wrong bit.", _CLOSED, {"crc": _crc_wrong}),
+    (
+        "4.2/crc-swapped",
+        "The CRC of {} has its octets in the other order.",
+        *(_CLOSED, {"crc": _crc_swapped}),
+    ),
+    (
+        "4.2/reserved-flag-set",
+        "A reserved flag of {} is set.",
+        *(ACCEPT, {"reserved_flags": lambda _, rng: 1 << rng.randrange(_RESERVED_FLAGS)}),
+    ),
+    (
+        "4.2/reserved-not-zero",
+        "A reserved octet of {} is not zero.",
+        *(ACCEPT, {"reserved": _reserved}),
+    ),
+    (
+        "4.2/marker-interval-set",
+        "There is a marker interval in {}, and there are no markers.",
+        *(ACCEPT, {"marker_interval": lambda _, rng: rng.randrange(1, 0x10000)}),
+    ),
+    ("4.2/ih-set", "The sender of {} ignores header CRCs.", _BY_POLICY, {"ih": True}),
+    ("4.2/ip-set", "The sender of {} ignores payload CRCs.", _BY_POLICY, {"ip": True}),
+    ("4.2/sp-set", "The sender of {} allows speculative placement.", ACCEPT, {"sp": True}),
+    ("4.2/sm-set", "The sender of {} is willing to send markers.", ACCEPT, {"sm": True}),
+    ("4.2/rm-set", "The sender of {} wishes to receive markers.", ACCEPT, {"rm": True}),
+    (
+        "4.2/r-cleared",
+        "The sender of {} asks for DDP mode, the other one for RDMA mode.",
+        *(_CLOSED, {"r": False}),
+    ),
+)
+
+
+def _of_phase(phase: int, row: _Row) -> Mutation:
+    """Return a mutation of one of the two indications."""
+    name, breaks, expectation, fields = row
+    section, _, what = name.partition("/")
+    change = _indication(phase, **fields)
+    return _family(
+        f"{section}/phase-{phase}-{what}", breaks.format(f"phase {phase}"), expectation, change
+    )
 
 
 IFT_INDICATIONS: Final = [
-    *_of_indication(
-        "magic-wrong",
-        "The magic number of {} is another one.",
-        _CLOSED,
-        section="4.1",
-        magic=lambda _, rng: other_than(MAGIC, 0xFFFFFFFF, rng),
-    ),
-    *_of_indication("version-0", "The version of {} is 0.", _CLOSED, version=0),
-    *_of_indication(
-        "version-2", "The version of {} is 2, and its BC version 1.", ACCEPT, version=2
-    ),
-    *_of_indication("bc-version-0", "The BC version of {} is 0.", _CLOSED, bc_version=0),
-    *_of_indication(
-        "bc-version-2", "Version and BC version of {} are 2.", _CLOSED, version=2, bc_version=2
-    ),
-    *_of_indication("crc-wrong", "The CRC of {} has a wrong bit.", _CLOSED, crc=_crc_wrong),
-    *_of_indication(
-        "crc-swapped", "The CRC of {} has its octets in the other order.", _CLOSED, crc=_crc_swapped
-    ),
-    *_of_indication(
-        "reserved-flag-set",
-        "A reserved flag of {} is set.",
-        ACCEPT,
-        reserved_flags=lambda _, rng: 1 << rng.randrange(_RESERVED_FLAGS),
-    ),
-    *_of_indication(
-        "reserved-not-zero", "A reserved octet of {} is not zero.", ACCEPT, reserved=_reserved
-    ),
-    *_of_indication(
-        "marker-interval-set",
-        "There is a marker interval in {}, and there are no markers.",
-        ACCEPT,
-        marker_interval=lambda _, rng: rng.randrange(1, 0x10000),
-    ),
-    *_of_indication("ih-set", "The sender of {} ignores header CRCs.", _BY_POLICY, ih=True),
-    *_of_indication("ip-set", "The sender of {} ignores payload CRCs.", _BY_POLICY, ip=True),
-    *_of_indication("sp-set", "The sender of {} allows speculative placement.", ACCEPT, sp=True),
-    *_of_indication("sm-set", "The sender of {} is willing to send markers.", ACCEPT, sm=True),
-    *_of_indication("rm-set", "The sender of {} wishes to receive markers.", ACCEPT, rm=True),
-    *_of_indication(
-        "r-cleared",
-        "The sender of {} asks for DDP mode, the other one for RDMA mode.",
-        _CLOSED,
-        r=False,
-    ),
-    *_of_indication("ph-set", "Both indications are phase 1.", _CLOSED, phases=(0,), ph=True),
-    *_of_indication("ph-cleared", "Both indications are phase 0.", _CLOSED, phases=(1,), ph=False),
+    *(_of_phase(phase, row) for row in _OF_EACH_PHASE for phase in (0, 1)),
+    _of_phase(0, ("4.2/ph-set", "Both indications are phase 1.", _CLOSED, {"ph": True})),
+    _of_phase(1, ("4.2/ph-cleared", "Both indications are phase 0.", _CLOSED, {"ph": False})),
     _family(
         "4.2/phase-1-missing", "Frames follow where phase 0 must be answered.", _CLOSED, _unanswered
     ),

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import Edit, change_item, fpdus, replaced
+from scapy_mpa.craft.mutations.edit import Edit, change_item, fpdus, replaced, valued
 from scapy_mpa.craft.mutations.expectation import Expectation, accept, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.sctp.conversation import SctpConversation
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem, chunk_of
@@ -35,7 +35,11 @@ _ANSWERS: Final = (
     FunctionCode.ENHANCED_ACCEPT,
     FunctionCode.ENHANCED_REJECT,
 )
+_TERMINATE: Final = (FunctionCode.TERMINATE,)
 _LARGEST_STAG: Final = 0xFFFFFFFF
+
+_Where: TypeAlias = Callable[[Conversation], int]
+"""Tells which item of a script is meant."""
 
 
 # -- valid ones ---------------------------------------------------------------------------------
@@ -83,12 +87,6 @@ def _spoken(conversation: SctpConversation, rng: Random, **startup: Any) -> Conv
     return conversation
 
 
-def _depth(item: ControlItem) -> int:
-    """Return the ORD of an enhanced message, which is the IRD that it answers."""
-    assert item.ord is not None
-    return item.ord
-
-
 def _data(rng: Random) -> bytes:
     return rng.randbytes(rng.randrange(8, 200))
 
@@ -108,326 +106,294 @@ def _control_at(conversation: Conversation, codes: tuple[int, ...], side: int | 
     )
 
 
-def _change_associate(make: Edit) -> Change:
-    return change_item(make, lambda *_: 0)
-
-
 def _change_control(codes: tuple[int, ...], make: Edit) -> Change:
     return change_item(make, lambda conversation, _: _control_at(conversation, codes))
 
 
-def _change_segment(make: Callable[[ChunkItem, Random], ChunkItem]) -> Change:
-    """Change one of the DDP Segments that others of its side follow."""
+def _control(codes: tuple[int, ...], **fields: Any) -> Change:
+    """Set fields of a session control message; callables are given it and a generator."""
+    return _change_control(codes, lambda item, rng: replace(item, **valued(fields, item, rng)))
+
+
+def _answer(code: FunctionCode) -> Change:
+    """Have another message answer, without enhanced data."""
+    return _change_control(
+        _ANSWERS, lambda item, _: ControlItem(item.side, code, item.private_data)
+    )
+
+
+def _associate(**fields: Any) -> Change:
+    """Set fields of INIT and INIT ACK."""
+    return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), lambda *_: 0)
+
+
+def _segment(**fields: Any) -> Change:
+    """Set fields of the chunk of a DDP Segment that others of its side follow."""
     return change_item(
-        lambda item, rng: make(chunk_of(item), rng),
+        lambda item, rng: chunk_of(item).override(**valued(fields, item, rng)),
         lambda conversation, rng: rng.choice(fpdus(conversation)[2:-1]),
     )
 
 
-def _insert(
-    where: Callable[[Conversation], int], make: Callable[[Random], ControlItem | ChunkItem]
-) -> Change:
+def _put(where: _Where, make: Callable[[Random], ControlItem | ChunkItem]) -> Change:
     """Put something in front of an item."""
     return change_item(
         lambda item, rng: (make(rng), item), lambda conversation, _: where(conversation)
     )
 
 
+def _put_segment(where: _Where, side: int, **fields: Any) -> Change:
+    """Put a DDP Segment in front of an item: an RDMA Write of nothing, which fits anywhere."""
+    octets = b"\xc1\x40" + bytes(12)
+    return _put(where, lambda _: ChunkItem(side, SEGMENT_PPID, octets, **fields))
+
+
+def _put_bare(ppid: int | None, length: int | None) -> Change:
+    """Put a chunk without a DDP-SSN in front of the second DDP Segment.
+
+    :param ppid: None: another protocol's.
+    :param length: octets of it; None: some.
+    """
+
+    def make(rng: Random) -> ChunkItem:
+        kind = rng.randrange(18, 70) if ppid is None else ppid
+        body = _data(rng) if length is None else rng.randbytes(length)
+        return ChunkItem(INITIATOR, kind, body, has_ddp_ssn=False)
+
+    return _put(_amid, make)
+
+
+def _put_control(where: _Where, side: int, code: int | None) -> Change:
+    """Put a session control message in front of an item; None: of a code that is not defined."""
+    return _put(
+        where, lambda rng: ControlItem(side, rng.randrange(8, 1 << 16) if code is None else code)
+    )
+
+
+def _amid(conversation: Conversation) -> int:
+    return fpdus(conversation)[1]
+
+
+def _late(conversation: Conversation) -> int:
+    return fpdus(conversation)[-1]
+
+
 def _last(conversation: Conversation) -> int:
     return len(conversation.script) - 1
 
 
-def _too_much(item: ControlItem, rng: Random) -> ControlItem:
-    octets = rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
-    return replace(item, private_data=octets)
+def _initiate(conversation: Conversation) -> int:
+    return _control_at(conversation, _INITIATES)
+
+
+def _accept(conversation: Conversation) -> int:
+    return _control_at(conversation, _ANSWERS)
+
+
+def _second_terminate(conversation: Conversation) -> int:
+    return _control_at(conversation, _TERMINATE, RESPONDER)
+
+
+def _too_much(item: ControlItem, rng: Random) -> bytes:
+    return rng.randbytes(LARGEST_PRIVATE_DATA + rng.randrange(1, 400))
+
+
+def _too_much_enhanced(item: ControlItem, rng: Random) -> bytes:
+    least = LARGEST_PRIVATE_DATA - ENHANCED_LENGTH
+    return rng.randbytes(least + rng.randint(1, ENHANCED_LENGTH))
 
 
 def _answer_enhanced(code: FunctionCode) -> Change:
-    """Return what makes an answer one with enhanced data."""
-    return _change_control(
+    """Make an answer one with enhanced data."""
+    return _control(
         _ANSWERS,
-        lambda item, rng: replace(
-            item, function_code=code, ird=rng.randrange(64), ord=rng.randrange(64)
-        ),
+        function_code=code,
+        ird=lambda _, rng: rng.randrange(64),
+        ord=lambda _, rng: rng.randrange(64),
     )
 
 
-def _before_segments(conversation: Conversation) -> int:
-    return fpdus(conversation)[1]
-
-
-def _segment(side: int) -> Callable[[Random], ChunkItem]:
-    """Return what makes a DDP Segment: an RDMA Write of nothing, which fits anywhere."""
-    return lambda rng: ChunkItem(side, SEGMENT_PPID, b"\xc1\x40" + bytes(12))
-
-
 def _no_terminate(conversation: Conversation, rng: Random) -> Conversation:
-    at = _control_at(conversation, (FunctionCode.TERMINATE,))
+    at = _control_at(conversation, _TERMINATE)
     return replaced(conversation, at, end=at + 2)
 
 
-def _mutation(
-    name: str,
-    breaks: str,
-    apply: Change,
-    expectation: Expectation = _SESSION,
-    base: Callable[[Random], Conversation] = sctp_plain,
-) -> Mutation:
-    return Mutation(name, breaks, expectation, base, apply)
+def _no_enhanced_data(item: ControlItem, rng: Random) -> ControlItem:
+    return ControlItem(item.side, item.function_code, rng.randbytes(rng.randrange(4)))
 
 
-SCTP: Final = (
-    Mutation(
-        "rfc4960/6.8/checksum-wrong",
+class _Row(NamedTuple):
+    """What a mutation breaks, and how."""
+
+    breaks: str
+    apply: Change
+    expectation: Expectation = _SESSION
+    base: Base = sctp_plain
+
+
+_ROWS: Final[dict[str, _Row]] = {
+    "rfc4960/6.8/checksum-wrong": _Row(
         "The Checksum of a packet with a DDP Segment is wrong.",
+        _segment(checked=False),
         accept("the packet is discarded, and its chunks are sent again"),
-        sctp_plain,
-        _change_segment(lambda item, _: item.override(checked=False)),
-        is_overheard=True,
     ),
-    _mutation(
-        "rfc5043/11.1/init-no-indication",
+    "rfc5043/11.1/init-no-indication": _Row(
         "The INIT has no adaptation layer indication.",
-        _change_associate(lambda item, _: replace(item, adaptations=(None, item.adaptations[1]))),
+        _associate(adaptations=lambda item, _: (None, item.adaptations[1])),
         _ASSOCIATION,
     ),
-    _mutation(
-        "rfc5043/11.1/init-ack-other-indication",
+    "rfc5043/11.1/init-ack-other-indication": _Row(
         "The INIT ACK indicates another adaptation than DDP.",
-        _change_associate(
-            lambda item, rng: replace(
-                item, adaptations=(item.adaptations[0], rng.randrange(2, 1 << 32))
-            )
-        ),
+        _associate(adaptations=lambda item, rng: (item.adaptations[0], rng.randrange(2, 1 << 32))),
         _ASSOCIATION,
     ),
-    _mutation(
-        "rfc5043/8/streams-differ",
+    "rfc5043/8/streams-differ": _Row(
         "The INIT asks for another number of outbound than of inbound streams.",
-        _change_associate(
-            lambda item, rng: replace(item, streams=((rng.randrange(17, 99), 16), item.streams[1]))
-        ),
+        _associate(streams=lambda item, rng: ((rng.randrange(17, 99), 16), item.streams[1])),
         surface("the association is not set up as it must be"),
     ),
-    _mutation(
-        "rfc5043/5.1/ppid-other",
-        "A DATA chunk has another PPID than 16 and 17.",
-        _insert(
-            _before_segments,
-            lambda rng: ChunkItem(INITIATOR, rng.randrange(18, 70), _data(rng), has_ddp_ssn=False),
-        ),
+    "rfc5043/5.1/ppid-other": _Row(
+        "A DATA chunk has another PPID than 16 and 17.", _put_bare(None, None)
     ),
-    _mutation(
-        "rfc5043/5.2.1/ddp-ssn-twice",
+    "rfc5043/5.2.1/ddp-ssn-twice": _Row(
         "Two DATA chunks of a session and direction have the same DDP-SSN.",
-        _insert(
-            _before_segments,
-            lambda rng: ChunkItem(INITIATOR, SEGMENT_PPID, b"\xc1\x40" + bytes(12), ddp_ssn=0),
-        ),
+        _put_segment(_amid, INITIATOR, ddp_ssn=0),
     ),
-    _mutation(
-        "rfc5043/5.2.2/segment-too-short",
-        "A DDP Segment Chunk is too short for a DDP-SSN.",
-        _insert(
-            _before_segments,
-            lambda rng: ChunkItem(INITIATOR, SEGMENT_PPID, rng.randbytes(1), has_ddp_ssn=False),
-        ),
+    "rfc5043/5.2.2/segment-too-short": _Row(
+        "A DDP Segment Chunk is too short for a DDP-SSN.", _put_bare(SEGMENT_PPID, 1)
     ),
-    _mutation(
-        "rfc5043/5.2.3/control-too-short",
+    "rfc5043/5.2.3/control-too-short": _Row(
         "A session control message is too short for a function code.",
-        _insert(
-            _before_segments,
-            lambda rng: ChunkItem(
-                INITIATOR, SESSION_CONTROL_PPID, rng.randbytes(3), has_ddp_ssn=False
-            ),
-        ),
+        _put_bare(SESSION_CONTROL_PPID, 3),
     ),
-    _mutation(
-        "rfc5043/5.2.3/function-code-undefined",
+    "rfc5043/5.2.3/function-code-undefined": _Row(
         "A session control message has a function code that is not defined.",
-        _insert(_before_segments, lambda rng: ControlItem(RESPONDER, rng.randrange(8, 1 << 16))),
+        _put_control(_amid, RESPONDER, None),
     ),
-    _mutation(
-        "rfc5043/5.2.3/function-code-0",
+    "rfc5043/5.2.3/function-code-0": _Row(
         "A session control message has function code 0, which is not defined.",
-        _insert(_before_segments, lambda _: ControlItem(RESPONDER, 0)),
+        _put_control(_amid, RESPONDER, 0),
     ),
-    _mutation(
-        "rfc5043/5.2.3/initiate-private-data-over-512",
+    "rfc5043/5.2.3/initiate-private-data-over-512": _Row(
         "The Initiate has more than 512 octets of Private Data.",
-        _change_control(_INITIATES, _too_much),
+        _control(_INITIATES, private_data=_too_much),
     ),
-    _mutation(
-        "rfc5043/5.2.3/accept-private-data-over-512",
+    "rfc5043/5.2.3/accept-private-data-over-512": _Row(
         "The Accept has more than 512 octets of Private Data.",
-        _change_control(_ANSWERS, _too_much),
+        _control(_ANSWERS, private_data=_too_much),
     ),
-    _mutation(
-        "rfc5043/5.2.3/terminate-private-data",
+    "rfc5043/5.2.3/terminate-private-data": _Row(
         "A Terminate has Private Data.",
-        _change_control(
-            (FunctionCode.TERMINATE,), lambda item, rng: replace(item, private_data=_data(rng))
-        ),
+        _control(_TERMINATE, private_data=lambda _, rng: _data(rng)),
     ),
-    _mutation(
-        "rfc5043/6/ddp-ssn-skipped",
-        "DDP-SSNs are left out.",
-        _change_segment(lambda item, rng: item.override(skip=rng.randrange(1, 100))),
+    "rfc5043/6/ddp-ssn-skipped": _Row(
+        "DDP-SSNs are left out.", _segment(skip=lambda _, rng: rng.randrange(1, 100))
     ),
-    _mutation(
-        "rfc5043/6.1/ddp-ssn-not-from-0",
+    "rfc5043/6.1/ddp-ssn-not-from-0": _Row(
         "The first DDP-SSN of the active side is not 0.",
         _change_control(
             _INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
         ),
     ),
-    _mutation(
-        "rfc5043/6.1/initiate-unanswered",
+    "rfc5043/6.1/initiate-unanswered": _Row(
         "Nobody answers the Initiate.",
         _change_control(_ANSWERS, lambda *_: ()),
         base=sctp_rejected,
     ),
-    _mutation(
-        "rfc5043/6.1/initiate-twice",
+    "rfc5043/6.1/initiate-twice": _Row(
         "A second Initiate comes in the midst of the session.",
-        _insert(_before_segments, lambda _: ControlItem(INITIATOR, FunctionCode.INITIATE)),
+        _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
     ),
-    _mutation(
-        "rfc5043/6.1/accept-twice",
+    "rfc5043/6.1/accept-twice": _Row(
         "A second Accept comes in the midst of the session.",
-        _insert(
-            lambda conversation: fpdus(conversation)[-1],
-            lambda _: ControlItem(RESPONDER, FunctionCode.ACCEPT),
-        ),
+        _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
     ),
-    _mutation(
-        "rfc5043/6.2/both-initiate",
-        "Both sides send an Initiate, and neither an answer.",
-        _change_control(
-            _ANSWERS,
-            lambda item, _: ControlItem(item.side, FunctionCode.INITIATE, item.private_data),
-        ),
+    "rfc5043/6.2/both-initiate": _Row(
+        "Both sides send an Initiate, and neither an answer.", _answer(FunctionCode.INITIATE)
     ),
-    _mutation(
-        "rfc5043/6.2/segment-before-accept",
-        "The passive side sends a DDP Segment before its Accept.",
-        _insert(lambda conversation: _control_at(conversation, _ANSWERS), _segment(RESPONDER)),
+    "rfc5043/6.2/segment-before-accept": _Row(
+        "The passive side sends a DDP Segment before its Accept.", _put_segment(_accept, RESPONDER)
     ),
-    _mutation(
-        "rfc5043/6.2/segment-behind-terminate",
+    "rfc5043/6.2/segment-behind-terminate": _Row(
         "A side sends a DDP Segment after its Terminate.",
-        _insert(
-            lambda conversation: _control_at(conversation, (FunctionCode.TERMINATE,), RESPONDER),
-            _segment(INITIATOR),
-        ),
+        _put_segment(_second_terminate, INITIATOR),
     ),
-    _mutation(
-        "rfc5043/6.2/no-terminate",
+    "rfc5043/6.2/no-terminate": _Row(
         "The association is shut down, and neither side has sent a Terminate.",
         _no_terminate,
         surface("the ULP is told (RFC 5043 11.3)"),
     ),
-    _mutation(
-        "rfc5043/6.3/segment-behind-reject",
+    "rfc5043/6.3/segment-behind-reject": _Row(
         "The passive side sends a DDP Segment after its Reject.",
-        _insert(_last, _segment(RESPONDER)),
+        _put_segment(_last, RESPONDER),
         base=sctp_rejected,
     ),
-    _mutation(
-        "rfc5043/6.3/segment-of-rejected",
+    "rfc5043/6.3/segment-of-rejected": _Row(
         "The active side sends a DDP Segment of a session that was rejected.",
-        _insert(_last, _segment(INITIATOR)),
+        _put_segment(_last, INITIATOR),
         base=sctp_rejected,
     ),
-    _mutation(
-        "rfc5043/6.4/segment-of-refused",
+    "rfc5043/6.4/segment-of-refused": _Row(
         "The active side sends a DDP Segment of a session that was refused by a Terminate.",
-        _insert(_last, _segment(INITIATOR)),
+        _put_segment(_last, INITIATOR),
         base=sctp_refused,
     ),
-    _mutation(
-        "rfc5043/6.6/initiate-missing",
+    "rfc5043/6.6/initiate-missing": _Row(
         "An Accept comes, and nobody has sent an Initiate.",
         _change_control(_INITIATES, lambda *_: ()),
     ),
-    _mutation(
-        "rfc5043/6.6/segment-before-initiate",
+    "rfc5043/6.6/segment-before-initiate": _Row(
         "The active side sends a DDP Segment before its Initiate.",
-        _insert(lambda conversation: _control_at(conversation, _INITIATES), _segment(INITIATOR)),
+        _put_segment(_initiate, INITIATOR),
     ),
-    _mutation(
-        "rfc5043/9/fragmented",
+    "rfc5043/9/fragmented": _Row(
         "A DDP Segment that fits one DATA chunk is sent in several.",
-        _change_segment(lambda item, rng: item.override(fragments=rng.randrange(2, 9))),
+        _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
         accept("SCTP reassembles it, though its sender should not have cut it up"),
     ),
-    _mutation(
-        "rfc5043/10/ordered",
+    "rfc5043/10/ordered": _Row(
         "A DATA chunk is not unordered.",
-        _change_segment(lambda item, _: item.override(unordered=False)),
+        _segment(unordered=False),
         surface("no receiver is told to check it, but every sender must set U"),
     ),
-    _mutation(
-        "rfc6581/7/accept-answers-enhanced",
-        "Accept answers an Enhanced Initiate.",
-        _change_control(
-            _ANSWERS,
-            lambda item, _: ControlItem(item.side, FunctionCode.ACCEPT, item.private_data),
-        ),
-        base=sctp_enhanced,
+    "rfc6581/7/accept-answers-enhanced": _Row(
+        "Accept answers an Enhanced Initiate.", _answer(FunctionCode.ACCEPT), base=sctp_enhanced
     ),
-    _mutation(
-        "rfc6581/7/enhanced-accept-answers-initiate",
+    "rfc6581/7/enhanced-accept-answers-initiate": _Row(
         "Enhanced Accept answers an Initiate that is not enhanced.",
         _answer_enhanced(FunctionCode.ENHANCED_ACCEPT),
     ),
-    _mutation(
-        "rfc6581/7/enhanced-reject-answers-initiate",
+    "rfc6581/7/enhanced-reject-answers-initiate": _Row(
         "Enhanced Reject answers an Initiate that is not enhanced.",
         _answer_enhanced(FunctionCode.ENHANCED_REJECT),
         base=sctp_rejected,
     ),
-    _mutation(
-        "rfc6581/7/enhanced-private-data-over-512",
+    "rfc6581/7/enhanced-private-data-over-512": _Row(
         "With its enhanced data the Enhanced Initiate has more than 512 octets of Private Data.",
-        _change_control(
-            _INITIATES,
-            lambda item, rng: replace(
-                item,
-                private_data=rng.randbytes(
-                    LARGEST_PRIVATE_DATA - ENHANCED_LENGTH + rng.randint(1, ENHANCED_LENGTH)
-                ),
-            ),
-        ),
+        _control(_INITIATES, private_data=_too_much_enhanced),
         base=sctp_enhanced,
     ),
-    _mutation(
-        "rfc6581/9.1/enhanced-accept-ord-above-ird",
+    "rfc6581/9.1/enhanced-accept-ord-above-ird": _Row(
         "ORD of the Enhanced Accept exceeds IRD of the Enhanced Initiate.",
-        _change_control(
-            _ANSWERS, lambda item, rng: replace(item, ord=_depth(item) + rng.randrange(1, 999))
-        ),
+        # Its ORD is the IRD that it answers.
+        _control(_ANSWERS, ord=lambda item, rng: item.ord + rng.randrange(1, 999)),
         terminate(INSUFFICIENT_IRD, code=6),
         sctp_enhanced,
     ),
-    _mutation(
-        "rfc6581/9.2/enhanced-accept-no-matching-rtr",
+    "rfc6581/9.2/enhanced-accept-no-matching-rtr": _Row(
         "The Enhanced Accept offers no RTR indication that the Enhanced Initiate has asked for.",
-        _change_control(_ANSWERS, lambda item, _: replace(item, control_flags="AD")),
+        _control(_ANSWERS, control_flags="AD"),
         terminate(NO_MATCHING_RTR, code=7),
         sctp_peers,
     ),
-    _mutation(
-        "rfc6581/7/enhanced-initiate-without-data",
+    "rfc6581/7/enhanced-initiate-without-data": _Row(
         "The Enhanced Initiate has no room for enhanced data.",
-        _change_control(
-            _INITIATES,
-            lambda item, rng: ControlItem(
-                item.side, item.function_code, rng.randbytes(rng.randrange(4))
-            ),
-        ),
+        _change_control(_INITIATES, _no_enhanced_data),
         base=sctp_enhanced,
     ),
+}
+
+SCTP: Final = tuple(
+    Mutation(name, row.breaks, row.expectation, row.base, row.apply) for name, row in _ROWS.items()
 )
 """RFC 5043, and RFC 6581 where it is about SCTP."""

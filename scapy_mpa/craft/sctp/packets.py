@@ -102,7 +102,12 @@ def packets_of(
                 f"item {number} of the script, {quoted(item, 200)}: {error}"
             ) from error
     sender.settle()
-    return sender.packets, sender.said
+    places: dict[int, list[int]] = {}
+    for place, packet in enumerate(sender.packets, 1):
+        for number in packet.items:
+            places.setdefault(number, []).append(place)
+    said = [Said(*each, places[each[0]][-1], tuple(places[each[0]])) for each in sender.said]
+    return sender.packets, said
 
 
 class _Sender:
@@ -110,7 +115,8 @@ class _Sender:
 
     def __init__(self, tsns: tuple[int, int], ports: tuple[int, int], options: Options) -> None:
         self.packets: list[SctpSegment] = []
-        self.said: list[Said] = []
+        self.said: list[tuple[int, FPDUItem | ControlItem | ChunkItem, int, int, bytes]] = []
+        """Which item was said, with which TSN, DDP-SSN and user data."""
         self._initial = tsns
         self._next = list(tsns)
         self._ports = ports
@@ -171,21 +177,14 @@ class _Sender:
         self._ssns[side] += 1
         user_data = build_segment(ddp_ssn, chunk.body) if chunk.has_ddp_ssn else chunk.body
         tsn = self._next[side]
-        before = len(self.packets)
+        is_alone = isinstance(item, ControlItem) or not (chunk.tagged and chunk.checked)
         for octets in self._chunks(side, chunk, user_data):
-            is_alone = isinstance(item, ControlItem) or not (chunk.tagged and chunk.checked)
             if is_alone or self._options.packing == "aligned":
                 self._flush()
                 self._send_data(side, octets, (number,), chunk)
             else:
                 self._pack(side, octets, number)
-        pending = 1 if self._pending is not None and number in self._pending[2] else 0
-        places = tuple(
-            place
-            for place in range(before + 1, len(self.packets) + pending + 1)
-            if place > len(self.packets) or number in self.packets[place - 1].items
-        )
-        self.said.append(Said(number, item, tsn, ddp_ssn, user_data, places[-1], places))
+        self.said.append((number, item, tsn, ddp_ssn, user_data))
 
     def _chunks(self, side: int, chunk: ChunkItem, user_data: bytes) -> list[bytes]:
         """Return the DATA chunks of a user message."""
@@ -194,17 +193,15 @@ class _Sender:
         else:
             size = -(-len(user_data) // chunk.fragments) or 1
         pieces = [user_data[at : at + size] for at in range(0, len(user_data), size)] or [b""]
+        begin, ssn = self._next[side], 0 if chunk.unordered else self._ssns[side] - 1 & _SSN
+        self._next[side] = begin + len(pieces) & _WORD
+        unordered = DataFlag.UNORDERED if chunk.unordered else 0
         made = []
         for index, piece in enumerate(pieces):
-            flags = DataFlag.UNORDERED if chunk.unordered else 0
-            flags |= 0 if index else DataFlag.BEGINNING
-            flags |= DataFlag.ENDING if index == len(pieces) - 1 else 0
-            tsn = self._next[side]
-            self._next[side] = tsn + 1 & _WORD
-            ssn = 0 if chunk.unordered else self._ssns[side] - 1 & _SSN
-            made.append(
-                build_data(DataChunk(tsn, STREAM, ssn, chunk.ppid, piece, len(piece), flags))
-            )
+            is_last = index == len(pieces) - 1
+            flags = unordered | DataFlag.BEGINNING * (not index) | DataFlag.ENDING * is_last
+            fields = begin + index & _WORD, STREAM, ssn, chunk.ppid, piece, len(piece), flags
+            made.append(build_data(DataChunk(*fields)))
         return made
 
     def _pack(self, side: int, octets: bytes, number: int) -> None:
@@ -229,10 +226,8 @@ class _Sender:
     def _send_data(
         self, side: int, octets: bytes, items: tuple[int, ...], chunk: ChunkItem | None = None
     ) -> None:
-        is_tagged = chunk is None or chunk.tagged
-        is_checked = chunk is None or chunk.checked
-        tag = None if is_tagged else _TAGS[side] ^ 1
-        self._send(side, octets, items, tag=tag, is_checked=is_checked)
+        tag = _TAGS[side] if chunk is None or chunk.tagged else _TAGS[side] ^ 1
+        self._send(side, octets, items, tag=tag, checked=chunk is None or chunk.checked)
         self._unacknowledged[side] += 1
         every = self._options.ack_every
         if every and self._unacknowledged[side] >= every:
@@ -259,16 +254,14 @@ class _Sender:
         items: tuple[int, ...],
         *,
         tag: int | None = None,
-        is_checked: bool = True,
+        checked: bool = True,
     ) -> None:
         if self._speaker is not None:
             same = self._speaker == side
             self._now += self._options.spacing_ns if same else self._options.rtt_ns // 2
         self._speaker = side
-        ports = self._ports[side], self._ports[1 - side]
-        packet = build_packet(*ports, _TAGS[side] if tag is None else tag, [octets])
-        if not is_checked:
-            packet = build_packet(
-                *ports, _TAGS[side], [octets], checksum=sctp_checksum(packet) ^ _WORD
-            )
+        head = self._ports[side], self._ports[1 - side], _TAGS[side] if tag is None else tag
+        packet = build_packet(*head, [octets])
+        if not checked:
+            packet = build_packet(*head, [octets], checksum=sctp_checksum(packet) ^ _WORD)
         self.packets.append(SctpSegment(self._now, side, 0, 0, 0, packet, items=items))

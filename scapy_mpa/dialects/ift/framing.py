@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final, Literal, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict, IFTFrameRecovered, LocatedBy
@@ -54,6 +55,27 @@ _PIECE: Final = 2_048
 _DDP_VERSIONS: Final = (0, 1)
 
 
+class _NotYetError(Exception):
+    """What must be known depends on octets that may still come."""
+
+
+class _Octets(NamedTuple):
+    """What was captured of a stretch."""
+
+    island: Island
+    is_final: bool
+    """Whether nothing will be added to its end."""
+
+    def reach(self, position: int) -> bool:
+        """Tell whether there are octets up to a position.
+
+        :raises _NotYetError: they may still come.
+        """
+        if position > self.island.end and not self.is_final:
+            raise _NotYetError
+        return position <= self.island.end
+
+
 class _Head(NamedTuple):
     """What stands before the payload of what may be a frame."""
 
@@ -81,19 +103,8 @@ class IFTFraming:
     """
 
     __slots__ = (
-        "_agreed",
-        "_ahead",
-        "_at",
-        "_claimed",
-        "_half",
-        "_kept",
-        "_located_by",
-        "_lost",
-        "_need",
-        "_origin",
-        "_pattern",
-        "_rdma",
-        "_why",
+        *("_agreed", "_ahead", "_at", "_claimed", "_half", "_kept"),
+        *("_located_by", "_lost", "_origin", "_pattern", "_rdma", "_why"),
     )
 
     def __init__(
@@ -112,8 +123,6 @@ class IFTFraming:
         """Octets before this position are not needed any more."""
         self._claimed = origin
         """Up to here frames with a bad payload CRC claim octets."""
-        self._need = origin
-        """Nothing can be found before octets reach this position."""
         self._located_by: LocatedBy = "start"
         self._lost: int | None = None
         """Where octets begin in which no frame was found, None if a frame begins at ``_at``."""
@@ -134,7 +143,7 @@ class IFTFraming:
         """Report what can be found in an island that has grown."""
         islands = self._half.islands
         if not islands.lies_beyond(island):
-            self._read(island, final=False)
+            self._read(_Octets(island, is_final=False))
         elif self._agreed.speculative:
             ahead, start, end = self._ahead, island.start, island.end
             low, high = bisect_left(ahead, (start,)), bisect_right(ahead, (end,))
@@ -142,7 +151,7 @@ class IFTFraming:
 
     def finish(self, island: Island) -> None:
         """Report what can be found in an island to whose end nothing will be added."""
-        self._read(island, final=True)
+        self._read(_Octets(island, is_final=True))
         self._explain(island, island.end)
         self._skip_to(island.end)
 
@@ -151,7 +160,7 @@ class IFTFraming:
 
         Return where the octets begin that might have been of use then.
         """
-        self._read(island, final=True)
+        self._read(_Octets(island, is_final=True))
         lost = island.end if self._lost is None else self._lost
         self._skip_to(island.end)
         return lost
@@ -161,86 +170,69 @@ class IFTFraming:
         if self._at < position or self._lost is not None:
             self._at = self._lost = self._kept = position
             self._why = "hole"
-            self._need = position
 
-    def _read(self, island: Island, *, final: bool) -> None:
-        """Report frame after frame.
-
-        :param final: nothing more will come.
-        """
+    def _read(self, octets: _Octets) -> None:
+        """Report frame after frame, as far as octets allow."""
+        island = octets.island
         if self._at < island.start:
             self._skip_to(island.start)
         if self._agreed.markers:
             self._at = self._kept = island.end
-        if island.end >= self._need or final:
+        with suppress(_NotYetError):
             while self._at < island.end:
-                if self._lost is None and self._follow(island, final=final):
-                    break
-                if not self._search(island, final=final):
-                    break
+                if self._lost is None:
+                    self._follow(octets)
+                else:
+                    self._search(octets)
         self._half.release(island, island.start, min(self._kept, island.end))
 
-    def _follow(self, island: Island, *, final: bool) -> bool:
-        """Report frames as their sizes say; tell whether that comes to the end of the octets."""
-        while self._at < island.end:
-            at = self._at
-            head = self._head(island, at)
-            if head is None or (head.is_sound and head.end > island.end):
-                self._need = 0 if head is None else head.end
-                if final:
-                    self._at, self._lost, self._why = at + 1, at, "short"
-                return not final
-            leads_on = head.is_sound or self._leads_on(island, head, final=final)
-            if leads_on is None:
-                return True
-            payload_crc = self._payload_crc(island, head) if leads_on else "unknown"
-            if not leads_on or (at < self._claimed and payload_crc != "good"):
-                self._at, self._lost, self._why = self._kept, at, "broken"
-                return False
-            self._report(island, head, payload_crc)
-            self._at = self._kept = head.end
-            self._located_by = "length"
-            if payload_crc == "bad":
-                self._kept = head.payload
-                self._claimed = head.end
-        return True
+    def _follow(self, octets: _Octets) -> None:
+        """Report the frame at ``_at``, or find that none begins there."""
+        at, island = self._at, octets.island
+        head = self._head(octets, at)
+        is_whole = head is not None and octets.reach(head.end)
+        if head is not None and is_whole and (head.is_sound or self._leads_on(octets, head)):
+            payload_crc = self._payload_crc(island, head)
+            if at >= self._claimed or payload_crc == "good":
+                self._report(island, head, payload_crc)
+                self._at = self._kept = head.end
+                self._located_by = "length"
+                if payload_crc == "bad":
+                    self._kept = head.payload
+                    self._claimed = head.end
+                return
+        self._lost = at
+        if head is None or (head.is_sound and not is_whole):
+            self._at, self._why = at + 1, "short"
+        else:
+            self._at, self._why = self._kept, "broken"
 
-    def _head(self, island: Island, start: int) -> _Head | None:
+    def _head(self, octets: _Octets, start: int) -> _Head | None:
         """Return what stands at a place before a payload, None if octets are missing."""
-        agreed = self._agreed
-        limit = island.end
-        if start + FRAME_HEADER_LENGTH > limit:
+        agreed, island = self._agreed, octets.island
+        if not octets.reach(start + FRAME_HEADER_LENGTH):
             return None
-        upto = min(start + _HEAD, limit)
-        octets = island.read(start, island.captured_until(start, upto))
+        limit = min(start + _HEAD, island.end)
+        there = island.read(start, island.captured_until(start, limit))
         # All zeros if the snap length has cut it.
-        is_there = len(octets) >= FRAME_HEADER_LENGTH
-        header = parse_frame_header(octets) if is_there else FrameHeader(0, 0, 0)
+        is_there = len(there) >= FRAME_HEADER_LENGTH
+        header = parse_frame_header(there) if is_there else FrameHeader(0, 0, 0)
         if header.header_size not in DDP_HEADER_LENGTHS:
-            return _Head(start, start, start, header, octets, "unknown", False, False)
+            return _Head(start, start, start, header, there, "unknown", False, False)
         layout = frame_layout(header, header_crc=agreed.header_crc, payload_crc=agreed.payload_crc)
-        if start + layout.payload > limit:
+        payload, end = start + layout.payload, start + layout.length
+        if not octets.reach(payload):
             return None
-        octets = octets[: layout.payload]
+        there = there[: layout.payload]
         crc: CrcVerdict = "off"
-        if agreed.header_crc and len(octets) < layout.payload:
+        if agreed.header_crc and len(there) < layout.payload:
             crc = "unknown"
         elif agreed.header_crc:
-            crc = "good" if crc_is_good(octets) else "bad"
-        makes_sense = header.vtag == agreed.vtag and self._suits(
-            header, octets[FRAME_HEADER_LENGTH : layout.header_end]
-        )
+            crc = "good" if crc_is_good(there) else "bad"
+        ddp = there[FRAME_HEADER_LENGTH : layout.header_end]
+        makes_sense = header.vtag == agreed.vtag and self._suits(header, ddp)
         is_sound = crc == "good" or (makes_sense and not self._is_fault(crc, "h"))
-        return _Head(
-            start,
-            start + layout.payload,
-            start + layout.length,
-            header,
-            octets,
-            crc,
-            makes_sense,
-            is_sound,
-        )
+        return _Head(start, payload, end, header, there, crc, makes_sense, is_sound)
 
     def _suits(self, header: FrameHeader, ddp: bytes) -> bool:
         """Tell whether a DDP header, as far as it was captured, may stand in a frame (8.1)."""
@@ -269,16 +261,10 @@ class IFTFraming:
             return "unknown"
         return "good" if crc_is_good(island.read(start, end)) else "bad"
 
-    def _leads_on(self, island: Island, head: _Head, *, final: bool) -> bool | None:
-        """Tell whether something ends where the sizes of a frame say that is not sound.
-
-        None: that cannot be told yet.
-        """
-        if head.end == head.start:
-            return False
-        if head.end > island.end:
-            return False if final else None
-        return head.end == island.end or self._convinces(island, head.end, final=final)
+    def _leads_on(self, octets: _Octets, head: _Head) -> bool:
+        """Tell whether something ends where the sizes of a frame say that is not sound."""
+        is_at_end = head.end == octets.island.end
+        return head.end > head.start and (is_at_end or self._convinces(octets, head.end))
 
     def _report(self, island: Island, head: _Head, payload_crc: CrcVerdict) -> None:
         """Report a frame and what is wrong with it."""
@@ -350,23 +336,22 @@ class IFTFraming:
         """Report an error; the draft has no codes."""
         self._half.owner.on_error(self._half, None, position, str(Problem(text, clause)))
 
-    def _search(self, island: Island, *, final: bool) -> bool:
-        """Look for a frame; tell whether one was found, which then begins at ``_at``."""
+    def _search(self, octets: _Octets) -> None:
+        """Look for a frame, which then begins at ``_at``."""
+        island = octets.island
         begin = max(self._at, island.held)
-        self._at = island.end if final else max(begin, island.end - FRAME_HEADER_LENGTH)
-        verdict: bool | None = False
         for place in self._places(island, begin):
-            verdict = self._convinces(island, place, final=final)
-            if verdict is not False:
-                self._at = place
-                break
-        self._kept = self._at
-        self._need = 0
-        if verdict:
-            self._explain(island, self._at)
-            self._lost = None
-            self._located_by = "search"
-        return bool(verdict)
+            self._at = self._kept = place
+            if self._convinces(octets, place):
+                self._explain(island, place)
+                self._lost = None
+                self._located_by = "search"
+                return
+        # A header may begin in the last octets.
+        rest = 0 if octets.is_final else FRAME_HEADER_LENGTH
+        self._at = self._kept = max(begin, island.end - rest)
+        if not octets.is_final:
+            raise _NotYetError
 
     def _places(self, island: Island, start: int) -> Iterator[int]:
         """Yield where frames may begin, by what their first octets say."""
@@ -375,31 +360,27 @@ class IFTFraming:
             for match in self._pattern.finditer(octets):
                 yield low + match.start()
 
-    def _convinces(self, island: Island, start: int, *, final: bool) -> bool | None:
-        """Tell whether a frame begins at a place, beyond doubt; None if that cannot be told yet."""
-        head = self._head(island, start)
-        if head is None:
-            return False if final else None
-        if not (head.is_sound and head.makes_sense):
+    def _convinces(self, octets: _Octets, start: int) -> bool:
+        """Tell whether a frame begins at a place, beyond doubt."""
+        head = self._head(octets, start)
+        if head is None or not (head.is_sound and head.makes_sense):
             return False
         is_claimed = start < self._claimed
         if head.crc == "good" and not is_claimed:
             # Its payload may be still to come.
             return True
-        if head.end > island.end:
-            return False if final else None
-        payload_crc = self._payload_crc(island, head)
+        if not octets.reach(head.end):
+            return False
+        payload_crc = self._payload_crc(octets.island, head)
         if payload_crc == "good" and (head.crc == "good" or head.payload + CRC_LENGTH < head.end):
             # The CRC of no octets is the same everywhere.
             return True
         if is_claimed or "unknown" in (head.crc, payload_crc) or self._is_fault(payload_crc, "p"):
             return False
-        if island.fills_segments(start, head.end):
+        if octets.island.fills_segments(start, head.end):
             return True
-        following = self._head(island, head.end)
-        if following is None:
-            return False if final else None
-        return following.is_sound and following.makes_sense
+        following = self._head(octets, head.end)
+        return following is not None and following.is_sound and following.makes_sense
 
     def _explain(self, island: Island, end: int) -> None:
         """Say why no frame was found from ``_lost`` to a place.

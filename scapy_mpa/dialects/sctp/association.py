@@ -11,24 +11,15 @@ from scapy_mpa.dialects.sctp.fragments import Fragments, UserMessage
 from scapy_mpa.dialects.sctp.half import SessionHalf
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.dialects.sctp.session import Session
-from scapy_mpa.dialects.sctp.setup import Setup
-from scapy_mpa.dialects.sctp.streams import Streams, begins_session
 from scapy_mpa.dialects.sctp.tsn import TSNSpace
-from scapy_mpa.stream.events import (
-    CrcVerdict,
-    Ending,
-    Event,
-    GapReason,
-    SctpConnectionId,
-)
+from scapy_mpa.stream.events import CrcVerdict, Ending, Event, GapReason, SctpConnectionId
 from scapy_mpa.stream.segment import reverse_flow
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_chunks import (
-    DATA_HEADER_LENGTH,
-    TSN_LENGTH,
+    TAG_LENGTH,
     DataChunk,
     InitChunk,
     parse_cumulative_ack,
@@ -36,10 +27,13 @@ from scapy_mpa.wire.sctp_chunks import (
     parse_init,
 )
 from scapy_mpa.wire.sctp_ddp import (
+    ANSWERS,
     DDP_SSN_LENGTH,
+    FUNCTION_NAMES,
+    INITIATES,
     SEGMENT_PPID,
+    SESSION_CONTROL_LENGTH,
     SESSION_CONTROL_PPID,
-    FunctionCode,
     SessionControl,
     parse_segment,
     parse_session_control,
@@ -47,10 +41,10 @@ from scapy_mpa.wire.sctp_ddp import (
 from scapy_mpa.wire.sctp_packet import Chunk, ChunkType
 from scapy_mpa.wire.sctp_rules import (
     data_violations,
-    header_violation,
     init_violations,
     length_violation,
     speaks_ddp,
+    stream_violation,
 )
 
 __all__ = ["Association"]
@@ -61,7 +55,17 @@ _HELD_BY_TURN: Final = 200
 _MOST_PROBLEMS: Final = 16
 """Errors that wait for a session, to be reported with it: a chunk with another PPID counts once."""
 
-_CODES: Final = frozenset(FunctionCode)
+_T_FLAG: Final = 0x01
+"""Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
+(RFC 4960 8.5.1)."""
+
+_OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
+
+_ENDINGS: Final[dict[int, Ending]] = {
+    ChunkType.ABORT: "reset",
+    ChunkType.SHUTDOWN_ACK: "closed",
+    ChunkType.SHUTDOWN_COMPLETE: "closed",
+}
 
 
 class _Problem(NamedTuple):
@@ -86,12 +90,16 @@ class Association:
     """Takes events."""
     _dialect: Dialect | None = None
     """What the user says is spoken; with DDP over SCTP, PPIDs need no further evidence."""
+    tags: list[int | None] = field(default_factory=lambda: [None, None])
+    """By direction, the Verification Tag of its packets, None if it is not known."""
+    _inits: list[InitChunk | None] = field(default_factory=lambda: [None, None])
+    """By direction, its INIT or INIT ACK, None if it was not captured."""
     _tsns: tuple[TSNSpace, TSNSpace] = field(default_factory=lambda: (TSNSpace(), TSNSpace()))
-    _setup: Setup = field(init=False)
-    _streams: Streams = field(init=False)
     _fragments: tuple[Fragments, Fragments] = field(
         default_factory=lambda: (Fragments(), Fragments())
     )
+    _sessions: dict[int, Session] = field(default_factory=dict)
+    """By Stream Identifier, the last session on a pair of SCTP streams."""
     _problems: list[_Problem] = field(default_factory=list)
     _told: set[int] = field(default_factory=set)
     """PPIDs of other protocols that were reported."""
@@ -99,25 +107,17 @@ class Association:
     """Whether a chunk was captured that is of no session."""
     carries_ddp: bool = False
     """Whether anything has shown that it carries DDP."""
-    _waiting: int = 0
-    """Chunks of all sessions that wait for others."""
-    _waiters: dict[Session, int] = field(default_factory=dict)
-    """The sessions in which chunks wait, and how many do."""
+    _waiting: dict[Session, int] = field(default_factory=dict)
+    """The sessions in which chunks wait for others, and how many do."""
+    _turns: int = 0
+    """How many chunks wait in all sessions."""
     ending: Ending | None = None
     """How it has ended, None while it lives."""
     last_frame: int = 0
     last_time_ns: int = 0
     packets: int = 0
-    damaged: int = 0
-    """Packets with a bad Checksum that no error tells of."""
-    sessions: int = 0
-    """How many sessions are kept."""
     held: int = 0
     """Octets of memory that what waits takes, roughly."""
-
-    def __post_init__(self) -> None:
-        self._setup = Setup(self.flow, self._tsns)
-        self._streams = Streams(self._tsns)
 
     # -- whose packet it is ----------------------------------------------------------------------
 
@@ -128,17 +128,24 @@ class Association:
 
         :param packet: one between the same endpoints.
         """
-        return self._setup.direction_of(packet, by_tag=self.ending is not None)
-
-    @property
-    def tags(self) -> list[int | None]:
-        """By direction, the Verification Tag of its packets, None if it is not known."""
-        return self._setup.tags
+        direction = 0 if packet.flow == self.flow else 1
+        own, peer = self.tags[direction], self.tags[1 - direction]
+        may_be_new = self.ending is None
+        tag, kind = packet.verification_tag, -1
+        if packet.chunks:
+            first = packet.chunks[0]
+            kind = first.type
+            if kind == ChunkType.INIT:
+                # It says the tag of the other direction.
+                own, tag = peer, int.from_bytes(first.value[:TAG_LENGTH], "big")
+            elif kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG and tag == peer:
+                return direction
+        return direction if tag == own or (own is None and may_be_new) else None
 
     @property
     def is_gapless(self) -> bool:
-        """Whether no TSN is known to be missing."""
-        return self._streams.is_gapless
+        """Whether it was captured from INIT and INIT ACK on, and no TSN is known to be missing."""
+        return all(each.is_gapless for each in self._tsns)
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -146,65 +153,50 @@ class Association:
         """Take a packet."""
         self.packets += 1
         self.last_frame, self.last_time_ns = packet.frame, packet.time_ns
-        if packet.crc == "bad":
-            self._note_bad(packet, direction)
-            return
         for chunk in packet.chunks:
             kind = chunk.type
             if kind == ChunkType.DATA:
+                self.tags[direction] = self.tags[direction] or packet.verification_tag
                 self._take_data(packet, direction, chunk)
-            elif chunk.length < 0:
-                # Nobody can make anything of it, and it is the last one.
-                break
-            elif kind in (ChunkType.INIT, ChunkType.INIT_ACK):
-                self._take_init(packet, direction, chunk)
-            elif kind in (ChunkType.SACK, ChunkType.SHUTDOWN):
-                self._take_ack(direction, chunk)
-            elif kind == ChunkType.ABORT:
-                self.ending = "reset"
-            elif kind in (ChunkType.SHUTDOWN_ACK, ChunkType.SHUTDOWN_COMPLETE):
-                self.ending = "closed"
-        is_shown = not (any(self._setup.inits) and self._tsns[direction].is_empty)
-        if self.tags[direction] is None and is_shown:
-            # Else the answer to the INIT says it.
-            self.tags[direction] = packet.verification_tag or None
+                continue
+            self.ending = _ENDINGS.get(kind, self.ending)
+            try:
+                if kind in (ChunkType.INIT, ChunkType.INIT_ACK):
+                    self._take_init(packet, direction, chunk)
+                elif kind in (ChunkType.SACK, ChunkType.SHUTDOWN):
+                    self._tsns[1 - direction].acknowledge(parse_cumulative_ack(chunk.value))
+            except RemoteProtocolError:
+                # The snap length cut it, or nobody can make anything of it.
+                continue
+        self._weigh()
 
     def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
-        try:
-            init = parse_init(chunk.value)
-        except RemoteProtocolError:
-            # The snap length cut it, or nobody can make anything of it.
+        """Take an INIT or INIT ACK; one that comes after DATA, or says another tag, is late or
+        forged (RFC 4960 5.2.3)."""
+        init = parse_init(chunk.value)
+        tsns = self._tsns[direction]
+        if not tsns.is_empty or self.tags[1 - direction] not in (None, init.initiate_tag):
             return
-        setup = self._setup
-        if not setup.believes(direction, init):
-            return
-        setup.take(direction, init, packet.verification_tag)
-        if speaks_ddp(init):
-            self.carries_ddp = True
+        self.tags[direction] = self.tags[direction] or packet.verification_tag or None
+        self.tags[1 - direction] = init.initiate_tag
+        self._inits[direction] = init
+        tsns.begin(init.initial_tsn)
+        self.carries_ddp = self.carries_ddp or speaks_ddp(init)
         name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
         for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
             self._add_problem(packet, direction, init, what)
-
-    def _take_ack(self, direction: int, chunk: Chunk) -> None:
-        try:
-            self._tsns[1 - direction].acknowledge(parse_cumulative_ack(chunk.value))
-        except RemoteProtocolError:
-            # The snap length cut it: then it says nothing.
-            return
 
     def _take_data(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
         try:
             data = parse_data(chunk.flags, chunk.value, chunk.length)
         except RemoteProtocolError:
-            # The snap length cut it, if it was not sent like that.
-            self._check_header(packet, direction, chunk)
+            # The snap length cut it, or nobody can make anything of it.
+            self._unplaced = True
             return
-        tsns = self._tsns[direction]
-        position = tsns.position(data.tsn)
-        if not tsns.take(position):
-            session = self._streams.session_of(direction, data.stream, position)
-            if session is not None and not tsns.is_unsure(position):
-                session.halves[direction].retransmitted += 1
+        position = self._tsns[direction].position(data.tsn)
+        if not self._tsns[direction].take(position):
+            if data.stream in self._sessions:
+                self._sessions[data.stream].halves[direction].retransmitted += 1
             return
         crc: CrcVerdict = "good" if packet.crc == "good" else "unknown"
         frame = packet.frame
@@ -214,18 +206,6 @@ class Association:
         message = fragment if is_whole else self._fragments[direction].take(fragment)
         if message is not None:
             self._take_message(packet, direction, message)
-        self._weigh()
-
-    def _check_header(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
-        """Report a DATA chunk that was too short for its header when it was sent."""
-        self._unplaced = True
-        what = header_violation(chunk.length)
-        if what is None:
-            return
-        # By its TSN, as far as it has one.
-        known = chunk.value if len(chunk.value) >= TSN_LENGTH else b""
-        header = known.ljust(DATA_HEADER_LENGTH, b"\0")
-        self._add_problem(packet, direction, parse_data(chunk.flags, header, chunk.length), what)
 
     def _take_message(self, packet: SctpPacket, direction: int, message: UserMessage) -> None:
         """Take a whole user message."""
@@ -233,8 +213,7 @@ class Association:
         if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
             self._take_other(packet, direction, chunk)
             return
-        is_assumed = self._dialect is Dialect.RFC5043
-        if not (self.carries_ddp or is_assumed or _looks_like_ddp(chunk)):
+        if not (self.carries_ddp or self._dialect is Dialect.RFC5043 or _looks_like_ddp(chunk)):
             self._unplaced = True
             return
         self.carries_ddp = True
@@ -242,84 +221,74 @@ class Association:
         try:
             if chunk.ppid == SESSION_CONTROL_PPID:
                 control = parse_session_control(chunk.user_data)
-                ddp_ssn = control.ddp_ssn
-            else:
-                ddp_ssn, _ = parse_segment(chunk.user_data)
+            ddp_ssn, _ = parse_segment(chunk.user_data)
         except RemoteProtocolError:
             # It is that short, or the snap length cut it.
             self._unplaced = True
             what = length_violation(chunk)
             if what is not None:
                 self._add_problem(packet, direction, chunk, what)
-                self._take_short(direction, message)
             return
-        session = self._place(direction, message, ddp_ssn, control)
-        session.take(direction, message, ddp_ssn, control)
-        self._note_waiting(session)
-
-    def _take_short(self, direction: int, message: UserMessage) -> None:
-        """Give a chunk that is too short the place of its DDP-SSN, if it has one."""
-        chunk = message.chunk
-        session = self._streams.session_of(direction, chunk.stream, message.position)
-        if session is not None and len(chunk.user_data) >= DDP_SSN_LENGTH:
-            session.take_short(direction, parse_segment(chunk.user_data)[0])
+        session = self._session_of(direction, message, ddp_ssn, control)
+        if message.position > session.halves[direction].after:
+            session.take(direction, message, ddp_ssn, control)
             self._note_waiting(session)
+
+    def _forget(self, session: Session) -> None:
+        """No longer count the chunks of a session that wait."""
+        self._turns -= self._waiting.pop(session, 0)
 
     def _note_waiting(self, session: Session) -> None:
         """Count the chunks of a session that wait."""
-        waiting = session.waiting
-        self._waiting += waiting - self._waiters.get(session, 0)
-        if waiting:
-            self._waiters[session] = waiting
-        else:
-            self._waiters.pop(session, None)
+        self._forget(session)
+        if session.waiting:
+            self._turns += session.waiting
+            self._waiting[session] = session.waiting
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
         """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
-        if chunk.ppid in self._told or len(self._told) >= _MOST_PROBLEMS:
-            return
-        self._told.add(chunk.ppid)
-        for what in data_violations(chunk):
-            self._add_problem(packet, direction, chunk, what)
+        if chunk.ppid not in self._told and len(self._told) < _MOST_PROBLEMS:
+            self._told.add(chunk.ppid)
+            for what in data_violations(chunk):
+                self._add_problem(packet, direction, chunk, what)
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def _place(
+    def _session_of(
         self, direction: int, message: UserMessage, ddp_ssn: int, control: SessionControl | None
     ) -> Session:
         """Return the session that a chunk belongs to."""
         number = message.chunk.stream
-        known = self._streams.session_of(direction, number, message.position)
-        if known is not None and not self._streams.is_of_next(
-            known, direction, message.position, ddp_ssn, control
-        ):
+        known = self._sessions.get(number)
+        code = -1 if control is None or ddp_ssn else control.function_code
+        if known is not None and not _begins_another(known, direction, message.position, code):
             return known
-        is_initiate = begins_session(ddp_ssn, control)
+        after = (-1, -1)
+        if known is not None:
+            self._forget(known)
+            known.finish("reused", "connection ended", whole=False)
+            after = known.halves[0].highest, known.halves[1].highest
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
         # is only whether the first one of an association has begun in the capture.
-        begun = is_initiate or known is not None or any(self._setup.inits)
-        session = self._session(number, begun=begun)
-        session.is_initiated = is_initiate
-        self.sessions += 1
+        begun = code in INITIATES or known is not None or any(self._inits)
+        session = self._session(number, begun=begun, after=after)
+        self._sessions[number] = session
         session.note(message.frame, message.time_ns)
-        self._check_stream(session, direction, message.chunk)
-        gone = self._streams.add(number, session)
-        if gone is not None:
-            self._finish(gone, "reused", "connection ended", orderly=True)
+        own, peer = self._inits[direction], self._inits[1 - direction]
+        if own is not None and peer is not None:
+            found = stream_violation(message.chunk, own, peer)
+            if found is not None:
+                session.error(direction, message.chunk.tsn, found)
         self._tell(session)
         return session
 
-    def _session(self, stream: int | None, *, begun: bool) -> Session:
+    def _session(
+        self, stream: int | None, *, begun: bool, after: tuple[int, int] = (-1, -1)
+    ) -> Session:
         """Return a new session, on no stream if there is none."""
         identity = SctpConnectionId(self._number(), self.flow, stream)
-        halves = SessionHalf(begun), SessionHalf(begun)
-        return Session(identity, self._emit, halves, self._dialect)
-
-    def _check_stream(self, session: Session, direction: int, chunk: DataChunk) -> None:
-        """Report a session on a stream that was not agreed on."""
-        found = self._setup.stream_violation(direction, chunk)
-        if found is not None:
-            session.error(direction, chunk.tsn, found)
+        halves = SessionHalf(begun, after[0]), SessionHalf(begun, after[1])
+        return Session(identity, self._emit, halves, self._tsns, self._dialect)
 
     def _tell(self, session: Session) -> None:
         """Report of a session what is wrong with the association."""
@@ -332,54 +301,37 @@ class Association:
         self, packet: SctpPacket, direction: int, chunk: DataChunk | InitChunk, what: Violation
     ) -> None:
         """Report of a session, at once or when there is one."""
-        number, seq = (
-            (chunk.stream, chunk.tsn) if isinstance(chunk, DataChunk) else (0, chunk.initial_tsn)
-        )
+        seq = chunk.tsn if isinstance(chunk, DataChunk) else chunk.initial_tsn
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.append(_Problem(direction, packet.frame, packet.time_ns, seq, what))
-        session = self._streams.some(number)
+        number = chunk.stream if isinstance(chunk, DataChunk) else 0
+        session = self._sessions.get(number) or next(iter(self._sessions.values()), None)
         if session is not None:
             self._tell(session)
-
-    def _note_bad(self, packet: SctpPacket, direction: int) -> None:
-        """Report a packet that its receiver discards (RFC 4960 6.8)."""
-        for chunk in packet.chunks:
-            if chunk.type != ChunkType.DATA:
-                continue
-            try:
-                data = parse_data(chunk.flags, chunk.value, chunk.length)
-            except RemoteProtocolError:
-                continue
-            session = self._streams.current(data.stream)
-            if session is not None:
-                session.halves[direction].crc_bad += 1
-                session.note(packet.frame, packet.time_ns)
-                what = Violation("the CRC32c of an SCTP packet is bad", "RFC 4960 6.8")
-                session.error(direction, data.tsn, what)
-                return
-        self.damaged += 1
 
     # -- memory ----------------------------------------------------------------------------------
 
     def _weigh(self) -> None:
         """Find out what is held."""
-        held = self._fragments[0].held + self._fragments[1].held
-        held += self._tsns[0].held + self._tsns[1].held
-        self.held = held + self._waiting * _HELD_BY_TURN
+        waiting = (*self._fragments, *self._tsns)
+        self.held = sum(each.held for each in waiting) + self._turns * _HELD_BY_TURN
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are kept."""
+        return len(self._sessions)
 
     def relieve(self) -> None:
-        """Hold less: drop the oldest fragments, or wait for nothing, or forget the older holes."""
-        if any(each.drop_oldest() for each in self._fragments):
-            self._unplaced = True
-        elif self._waiters:
-            for session in self._waiters:
-                session.relieve()
-            self._waiters.clear()
-            self._waiting = 0
-        else:
-            for tsns in self._tsns:
-                tsns.relieve()
-        self._weigh()
+        """Wait for nothing: drop fragments, and give up all holes."""
+        for fragments, tsns in zip(self._fragments, self._tsns, strict=True):
+            self._unplaced |= fragments.held > 0
+            fragments.clear()
+            tsns.give_up()
+        for session in self._waiting:
+            session.relieve()
+        self._waiting.clear()
+        self._turns = 0
+        self.held = 0
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -390,39 +342,34 @@ class Association:
         :param reason: why what is missing is not waited for any longer.
         """
         ending = self.ending or ending
-        self._unplaced |= any(each.held for each in self._fragments)
-        for current in self._streams:
-            if current.previous is not None:
-                self._finish(current.previous, "reused", reason, orderly=True)
-            self._finish(current, ending, reason, orderly=ending == "closed")
-        if not self.carries_ddp:
-            return False
-        if not self._streams:
-            self._finish_alone(ending)
-        return True
-
-    def _finish(
-        self, session: Session, ending: Ending, reason: GapReason, *, orderly: bool
-    ) -> None:
-        self.sessions -= 1
-        self._waiting -= self._waiters.pop(session, 0)
-        # Of an association whose beginning was not captured, the beginning of a session may have
-        # been before the first chunk of one direction, and other chunks of it after that.
-        sure = self._streams.is_gapless and (all(self._setup.inits) or session.is_initiated)
-        whole = all(each.is_complete for each in self._tsns) and not self._unplaced
-        session.finish(ending, reason, whole=whole, sure=sure, orderly=orderly)
-
-    def _finish_alone(self, ending: Ending) -> None:
-        """Report an association on which no session was seen."""
-        session = self._session(None, begun=False)
-        self._tell(session)
-        session.note(self.last_frame, self.last_time_ns)
-        session.finish(ending, "capture ended", whole=False, sure=False, orderly=False)
+        is_unplaced = self._unplaced or any(each.held for each in self._fragments)
+        whole = all(each.is_complete for each in self._tsns) and not is_unplaced
+        for session in self._sessions.values():
+            session.finish(ending, reason, whole=whole)
+        if self.carries_ddp and not self._sessions:
+            alone = self._session(None, begun=False)
+            self._tell(alone)
+            alone.note(self.last_frame, self.last_time_ns)
+            alone.finish(ending, "capture ended", whole=False)
+        return self.carries_ddp
 
     @property
     def flows(self) -> tuple[bytes, bytes]:
         """The flows of direction 0 and 1."""
         return self.flow, reverse_flow(self.flow)
+
+
+def _begins_another(session: Session, direction: int, position: int, code: int) -> bool:
+    """Tell whether a chunk begins another session on the stream of one (RFC 5043 6.1, 6.6).
+
+    :param code: its function code if its DDP-SSN is 0, else -1.
+    """
+    half = session.halves[direction]
+    if code in INITIATES:
+        # What a direction begins with has the lowest TSN.
+        return position > half.highest >= 0
+    # That Initiate was not captured which this answers.
+    return code in ANSWERS and half.is_over
 
 
 def _looks_like_ddp(chunk: DataChunk) -> bool:
@@ -433,7 +380,5 @@ def _looks_like_ddp(chunk: DataChunk) -> bool:
     octets = chunk.user_data
     if chunk.ppid == SEGMENT_PPID:
         return plausible(octets[DDP_SSN_LENGTH:], chunk.length - DDP_SSN_LENGTH)
-    try:
-        return parse_session_control(octets).function_code in _CODES
-    except RemoteProtocolError:
-        return False
+    is_there = len(octets) >= SESSION_CONTROL_LENGTH
+    return is_there and parse_session_control(octets).function_code in FUNCTION_NAMES

@@ -23,20 +23,10 @@ __all__ = ["Associations"]
 _BATCH: Final = 512
 """Events that are handed out at a time when all associations end."""
 
-_OPENING: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK, ChunkType.DATA})
+_BEGINNINGS: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK})
+_OPENING: Final = _BEGINNINGS | {ChunkType.DATA}
 """What an association that is not known may be met with first; the rest carries nothing."""
-
-_TURNS: Final = frozenset(
-    {
-        ChunkType.INIT,
-        ChunkType.INIT_ACK,
-        ChunkType.ABORT,
-        ChunkType.SHUTDOWN,
-        ChunkType.SHUTDOWN_ACK,
-        ChunkType.SHUTDOWN_COMPLETE,
-    }
-)
-"""Chunks with which associations begin and end."""
+_ENDS: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN, ChunkType.SHUTDOWN_COMPLETE})
 
 _HELD_BY_ASSOCIATION: Final = 2560
 _HELD_BY_SESSION: Final = 2048
@@ -65,7 +55,6 @@ class Associations:
         self._limits = limits or Limits()
         self._budget = Budget(self._limits)
         self._events: list[Event] = []
-        self._emit = self._events.append
         self._by_flow: dict[bytes, Association] = {}
         self._by_tag: dict[tuple[bytes, int], tuple[Association, int]] = {}
         """By ports and Verification Tag: whose packet it is if the addresses are other ones (RFC
@@ -76,11 +65,10 @@ class Associations:
         """Those of them that are over."""
         self._sessions = 0
         self.without_ddp = 0
-        """Packets of associations that have shown nothing of DDP, damaged ones apart, counted when
-        these end."""
+        """Packets of associations that have shown nothing of DDP, counted when these end."""
         self.damaged = 0
-        """Packets with a bad Checksum (RFC 4960 6.8) of which no error is reported.  Their receiver
-        discards them, so nothing in them is believed."""
+        """Packets with a bad Checksum (RFC 4960 6.8).  Their receiver discards them, so nothing in
+        them is believed."""
         self.dropped: Counter[str] = Counter()
         """Packets that met a fault of this program, by reason."""
         self.unknown = 0
@@ -88,43 +76,36 @@ class Associations:
 
     def receive(self, packet: SctpPacket) -> list[Event]:
         """Take a packet; return what it brought to light, in order of recovery."""
-        self._expire(packet)
-        found = self._find(packet)
+        kinds = {chunk.type for chunk in packet.chunks}
+        if kinds & (_BEGINNINGS | _ENDS):
+            # As of TCP, few packets say what time it is.
+            for each in self._lingering.witness(packet.time_ns):
+                self._end(each, "closed", "connection ended")
+        if packet.crc == "bad":
+            self.damaged += 1
+            return self._taken()
+        found = self._find(packet, kinds)
         if found is None:
-            if packet.crc == "bad":
-                self.damaged += 1
-            else:
-                self.unknown += 1
+            self.unknown += 1
             return self._taken()
         association, direction = found
+        sessions = association.sessions
         try:
-            self._give(association, packet, direction)
+            association.receive(packet, direction)
         except Exception as error:
-            self._fail(association, error)
+            # For a fault of this program the other associations must not pay.
+            self.dropped[f"a fault of scapy-mpa in an SCTP association: {error!r}"] += 1
+            with suppress(Exception):
+                self._end(association, "failed", "connection ended")
             return self._taken()
-        self._live.move_to_end(association)
-        if association in self._lingering:
-            self._lingering.refresh(association, packet.time_ns)
-        elif association.ending is not None:
-            may_gain = not association.is_gapless
-            self._lingering.add(association, packet.time_ns, may_gain=may_gain)
-            for each in self._lingering.surplus():
-                self._end(each, "closed", "connection ended")
-        while association.held > self._limits.octets_per_half:
+        self._count_sessions(association.sessions - sessions)
+        self._note(association, packet.time_ns)
+        if association.held > self._limits.octets_per_half:
             association.relieve()
         self._budget.update(association)
         while self._are_too_many():
             self._end(next(iter(self._live)), "limit", "limit")
         return self._taken()
-
-    def _are_too_many(self) -> bool:
-        """Whether the association without a packet for longest must be ended.
-
-        One association with one session may stay, however low the limits are.
-        """
-        if self._sessions > self._limits.connections:
-            return True
-        return self._budget.room < 0 and len(self._live) + self._sessions > 2
 
     def carries_ddp(self, flow: bytes) -> bool:
         """Tell whether the association between these endpoints has shown that it carries DDP."""
@@ -141,25 +122,27 @@ class Associations:
                 yield self._taken()
         yield self._taken()
 
-    def _give(self, association: Association, packet: SctpPacket, direction: int) -> None:
-        """Let an association take a packet, and take note of what is known of it then."""
-        sessions, damaged = association.sessions, association.damaged
-        try:
-            association.receive(packet, direction)
-        finally:
-            self._count_sessions(association.sessions - sessions)
-        self.damaged += association.damaged - damaged
+    def _note(self, association: Association, time_ns: int) -> None:
+        """Take note of what is known of an association after a packet of it."""
+        self._live.move_to_end(association)
         for side, tag in enumerate(association.tags):
-            # A tag that is known stays.
             if tag:
                 ports = association.flows[side][-4:]
                 self._by_tag.setdefault((ports, tag), (association, side))
+        if association.ending is not None:
+            self._lingering.discard(association)
+            self._lingering.add(association, time_ns, may_gain=not association.is_gapless)
+            for each in self._lingering.surplus():
+                self._end(each, "closed", "connection ended")
 
-    def _fail(self, association: Association, error: Exception) -> None:
-        """Report a fault of this program, for which the other associations must not pay."""
-        self.dropped[f"a fault of scapy-mpa in an SCTP association: {error!r}"] += 1
-        with suppress(Exception):
-            self._end(association, "failed", "connection ended")
+    def _are_too_many(self) -> bool:
+        """Whether the association without a packet for longest must be ended.
+
+        One association with one session may stay, however low the limits are.
+        """
+        if self._sessions > self._limits.connections:
+            return True
+        return self._budget.room < 0 and len(self._live) + self._sessions > 2
 
     def _count_sessions(self, more: int) -> None:
         self._sessions += more
@@ -170,7 +153,7 @@ class Associations:
         self._events.clear()
         return events
 
-    def _find(self, packet: SctpPacket) -> tuple[Association, int] | None:
+    def _find(self, packet: SctpPacket, kinds: set[int]) -> tuple[Association, int] | None:
         """Return whose packet it is, and in which direction; None if it is nobody's."""
         association = self._by_flow.get(packet.flow)
         if association is not None:
@@ -180,8 +163,7 @@ class Associations:
         known = self._by_tag.get((packet.flow[-4:], packet.verification_tag))
         if known is not None:
             return known
-        if packet.crc == "bad" or not {chunk.type for chunk in packet.chunks} & _OPENING:
-            # Nothing that may be believed, or that carries anything.
+        if not kinds & _OPENING:
             return None
         if association is not None:
             if association.ending is None and packet.chunks[0].type != ChunkType.INIT:
@@ -201,29 +183,15 @@ class Associations:
                 self._end(oldest, "limit", "limit")
             else:
                 break
-        association = Association(packet.flow, self._number, self._emit, self._dialect)
+        association = Association(packet.flow, self._number, self._events.append, self._dialect)
         for flow in association.flows:
             self._by_flow[flow] = association
         self._live[association] = None
         self._budget.room -= _HELD_BY_ASSOCIATION
         return association
 
-    def _expire(self, packet: SctpPacket) -> None:
-        """End those that have been over for long enough when a packet comes."""
-        own = self._by_flow.get(packet.flow)
-        if own is not None and self._lingering.outstays(own, packet.time_ns):
-            self._end(own, "closed", "connection ended")
-        # As of TCP, few packets say what time it is.
-        if any(chunk.type in _TURNS for chunk in packet.chunks):
-            for each in self._lingering.witness(packet.time_ns):
-                self._end(each, "closed", "connection ended")
-
     def _end(self, association: Association, ending: Ending, reason: GapReason) -> None:
-        if association not in self._live:
-            return
         del self._live[association]
-        self._budget.room += _HELD_BY_ASSOCIATION
-        # Else it would stay for as long as it lingers, with all that it holds.
         self._lingering.discard(association)
         for side, flow in enumerate(association.flows):
             if self._by_flow.get(flow) is association:
@@ -231,8 +199,9 @@ class Associations:
             key = flow[-4:], association.tags[side] or 0
             if self._by_tag.get(key, (None,))[0] is association:
                 del self._by_tag[key]
+        self._budget.room += _HELD_BY_ASSOCIATION
         self._count_sessions(-association.sessions)
         if not association.finish(ending, reason):
-            self.without_ddp += association.packets - association.damaged
-        association.held = 0
+            self.without_ddp += association.packets
+        association.relieve()
         self._budget.count(association)

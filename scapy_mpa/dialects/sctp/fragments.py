@@ -6,7 +6,6 @@ Fragments have consecutive TSNs; the first has B set, the last E.  They may come
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict
@@ -36,76 +35,59 @@ class UserMessage(NamedTuple):
 class Fragments:
     """The incomplete user messages of one direction."""
 
-    __slots__ = ("_by_end", "_by_start", "held")
+    __slots__ = ("_fragments", "_other_end", "held")
 
     def __init__(self) -> None:
-        # Runs of consecutive fragments of one message, by the TSN of their first one and by that
-        # after their last one.
-        self._by_start: dict[int, deque[UserMessage]] = {}
-        self._by_end: dict[int, deque[UserMessage]] = {}
+        self._fragments: dict[int, UserMessage] = {}
+        """By position."""
+        self._other_end: dict[int, int] = {}
+        """Of consecutive fragments of a message, the last one by the first, and the reverse."""
         self.held = 0
         """Octets of memory taken, roughly."""
 
     def take(self, fragment: UserMessage) -> UserMessage | None:
         """Take a fragment; return the whole message if this completes it."""
-        start = fragment.position
-        end = start + 1
-        run = deque((fragment,))
+        fragments, other_end = self._fragments, self._other_end
+        first = last = fragment.position
+        fragments[first] = fragment
         self.held += len(fragment.chunk.user_data) + _HELD_BY_EACH
-        left = None if fragment.chunk.beginning else self._by_end.get(start)
-        if left is not None and not left[-1].chunk.ending:
-            del self._by_end[start]
-            left.append(fragment)
-            run = left
-            start = run[0].position
-        right = None if fragment.chunk.ending else self._by_start.get(end)
-        if right is not None and not right[0].chunk.beginning:
-            del self._by_start[end]
-            end = right[-1].position + 1
-            # The shorter one moves.
-            if len(run) < len(right):
-                right.extendleft(reversed(run))
-                run = right
-            else:
-                run.extend(right)
-        if run[0].chunk.beginning and run[-1].chunk.ending:
-            self._by_start.pop(start, None)
-            self._by_end.pop(end, None)
-            self.held -= sum(map(_held, run))
-            return _joined(run, fragment)
-        self._by_start[start] = run
-        self._by_end[end] = run
-        return None
+        if not fragment.chunk.beginning and self._goes_on(first - 1):
+            first = other_end.pop(first - 1)
+        if not fragment.chunk.ending and self._goes_on(last):
+            last = other_end.pop(last + 1)
+        other_end[first], other_end[last] = last, first
+        if not (fragments[first].chunk.beginning and fragments[last].chunk.ending):
+            return None
+        other_end.pop(first)
+        other_end.pop(last, None)
+        pieces = [fragments.pop(position) for position in range(first, last + 1)]
+        self.held -= sum(len(each.chunk.user_data) + _HELD_BY_EACH for each in pieces)
+        return _joined(pieces, fragment)
 
-    def drop_oldest(self) -> bool:
-        """Forget the fragments that have waited for longest; return whether there were any.
+    def _goes_on(self, position: int) -> bool:
+        """Tell whether the fragment after a position may be of the same message as that at it."""
+        one, other = self._fragments.get(position), self._fragments.get(position + 1)
+        return not (one is None or other is None or one.chunk.ending or other.chunk.beginning)
 
-        They are consecutive ones of one message, the first of which may be missing.
-        """
-        if not self._by_start:
-            return False
-        run = self._by_start.pop(next(iter(self._by_start)))
-        self._by_end.pop(run[-1].position + 1, None)
-        self.held -= sum(map(_held, run))
-        return True
+    def clear(self) -> None:
+        """Forget all fragments."""
+        self._fragments.clear()
+        self._other_end.clear()
+        self.held = 0
 
 
-def _held(fragment: UserMessage) -> int:
-    return len(fragment.chunk.user_data) + _HELD_BY_EACH
-
-
-def _joined(run: deque[UserMessage], last: UserMessage) -> UserMessage:
+def _joined(pieces: list[UserMessage], last: UserMessage) -> UserMessage:
     """Return the message that fragments make; what follows one that was cut is left out."""
-    first = run[0]
-    pieces = []
-    for each in run:
-        pieces.append(each.chunk.user_data)
+    octets = []
+    for each in pieces:
+        octets.append(each.chunk.user_data)
         if len(each.chunk.user_data) < each.chunk.length:
             break
-    flags = first.chunk.flags | run[-1].chunk.flags
-    chunk = first.chunk._replace(
-        user_data=b"".join(pieces), length=sum(each.chunk.length for each in run), flags=flags
+    chunk = pieces[0].chunk._replace(
+        user_data=b"".join(octets),
+        length=sum(each.chunk.length for each in pieces),
+        flags=pieces[0].chunk.flags | pieces[-1].chunk.flags,
     )
-    frames = tuple(dict.fromkeys(each.frames[0] for each in run))
-    crc: CrcVerdict = "good" if all(each.crc == "good" for each in run) else "unknown"
-    return UserMessage(first.position, chunk, frames, last.frame, last.time_ns, crc)
+    frames = tuple(dict.fromkeys(each.frame for each in pieces))
+    crc: CrcVerdict = "good" if all(each.crc == "good" for each in pieces) else "unknown"
+    return last._replace(position=pieces[0].position, chunk=chunk, frames=frames, crc=crc)

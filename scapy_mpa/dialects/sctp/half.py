@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
@@ -21,7 +20,7 @@ __all__ = ["WAITING_CHUNKS", "SessionHalf", "Turn"]
 
 WAITING_CHUNKS: Final = 4096
 """Chunks of one direction that may wait for earlier ones, an eighth of what RFC 5043 10 lets be
-under way: beyond it, the oldest hole is given up."""
+under way: beyond it, all holes are given up."""
 
 _LAP: Final = 1 << 16
 _HALF_LAP: Final = 1 << 15
@@ -33,18 +32,12 @@ class Turn(NamedTuple):
 
     serial: int
     """Its DDP-SSN, counted on where that wraps."""
-    order: int
-    """So that nothing after it is ever compared."""
     code: int
     """Function code, or SEGMENT."""
     seq: int
     """TSN."""
     frame: int
     time_ns: int
-    number: int
-    """Its DDP-SSN as it is."""
-    is_whole: bool = True
-    """Whether its sender sent more of it than its DDP-SSN."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,26 +46,29 @@ class SessionHalf:
 
     begun: bool
     """Whether the session begins in the capture, so that DDP-SSN 0 is awaited."""
+    after: int = -1
+    """Position of the last TSN of the session before it on the stream."""
     expected: int | None = field(init=False)
     """The serial number whose turn it is, None before the first chunk of an unknown beginning."""
     state: HalfState = field(init=False)
     is_whole: bool = field(init=False)
     """Whether no DDP-SSN was given up."""
-    first_code: int | None = None
-    """Function code of the message that the direction began with."""
+    first: Turn | None = None
+    """The message that the direction legally begins with."""
+    last: Turn | None = None
+    """The chunk whose turn was last."""
     startup: StartupFrame | None = None
     """What the enhanced message is equivalent to that it began with, None if there is none."""
     first_segment: tuple[bytes, int] | None = None
     """The head of its first DDP segment, and the octets of the whole segment."""
     told: set[object] = field(default_factory=set)
     """What need not be reported again."""
-    highest_position: int = -1
-    """Of the TSNs of its chunks."""
-    _waiting: list[Turn] = field(default_factory=list)
-    _count: int = 0
+    highest: int = -1
+    """Position of the highest TSN of its chunks."""
+    waiting: dict[int, Turn] = field(default_factory=dict)
+    """Chunks that wait for their turn, by serial number."""
     segments: int = 0
     octets: int = 0
-    crc_bad: int = 0
     gaps: int = 0
     out_of_order: int = 0
     retransmitted: int = 0
@@ -88,9 +84,8 @@ class SessionHalf:
         if self.expected is None:
             if ddp_ssn == 0 and (code in INITIATES or code in ANSWERS):
                 # What a direction begins with shows its beginning (RFC 5043 6.1).
-                self.begun = self.is_whole = True
-                self.state = HalfState.START
-                self.expected = 0
+                self.begun = True
+                self.__post_init__()
                 return 0
             # One lap up, so that what is captured late still has a number above zero.
             self.expected = ddp_ssn + _LAP
@@ -98,52 +93,22 @@ class SessionHalf:
         serial = near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
         return serial + _LAP if serial < 0 else serial
 
-    def take(self, turn: Turn) -> None:
-        """Take a chunk."""
-        self._count += 1
-        heappush(self._waiting, turn._replace(order=self._count))
+    def has_had(self, serial: int) -> bool:
+        """Tell whether a chunk with this serial number came before, or is not waited for."""
+        assert self.expected is not None
+        return serial < self.expected or serial in self.waiting
 
-    def due(self) -> Iterator[tuple[Turn, bool]]:
-        """Yield the chunks whose turn it is, and whether it was before."""
-        waiting = self._waiting
-        while waiting:
-            assert self.expected is not None
-            serial = waiting[0].serial
-            if serial > self.expected:
-                return
-            turn = heappop(waiting)
-            is_late = serial < self.expected
-            if not is_late:
-                self.expected += 1
-            yield turn, is_late
+    def due(self) -> Iterator[Turn]:
+        """Yield the chunks whose turn it is."""
+        assert self.expected is not None
+        while (turn := self.waiting.pop(self.expected, None)) is not None:
+            self.expected += 1
+            yield turn
 
     @property
-    def waiting(self) -> int:
-        """How many chunks wait."""
-        return len(self._waiting)
-
-    def hole(self) -> tuple[int, int] | None:
-        """Return the first hole that chunks wait after: serial number and length."""
-        if not self._waiting or self.expected is None:
-            return None
-        return self.expected, self._waiting[0].serial - self.expected
-
-    def skip(self, *, is_lost: bool) -> None:
-        """Wait no longer for what is in the first hole.
-
-        :param is_lost: whether there was anything in it.
-        """
-        if is_lost:
-            self.note_loss()
-        self.is_whole = False
-        self.expected = self._waiting[0].serial
-
-    def note_loss(self) -> None:
-        """Take note that a chunk is missing."""
-        if self.state is HalfState.START:
-            # It may have been the message that the direction begins with.
-            self.state = HalfState.OPEN
-        self.is_whole = False
+    def first_code(self) -> int | None:
+        """Function code of the message that the direction legally begins with."""
+        return None if self.first is None else self.first.code
 
     @property
     def is_over(self) -> bool:
@@ -161,7 +126,7 @@ class SessionHalf:
             markers=False,
             fpdus=self.segments,
             octets=self.octets,
-            crc_bad=self.crc_bad,
+            crc_bad=0,
             gaps=self.gaps,
             out_of_order=self.out_of_order,
             retransmitted=self.retransmitted,

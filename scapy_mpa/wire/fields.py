@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fixed fields of headers: numbers to octets and back, with errors of our own."""
+
+from __future__ import annotations
+
+import struct
+from struct import Struct
+from typing import Any
+
+from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.shown import quoted
+
+__all__ = ["packed", "unpacked"]
+
+
+def packed(layout: Struct, clause: str, **values: Any) -> bytes:
+    """Return the octets of fields.
+
+    :param clause: what defines them, such as ``RFC 4960 3.1``.
+    :param values: by name, in the order of the layout.
+    :raises LocalProtocolError: a number does not fit its field.
+    """
+    try:
+        return layout.pack(*values.values())
+    except struct.error as error:
+        told = ", ".join(f"{name} {quoted(value)}" for name, value in values.items())
+        raise LocalProtocolError(f"{told}: one does not fit its field ({clause})") from error
+
+
+def unpacked(layout: Struct, what: str, octets: bytes | bytearray | memoryview) -> tuple[Any, ...]:
+    """Return the numbers with which octets begin.
+
+    :param what: what they are part of, such as ``an INIT``.
+    :raises RemoteProtocolError: there are too few octets.
+    """
+    if len(octets) < layout.size:
+        raise RemoteProtocolError(f"{what} needs {layout.size} octets, {len(octets)} are there")
+    return layout.unpack_from(octets)
