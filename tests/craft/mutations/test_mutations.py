@@ -66,9 +66,9 @@ REQUIRED = (
     *("*/marker-missing", "*/marker-misplaced", "*/fpduptr-not-pointing", "*/marker-reserved-set"),
     *("*-not-pointing-without-crcs", "*/pad-missing", "*/pad-too-long", "*/pad-not-zero"),
     *("*/ulpdu-length-longer", "*/ulpdu-length-shorter", "*/ulpdu-length-zero"),
-    *("*/crc-wrong", "*/crc-swapped", "*/dv-2-*", "*/rv-2", "*/msn-skipped", "*/msn-repeated"),
-    *("*/mo-gap", "*/mo-overlap", "*/to-wrap", "*/l-missing"),
-    *(f"*/opcode-{opcode}-*" for opcode in range(16)),
+    *("*/crc-wrong", "*/crc-swapped", "*/dv-wrong-*", "*/rv-2", "*/msn-skipped", "*/msn-repeated"),
+    *("*/mo-gap", "*/mo-overlap", "*/to-wrap", "*/l-missing", "*/opcode-reserved-*"),
+    *("rfc5040/*/opcode-*-in-*tagged", "rfc7306/*/opcode-untagged-in-tagged"),
 )
 """What there must be beside what the tables below have."""
 
@@ -121,17 +121,12 @@ CHANGED: dict[str, set[str]] = {
     "erdma/startup/*-m-set": {"m"},
     "erdma/startup/*-c-set": {"c"},
     "osc/marker/[!m]*": {"markers"},
-    "osc/crc/wrong": {"crc"},
     "draft-ietf-rddp-mpa-01/*-private-data-*": {"pd_length", "private_data"},
-    "draft-ietf-rddp-mpa-01/*-reserved-set": {"reserved", "s"},
-    "draft-ietf-rddp-mpa-01/*-pd-length-*": {"pd_length"},
     "draft-ietf-rddp-mpa-01/*-rev-1": {"rev"},
     "rtr-frame-proposal-2007/1/key-*": {"key"},
     "rtr-frame-proposal-2007/1/rev-not-1": {"rev"},
     "rtr-frame-proposal-2007/1/pd-length-*": {"pd_length", "private_data"},
-    "rtr-frame-proposal-2007/2/s-set": {"s"},
-    "rtr-frame-proposal-2007/2/r-set": {"r"},
-    "rtr-frame-proposal-2007/2/reserved-set": {"reserved"},
+    "rtr-frame-proposal-2007/2/bits-set": {"s", "r", "reserved"},
     "rtr-frame-proposal-2007/2/c-*": {"c"},
     "rtr-frame-proposal-2007/*-s-cleared": {"s"},
     "rfc5044/7.1.2/rule-5-*": {"key"},
@@ -242,7 +237,6 @@ LENGTHS = (
     "rfc6581/10/*",
     "draft-ietf-storm-mpa-peer-connect-01/6/*-s-set-without-data",
     "rfc5041/4.4/*",
-    "rfc5041/4.1/l-twice",
     "rfc5040/4.2/read-request-with-payload",
     "rfc5040/4.4/read-request-cut",
     "rfc5040/4.8/terminate-control-cut",
@@ -272,7 +266,6 @@ SEVERAL: dict[str, int | None] = {
     "rtr-frame-proposal-2007/2/missing": 0,
     "rtr-frame-proposal-2007/2/before-reply": 2,
     "rtr-frame-proposal-2007/2/twice": 1,
-    "rtr-frame-proposal-2007/2/from-responder": 1,
     "rfc5044/7.1.2/rule-2-reply-first": 2,
     "rfc5044/7.1.2/rule-3-fpdu-before-reply": 2,
     "rfc5044/7.1.2/rule-3-octets-before-reply": 1,
@@ -281,7 +274,6 @@ SEVERAL: dict[str, int | None] = {
     "rfc5044/7.1.2/rule-4-*": None,
     "rfc5044/7.1.2/rule-10-*": None,
     "rfc6581/9.1/ird-exceeded": None,
-    "rfc5041/4.1/l-twice": 2,
     "rfc5041/4.3/msn-[!d]*": None,
     "rfc5041/5.3/segments-swapped": 2,
     "rfc5040/5.2.2/responses-swapped": 2,
@@ -658,14 +650,14 @@ def test_what_a_catalogue_must_have() -> None:
 
 def test_most_are_carried() -> None:
     """Left out is only what is about lengths, versions or startup frames of MPA."""
-    assert sum(map(can_be_carried, ALL)) > 60
+    assert sum(map(can_be_carried, ALL)) > 40
     assert can_be_carried(find("rfc5041/4.3/msn-skipped"))
 
 
 def test_ddp_mode_is_not_looked_at() -> None:
     """Without RDMAP there is nothing to hold against it (draft-williams-iwarp-ift-01 4.2, R)."""
     for seed in CARRIED_SEEDS:
-        case = find("rfc5040/4.1/opcode-15-tagged").case(seed)
+        case = find("rfc5040/4.1/opcode-reserved-tagged").case(seed)
         other = IFTConversation(r=False)
         for item in case.conversation.script:
             if isinstance(item, FPDUItem):
