@@ -25,10 +25,11 @@ from scapy_mpa.craft.scenario.values import (
     Read,
     choice,
     data,
+    flags,
     seconds,
-    text,
 )
 from scapy_mpa.craft.scenario.words import Word
+from scapy_mpa.craft.script import SegmentItem
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 __all__ = ["SIDE_STEPS", "STEPS", "Step"]
@@ -121,6 +122,13 @@ def _close(conversation: Conversation, side: int, *, half: bool = False) -> None
     conversation.close(side, both=not half)
 
 
+def _terminate(conversation: Conversation, side: int, *codes: int, quoting: bool = False) -> None:
+    last: Any = conversation.script[-1] if conversation.script else None
+    if quoting and not isinstance(last, SegmentItem):
+        raise ScenarioError("there is nothing to quote: an FPDU comes right before")
+    conversation.sides[side].terminate(*codes, in_error=last if quoting else None)
+
+
 _OPERATION: Final = choice(
     {"fetch-add": AtomicOperation.FETCH_ADD, "cmp-swap": AtomicOperation.CMP_SWAP}
 )
@@ -147,7 +155,9 @@ SIDE_STEPS: Final = {
     "atomic": Step({"operation": _OPERATION}, {**_OPERANDS, "original": UINT64}),
     "atomic-request": Step({"operation": _OPERATION}, _OPERANDS),
     "atomic-response": Step({}, {"original": UINT64, "request-identifier": UINT32}),
-    "terminate": Step({"layer": UINT4, "etype": UINT4, "error-code": UINT8}),
+    "terminate": Step(
+        {"layer": UINT4, "etype": UINT4, "error-code": UINT8}, {}, ("quoting",), _terminate
+    ),
     "fpdu": Step({"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}),
     "frame": Step(
         {"ulpdu": data},
@@ -173,12 +183,14 @@ STEPS: Final = {
         {
             "private-data": data,
             "reply-private-data": data,
+            "extension": data,
+            "reply-extension": data,
             "ird": UINT14,
             "ord": UINT14,
-            "control-flags": text,
+            "control-flags": flags,
             "reply-ird": UINT14,
             "reply-ord": UINT14,
-            "reply-control-flags": text,
+            "reply-control-flags": flags,
             "rtr": choice({name: name for name in ("send", "write", "read")}),
             "rtr-private-data": data,
         },
