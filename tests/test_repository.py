@@ -70,7 +70,9 @@ def test_console_script(pyproject: dict[str, Any]) -> None:
 
 def test_py_typed_is_shipped(pyproject: dict[str, Any]) -> None:
     """Type checkers are told that the package is annotated."""
-    assert pyproject["tool"]["setuptools"]["package-data"] == {"scapy_mpa": ["py.typed"]}
+    assert pyproject["tool"]["setuptools"]["package-data"] == {
+        "scapy_mpa": ["py.typed", "craft/mutations/catalogue.md", "craft/presets/presets.txt"]
+    }
     assert importlib.resources.files("scapy_mpa").joinpath("py.typed").is_file()
 
 

@@ -24,8 +24,15 @@ from scapy_mpa.craft.truth_connection import (
     half_summary,
 )
 from scapy_mpa.craft.truth_messages import message_records
-from scapy_mpa.craft.truth_setting import VERDICTS, Found, Setting, begun_by, side_of, without
-from scapy_mpa.craft.truth_tcp import ending
+from scapy_mpa.craft.truth_setting import (
+    VERDICTS,
+    Found,
+    Setting,
+    begun_by,
+    ending,
+    side_of,
+    without,
+)
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import AdaptionIndicationSeen, IFTFrameRecovered
 from scapy_mpa.stream.events.carrier import LocatedBy

@@ -6,17 +6,12 @@ Names and order of keys are those of :mod:`scapy_mpa.records`.
 
 What the script alone does not say is left out:
 
-* Segments were lost, copied, reordered or cut: what depends on when a dissector finds something
-  (``frame``, ``time``, ``located_by``, ``out_of_order``, ``farthest_ahead``; an ``overlap`` keeps
-  ``frame`` and ``time``).  An FPDU has no ``offset`` until the last startup frame, and all octets
-  before it, were captured.
-* Octets are missing, or other than they were sent: there are ``startup`` and ``fpdu`` records of
-  those alone whose octets are all there, and no ``message`` records.  A ``gap`` has no ``reason``,
-  and no ``length`` if its end may be the FIN.  A ``connection`` has nothing of what was found.
-  There is none unless everything up to the last startup frame is there.
-* The same, and a direction is given up: no startup frame was captured, and no FPDU among its first
-  ``STREAMING_OCTETS``, or before ``HELD_ISLANDS`` holes.  There are no FPDUs of it.
-* A snap length has cut segments: no ``gap``, ``overlap`` or ``message`` records either.
+* Segments were lost, copied, reordered or cut: what depends on which segments come when (``frame``,
+  ``time``, ``located_by``, ``out_of_order``, ``retransmitted``, ``farthest_ahead``, ``offset``),
+  and ``overlap`` records.
+* Octets are missing, cut off, or other than they were sent: there are ``startup``, ``fpdu`` and
+  ``error`` records of those frames alone whose octets are all there.  Without a startup frame a
+  dissector may take a direction for something else, and find none.
 * Something hides where FPDUs begin: a wrong ULPDU_Length, a bad CRC, or other octets in the Full
   Operation Phase.  Then the keys of the first point are left out for that direction.  The
   ``connection`` has no counts, and nothing of the RTR indication.  There are no ``message``
@@ -29,7 +24,7 @@ connection that is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import itemgetter
 
 from scapy_mpa.craft.assemble import Assembled
@@ -40,11 +35,10 @@ from scapy_mpa.craft.captured import (
     captured_streams,
 )
 from scapy_mpa.craft.layout import Placed, assembled, startup_frame
-from scapy_mpa.craft.options import INITIATOR, Options
+from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.craft.truth_connection import (
     COUNTED,
-    FOUND,
     NEGOTIATED,
     UNTIMED,
     connection_of,
@@ -60,12 +54,9 @@ from scapy_mpa.craft.truth_setting import (
     side_of,
     without,
 )
-from scapy_mpa.craft.truth_tcp import gap_records, is_cut, overlap_records
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen, StreamingSeen
 from scapy_mpa.stream.events.carrier import LocatedBy
-from scapy_mpa.stream.halves.holes import HELD_ISLANDS
-from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
@@ -94,8 +85,8 @@ def truth_of(
     """
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
-    if is_impaired and not _is_all_there(pieces, streams, setting):
-        return _of_what_is_there(pieces, streams, setting)
+    if is_impaired and not _is_all_there(pieces, streams):
+        return _of_what_is_there(pieces, setting)
     found = _found(pieces, setting.options)
     places = [each.place or 0 for each in found]
     is_sure = all(each.is_sure for each in found)
@@ -106,13 +97,12 @@ def truth_of(
     untold: list[Record] = []
     if messages and is_sure:
         told, untold = message_records(found, setting)
-    known_at = _known_at(_beginning(pieces, setting.options)) if is_impaired else 0
     records: list[tuple[int, Record]] = []
     delivered = [0, 0]
     streamed = _streamed(pieces, found, setting)
     for each, place in zip(found, places, strict=True):
         before = streamed.pop(each.placed.number, [])
-        own = [(place, record) for record in [*before, *_records(each, setting, known_at)]]
+        own = [(place, record) for record in [*before, *_records(each, setting)]]
         side = each.side
         delivered[side] = max(delivered[side], place)
         if each.placed.number in told:
@@ -120,9 +110,8 @@ def truth_of(
             own.insert(1, (delivered[side], told[each.placed.number]))
         records += own
     errors = sum(record["type"] == "error" for _, record in records)
-    records += overlap_records(streams, setting)
     records.sort(key=itemgetter(0))
-    end = connection_of(found, streams, setting, errors)
+    end = connection_of(found, pieces, setting, errors)
     unknown = UNTIMED if is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
@@ -131,10 +120,10 @@ def truth_of(
 
 
 def _is_all_there(
-    pieces: Iterable[Captured], streams: tuple[CapturedStream, CapturedStream], setting: Setting
+    pieces: Iterable[Captured], streams: tuple[CapturedStream, CapturedStream]
 ) -> bool:
     """Tell whether nothing was lost or altered: all octets are there, and known to be all."""
-    if is_cut(setting.segments) or any(each.fate != "whole" for each in pieces):
+    if any(each.fate != "whole" for each in pieces):
         return False
     # Without the SYN nobody knows that nothing came before, unless it is a startup frame.
     begun = {side_of(each.placed): each.placed.item for each in reversed(list(pieces))}
@@ -144,66 +133,12 @@ def _is_all_there(
     )
 
 
-def _beginning(pieces: Sequence[Captured], options: Options) -> Sequence[Captured]:
-    """Return what shows where FPDUs begin: everything up to the last startup frame, and, where that
-    may be an Rtr Frame, what the Initiator sends next, which tells whether it is one."""
-    startups = [n for n, each in enumerate(pieces) if isinstance(each.placed.item, StartupItem)]
-    upto = max(startups, default=-1)
-    frames = [_detail(pieces[n].placed, options) for n in startups]
-    if any(isinstance(each, StartupFrame) and _announces_rtr(each) for each in frames):
-        behind = range(upto + 1, len(pieces))
-        upto = next((n for n in behind if side_of(pieces[n].placed) == INITIATOR), upto)
-    return pieces[: upto + 1]
-
-
-def _announces_rtr(startup: StartupFrame) -> bool:
-    return startup.kind is not StartupKind.RTR and startup.revision == 1 and startup.s_bit
-
-
-def _known_at(beginning: Iterable[Captured]) -> int:
-    """Return the place of the segment with which all of the beginning is there: before, nobody
-    knows the ``offset`` of an FPDU."""
-    return max((max(each.frames) for each in beginning if each.frames), default=0)
-
-
-def _of_what_is_there(
-    pieces: list[Captured],
-    streams: tuple[CapturedStream, CapturedStream],
-    setting: Setting,
-) -> list[Record]:
-    """Return what there is to say if octets are missing."""
-    # A startup frame after a hole may be part of something else.
-    beginning = _beginning(pieces, setting.options)
-    is_known = bool(beginning) and all(each.fate == "whole" for each in beginning)
-    known_at = _known_at(beginning) if is_known else len(setting.segments) + 1
-    is_uncut = not is_cut(setting.segments)
+def _of_what_is_there(pieces: Iterable[Captured], setting: Setting) -> list[Record]:
+    """Return what there is to say if octets are missing: of each frame that is whole."""
     whole = [each for each in pieces if each.fate == "whole"]
     found = [each._replace(place=None, located_by=None) for each in _found(whole, setting.options)]
-    if not any(each.is_startup for each in found):
-        given_up = [side for side in (0, 1) if _is_given_up(found, side, streams[side])]
-        found = [each for each in found if each.side not in given_up]
-    records = [
-        (max(each.frames), record) for each in found for record in _records(each, setting, known_at)
-    ]
-    if is_uncut:
-        records += overlap_records(streams, setting)
-    records.sort(key=itemgetter(0))
-    told = [record for _, record in records]
-    if is_uncut:
-        told += gap_records(streams, setting)
-    if is_known:
-        end = connection_of(found, streams, setting, 0)
-        unknown = UNTIMED | FOUND | hidden_agreement(end, found)
-        told.append(without(end, unknown if is_uncut else unknown | COUNTED))
-    return told
-
-
-def _is_given_up(found: Iterable[Found], side: int, stream: CapturedStream) -> bool:
-    """Tell whether no FPDU of a direction was captured before that is taken for something else."""
-    frame = stream.first_beyond(STREAMING_OCTETS, HELD_ISLANDS)
-    return frame is not None and all(
-        max(each.frames) > frame for each in found if each.side == side
-    )
+    found.sort(key=lambda each: max(each.frames))
+    return [record for each in found for record in _records(each, setting)]
 
 
 # -- when and how --------------------------------------------------------------------------------
@@ -280,11 +215,8 @@ def _streaming(pieces: list[Captured], place: int | None, setting: Setting) -> R
 # -- records ---------------------------------------------------------------------------------------
 
 
-def _records(found: Found, setting: Setting, known_at: int = 0) -> list[Record]:
-    """Return what there is to say of an item: itself, and what is wrong with it.
-
-    :param known_at: place of the segment before which no ``offset`` is known.
-    """
+def _records(found: Found, setting: Setting) -> list[Record]:
+    """Return what there is to say of an item: itself, and what is wrong with it."""
     detail = found.detail
     if isinstance(detail, StartupFrame):
         return _startup(found, detail, setting) if found.is_startup else []
@@ -292,7 +224,7 @@ def _records(found: Found, setting: Setting, known_at: int = 0) -> list[Record]:
     if not detail.is_regular:
         return []
     place = found.place if found.is_sure else None
-    records = [_fpdu(found, detail, setting, known_at)]
+    records = [_fpdu(found, detail, setting)]
     if detail.crc is False:
         records.append(setting.error(found, place, ErrorCode.CRC_MISMATCH, detail.header))
     elif not detail.agrees:
@@ -309,13 +241,13 @@ def _startup(found: Found, startup: StartupFrame, setting: Setting) -> list[Reco
     return [setting.record(seen, found.place), *problems]
 
 
-def _fpdu(found: Found, fpdu: Assembled, setting: Setting, known_at: int) -> Record:
+def _fpdu(found: Found, fpdu: Assembled, setting: Setting) -> Record:
     """Return the record of an FPDU."""
     offset = found.placed.offset
     assert offset is not None
-    hidden = set() if max(found.frames) >= known_at else {"offset"}
-    if not found.is_sure or found.located_by is None:
-        hidden |= {"located_by", "out_of_order"}
+    hidden = set() if found.is_sure and found.located_by else {"located_by", "out_of_order"}
+    if found.located_by is None:
+        hidden.add("offset")
     recovered = FPDURecovered(
         *begun_by(found.side),
         setting.seq(found, fpdu.header),

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
 
 from scapy_mpa.craft.assemble import Assembled
-from scapy_mpa.craft.captured import CapturedStream
+from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
-from scapy_mpa.craft.truth_tcp import ending, gaps
+from scapy_mpa.craft.truth_setting import Found, Setting, begun_by, ending, side_of
 from scapy_mpa.records.record import TIMING_KEYS, Record
 from scapy_mpa.stream.events import (
     Closer,
@@ -34,7 +35,6 @@ from scapy_mpa.wire.terminate import is_terminate
 __all__ = [
     "AGREED",
     "COUNTED",
-    "FOUND",
     "NEGOTIATED",
     "UNTIMED",
     "connection_of",
@@ -47,14 +47,17 @@ __all__ = [
 
 NEGOTIATED: Final = frozenset({"markers", "crc"})
 """What startup frames agree on."""
-FOUND: Final = frozenset({"fpdus", "crc_bad", "errors"})
-"""What depends on which FPDUs are found."""
-UNTIMED: Final = frozenset({"frame", "time", "timestamp", "end", "out_of_order", "farthest_ahead"})
-"""What depends on when something is found."""
+UNTIMED: Final = frozenset(
+    {"frame", "time", "timestamp", "end", "out_of_order", "retransmitted", "farthest_ahead"}
+)
+"""What depends on which segments come when."""
 _INDICATED: Final = frozenset({"rtr", "kept", "broken"})
 AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
 """What enhanced data agree on, and whether both sides kept to it."""
-COUNTED: Final = FOUND | {"gaps", "out_of_order", "retransmitted", "farthest_ahead"}
+COUNTED: Final = frozenset({"fpdus", "crc_bad", "errors", "gaps"}) | {
+    *("out_of_order", "retransmitted", "farthest_ahead")
+}
+"""What depends on which FPDUs are found, and when."""
 
 
 def half_summary(
@@ -62,14 +65,9 @@ def half_summary(
     fpdus: int,
     octets: int,
     crc_bad: int = 0,
-    gaps: int = 0,
-    repeated: int = 0,
 ) -> HalfSummary:
-    """Return what a direction carried in which nothing is found before its turn.
-
-    :param repeated: segments that brought octets captured before.
-    """
-    return HalfSummary(markers, fpdus, octets, crc_bad, gaps, 0, repeated, 0)
+    """Return what a direction carried in which nothing is missing, repeated or out of order."""
+    return HalfSummary(markers, fpdus, octets, crc_bad, 0, 0, 0, 0)
 
 
 def connection_record(
@@ -101,13 +99,14 @@ def connection_record(
 
 def connection_of(
     found: list[Found],
-    streams: tuple[CapturedStream, CapturedStream],
+    pieces: Iterable[Captured],
     setting: Setting,
     errors: int,
 ) -> Record:
-    """Return the record of a connection of MPA.
+    """Return the record of a connection of MPA of which no octets are missing.
 
     :param found: startup frames and FPDUs.
+    :param pieces: all items with octets.
     :param errors: how many ``error`` records there are.
     """
     there = [
@@ -127,16 +126,17 @@ def connection_of(
     is_answered = is_reply and len(offers) == 2 and dialect is not Dialect.OSC
     fpdus = [each for each in found if isinstance(each.detail, Assembled)]
     is_full = fpdus or (is_reply and last is not None and not last.rejected)
+    octets = Counter[int]()
+    for each in pieces:
+        octets[side_of(each.placed)] += len(each.placed.octets)
     one, other = (
         half_summary(
             options.has_markers(side) if is_full else None,
             sum(each.side == side for each in fpdus),
-            stream.octets,
+            octets[side],
             sum(each.side == side and each.is_bad for each in fpdus),
-            len(gaps(stream)),
-            stream.repeating,
         )
-        for side, stream in enumerate(streams)
+        for side in (0, 1)
     )
     record = connection_record(
         setting,
@@ -147,7 +147,7 @@ def connection_of(
             setting,
             INITIATOR if startups else None,
             rejected=rejected,
-            unanswered=_unanswered(fpdus, streams),
+            unanswered=_unanswered(fpdus),
         ),
         dialect=dialect,
         revision=None if last is None else last.revision,
@@ -165,12 +165,10 @@ def connection_of(
     return record
 
 
-def _unanswered(
-    fpdus: list[Found], streams: tuple[CapturedStream, CapturedStream]
-) -> tuple[int | None, int | None]:
+def _unanswered(fpdus: list[Found]) -> tuple[int | None, int | None]:
     """Return how many Requests of either side lack their Response, None if it may not be there."""
     counts = [0, 0]
-    torn = [bool(gaps(stream)) for stream in streams]
+    torn = [False, False]
     for each in fpdus:
         if not isinstance(each.detail, Assembled) or each.is_bad or len(each.detail.ulpdu) < 2:
             torn[each.side] = True

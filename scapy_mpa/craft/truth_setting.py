@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.assemble import Assembled
+from scapy_mpa.craft.captured import first_followed
 from scapy_mpa.craft.ift_assemble import AssembledFrame
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import Options
@@ -16,13 +17,16 @@ from scapy_mpa.records.record import Record, RecordedEvent, own_fields, type_of,
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy
+from scapy_mpa.stream.events.connection import Ending
+from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame
 
-__all__ = ["VERDICTS", "Detail", "Found", "Setting", "begun_by", "side_of", "without"]
+__all__ = ["VERDICTS", "Detail", "Found", "Setting", "begun_by", "ending", "side_of", "without"]
 
 VERDICTS: Final[dict[bool | None, CrcVerdict]] = {True: "good", False: "bad", None: "off"}
+_ENDINGS: Final[tuple[Ending, ...]] = ("capture ended", "half closed", "closed")
 _WORD: Final = 0xFFFFFFFF
 _ANY: Final = ConnectionId(0, bytes(12))
 
@@ -35,6 +39,15 @@ def begun_by(side: int) -> tuple[ConnectionId, int, Literal[0], Literal[0]]:
 def without(record: Record, names: Collection[str]) -> Record:
     """Return a record without some of its keys."""
     return {name: value for name, value in record.items() if name not in names}
+
+
+def ending(segments: Sequence[Segment]) -> Ending:
+    """Return how a connection ends: the key ``ended`` of its record."""
+    followed = segments[first_followed(segments) :]
+    if any(each.flags & RST for each in followed):
+        return "reset"
+    closed = {each.side for each in followed if each.flags & FIN}
+    return _ENDINGS[len(closed)]
 
 
 class Setting(NamedTuple):

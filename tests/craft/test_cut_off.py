@@ -83,5 +83,5 @@ def test_private_data_missing() -> None:
     segments[REPLY] = pieces(segments[REPLY], 20)[0]
     segments[FPDU : FPDU + 1] = pieces(segments[FPDU], 7)
     told = conversation.truth(segments)
-    assert kinds(told) == ["startup", "fpdu", "gap"]
+    assert kinds(told) == ["startup", "fpdu"]
     assert kinds(found(conversation, segments)) == ["startup", "fpdu"]

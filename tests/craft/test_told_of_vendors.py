@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import CaptureLoss, Conversation, LateStart, Segment, conversation_of, impair
 from scapy_mpa.craft.impairments import Impairment, Reordering, StartupCut
-from scapy_mpa.stream.octets.overlap import RECENT_CHUNKS
 from tests.craft.reading import Record, plain, printed
 from tests.craft.test_impairments import mixes
-from tests.craft.test_told import agrees, of
+from tests.craft.test_told import agrees
 
 NAMES = ("osc", "osc-without-crcs", "softuiwarp")
 FORCED_OR_NOT = st.booleans()
@@ -53,9 +52,6 @@ def test_nothing_is_missing(name: str, data: st.DataObject, forced: bool, seed: 
     conversation = conversation_of(name, seed=seed)
     mix = data.draw(mixes(conversation, missing=False))
     segments = impair(conversation.segments(), *mix, seed=seed)
-    # What came first is not remembered for ever.
-    told = conversation.truth(segments)
-    assume(len(segments) < RECENT_CHUNKS or not of(told, "overlap"))
     # Of SoftUiWARP something is told before it is known; osc's startup frames tell in order only.
     startup = [each for each in plain(conversation.frames(segments)) if each["type"] == "startup"]
     is_late = name == "softuiwarp" or [each["kind"] for each in startup] != ["request", "reply"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -26,72 +27,46 @@ ODD: Final[list[Any]] = [
     *([], {}, (), ("a", "b"), object(), bytearray(b"abc"), memoryview(b"abc")),
 ]
 
-OPTIONS: Final = {
-    Conversation: ("initiator", "revision", "dialect", "markers", "crc", "rtr_frame"),
-    IFTConversation: ("responder", "r", "hc", "sp", "vtags", "marker_interval"),
-    SctpConversation: ("responder", "revision", "dialect", "rtr_frame"),
+REQUIRED: Final[dict[str, Any]] = {
+    **{"data": b"12345678", "size": 5, "layer": 0, "etype": 0, "error_code": 0, "octets": b""},
+    **{"ulpdu": bytes(20), "qn": 0, "msn": 1, "seconds": 1, "sink_stag": 1, "sink_to": 1},
+    **{"request_identifier": 1, "rate": 0.5},
 }
-COMMON: Final = (
-    *("mss", "mulpdu", "packing", "vlan", "ack_every", "start_time", "rtt"),
-    *("ddp_version", "rdmap_version"),
+"""What is given of what must be, while another parameter is odd."""
+
+FURTHER: Final = {
+    "terminate": ("ddp_segment_length", "ddp_header"),
+    "fpdu": ("ulpdu_length", "pad", "markers", "marker_places", "crc"),
+    "frame": ("header_size", "vtag", "header_crc"),
+    "negotiate": ("vtag", "marker_interval"),
+    "atomic": ("add_or_swap_data", "request_identifier"),
+}
+"""Parameters of verbs that pass them on."""
+
+OF_SIDES: Final = (
+    *("send", "write", "immediate", "read", "read_request", "read_response", "atomic"),
+    *("atomic_response", "terminate", "octets", "fpdu", "frame", "rtr_frame", "set_msn"),
 )
-
-VERBS: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
-    "send": ({}, ("data", "invalidate_stag", "solicited")),
-    "write": ({}, ("data", "stag", "to")),
-    "immediate": ({"data": b"12345678"}, ("data", "solicited")),
-    "read": ({}, ("data", "sink_stag", "sink_to", "src_stag", "src_to")),
-    "read_request": ({"size": 5}, ("size", "sink_stag", "sink_to", "src_stag", "src_to")),
-    "atomic": (
-        {},
-        ("operation", "stag", "to", "original", "add_or_swap_data", "request_identifier"),
-    ),
-    "read_response": ({"sink_stag": 1, "sink_to": 1}, ("data", "request")),
-    "atomic_response": ({"request_identifier": 1}, ("original", "request")),
-    "terminate": (
-        {"layer": 0, "etype": 0, "error_code": 0},
-        ("layer", "etype", "error_code", "in_error", "ddp_segment_length", "ddp_header"),
-    ),
-    "octets": ({"octets": b""}, ("octets",)),
-    "fpdu": (
-        {"ulpdu": bytes(20)},
-        ("ulpdu", "ulpdu_length", "pad", "markers", "marker_places", "crc"),
-    ),
-    "frame": ({"ulpdu": bytes(20)}, ("ulpdu", "payload", "header_size", "vtag", "header_crc")),
-    "rtr_frame": ({}, ("private_data", "key")),
-    "set_msn": ({"qn": 0, "msn": 1}, ("qn", "msn")),
-}
-"""Of a side: what must be given, and what is given otherwise."""
-
+OF_BOTH: Final = ("startup", "negotiate", "pause", "close", "reset", "moved")
 MPA_ONLY: Final = ("octets", "rtr_frame")
 
-BOTH: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
-    "startup": (
-        {},
-        (
-            *("private_data", "reply_private_data", "extension", "ird", "ord", "control_flags"),
-            *("reply_ird", "reply_ord", "reply_control_flags", "rejected", "rtr"),
-            "rtr_private_data",
-        ),
-    ),
-    "negotiate": ({}, ("first", "vtag", "marker_interval")),
-    "pause": ({"seconds": 1}, ("seconds",)),
-    "close": ({}, ("side", "both")),
-    "reset": ({}, ("side",)),
-    "moved": ({}, ("initiator", "start_time")),
+IMPAIRMENTS: Final[dict[str, dict[str, Any]]] = {
+    **{name: {} for name in ("Loss", "Reordering", "Duplication", "Overlap", "CaptureLoss")},
+    **{"Resegmentation": {"size": 100}, "SnapLength": {}, "LateStart": {"segments": 1}},
 }
-"""Of both sides, likewise."""
 
-IMPAIRMENTS: Final[dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
-    "Loss": ({"rate": 0.5}, ("rate", "distance", "timeout")),
-    "Reordering": ({"rate": 0.5}, ("rate", "distance")),
-    "Duplication": ({"rate": 0.5}, ("rate",)),
-    "Overlap": ({"rate": 0.5}, ("rate", "reach")),
-    "CaptureLoss": ({"rate": 0.5}, ("rate",)),
-    "Resegmentation": ({"size": 100}, ("size",)),
-    "SnapLength": ({"octets": 100}, ("octets", "headers")),
-    "LateStart": ({"segments": 1}, ("segments",)),
-}
+
+def parameters_of(call: Callable[..., object]) -> list[str]:
+    """The parameters that have names."""
+    known = inspect.signature(call).parameters.values()
+    return [each.name for each in known if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+
+
+def options_of(kind: type[Conversation]) -> list[str]:
+    """The options of a kind of conversations, those included that it passes on."""
+    foreign = {"markers", "crc", "rtr_frame", "revision", "dialect"}
+    names = {*parameters_of(kind), *parameters_of(Conversation)} - {"strict", "handshake"}
+    return sorted(names - foreign if kind is IFTConversation else names)
 
 
 def has(kind: type[Conversation], name: str) -> bool:
@@ -116,7 +91,7 @@ def try_all(act: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in KINDS for name in (*COMMON, *OPTIONS[kind])]
+    ("kind", "name"), [(kind, name) for kind in KINDS for name in options_of(kind)]
 )
 def test_options(kind: type[Conversation], name: str) -> None:
     """Of a conversation."""
@@ -131,25 +106,33 @@ def test_options(kind: type[Conversation], name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("verb", [*VERBS, *BOTH])
+@pytest.mark.parametrize("verb", [*OF_SIDES, *OF_BOTH])
 def test_verbs(kind: type[Conversation], verb: str) -> None:
     """Of either side and of both, as far as a conversation has them, each parameter."""
-    wanted, parameters = {**VERBS, **BOTH}[verb]
+    if not has(kind, verb):
+        return
+
+    def speaker(conversation: Conversation) -> Any:
+        return conversation if verb in OF_BOTH else conversation.initiator
+
+    parameters = [*parameters_of(getattr(speaker(kind()), verb)), *FURTHER.get(verb, ())]
+    wanted = {name: REQUIRED[name] for name in parameters if name in REQUIRED}
 
     def act(parameter: str, value: Any) -> Conversation:
         conversation = kind(strict=False)
-        speaker = conversation if verb in BOTH else conversation.initiator
-        made = getattr(speaker, verb)(**{**wanted, parameter: value})
+        made = getattr(speaker(conversation), verb)(**{**wanted, parameter: value})
         return made if isinstance(made, Conversation) else conversation
 
-    for parameter in parameters if has(kind, verb) else ():
+    for parameter in parameters:
         try_all(partial(act, parameter))
 
 
 @pytest.mark.parametrize("name", IMPAIRMENTS)
 def test_impairments(name: str) -> None:
     """What happens to segments."""
-    wanted, parameters = IMPAIRMENTS[name]
+    wanted = IMPAIRMENTS[name]
+    parameters = parameters_of(getattr(known, name))
+    wanted = {**{each: REQUIRED[each] for each in parameters if each in REQUIRED}, **wanted}
     conversation = Conversation()
     conversation.initiator.write(bytes(5000))
 
@@ -237,11 +220,11 @@ def side() -> Side:
             for rate in (1.5, -0.1, float("nan"))
         ),
         (lambda: known.Overlap(float("nan")), "a rate is a share from 0 to 1, not nan"),
-        (lambda: known.Loss(0.1, distance=2), "a distance of 2 segments is below 3"),
+        (lambda: known.Loss(0.1, distance=2), "a distance 2 is not in 3 to"),
         (lambda: known.Loss(0.1, timeout=-1), "a timeout is 0 to 1000 seconds, not -1"),
-        (lambda: known.Reordering(0.1, distance=0), "a distance of 0 segments is below 1"),
-        (lambda: known.Duplication(0.1, distance=-1), "a distance of -1 segments is below 0"),
-        (lambda: known.Overlap(0.1, reach=0), "an overlap of 0 octets is none"),
+        (lambda: known.Reordering(0.1, distance=0), "a distance 0 is not in 1 to"),
+        (lambda: known.Duplication(0.1, distance=-1), "a distance -1 is not in 0 to"),
+        (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
         (
             lambda: known.Resegmentation(0),
             "segments are tiny, super, or of 1 to .*, not 0",
@@ -251,7 +234,7 @@ def side() -> Side:
             "segments are tiny, super, or .*, not 'x'",
         ),
         (lambda: known.SnapLength(53), "a snap length of 53 octets is below the 54 of the headers"),
-        (lambda: known.LateStart(-1), "-1 segments cannot be missed"),
+        (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
     ],
 )
 def test_what_is_said(act: Callable[[], object], text: str) -> None:

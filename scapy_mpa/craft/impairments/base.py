@@ -10,7 +10,6 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
-from scapy_mpa.craft.given import share
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 
@@ -20,7 +19,6 @@ __all__ = [
     "Entry",
     "Impairment",
     "acknowledge_less",
-    "check_rate",
     "ends_of_turns",
     "impair",
     "settled",
@@ -30,6 +28,8 @@ Impairment: TypeAlias = Callable[[list[Segment], random.Random], list[Segment]]
 """Takes segments in the order in which they are captured, and chance; changes neither list nor
 segments."""
 
+MOST: Final = 1 << 32
+"""More segments than any list has."""
 WORD: Final = 0xFFFFFFFF
 SPACING_NS: Final = 1_000
 """From the last segment of a capture to one that is put after it, in nanoseconds."""
@@ -47,14 +47,6 @@ def impair(
     for impairment in impairments:
         impaired = impairment(impaired, rng)
     return impaired
-
-
-def check_rate(rate: float) -> None:
-    """Refuse a share of segments that is none.
-
-    :raises LocalProtocolError: it is not in 0 to 1.
-    """
-    share("a rate", rate)
 
 
 class Entry(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scapy_mpa.craft.given import whole
-from scapy_mpa.craft.impairments.base import WORD, check_rate
+from scapy_mpa.craft.given import number, share, whole
+from scapy_mpa.craft.impairments.base import MOST, WORD
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SYN
@@ -33,7 +33,7 @@ class CaptureLoss:
     """The share of segments that is missed, 0 to 1."""
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
+        share("a rate", self.rate)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         return [segment for segment in segments if rng.random() >= self.rate]
@@ -80,8 +80,7 @@ class LateStart:
     """How many are missed, from 0."""
 
     def __post_init__(self) -> None:
-        if whole("a number of segments", self.segments, "from 0") < 0:
-            raise LocalProtocolError(f"{quoted(self.segments)} segments cannot be missed")
+        number("a number of segments", self.segments, 0, MOST)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         return segments[self.segments :]

@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scapy_mpa.craft.given import nanoseconds, whole
+from scapy_mpa.craft.given import nanoseconds, number, share
 from scapy_mpa.craft.impairments.base import (
+    MOST,
     Entry,
     acknowledge_less,
-    check_rate,
     ends_of_turns,
     settled,
 )
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted
 
 __all__ = ["Duplication", "Loss", "Reordering"]
 
@@ -50,8 +48,8 @@ class Loss:
     """Seconds until a segment is sent again that nothing else tells of, 0 to 1000."""
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
-        _check_distance(self.distance, _DUPLICATES)
+        share("a rate", self.rate)
+        number("a distance", self.distance, _DUPLICATES, MOST)
         nanoseconds("a timeout", self.timeout, _LONGEST_TIMEOUT)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
@@ -97,8 +95,8 @@ class Reordering:
     sender, and the receiver acknowledges no more than it has."""
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
-        _check_distance(self.distance, 1)
+        share("a rate", self.rate)
+        number("a distance", self.distance, 1, MOST)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         ends = ends_of_turns(segments)
@@ -134,8 +132,8 @@ class Duplication:
     """After how many others the copy comes at most, from 0."""
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
-        _check_distance(self.distance, 0)
+        share("a rate", self.rate)
+        number("a distance", self.distance, 0, MOST)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         entries = []
@@ -160,8 +158,3 @@ def _later(segments: Sequence[Segment], index: int, end: int, most: int) -> list
         if segments[at].side == side and segments[at].octets:
             found.append(at)
     return found
-
-
-def _check_distance(distance: int, least: int) -> None:
-    if whole("a distance", distance, f"of {least} segments or more") < least:
-        raise LocalProtocolError(f"a distance of {quoted(distance)} segments is below {least}")

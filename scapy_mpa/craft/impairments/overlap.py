@@ -7,11 +7,9 @@ import random
 from dataclasses import dataclass, replace
 from typing import Final
 
-from scapy_mpa.craft.given import whole
-from scapy_mpa.craft.impairments.base import WORD, check_rate
+from scapy_mpa.craft.given import number, share
+from scapy_mpa.craft.impairments.base import WORD
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.shown import quoted
 
 __all__ = ["Overlap"]
 
@@ -37,9 +35,8 @@ class Overlap:
     """How many octets come again at most, from 1."""
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
-        if whole("an overlap", self.reach, "of octets, from 1") < 1:
-            raise LocalProtocolError(f"an overlap of {quoted(self.reach)} octets is none")
+        share("a rate", self.rate)
+        number("an overlap", self.reach, 1, _MOST_OCTETS)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
         out = []

@@ -46,21 +46,18 @@ class Resegmentation:
         out: list[list[Segment]] = [[segment] for segment in segments]
         for run in _runs(segments):
             octets = b"".join(segments[index].octets for index in run)
-            at = 0
-            begin = 0
-            made: dict[int, list[Segment]] = {index: [] for index in run}
+            begin = at = 0
             for index in run:
                 # All that begins where this segment was.
                 upto = begin + len(segments[index].octets)
+                made = []
                 while at < upto:
                     piece = octets[at : at + self._next_size(rng)]
                     seq = segments[index].seq + at - begin & WORD
-                    segment = replace(segments[index], seq=seq, octets=piece)
-                    made[index].append(segment)
+                    made.append(replace(segments[index], seq=seq, octets=piece))
                     at += len(piece)
                 begin = upto
-            for index in run:
-                out[index] = _spread(made[index], segments, index)
+                out[index] = _spread(made, segments, index)
             _push(out, segments, run)
         return [segment for pieces in out for segment in pieces]
 
@@ -103,11 +100,8 @@ def _spread(pieces: list[Segment], segments: list[Segment], index: int) -> list[
 
 def _push(out: list[list[Segment]], segments: list[Segment], run: list[int]) -> None:
     """Have the last segment of what was said push it (RFC 9293 3.9.1.2), and no other one."""
+    for index in run:
+        out[index] = [replace(each, flags=each.flags & ~PSH) for each in out[index]]
     last = max(index for index in run if out[index])
     pushes = segments[run[-1]].flags & PSH
-    for index in run:
-        for at, segment in enumerate(out[index]):
-            is_last = index == last and at == len(out[index]) - 1
-            flags = segment.flags & ~PSH | (pushes if is_last else 0)
-            if flags != segment.flags:
-                out[index][at] = replace(segment, flags=flags)
+    out[last][-1] = replace(out[last][-1], flags=out[last][-1].flags | pushes)

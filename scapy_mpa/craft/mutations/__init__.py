@@ -12,7 +12,7 @@ The catalogue is open: :func:`register` adds to it.
 
 from scapy_mpa.craft.mutations.catalogue import find, mutations, register
 from scapy_mpa.craft.mutations.ddp import DDP
-from scapy_mpa.craft.mutations.draft_mpa import DRAFT_MPA
+from scapy_mpa.craft.mutations.dialects import DIALECTS
 from scapy_mpa.craft.mutations.enhanced import ENHANCED
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.extensions import EXTENSIONS
@@ -21,15 +21,12 @@ from scapy_mpa.craft.mutations.ift_frames import IFT_FRAMES
 from scapy_mpa.craft.mutations.ift_indications import IFT_INDICATIONS
 from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
-from scapy_mpa.craft.mutations.osc import OSC
-from scapy_mpa.craft.mutations.peer_connect import PEER_CONNECT
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
 from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
 from scapy_mpa.craft.mutations.sctp import SCTP
 from scapy_mpa.craft.mutations.startup import STARTUP
 from scapy_mpa.craft.mutations.terminate import TERMINATE
-from scapy_mpa.craft.mutations.vendors import VENDORS
 
 __all__ = [
     "Action",
@@ -42,8 +39,7 @@ __all__ = [
 ]
 
 for _group in (
-    *(STARTUP, DRAFT_MPA, RTR_FRAME, ENHANCED, PEER_CONNECT),
-    *(MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
-    *(IFT_INDICATIONS, IFT_FRAMES, SCTP, VENDORS, OSC, RANDOM),
+    *(STARTUP, RTR_FRAME, ENHANCED, MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
+    *(DIALECTS, IFT_INDICATIONS, IFT_FRAMES, SCTP, RANDOM),
 ):
     register(*_group)

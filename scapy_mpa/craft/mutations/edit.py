@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
+from scapy_mpa.craft.mutations.mutation import Change
 from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
@@ -50,8 +50,6 @@ __all__ = [
 
 Edit: TypeAlias = Callable[[Any, Random], Any]
 """Makes of an item what stands in its place: an item, or a sequence of them."""
-
-_NAMES: Final = {StartupKind.REQUEST: "Request", StartupKind.REPLY: "Reply"}
 
 
 def opcode_of(item: FPDUItem) -> int:
@@ -209,24 +207,19 @@ def change_startup(kind: StartupKind, **fields: Any) -> Change:
     return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), of_kind(kind))
 
 
-def of_each_frame(family: Family, *rows: tuple[Any, ...]) -> list[Mutation]:
-    """Return mutations of the Request, and the same of the Reply.
+def of_each_frame(changes: Mapping[str, Any]) -> dict[str, Change]:
+    """Return changes of the Request, and the same of the Reply, by the names of mutations.
 
-    :param rows: of each the name and what is wrong, with ``{}`` for the frame; what is expected, or
-        that by kind; the fields that are set, or what makes the change for a kind; and a base, if
-        it is another one than the family's.
+    :param changes: by names with ``{}`` for the frame: the fields that are set, or what makes the
+        change for a kind.
     """
-    return [
-        family(
-            name.format(frame.lower()),
-            breaks.format(frame),
-            expected[kind] if isinstance(expected, dict) else expected,
-            change(kind) if callable(change) else change_startup(kind, **change),
-            *base,
-        )
-        for kind, frame in _NAMES.items()
-        for name, breaks, expected, change, *base in rows
-    ]
+    return {
+        name.format(kind.name.lower()): change(kind)
+        if callable(change)
+        else change_startup(kind, **change)
+        for kind in (StartupKind.REQUEST, StartupKind.REPLY)
+        for name, change in changes.items()
+    }
 
 
 def without_startup(kind: StartupKind) -> Change:

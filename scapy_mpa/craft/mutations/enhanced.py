@@ -1,41 +1,58 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Enhanced connection establishment with something wrong in it (RFC 6581)."""
+"""Enhanced connection establishment with something wrong in it (RFC 6581, and the draft before it).
+
+The draft says what a sender must do and names no consequence if it does not.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import (
     IRD,
     enhanced,
     left_to_ulp,
+    peer_connect,
+    peer_connect_ulp,
     peer_to_peer,
     peers_of_any_kind,
     reading,
 )
 from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved, of_each_frame
-from scapy_mpa.craft.mutations.expectation import ACCEPT, accept, improper, terminate
-from scapy_mpa.craft.mutations.mutation import Family
+from scapy_mpa.craft.mutations.mutation import listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
+from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["ENHANCED", "WITHOUT_DATA"]
+__all__ = ["ENHANCED"]
 
-_mutation: Final = Family("rfc6581", enhanced)
-_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
-_OF_REV_1: Final = {
-    _REQUEST: improper("who asks with revision 1 cannot interoperate with a Reply of revision 2"),
-    _REPLY: accept("S is a reserved bit of revision 1 (RFC 5044 7.1.1)"),
+_reply: Final = partial(change_startup, StartupKind.REPLY)
+
+_UNENHANCED: Final = {"ird": None, "ord": None, "control_flags": None}
+_WITHOUT_DATA: Final = {
+    **_UNENHANCED,
+    "s_bit": True,
+    "private_data": lambda _, rng: rng.randbytes(rng.randrange(4)),
 }
+"""What leaves no room for enhanced data in a startup frame that announces them."""
 
-_INSUFFICIENT_IRD: Final = (2, 0, 6)
-_NO_MATCHING_RTR: Final = (2, 0, 7)
-_NO_BUFFER: Final = (1, 2, 2)
-_MSN_RANGE: Final = (1, 2, 3)
-_UNBLOCKED: Final = "any FPDU lets the Responder speak (RFC 5044 7.1.2 rule 4)"
+
+def _any_of(*flags: str) -> Any:
+    return lambda _, rng: rng.choice(flags)
+
+
+def _above_ord(item: StartupItem, rng: Random) -> int:
+    assert item.ord is not None
+    return rng.randrange(item.ord + 1, 0x3FFF)
+
+
+def _below_ird(item: StartupItem, rng: Random) -> int:
+    assert item.ird is not None
+    return rng.randrange(1, item.ird)
 
 
 def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
@@ -46,131 +63,73 @@ def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
     return moved(conversation, requests[-1], responses[0])
 
 
-WITHOUT_DATA: Final = (
-    "6/{}-s-set-without-data",
-    "S of the {} is set, and the Private Data are too short for enhanced data.",
-    improper(),
-    {
-        **{"s_bit": True, "ird": None, "ord": None, "control_flags": None},
-        "private_data": lambda _, rng: rng.randbytes(rng.randrange(4)),
-    },
-)
-"""What leaves no room for enhanced data in a startup frame that announces them."""
-
 ENHANCED: Final = (
-    *of_each_frame(
-        _mutation,
-        WITHOUT_DATA,
-        (
-            "6/{}-s-cleared",
-            "S of the {} is not set, and enhanced data are there.",
-            *(accept("they are Private Data of the ULP"), {"s_bit": False}),
-        ),
-        (
-            "6/{}-rev-1",
-            "The {} has S set and enhanced data, and revision 1.",
-            *(_OF_REV_1, {"revision": 1}),
-        ),
-        (
-            "9.2/{}-flags-without-a",
-            "Control flag A of the {} is not set, and others are.",
-            *(ACCEPT, {"control_flags": lambda _, rng: rng.choice(("B", "C", "D", "BCD"))}),
-        ),
+    *listed(
+        enhanced,
+        {
+            **of_each_frame(
+                {
+                    "rfc6581/6/{}-s-set-without-data": _WITHOUT_DATA,
+                    "rfc6581/6/{}-s-cleared": {"s_bit": False},
+                    "rfc6581/6/{}-rev-1": {"revision": 1},
+                    "rfc6581/9.2/{}-flags-without-a": {
+                        "control_flags": _any_of("B", "C", "D", "BCD")
+                    },
+                }
+            ),
+            "rfc6581/9.1/reply-ord-exceeds-ird": _reply(ord=_above_ord),
+            "rfc6581/9.1/reply-ird-below-ord": _reply(ird=_below_ird),
+            "rfc6581/9.2/reply-a-set": _reply(control_flags=_any_of("AB", "AC", "ABCD")),
+            "rfc6581/10/reply-unenhanced": _reply(**_UNENHANCED),
+        },
     ),
-    _mutation(
-        "9.1/reply-ord-exceeds-ird",
-        "ORD of the Reply exceeds IRD of the Request.",
-        terminate(
-            _INSUFFICIENT_IRD, code=6, note="unless the Initiator has the resources all the same"
-        ),
-        change_startup(_REPLY, ord=lambda item, rng: rng.randrange(item.ord + 1, 0x3FFF)),
+    *listed(reading, {"rfc6581/9.1/ird-exceeded": _beyond_ird}),
+    *listed(
+        peer_to_peer,
+        {
+            "rfc6581/9.2/reply-no-matching-rtr": _reply(control_flags="AD"),
+            "rfc6581/9.2/reply-a-cleared": _reply(control_flags=""),
+            "rfc6581/9.2/request-without-rtr": change_startup(
+                StartupKind.REQUEST, control_flags="A"
+            ),
+            "rfc6581/9.2/reply-without-rtr": _reply(control_flags="A"),
+            "rfc6581/9.2/rtr-with-payload": first_fpdu(
+                lambda item, rng: item.with_payload(rng.randbytes(rng.randrange(1, 60)))
+            ),
+        },
     ),
-    _mutation(
-        "9.1/reply-ird-below-ord",
-        "IRD of the Reply is less than ORD of the Request.",
-        accept("the Initiator lowers its ORD"),
-        change_startup(_REPLY, ird=lambda item, rng: rng.randrange(1, item.ird)),
+    *listed(
+        left_to_ulp,
+        {
+            "rfc6581/9.1/reply-ord-not-left": _reply(ord=lambda _, rng: rng.randrange(0x3FFF)),
+            "rfc6581/9.1/reply-ird-not-left": _reply(ird=lambda _, rng: rng.randrange(1, 0x3FFF)),
+        },
     ),
-    _mutation(
-        "9.1/ird-exceeded",
-        "More RDMA Read Requests are outstanding than IRD of the Reply allows.",
-        terminate(_NO_BUFFER, _MSN_RANGE),
-        _beyond_ird,
-        base=reading,
+    *listed(
+        peers_of_any_kind,
+        {"rfc6581/9.2/rtr-not-agreed": _reply(control_flags=_any_of("AC", "AD", "ACD"))},
     ),
-    _mutation(
-        "9.2/reply-no-matching-rtr",
-        "The Reply offers no RTR indication that the Request has asked for.",
-        terminate(_NO_MATCHING_RTR, code=7),
-        change_startup(_REPLY, control_flags="AD"),
-        base=peer_to_peer,
+    *listed(
+        peer_connect,
+        {
+            **of_each_frame(
+                {
+                    "draft-ietf-storm-mpa-peer-connect-01/6/{}-s-set-without-data": _WITHOUT_DATA,
+                    "draft-ietf-storm-mpa-peer-connect-01/8/{}-d-set": {"control_flags": "ABCD"},
+                }
+            ),
+            "draft-ietf-storm-mpa-peer-connect-01/8/rtr-not-accepted": _reply(
+                control_flags=_any_of("A", "C", "AC")
+            ),
+        },
     ),
-    _mutation(
-        "9.2/reply-a-cleared",
-        "Control flag A is set in the Request and not in the Reply.",
-        terminate(_NO_MATCHING_RTR, code=7),
-        change_startup(_REPLY, control_flags=""),
-        base=peer_to_peer,
-    ),
-    _mutation(
-        "9.1/reply-ord-not-left",
-        "IRD of the Request is left to the ULP, and ORD of the Reply is a number.",
-        accept("no consequence is named"),
-        change_startup(_REPLY, ord=lambda _, rng: rng.randrange(0x3FFF)),
-        base=left_to_ulp,
-    ),
-    _mutation(
-        "9.1/reply-ird-not-left",
-        "ORD of the Request is left to the ULP, and IRD of the Reply is a number.",
-        accept("no consequence is named"),
-        change_startup(_REPLY, ird=lambda _, rng: rng.randrange(1, 0x3FFF)),
-        base=left_to_ulp,
-    ),
-    _mutation(
-        "9.2/request-without-rtr",
-        "The Request asks for a connection of peers and for no RTR indication.",
-        terminate(_NO_MATCHING_RTR, code=7),
-        change_startup(_REQUEST, control_flags="A"),
-        base=peer_to_peer,
-    ),
-    _mutation(
-        "9.2/reply-without-rtr",
-        "The Reply agrees to a connection of peers and offers no RTR indication.",
-        terminate(_NO_MATCHING_RTR, code=7),
-        change_startup(_REPLY, control_flags="A"),
-        base=peer_to_peer,
-    ),
-    _mutation(
-        "9.2/reply-a-set",
-        "Control flag A is set in the Reply and not in the Request.",
-        accept("the connection is of client and server"),
-        change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("AB", "AC", "ABCD"))),
-    ),
-    _mutation(
-        "9.2/rtr-not-agreed",
-        "The RTR indication is a Send, which the Reply does not offer.",
-        accept(_UNBLOCKED),
-        change_startup(_REPLY, control_flags=lambda _, rng: rng.choice(("AC", "AD", "ACD"))),
-        base=peers_of_any_kind,
-    ),
-    _mutation(
-        "9.2/rtr-with-payload",
-        "The first FPDU of the Initiator is a Send with octets in it, and no RTR indication.",
-        accept(_UNBLOCKED),
-        first_fpdu(lambda item, rng: item.with_payload(rng.randbytes(rng.randrange(1, 60)))),
-        base=peer_to_peer,
-    ),
-    _mutation(
-        "10/reply-unenhanced",
-        "The Request has enhanced data, and the Reply has none.",
-        accept("nothing is negotiated"),
-        change_startup(_REPLY, control_flags=None, ird=None, ord=None),
-    ),
-    _mutation(
-        "10/reply-rev-1-unenhanced",
-        "The Request has revision 2 and enhanced data, and the Reply is one of revision 1.",
-        accept("nothing is negotiated"),
-        change_startup(_REPLY, control_flags=None, ird=None, ord=None, revision=1),
+    *listed(
+        peer_connect_ulp,
+        {
+            "draft-ietf-storm-mpa-peer-connect-01/8/ulp-send-without-payload": first_fpdu(
+                lambda item, rng: item.with_payload(b"")
+            )
+        },
     ),
 )
-"""RFC 6581."""
+"""RFC 6581 and draft-ietf-storm-mpa-peer-connect-01."""

@@ -12,13 +12,10 @@ from scapy_mpa.wire.terminate import terminate_text
 
 __all__ = [
     "ACCEPT",
-    "ANYTHING",
-    "REJECT",
     "Action",
     "Expectation",
     "accept",
     "error",
-    "improper",
     "surface",
     "terminate",
 ]
@@ -92,8 +89,6 @@ def _triplet(code: TerminateCode) -> str:
 
 
 ACCEPT = Expectation(Action.ACCEPT)
-REJECT = Expectation(Action.REJECT)
-ANYTHING = Expectation(Action.ANYTHING)
 
 
 def accept(note: str) -> Expectation:
@@ -104,11 +99,6 @@ def accept(note: str) -> Expectation:
 def error(*codes: int, note: str = "") -> Expectation:
     """MPA reports one of these codes (RFC 5044 8)."""
     return Expectation(Action.ERROR, tuple(map(ErrorCode, codes)), note=note)
-
-
-def improper(note: str = "") -> Expectation:
-    """A startup frame is improperly formatted: code 4, and the TCP connection is closed at once."""
-    return Expectation(Action.CLOSE, (ErrorCode.INVALID_STARTUP_FRAME,), note=note)
 
 
 def terminate(*terminates: TerminateCode, code: int | None = None, note: str = "") -> Expectation:

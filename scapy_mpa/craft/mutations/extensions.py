@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from scapy_mpa.craft.mutations.bases import extended
 from scapy_mpa.craft.mutations.edit import change_fpdu, cut_payload, longer_payload
-from scapy_mpa.craft.mutations.expectation import ACCEPT, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Family, Mutation
+from scapy_mpa.craft.mutations.mutation import listed
 from scapy_mpa.craft.mutations.rdmap import on_queue
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.rdmap import (
@@ -20,18 +19,9 @@ from scapy_mpa.wire.rdmap import (
     parse_atomic_response,
     parse_control,
 )
-from scapy_mpa.wire.rdmap_names import MESSAGE_NAMES, AtomicOperation, Opcode, QueueNumber
+from scapy_mpa.wire.rdmap_names import AtomicOperation, Opcode, QueueNumber
 
 __all__ = ["EXTENSIONS"]
-
-_INVALID_VERSION: Final = (0, 2, 5)
-_UNEXPECTED_OPCODE: Final = (0, 2, 6)
-_CATASTROPHIC: Final = (0, 2, 7)
-_INVALID_QN: Final = (1, 2, 1)
-_NO_BUFFER: Final = (1, 2, 2)
-_MSN_RANGE: Final = (1, 2, 3)
-
-_mutation: Final = Family("rfc7306", extended)
 
 _REQUEST: Final = (Opcode.ATOMIC_REQUEST,)
 _RESPONSE: Final = (Opcode.ATOMIC_RESPONSE,)
@@ -72,75 +62,27 @@ def _other_identifier(item: FPDUItem, rng: Random) -> FPDUItem:
     )
 
 
-def _lengths() -> list[Mutation]:
-    """Return each message with too many octets and with too few."""
-    return [
-        _mutation(
-            f"{clause}-{what}",
-            f"{MESSAGE_NAMES[opcodes[0]]} has {words} octets.",
-            surface("no code is defined for it"),
-            change_fpdu(edit, opcodes),
-        )
-        for clause, opcodes in (
-            ("6.3/immediate-data", _IMMEDIATE),
-            ("5.2.1/atomic-request", _REQUEST),
-            ("5.2.2/atomic-response", _RESPONSE),
-        )
-        for what, words, edit in (
-            ("longer", "too many", longer_payload),
-            ("shorter", "too few", cut_payload),
-        )
-    ]
-
-
-def _queues() -> list[Mutation]:
-    return [
-        _mutation(
-            f"4.1/{MESSAGE_NAMES[opcode].lower().replace(' ', '-')}-on-queue-{int(qn)}",
-            f"{MESSAGE_NAMES[opcode]} comes on queue {int(qn)}.",
-            terminate(_UNEXPECTED_OPCODE, _INVALID_QN, _NO_BUFFER, _MSN_RANGE),
-            on_queue(qn, opcode),
-        )
-        for opcode, qn in (
-            (Opcode.IMMEDIATE_DATA, QueueNumber.READ_REQUEST),
-            (Opcode.ATOMIC_REQUEST, QueueNumber.SEND),
-            (Opcode.ATOMIC_RESPONSE, QueueNumber.READ_REQUEST),
-        )
-    ]
-
-
-EXTENSIONS: Final = (
-    _mutation(
-        "4.1/rv-0",
-        "RV of a message of RFC 7306 is 0.",
-        terminate(_INVALID_VERSION, _UNEXPECTED_OPCODE),
-        change_fpdu(_version, _ALL),
-    ),
-    *_queues(),
-    *_lengths(),
-    _mutation(
-        "5.2.1/atomic-operation-undefined",
-        "Atomic Operation Code is none that is defined.",
-        surface("rule 4; no code is defined for it"),
-        change_fpdu(_undefined_operation, _REQUEST),
-    ),
-    _mutation(
-        "5.2.1/atomic-request-reserved-set",
-        "A bit that is not used of an Atomic Request is set.",
-        ACCEPT,
-        change_fpdu(_reserved, _REQUEST),
-    ),
-    _mutation(
-        "8.2/atomic-request-not-aligned",
-        "An Atomic Request has a Remote Tagged Offset that is no multiple of 8.",
-        terminate(_CATASTROPHIC),
-        change_fpdu(_not_aligned, _REQUEST),
-    ),
-    _mutation(
-        "5.2.2/atomic-response-unrequested",
-        "An Atomic Response has an identifier that no Request had.",
-        surface("rule 7; no code is defined for it"),
-        change_fpdu(_other_identifier, _RESPONSE),
-    ),
+EXTENSIONS: Final = listed(
+    extended,
+    {
+        "rfc7306/4.1/rv-0": change_fpdu(_version, _ALL),
+        "rfc7306/4.1/immediate-data-on-queue-1": on_queue(
+            QueueNumber.READ_REQUEST, Opcode.IMMEDIATE_DATA
+        ),
+        "rfc7306/4.1/atomic-request-on-queue-0": on_queue(QueueNumber.SEND, Opcode.ATOMIC_REQUEST),
+        "rfc7306/4.1/atomic-response-on-queue-1": on_queue(
+            QueueNumber.READ_REQUEST, Opcode.ATOMIC_RESPONSE
+        ),
+        "rfc7306/6.3/immediate-data-longer": change_fpdu(longer_payload, _IMMEDIATE),
+        "rfc7306/6.3/immediate-data-shorter": change_fpdu(cut_payload, _IMMEDIATE),
+        "rfc7306/5.2.1/atomic-request-longer": change_fpdu(longer_payload, _REQUEST),
+        "rfc7306/5.2.1/atomic-request-shorter": change_fpdu(cut_payload, _REQUEST),
+        "rfc7306/5.2.1/atomic-operation-undefined": change_fpdu(_undefined_operation, _REQUEST),
+        "rfc7306/5.2.1/atomic-request-reserved-set": change_fpdu(_reserved, _REQUEST),
+        "rfc7306/8.2/atomic-request-not-aligned": change_fpdu(_not_aligned, _REQUEST),
+        "rfc7306/5.2.2/atomic-response-longer": change_fpdu(longer_payload, _RESPONSE),
+        "rfc7306/5.2.2/atomic-response-shorter": change_fpdu(cut_payload, _RESPONSE),
+        "rfc7306/5.2.2/atomic-response-unrequested": change_fpdu(_other_identifier, _RESPONSE),
+    },
 )
 """RFC 7306."""

@@ -12,16 +12,13 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed, assembled, manner_of
 from scapy_mpa.craft.mutations.bases import marked, marked_without_crcs
 from scapy_mpa.craft.mutations.edit import replaced
-from scapy_mpa.craft.mutations.expectation import ACCEPT, error
-from scapy_mpa.craft.mutations.mutation import Change, Family
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.fpdu import MARKER_LENGTH, strip_markers
 
 __all__ = ["MARKERS", "Marked", "marked_fpdus", "reserved"]
-
-_mutation: Final = Family("rfc5044", marked)
 
 _FPDUPTR_AT: Final = 2
 
@@ -66,11 +63,10 @@ def marked_fpdus(conversation: Conversation) -> list[Marked]:
     ]
 
 
-def _change(edit: _Edit, fewest: int = 1, leading: bool | None = None) -> Change:
+def _change(edit: _Edit, within: int = 0) -> Change:
     """Return what changes one FPDU with Markers.
 
-    :param fewest: how many it must have.
-    :param leading: whether one must stand right before it, or must not.
+    :param within: at least how many it must have, and none of them right before it; 0: any.
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
@@ -78,8 +74,8 @@ def _change(edit: _Edit, fewest: int = 1, leading: bool | None = None) -> Change
         chosen = [
             fpdu
             for fpdu in marked_fpdus(conversation)
-            if len(fpdu.places) >= fewest
-            and leading in (None, fpdu.layout.header > 0)
+            if len(fpdu.places) >= max(within, 1)
+            and not (within and fpdu.layout.header)
             and fpdu.offset
         ]
         fpdu = rng.choice(chosen)
@@ -129,9 +125,9 @@ def _first_not_zero(fpdu: Marked, rng: Random) -> FPDUItem:
     return fpdu.with_fpduptr(0, _elsewhere(0, rng))
 
 
-def _points_to_marker(fpdu: Marked, rng: Random) -> FPDUItem:
-    """Have the second Marker point to the leading one, not to the ULPDU_Length after it."""
-    return fpdu.with_fpduptr(1, _fpduptr(fpdu.markers[1]) + MARKER_LENGTH)
+def _first_missing(fpdu: Marked, rng: Random) -> FPDUItem:
+    places = tuple(place - MARKER_LENGTH for place in fpdu.places[1:])
+    return fpdu.item.override(marker_places=places)
 
 
 def reserved(fpdu: Marked, rng: Random) -> FPDUItem:
@@ -185,77 +181,24 @@ def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:
 
 
 MARKERS: Final = (
-    _mutation(
-        "4.2/marker-reserved-set", "RESERVED of a Marker is not zero.", ACCEPT, _change(reserved)
+    *listed(
+        marked,
+        {
+            "rfc5044/4.2/marker-reserved-set": _change(reserved),
+            "rfc5044/4.2/fpduptr-low-bits-set": _change(_low_bits),
+            "rfc5044/4.3/fpduptr-not-pointing": _change(_one_points_elsewhere),
+            "rfc5044/4.3/fpduptr-all-not-pointing": _change(_all_point_elsewhere, within=2),
+            "rfc5044/7.1.2/rule-7-first-marker-not-zero": _change_first(_first_not_zero),
+            "rfc5044/7.1.2/rule-7-first-marker-missing": _change_first(_first_missing),
+            "rfc5044/4.3/marker-missing": _change(_missing),
+            "rfc5044/4.3/marker-misplaced": _change(_misplaced, within=1),
+            "rfc5044/4.3/marker-too-many": _change(_extra),
+            "rfc5044/4.3/marker-not-in-crc": _change(_not_in_crc),
+        },
     ),
-    _mutation(
-        "4.2/fpduptr-low-bits-set",
-        "One of the two low bits of an FPDUPTR is set.",
-        ACCEPT,
-        _change(_low_bits),
-    ),
-    _mutation(
-        "4.3/fpduptr-not-pointing",
-        "A Marker does not point to the ULPDU_Length field of the FPDU that it is in.",
-        error(3),
-        _change(_one_points_elsewhere),
-    ),
-    _mutation(
-        "4.3/fpduptr-not-pointing-without-crcs",
-        "A Marker points elsewhere than to its FPDU, and CRCs are off.",
-        error(3),
-        _change(_one_points_elsewhere),
+    *listed(
         marked_without_crcs,
-    ),
-    _mutation(
-        "4.3/fpduptr-all-not-pointing",
-        "All Markers of an FPDU point to the same wrong place.",
-        error(3),
-        _change(_all_point_elsewhere, fewest=2, leading=False),
-    ),
-    _mutation(
-        "4.3/fpduptr-of-leading-marker",
-        "A Marker between two FPDUs has an FPDUPTR that is not zero.",
-        error(3),
-        _change(_first_not_zero, leading=True),
-    ),
-    _mutation(
-        "4.3/fpduptr-to-leading-marker",
-        "A Marker points to the Marker before the FPDU, not to its ULPDU_Length field.",
-        error(3),
-        _change(_points_to_marker, fewest=2, leading=True),
-    ),
-    _mutation(
-        "7.1.2/rule-7-first-marker-not-zero",
-        "The first Marker of the Full Operation Phase has an FPDUPTR that is not zero.",
-        error(3),
-        _change_first(_first_not_zero),
-    ),
-    _mutation(
-        "7.1.2/rule-7-first-marker-missing",
-        "The first FPDU of the Full Operation Phase has no Marker before it.",
-        error(1, 2),
-        _change_first(
-            lambda fpdu, _: fpdu.item.override(
-                marker_places=tuple(place - MARKER_LENGTH for place in fpdu.places[1:])
-            )
-        ),
-    ),
-    _mutation("4.3/marker-missing", "An FPDU lacks a Marker.", error(1, 2), _change(_missing)),
-    _mutation(
-        "4.3/marker-misplaced",
-        "A Marker stands 4 or 8 octets beside its place, and the CRC covers it there.",
-        error(3),
-        _change(_misplaced, leading=False),
-    ),
-    _mutation(
-        "4.3/marker-too-many", "There is a Marker where none must be.", error(1, 2), _change(_extra)
-    ),
-    _mutation(
-        "4.3/marker-not-in-crc",
-        "The CRC of an FPDU does not include its Markers.",
-        error(2),
-        _change(_not_in_crc),
+        {"rfc5044/4.3/fpduptr-not-pointing-without-crcs": _change(_one_points_elsewhere)},
     ),
 )
 """RFC 5044 4.2 and 4.3."""

@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
+from scapy_mpa.craft.mutations.table import rows
 from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Base", "Case", "Change", "Family", "Mutation"]
+__all__ = ["Base", "Case", "Change", "Family", "Mutation", "listed"]
 
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
@@ -114,6 +115,18 @@ class Family:
         """
         name = f"{self.document}/{name}"
         return Mutation(name, breaks, expectation, base or self.base, apply, **others)
+
+
+def listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:
+    """Return mutations that ``catalogue.md`` lists.
+
+    :param base: what they start from.
+    :param changes: what makes them, by their names.
+    """
+    return tuple(
+        Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
+        for name, change in changes.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Random fuzzing: fields through Scapy's ``fuzz()``, or octets, always in a valid conversation.
+"""Random fuzzing: fields or octets, always in a valid conversation.
 
 What comes of it breaks any number of rules, or none.
 """
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from random import Random
 from typing import Any, Final
@@ -23,10 +22,10 @@ from scapy_mpa.craft.mutations.bases import (
     without_crcs,
 )
 from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
-from scapy_mpa.craft.mutations.expectation import ANYTHING
-from scapy_mpa.craft.mutations.mutation import Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.ddp import ddp_header_of
+from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
 
 __all__ = ["RANDOM"]
@@ -34,6 +33,17 @@ __all__ = ["RANDOM"]
 _BASES: Final = (plain, marked, without_crcs, enhanced, peer_to_peer, extended, terminated)
 _MOST_FIELDS: Final = 3
 _MOST_OCTETS: Final = 8
+
+_BITS_OF_SEGMENT: Final = {"last": 1, "reserved": 4, "ddp_version": 2, "rsvdulp": 8}
+_BITS_OF_TAGGED: Final = {**_BITS_OF_SEGMENT, "stag": 32, "to": 64}
+_BITS_OF_UNTAGGED: Final = {
+    **_BITS_OF_SEGMENT,
+    **dict.fromkeys(("rsvdulp_word", "qn", "msn", "mo"), 32),
+}
+_BITS_OF_STARTUP: Final = {
+    **dict.fromkeys(("markers", "crc", "rejected", "s_bit"), 1),
+    **{"reserved": 4, "revision": 8, "pd_length": 16},
+}
 
 
 def any_of_them(rng: Random) -> Conversation:
@@ -44,63 +54,37 @@ def any_of_them(rng: Random) -> Conversation:
 # -- fields ----------------------------------------------------------------------------------------
 
 
-def _fuzz_fields(packet: Any, rng: Random) -> Any:
-    """Give a few fields of a packet other values, as Scapy chooses them."""
-    from scapy.packet import Raw, fuzz
+def _random_fields(bits: dict[str, int], rng: Random) -> dict[str, Any]:
+    """Return a few fields with other values.
 
-    fields = []
-    layer = packet
-    while layer:
-        if not isinstance(layer, Raw):
-            # What is computed has no default that fuzz() would make random.
-            fuzzed = fuzz(type(layer)()).default_fields
-            fields += [
-                (layer, field.name, value)
-                for field in layer.fields_desc
-                if hasattr(value := fuzzed.get(field.name), "_fix")
-            ]
-        layer = layer.payload
-    chosen = rng.sample(fields, min(len(fields), rng.randint(1, _MOST_FIELDS)))
-    # Scapy draws from the generator that all share.
-    state = random.getstate()
-    random.seed(rng.getrandbits(64))
-    try:
-        for layer, name, value in chosen:
-            layer.setfieldval(name, value._fix())
-    finally:
-        random.setstate(state)
-    return packet
+    :param bits: of each field, by its name.
+    """
+    names = rng.sample(sorted(bits), rng.randint(1, _MOST_FIELDS))
+    return {name: rng.getrandbits(bits[name]) for name in names}
 
 
 def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
-    """Change fields of the DDP and RDMAP headers of an FPDU."""
-    from scapy_mpa.layers import DDPTagged, DDPUntagged
-
+    """Change fields of the DDP header of an FPDU; RsvdULP is what RDMAP has of it."""
     whole = fpdus(conversation, where=_has_header)
     if not whole:
         raise LocalProtocolError("no FPDU holds a whole DDP header")
     at = rng.choice(whole)
     item = fpdu_at(conversation, at)
-    layer = DDPTagged if item.header.tagged else DDPUntagged
-    ulpdu = bytes(_fuzz_fields(layer(item.ulpdu), rng))
-    return replaced(conversation, at, replace(item, ulpdu=ulpdu))
+    bits = _BITS_OF_TAGGED if item.header.tagged else _BITS_OF_UNTAGGED
+    return replaced(conversation, at, item.with_header(**_random_fields(bits, rng)))
 
 
 def _has_header(item: FPDUItem) -> bool:
     """Tell whether an FPDU holds a whole DDP header: a captured one need not."""
-    try:
-        return bool(item.header)
-    except RemoteProtocolError:
-        return False
+    return ddp_header_of(item.ulpdu) is not None
 
 
 def _fields_of_startup(conversation: Conversation, rng: Random) -> Conversation:
     """Change fields of a startup frame."""
-    from scapy_mpa.layers import MPA
-
     placed = rng.choice(_placed(conversation, StartupItem))
-    packet = _fuzz_fields(MPA(placed.octets), rng)
-    return replaced(conversation, placed.number, _startup_of(placed.item, bytes(packet)))
+    assert isinstance(placed.item, StartupItem)
+    changed = replace(placed.item, **_random_fields(_BITS_OF_STARTUP, rng))
+    return replaced(conversation, placed.number, changed)
 
 
 def _fields_of_fpdu(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -196,23 +180,15 @@ def _startup_of(before: Item, octets: bytes) -> StartupItem:
     )
 
 
-RANDOM: Final = tuple(
-    Mutation(f"fuzz/{name}", breaks, ANYTHING, any_of_them, _surely(change), is_evident=False)
-    for name, breaks, change in (
-        ("fields/startup", "Fields of a startup frame are random.", _fields_of_startup),
-        (
-            "fields/fpdu",
-            "ULPDU_Length, pad or CRC of an FPDU are random.",
-            change_fpdu(_fields_of_fpdu),
-        ),
-        ("fields/ulpdu", "Fields of DDP and RDMAP headers are random.", _fields_of_ulpdu),
-        (
-            "octets/ulpdu",
-            "Octets of a ULPDU are random; the FPDU fits it.",
-            change_fpdu(_octets_of_ulpdu),
-        ),
-        ("octets/stream", "Octets of the stream are random.", _octets_of_stream),
-        ("octets/several", "Octets in several places are random.", _octets_of_several),
-    )
+RANDOM: Final = listed(
+    any_of_them,
+    {
+        "fuzz/fields/startup": _surely(_fields_of_startup),
+        "fuzz/fields/fpdu": _surely(change_fpdu(_fields_of_fpdu)),
+        "fuzz/fields/ulpdu": _surely(_fields_of_ulpdu),
+        "fuzz/octets/ulpdu": _surely(change_fpdu(_octets_of_ulpdu)),
+        "fuzz/octets/stream": _surely(_octets_of_stream),
+        "fuzz/octets/several": _surely(_octets_of_several),
+    },
 )
 """Random fuzzing; it serves on any conversation."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from random import Random
 from typing import Any, Final
 
@@ -20,15 +21,13 @@ from scapy_mpa.craft.mutations.edit import (
     replaced,
     valued,
 )
-from scapy_mpa.craft.mutations.expectation import ACCEPT, Expectation, accept, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Change, Family, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap import build_control, build_read_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import (
     MESSAGE_NAMES,
-    QUEUE_NUMBERS,
     TAGGED_OPCODES,
     Opcode,
     QueueNumber,
@@ -36,26 +35,14 @@ from scapy_mpa.wire.rdmap_names import (
 
 __all__ = ["RDMAP", "on_queue"]
 
-_family: Final = Family("rfc5040", plain)
-
-_INVALID_STAG: Final = (0, 1, 0)
-_RDMA_OUT_OF_BOUNDS: Final = (0, 1, 1)
-_TO_WRAP: Final = (0, 1, 4)
-_STAG_NOT_INVALIDATED: Final = (0, 1, 9)
-_STAG_NOT_INVALIDATED_BY_OPERATION: Final = (0, 2, 9)
-_INVALID_VERSION: Final = (0, 2, 5)
-_UNEXPECTED_OPCODE: Final = (0, 2, 6)
-_INVALID_QN: Final = (1, 2, 1)
-_NO_BUFFER: Final = (1, 2, 2)
-_MSN_RANGE: Final = (1, 2, 3)
-
 _WORD: Final = 0xFFFFFFFF
 _LARGEST_TO: Final = 0xFFFFFFFFFFFFFFFF
-_OPCODES: Final = range(16)
 _FIRST_OF_RFC7306: Final = Opcode.IMMEDIATE_DATA
+_RESERVED: Final = frozenset(range(16)) - MESSAGE_NAMES.keys()
+_OF_RFC7306: Final = frozenset(range(_FIRST_OF_RFC7306, max(Opcode) + 1))
+_UNTAGGED: Final = MESSAGE_NAMES.keys() - TAGGED_OPCODES - _OF_RFC7306
 _SENDS: Final = (Opcode.SEND, Opcode.SEND_WITH_SE)
-_INVALIDATING: Final = (Opcode.SEND_WITH_INVALIDATE,)
-_READ: Final = (Opcode.READ_REQUEST,)
+_WRITES: Final = (Opcode.WRITE,)
 
 
 def _control(**fields: Any) -> Edit:
@@ -101,62 +88,18 @@ def _ends_on(item: FPDUItem, qn: int) -> bool:
 # -- opcodes ---------------------------------------------------------------------------------------
 
 
-def _opcodes() -> list[Mutation]:
-    """Return each opcode with the wrong T, and those that are reserved."""
-    found = []
-    for opcode in _OPCODES:
-        name = MESSAGE_NAMES.get(opcode, "a reserved opcode")
-        document = "rfc7306/4.1" if _FIRST_OF_RFC7306 <= opcode <= max(Opcode) else "rfc5040/4.1"
-        wrong: list[tuple[str, tuple[int, ...]]] = []
-        if opcode in TAGGED_OPCODES or opcode not in MESSAGE_NAMES:
-            wrong.append(("untagged", _SENDS))
-        if opcode not in TAGGED_OPCODES:
-            wrong.append(("tagged", (Opcode.WRITE,)))
-        for what, opcodes in wrong:
-            found.append(
-                Mutation(
-                    f"{document}/opcode-{opcode}-{what}",
-                    f"A segment with opcode {opcode} ({name}) is {what.capitalize()}.",
-                    terminate(_UNEXPECTED_OPCODE),
-                    plain,
-                    change_fpdu(_control(opcode=opcode), opcodes, _is_alone),
-                )
-            )
-    return found
-
-
 def _is_alone(item: FPDUItem) -> bool:
     """Tell whether an FPDU is a whole message, and no long one."""
     return _is_single(item) and len(item.payload) < 1000
 
 
-def _versions() -> list[Mutation]:
-    return [
-        _family(
-            f"4.1/rv-{version}",
-            f"RV of a message is {version}.",
-            terminate(_INVALID_VERSION),
-            change_fpdu(_control(rdmap_version=version)),
-        )
-        for version in (2, 3)
-    ]
+def _opcode(wrong: Iterable[int], opcodes: Collection[int]) -> Change:
+    """Return what gives a message another opcode.
 
-
-def _queues() -> list[Mutation]:
-    """Return messages on queues that are not theirs."""
-    expected = terminate(_UNEXPECTED_OPCODE, _INVALID_QN, _NO_BUFFER, _MSN_RANGE)
-    return [
-        _family(
-            f"4.1/{MESSAGE_NAMES[opcode].lower().replace(' ', '-')}-on-queue-{qn}",
-            f"{MESSAGE_NAMES[opcode]} comes on queue {int(qn)}.",
-            expected,
-            on_queue(qn, opcode),
-            base=terminated if opcode == Opcode.TERMINATE else plain,
-        )
-        for opcode in (Opcode.SEND, Opcode.READ_REQUEST, Opcode.TERMINATE)
-        for qn in QueueNumber
-        if qn != QUEUE_NUMBERS[opcode] and qn != QueueNumber.ATOMIC_RESPONSE
-    ]
+    :param wrong: which it may be.
+    :param opcodes: of the message.
+    """
+    return change_fpdu(_control(opcode=lambda rng: rng.choice(sorted(wrong))), opcodes, _is_alone)
 
 
 # -- RDMA Read -------------------------------------------------------------------------------------
@@ -182,20 +125,18 @@ def _beyond_source(item: FPDUItem, rng: Random) -> FPDUItem:
     return _read_request(item, src_to=src_to ^ 1 << rng.randrange(56, 63))
 
 
+def _source_stag(item: FPDUItem, rng: Random) -> FPDUItem:
+    return _read_request(item, src_stag=rng.randint(0, _WORD))
+
+
+def _of_nothing(item: FPDUItem, rng: Random) -> FPDUItem:
+    src_stag, src_to = rng.randint(0, _WORD), rng.randint(0, _LARGEST_TO)
+    return _read_request(item, rdma_read_size=0, src_stag=src_stag, src_to=src_to)
+
+
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
     responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
     return moved(conversation, responses[1], responses[0])
-
-
-def _mutation(
-    name: str,
-    breaks: str,
-    expectation: Expectation,
-    edit: Edit,
-    opcodes: tuple[int, ...],
-    **others: Any,
-) -> Mutation:
-    return _family(name, breaks, expectation, change_fpdu(edit, opcodes), **others)
 
 
 def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
@@ -218,140 +159,64 @@ def _twice(conversation: Conversation, rng: Random) -> Conversation:
 
 
 RDMAP: Final = (
-    *_versions(),
-    _family(
-        "4.1/rv-0",
-        "RV of a message is 0, that of all others is 1.",
-        accept("both are valid; which of them is right is a matter of MPA's revision"),
-        change_fpdu(_control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
+    *listed(
+        plain,
+        {
+            "rfc5040/4.1/rv-0": change_fpdu(_control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
+            "rfc5040/4.1/rv-2": change_fpdu(_control(rdmap_version=lambda rng: rng.choice((2, 3)))),
+            "rfc5040/4.1/reserved-set": change_fpdu(
+                _control(reserved=lambda rng: rng.randrange(1, 4))
+            ),
+            "rfc5040/4.1/opcode-reserved-tagged": _opcode(_RESERVED, _WRITES),
+            "rfc5040/4.1/opcode-reserved-untagged": _opcode(_RESERVED, _SENDS),
+            "rfc5040/4.1/opcode-untagged-in-tagged": _opcode(_UNTAGGED, _WRITES),
+            "rfc5040/4.1/opcode-tagged-in-untagged": _opcode(TAGGED_OPCODES, _SENDS),
+            "rfc7306/4.1/opcode-untagged-in-tagged": _opcode(_OF_RFC7306, _WRITES),
+            "rfc5040/4.1/send-on-queue-1": on_queue(QueueNumber.READ_REQUEST, Opcode.SEND),
+            "rfc5040/4.1/rdma-read-request-on-queue-0": on_queue(
+                QueueNumber.SEND, Opcode.READ_REQUEST
+            ),
+            "rfc5040/4.1/invalidate-stag-not-zero": change_fpdu(
+                header(rsvdulp_word=_invalidate_stag), _SENDS
+            ),
+            "rfc5040/7.2/invalidate-stag-invalid": change_fpdu(
+                header(rsvdulp_word=_invalidate_stag), (Opcode.SEND_WITH_INVALIDATE,)
+            ),
+            **{
+                name: change_fpdu(edit, (Opcode.READ_REQUEST,))
+                for name, edit in {
+                    "rfc5040/4.2/read-request-with-payload": longer_payload,
+                    "rfc5040/4.4/read-request-cut": cut_payload,
+                    "rfc5040/4.4/read-request-mo-not-zero": header(
+                        mo=lambda _, rng: rng.randrange(1, 28)
+                    ),
+                    "rfc5040/4.4/read-request-l-missing": header(last=False),
+                    "rfc5040/7.2/read-request-source-wraps": _wrapping("src_to"),
+                    "rfc5040/7.2/read-request-source-stag-invalid": _source_stag,
+                    "rfc5040/7.2/read-request-source-out-of-bounds": _beyond_source,
+                    "rfc5040/4.4/read-request-sink-wraps": _wrapping("sink_to"),
+                    "rfc5040/5.2.1/read-request-of-nothing": _of_nothing,
+                }.items()
+            },
+        },
     ),
-    _family(
-        "4.1/reserved-set",
-        "A reserved bit of the RDMAP Control Field is set.",
-        ACCEPT,
-        change_fpdu(_control(reserved=lambda rng: rng.randrange(1, 4))),
+    *listed(
+        reading,
+        {
+            "rfc5040/5.2.2/responses-swapped": _swapped_responses,
+            "rfc5040/5.2.2/response-unrequested": change_fpdu(
+                lambda item, _: [item, item], (Opcode.READ_RESPONSE,)
+            ),
+            "rfc5040/5.2.2/response-shorter": change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
+        },
     ),
-    *_opcodes(),
-    *_queues(),
-    _mutation(
-        "4.1/invalidate-stag-not-zero",
-        "A Send that invalidates nothing has an Invalidate STag.",
-        ACCEPT,
-        header(rsvdulp_word=_invalidate_stag),
-        _SENDS,
-    ),
-    _mutation(
-        "7.2/invalidate-stag-invalid",
-        "The Invalidate STag is none of this stream.",
-        terminate(_INVALID_STAG, _STAG_NOT_INVALIDATED, _STAG_NOT_INVALIDATED_BY_OPERATION),
-        header(rsvdulp_word=_invalidate_stag),
-        _INVALIDATING,
-        is_evident=False,
-    ),
-    _mutation(
-        "4.2/read-request-with-payload",
-        "Octets follow an RDMA Read Request Header.",
-        surface("no code is defined for it"),
-        longer_payload,
-        _READ,
-    ),
-    _mutation(
-        "4.4/read-request-cut",
-        "An RDMA Read Request Header is cut short.",
-        surface("no code is defined for it"),
-        cut_payload,
-        _READ,
-    ),
-    _mutation(
-        "4.4/read-request-mo-not-zero",
-        "MO of an RDMA Read Request is not zero.",
-        accept("the Data Sink need not notice; it may report Invalid MO"),
-        header(mo=lambda _, rng: rng.randrange(1, 28)),
-        _READ,
-    ),
-    _mutation(
-        "4.4/read-request-l-missing",
-        "L of an RDMA Read Request is not set.",
-        accept("the message is never Delivered; nothing else tells that it was the last segment"),
-        header(last=False),
-        _READ,
-    ),
-    _mutation(
-        "7.2/read-request-source-wraps",
-        "SrcTO and RDMARDSZ add up to more than 64 bits.",
-        terminate(_TO_WRAP, _RDMA_OUT_OF_BOUNDS),
-        _wrapping("src_to"),
-        _READ,
-    ),
-    _mutation(
-        "7.2/read-request-source-stag-invalid",
-        "SrcSTag is an STag that nobody has advertised.",
-        terminate(_INVALID_STAG),
-        lambda item, rng: _read_request(item, src_stag=rng.randint(0, _WORD)),
-        _READ,
-        is_evident=False,
-    ),
-    _mutation(
-        "7.2/read-request-source-out-of-bounds",
-        "SrcTO is beyond its buffer.",
-        terminate(_RDMA_OUT_OF_BOUNDS),
-        _beyond_source,
-        _READ,
-        is_evident=False,
-    ),
-    _mutation(
-        "4.4/read-request-sink-wraps",
-        "SinkTO and RDMARDSZ add up to more than 64 bits.",
-        accept("the Data Sink notices, at the Response"),
-        _wrapping("sink_to"),
-        _READ,
-    ),
-    _mutation(
-        "5.2.1/read-request-of-nothing",
-        "An RDMA Read Request of no octets has a SrcSTag and a SrcTO that mean nothing.",
-        ACCEPT,
-        lambda item, rng: _read_request(
-            item,
-            rdma_read_size=0,
-            src_stag=rng.randint(0, _WORD),
-            src_to=rng.randint(0, _LARGEST_TO),
-        ),
-        _READ,
-    ),
-    _family(
-        "5.2.2/responses-swapped",
-        "RDMA Read Responses come in another order than their Requests.",
-        accept("the Data Sink may check STag, TO and length"),
-        _swapped_responses,
-        base=reading,
-    ),
-    _family(
-        "5.2.2/response-unrequested",
-        "An RDMA Read Response comes twice: to the second there is no Request.",
-        accept("the Data Sink may check STag, TO and length"),
-        change_fpdu(lambda item, _: [item, item], (Opcode.READ_RESPONSE,)),
-        base=reading,
-    ),
-    _family(
-        "5.2.2/response-shorter",
-        "An RDMA Read Response has fewer octets than its Request asks for.",
-        accept("the Data Sink may check STag, TO and length"),
-        change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
-        base=reading,
-    ),
-    _family(
-        "5.4/message-after-terminate",
-        "A side that has sent a Terminate sends another message.",
-        surface("the stream is over"),
-        _after_terminate,
-        base=terminated,
-    ),
-    _family(
-        "5.4/terminate-twice",
-        "A side sends a second Terminate.",
-        surface("the stream is over"),
-        _twice,
-        base=terminated,
+    *listed(
+        terminated,
+        {
+            "rfc5040/4.1/terminate-on-queue-0": on_queue(QueueNumber.SEND, Opcode.TERMINATE),
+            "rfc5040/5.4/message-after-terminate": _after_terminate,
+            "rfc5040/5.4/terminate-twice": _twice,
+        },
     ),
 )
-"""RFC 5040, but for what is in a Terminate."""
+"""RFC 5040, but for what is in a Terminate, and the opcodes of RFC 7306."""

@@ -8,36 +8,44 @@
 
 from __future__ import annotations
 
-from random import Random
+import re
+from functools import partial
+from importlib.resources import files
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.near import meant
-from scapy_mpa.craft.presets import (
-    dialects,
-    endings,
-    framing,
-    messages,
-    negotiations,
-    private_data,
-    sctp,
-    startups,
-    streams,
-    vendors,
-)
+from scapy_mpa.craft.presets import edited, framing, sctp
 from scapy_mpa.craft.presets.preset import Preset
+from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
 __all__ = ["PRESETS", "Preset", "conversation_of"]
 
+_SCENARIO: Final = re.compile(r"^\[(\S+)\] (.+)\n((?:(?!\[).*\n)*)", re.MULTILINE)
+"""One in ``presets.txt``: its name, what it shows, and its text."""
+
+
+def _build(text: str, name: str, seed: int | str, **options: Any) -> Conversation:
+    return parse_scenario(text, name, seed=seed, **options)
+
+
+def _from_text() -> list[Preset]:
+    """Return the presets that are scenarios."""
+    text = files(__package__).joinpath("presets.txt").read_text(encoding="utf-8")
+    return [
+        Preset(name, summary, partial(_build, steps, name))
+        for name, summary, steps in _SCENARIO.findall(text)
+    ]
+
+
 PRESETS: Final = {
     each.name: each
-    for module in (
-        *(messages, startups, negotiations, private_data, streams, endings),
-        *(dialects, vendors, framing, sctp),
+    for each in (
+        *_from_text(),
+        *(each for module in (edited, framing, sctp) for each in vars(module).values()),
     )
-    for each in vars(module).values()
     if isinstance(each, Preset)
 }
 """By name, as they are listed."""
@@ -56,4 +64,4 @@ def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversat
         raise LocalProtocolError(
             f"there is no preset {quoted(name)}" + (question and f"; {question}")
         )
-    return PRESETS[name](Random(seed), **options)
+    return PRESETS[name].build(seed, **options)

@@ -12,7 +12,7 @@ from scapy_mpa.craft.conversation import Conversation
 __all__ = ["Build", "Preset", "preset"]
 
 Build: TypeAlias = Callable[..., Conversation]
-"""Takes chance, of which only payload is made, and options of a Conversation, which win over the
+"""Takes a seed, of which only payload is made, and options of a Conversation, which win over the
 preset's own."""
 
 
@@ -24,11 +24,9 @@ class Preset(NamedTuple):
     """What it shows, in a few words."""
     build: Build
 
-    def __call__(self, rng: Random, **options: object) -> Conversation:
-        """Return its conversation."""
-        return self.build(rng, **options)
 
-
-def preset(name: str, summary: str) -> Callable[[Build], Preset]:
-    """Make a function a preset."""
-    return lambda build: Preset(name, summary, build)
+def preset(name: str, summary: str) -> Callable[[Callable[..., Conversation]], Preset]:
+    """Make a function a preset that takes a generator in place of the seed."""
+    return lambda build: Preset(
+        name, summary, lambda seed, **options: build(Random(seed), **options)
+    )

@@ -6,6 +6,7 @@ The dialect says which kind of conversation it is, and some options are of one k
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -93,9 +94,13 @@ _FOREIGN: Final[dict[type[Conversation], frozenset[str]]] = {
 
 
 class OptionLines:
-    """The options of a scenario, as far as they were read."""
+    """The options of a scenario, as far as they were read.
 
-    def __init__(self) -> None:
+    :param others: arguments of the conversation, which win over what is said.
+    """
+
+    def __init__(self, others: Mapping[str, Any]) -> None:
+        self._others = others
         self.seed: int | None = None
         self._given: dict[str, Any] = {}
         self._seen: set[str] = set()
@@ -147,4 +152,6 @@ class OptionLines:
             if name in _FOREIGN[made]:
                 where = "of MPA" if dialect is None else f"of {dialect}"
                 raise ScenarioError(f"{name} is no option {where}; a dialect is said before")
-        return made(*self._ends, **{name.replace("-", "_"): each for name, each in given.items()})
+        said = {name.replace("-", "_"): each for name, each in given.items()}
+        ends = dict(zip(SIDES, self._ends, strict=True))
+        return made(**{**ends, **said, **self._others})

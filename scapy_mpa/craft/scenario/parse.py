@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
-from scapy_mpa.capture.write_pcap import LATEST_SECOND
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.scenario.error import ScenarioError, one_of
 from scapy_mpa.craft.scenario.options import OPTIONS, OptionLines
 from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
-from scapy_mpa.craft.scenario.times import too_late
 from scapy_mpa.craft.scenario.values import Chance, number
 from scapy_mpa.craft.scenario.words import Word, words_of
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
@@ -33,21 +31,21 @@ _LOOSE_HINT: Final = "; to send it all the same"
 
 
 def parse_scenario(
-    text: str, name: str = "scenario", *, seed: int | str | None = None
+    text: str, name: str = "scenario", *, seed: int | str | None = None, **others: Any
 ) -> Conversation:
     """Return the conversation that a text tells (``docs/scenarios.md``).
 
     :param name: of the text, for what is reported of errors: a file's.
     :param seed: of data of which only the size is given; None: as the text has it, else 0.
+    :param others: arguments of the conversation, which win over the text's options.
     :raises ScenarioError: the text cannot be understood, or tells what cannot be: says in which
         line, counted from 1, and what is wanted there.
     """
     given: object = text
     if not isinstance(given, str):
         raise ScenarioError(f"{name}: a text is wanted, not {quoted(given)}")
-    options = OptionLines()
+    options = OptionLines(others)
     steps: _Steps | None = None
-    ends: list[tuple[int, int]] = []
     for line_number, line in enumerate(_LINE_END.split(text), 1):
         try:
             words = words_of(line)
@@ -70,19 +68,12 @@ def parse_scenario(
                 )
                 steps = _Steps(conversation, chance)
             steps.take(words)
-            ends.append((line_number, len(steps.conversation.script)))
         except LocalProtocolError as error:
             told = str(error).partition(_LOOSE_HINT)
             hint = f"{told[1]}, say `strict off` before the first step" if told[1] else ""
             raise ScenarioError(f"{name}:{line_number}: {told[0]}{hint}") from error
     if steps is None:
         raise ScenarioError(f"{name}: no step; say what happens, such as `initiator send 1000`")
-    late = too_late(steps.conversation, ends)
-    if late is not None:
-        raise ScenarioError(
-            f"{name}:{late}: by then it is more than {LATEST_SECOND} seconds since 1970, which no "
-            "pcap file tells; begin earlier (start-time), or let less time go by (pause, rtt)"
-        )
     return steps.conversation
 
 

@@ -2,14 +2,13 @@
 """Lines that say what happens: the verbs of a conversation and of its sides, by their names.
 
 A verb's parameters come in order, then its keywords with a value each and its switches without one,
-in any order.  Keywords and switches are the parameters of the method that it calls, with hyphens.
+in any order.  All are the parameters of the method that it calls, with hyphens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.options import INITIATOR, SIDES
@@ -25,27 +24,63 @@ from scapy_mpa.craft.scenario.values import (
     Read,
     choice,
     data,
+    flags,
     seconds,
-    text,
 )
 from scapy_mpa.craft.scenario.words import Word
+from scapy_mpa.craft.script import SegmentItem
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
 __all__ = ["SIDE_STEPS", "STEPS", "Step"]
 
 _LONGEST_PAUSE: Final = 1_000_000
 
+_READERS: Final[dict[str, Read]] = {
+    name: read
+    for read, names in (
+        (data, "data ulpdu pad crc key header-crc payload-crc extension reply-extension"),
+        (data, "private-data reply-private-data rtr-private-data"),
+        (UINT4, "layer etype"),
+        (UINT8, "error-code"),
+        (UINT14, "ird ord reply-ird reply-ord"),
+        (UINT16, "ulpdu-length header-size payload-size vtag"),
+        (UINT32, "size stag sink-stag src-stag invalidate-stag request-identifier"),
+        (UINT64, "to sink-to src-to original"),
+        (UINT64, "add-or-swap-data add-or-swap-mask compare-data compare-mask"),
+        (flags, "control-flags reply-control-flags"),
+        (choice({name: name for name in ("send", "write", "read")}), "rtr"),
+        (choice({name: side for side, name in enumerate(SIDES)}), "first"),
+        (seconds(0, _LONGEST_PAUSE), "seconds"),
+        (
+            choice({each.name.lower().replace("_", "-"): each for each in AtomicOperation}),
+            "operation",
+        ),
+    )
+    for name in names.split()
+}
+"""What is wanted for each parameter; one that is not here is a switch."""
 
-@dataclass(frozen=True)
-class Step:
+
+class Step(NamedTuple):
     """What may be said with a verb."""
 
-    parameters: dict[str, Read] = field(default_factory=dict)
-    keywords: dict[str, Read] = field(default_factory=dict)
-    switches: Sequence[str] = ()
+    wanted: str = ""
+    """Parameters that must be there, in order."""
+    optional: str = ""
+    """Keywords and switches."""
     call: Callable[..., object] | None = None
     """Takes the conversation and the index of the side, then what was read; None: it is the method
     of this name of who says it."""
+
+    @property
+    def keywords(self) -> list[str]:
+        """What may come with a value."""
+        return [name for name in self.optional.split() if name in _READERS]
+
+    @property
+    def switches(self) -> list[str]:
+        """What may come without one."""
+        return [name for name in self.optional.split() if name not in _READERS]
 
     def take(
         self,
@@ -65,28 +100,24 @@ class Step:
         """
         rest = list(words)
         values = []
-        for name, read in self.parameters.items():
+        for name in self.wanted.split():
             if not rest:
                 raise ScenarioError(f"{verb} wants {name}: {self.usage(verb)}")
-            values.append(read(rest.pop(0), chance))
+            values.append(_READERS[name](rest.pop(0), chance))
         named: dict[str, Any] = {}
+        known = self.optional.split()
         while rest:
             word = rest.pop(0)
-            known = word.octets is None and (
-                word.text in self.keywords or word.text in self.switches
-            )
-            if not known:
-                raise ScenarioError(
-                    f"{verb} does not know {word}; "
-                    + (one_of(word.text, self._names) if self._names else "nothing comes after it")
-                )
+            if word.octets is not None or word.text not in known:
+                meant = one_of(word.text, known) if known else "nothing comes after it"
+                raise ScenarioError(f"{verb} does not know {word}; {meant}")
             key = word.text.replace("-", "_")
             if key in named:
                 raise ScenarioError(f"{word.text} twice")
-            if word.text in self.switches:
+            if word.text not in _READERS:
                 named[key] = True
             elif rest:
-                named[key] = _read(word.text, self.keywords[word.text], rest.pop(0), chance)
+                named[key] = _read(word.text, rest.pop(0), chance)
             else:
                 raise ScenarioError(f"{word.text} wants a value: {self.usage(verb)}")
         if self.call is not None:
@@ -100,19 +131,15 @@ class Step:
 
     def usage(self, verb: str) -> str:
         """Return what may be said, in one line."""
-        parts = [name.upper() for name in self.parameters]
+        parts = [name.upper() for name in self.wanted.split()]
         parts += [f"[{name} {name.upper()}]" for name in self.keywords]
         parts += [f"[{name}]" for name in self.switches]
         return " ".join([verb, *parts])
 
-    @property
-    def _names(self) -> list[str]:
-        return [*self.keywords, *self.switches]
 
-
-def _read(name: str, read: Read, word: Word, chance: Chance) -> Any:
+def _read(name: str, word: Word, chance: Chance) -> Any:
     try:
-        return read(word, chance)
+        return _READERS[name](word, chance)
     except ScenarioError as error:
         raise ScenarioError(f"{name}: {error}") from error
 
@@ -121,72 +148,49 @@ def _close(conversation: Conversation, side: int, *, half: bool = False) -> None
     conversation.close(side, both=not half)
 
 
-_OPERATION: Final = choice(
-    {"fetch-add": AtomicOperation.FETCH_ADD, "cmp-swap": AtomicOperation.CMP_SWAP}
+def _terminate(conversation: Conversation, side: int, *codes: int, quoting: bool = False) -> None:
+    last: Any = conversation.script[-1] if conversation.script else None
+    if quoting and not isinstance(last, SegmentItem):
+        raise ScenarioError("there is nothing to quote: an FPDU comes right before")
+    conversation.sides[side].terminate(*codes, in_error=last if quoting else None)
+
+
+_SINK: Final = "sink-stag sink-to"
+_SOURCE: Final = "src-stag src-to"
+_OPERANDS: Final = (
+    "stag to add-or-swap-data add-or-swap-mask compare-data compare-mask request-identifier"
 )
-_SIDE: Final = choice({name: side for side, name in enumerate(SIDES)})
-_READ: Final = {"sink-stag": UINT32, "sink-to": UINT64, "src-stag": UINT32, "src-to": UINT64}
-_SINK: Final = {"sink-stag": UINT32, "sink-to": UINT64}
-_OPERANDS: Final = {
-    "stag": UINT32,
-    "to": UINT64,
-    "add-or-swap-data": UINT64,
-    "add-or-swap-mask": UINT64,
-    "compare-data": UINT64,
-    "compare-mask": UINT64,
-    "request-identifier": UINT32,
-}
 
 SIDE_STEPS: Final = {
-    "send": Step({"data": data}, {"invalidate-stag": UINT32}, ("solicited",)),
-    "write": Step({"data": data}, {"stag": UINT32, "to": UINT64}),
-    "read": Step({"data": data}, _READ),
-    "read-request": Step({"size": UINT32}, _READ),
-    "read-response": Step({"data": data}, _SINK),
-    "immediate": Step({"data": data}, {}, ("solicited",)),
-    "atomic": Step({"operation": _OPERATION}, {**_OPERANDS, "original": UINT64}),
-    "atomic-request": Step({"operation": _OPERATION}, _OPERANDS),
-    "atomic-response": Step({}, {"original": UINT64, "request-identifier": UINT32}),
-    "terminate": Step({"layer": UINT4, "etype": UINT4, "error-code": UINT8}),
-    "fpdu": Step({"ulpdu": data}, {"ulpdu-length": UINT16, "pad": data, "crc": data}),
-    "frame": Step(
-        {"ulpdu": data},
-        {
-            "header-size": UINT16,
-            "payload-size": UINT16,
-            "vtag": UINT16,
-            "header-crc": data,
-            "payload-crc": data,
-        },
-    ),
-    "rtr-frame": Step({}, {"private-data": data, "key": data}),
-    "octets": Step({"data": data}),
+    "send": Step("data", "invalidate-stag solicited"),
+    "write": Step("data", "stag to"),
+    "read": Step("data", f"{_SINK} {_SOURCE}"),
+    "read-request": Step("size", f"{_SINK} {_SOURCE}"),
+    "read-response": Step("data", _SINK),
+    "immediate": Step("data", "solicited"),
+    "atomic": Step("operation", f"{_OPERANDS} original"),
+    "atomic-request": Step("operation", _OPERANDS),
+    "atomic-response": Step("", "original request-identifier"),
+    "terminate": Step("layer etype error-code", "quoting", _terminate),
+    "fpdu": Step("ulpdu", "ulpdu-length pad crc"),
+    "frame": Step("ulpdu", "header-size payload-size vtag header-crc payload-crc"),
+    "rtr-frame": Step("", "private-data key"),
+    "octets": Step("data"),
     "flush": Step(),
-    "close": Step(switches=("half",), call=_close),
-    "reset": Step(call=Conversation.reset),
+    "close": Step("", "half", _close),
+    "reset": Step("", "", Conversation.reset),
 }
 """What follows ``initiator`` or ``responder``."""
 
 STEPS: Final = {
     "startup": Step(
-        {},
-        {
-            "private-data": data,
-            "reply-private-data": data,
-            "ird": UINT14,
-            "ord": UINT14,
-            "control-flags": text,
-            "reply-ird": UINT14,
-            "reply-ord": UINT14,
-            "reply-control-flags": text,
-            "rtr": choice({name: name for name in ("send", "write", "read")}),
-            "rtr-private-data": data,
-        },
-        ("rejected",),
+        "",
+        "private-data reply-private-data extension reply-extension ird ord control-flags reply-ird "
+        "reply-ord reply-control-flags rtr rtr-private-data rejected",
     ),
-    "negotiate": Step({}, {"first": _SIDE}),
-    "pause": Step({"seconds": seconds(0, _LONGEST_PAUSE)}),
-    "close": Step(call=_close),
-    "reset": Step(call=Conversation.reset),
+    "negotiate": Step("", "first"),
+    "pause": Step("seconds"),
+    "close": Step("", "", _close),
+    "reset": Step("", "", Conversation.reset),
 }
 """What begins a line by itself."""

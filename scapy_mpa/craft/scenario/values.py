@@ -27,6 +27,7 @@ __all__ = [
     "choice",
     "data",
     "endpoint",
+    "flags",
     "number",
     "seconds",
     "text",
@@ -175,6 +176,11 @@ def text(word: Word, chance: Chance) -> str:
     if word.octets is not None:
         raise ScenarioError(f"a word without quotes is wanted, not {word}")
     return word.text
+
+
+def flags(word: Word, chance: Chance) -> str:
+    """Read control flags: letters, or ``none``."""
+    return "" if word == Word("none") else text(word, chance)
 
 
 def endpoint(word: Word, chance: Chance) -> Endpoint:

@@ -66,9 +66,9 @@ REQUIRED = (
     *("*/marker-missing", "*/marker-misplaced", "*/fpduptr-not-pointing", "*/marker-reserved-set"),
     *("*-not-pointing-without-crcs", "*/pad-missing", "*/pad-too-long", "*/pad-not-zero"),
     *("*/ulpdu-length-longer", "*/ulpdu-length-shorter", "*/ulpdu-length-zero"),
-    *("*/crc-wrong", "*/crc-swapped", "*/dv-2-*", "*/rv-2", "*/msn-skipped", "*/msn-repeated"),
-    *("*/mo-gap", "*/mo-overlap", "*/to-wrap", "*/l-missing"),
-    *(f"*/opcode-{opcode}-*" for opcode in range(16)),
+    *("*/crc-wrong", "*/crc-swapped", "*/dv-wrong-*", "*/rv-2", "*/msn-skipped", "*/msn-repeated"),
+    *("*/mo-gap", "*/mo-overlap", "*/to-wrap", "*/l-missing", "*/opcode-reserved-*"),
+    *("rfc5040/*/opcode-*-in-*tagged", "rfc7306/*/opcode-untagged-in-tagged"),
 )
 """What there must be beside what the tables below have."""
 
@@ -108,95 +108,66 @@ def frames_hold_it(case: Case) -> None:
 
 # -- what is changed -----------------------------------------------------------------------------
 
-CHANGED: dict[str, set[str]] = {
+BY_FIELDS = {
     # Startup frames
-    "rfc5044/7.1.1/*-key-*": {"key"},
-    "rfc5044/7.1.1/*-reserved-set": {"reserved"},
-    "rfc5044/7.1.1/*-s-set": {"s"},
-    "rfc5044/7.1.1/*-rev-unknown": {"rev"},
-    "rfc5044/7.1.1/*-pd-length-over-512": {"pd_length", "private_data"},
-    "rfc5044/7.1.1/*-m-*": {"m"},
-    "rfc5044/7.1.1/*-c-*": {"c"},
-    "rfc5044/7.1.1/request-r-set": {"r"},
-    "erdma/startup/*-m-set": {"m"},
-    "erdma/startup/*-c-set": {"c"},
-    "osc/marker/[!m]*": {"markers"},
-    "osc/crc/wrong": {"crc"},
-    "draft-ietf-rddp-mpa-01/*-private-data-*": {"pd_length", "private_data"},
-    "draft-ietf-rddp-mpa-01/*-reserved-set": {"reserved", "s"},
-    "draft-ietf-rddp-mpa-01/*-pd-length-*": {"pd_length"},
-    "draft-ietf-rddp-mpa-01/*-rev-1": {"rev"},
-    "rtr-frame-proposal-2007/1/key-*": {"key"},
-    "rtr-frame-proposal-2007/1/rev-not-1": {"rev"},
-    "rtr-frame-proposal-2007/1/pd-length-*": {"pd_length", "private_data"},
-    "rtr-frame-proposal-2007/2/s-set": {"s"},
-    "rtr-frame-proposal-2007/2/r-set": {"r"},
-    "rtr-frame-proposal-2007/2/reserved-set": {"reserved"},
-    "rtr-frame-proposal-2007/2/c-*": {"c"},
-    "rtr-frame-proposal-2007/*-s-cleared": {"s"},
-    "rfc5044/7.1.2/rule-5-*": {"key"},
-    "rfc5044/7.1.2/rule-9-*": {"pd_length"},
-    "rfc5044/7.1.2/rule-8-*": {"key"},
-    "rfc6581/6/*-s-cleared": {"s"},
-    "rfc6581/9.2/rtr-with-payload": {"rest", "ulpdu_length"},
-    "rfc6581/9.2/r*": {"control_flags"},
-    "draft-ietf-storm-mpa-peer-connect-01/8/ulp-*": {"rest", "ulpdu_length"},
-    "draft-ietf-storm-mpa-peer-connect-01/8/*": {"control_flags"},
-    "rfc6581/9.1/reply-ord-*": {"ord"},
-    "rfc6581/9.1/reply-ird-*": {"ird"},
+    "key": "rfc5044/7.1.1/*-key-* rfc5044/7.1.2/rule-[58]-* rtr-frame-*/1/key-*",
+    "reserved": "rfc5044/7.1.1/*-reserved-set rfc5041/4.1/reserved-set",
+    "s": "rfc5044/7.1.1/*-s-set rtr-frame-*-s-cleared rfc6581/6/*-s-cleared",
+    "r": "rfc5044/7.1.1/request-r-set",
+    "s r reserved": "rtr-frame-*/2/bits-set",
+    "rev": "rfc5044/7.1.1/*-rev-unknown draft-ietf-rddp-*-rev-1 rtr-frame-*/1/rev-not-1",
+    "m": "rfc5044/7.1.1/*-m-* erdma/startup/*-m-set",
+    "c": "rfc5044/7.1.1/*-c-* erdma/startup/*-c-set rtr-frame-*/2/c-*",
+    "pd_length": "rfc5044/7.1.2/rule-9-*",
+    "pd_length private_data": "rfc5044/7.1.1/*-over-512 draft-ietf-rddp-*-over-512 "
+    "rtr-frame-*/1/pd-*",
+    "control_flags": "rfc6581/9.2/re* rfc6581/9.2/rtr-not-* draft-ietf-storm-*/8/r*",
+    "ord": "rfc6581/9.1/reply-ord-*",
+    "ird": "rfc6581/9.1/reply-ird-*",
     # FPDUs
-    "rfc5044/4.2/*": {"markers"},
-    "rfc5044/4.3/fpduptr-*": {"markers"},
-    "rfc5044/7.1.2/rule-7-first-marker-not-zero": {"markers"},
-    "rfc5044/4.3/marker-not-in-crc": {"crc"},
-    "rfc5044/4.1/ulpdu-length-*": {"ulpdu_length"},
-    "rfc5044/4.1/pad-*": {"rest"},
-    "rfc5044/4.4/crc-[!m]*": {"crc"},
+    "markers": "rfc5044/4.2/* rfc5044/4.3/fpduptr-* rfc5044/7.1.2/*-marker-not-zero osc/marker/f*",
+    "crc": "rfc5044/4.3/marker-not-in-crc rfc5044/4.4/crc-[!m]*",
+    "ulpdu_length": "rfc5044/4.1/ulpdu-length-*",
+    "rest": "rfc5044/4.1/pad-*",
+    "rest ulpdu_length": "rfc6581/9.2/rtr-with-payload draft-ietf-storm-*/8/ulp-* rfc7306/6.3/* "
+    "rfc5040/5.2.2/*-shorter rfc5040/4.8/*-copies-cut rfc5040/4.8/*-r-* rfc5040/4.8/*-trailing",
     # DDP
-    "rfc5041/4.1/dv-*": {"dv"},
-    "rfc5041/4.1/reserved-set": {"reserved"},
-    "rfc5041/4.1/l-missing*": {"l"},
-    "rfc5041/4.1/l-too-early*": {"l"},
-    "rfc5041/4.2/stag-*": {"stag"},
-    "rfc5041/7.1/stag-*": {"stag"},
-    "rfc5041/7.1/to-*": {"to"},
-    "rfc5041/5.2/stag-of-no-octets": {"stag", "to", "rest", "ulpdu_length"},
-    "rfc5041/4.3/qn-*": {"qn"},
-    "rfc5041/4.3/msn-*": {"msn"},
-    "rfc5041/*/mo-*": {"mo"},
-    "rfc5041/5.2/message-too-long": {"mo"},
+    "dv": "rfc5041/4.1/dv-*",
+    "l": "rfc5041/4.1/l-* rfc5040/4.[48]/*-l-missing",
+    "stag": "rfc5041/4.2/stag-* rfc5041/7.1/stag-*",
+    "to": "rfc5041/7.1/to-*",
+    "stag to rest ulpdu_length": "rfc5041/5.2/stag-of-no-octets",
+    "qn": "rfc5041/4.3/qn-*",
+    "msn": "rfc5041/4.3/msn-*",
+    "mo": "rfc5041/*/mo-* rfc5041/5.2/message-too-long rfc5040/4.4/*-mo-not-zero",
     # RDMAP
-    "rfc5040/4.1/rv-*": {"rv"},
-    "rfc5040/4.1/reserved-set": {"rsv"},
-    "rfc*/4.1/opcode-*": {"opcode"},
-    "rfc*/4.1/*-on-queue-*": {"qn", "msn"},
-    "rfc5040/4.1/invalidate-stag-not-zero": {"word"},
-    "rfc5040/7.2/invalidate-stag-invalid": {"word"},
-    "rfc5040/4.4/read-request-mo-not-zero": {"mo"},
-    "rfc5040/4.4/read-request-l-missing": {"l"},
-    "rfc5040/7.2/read-request-source-stag-invalid": {"src_stag"},
-    "rfc5040/7.2/read-request-source-*": {"src_to"},
-    "rfc5040/4.4/read-request-sink-wraps": {"sink_to"},
-    "rfc5040/5.2.1/read-request-of-nothing": {"size", "src_stag", "src_to"},
-    "rfc5040/5.2.2/response-shorter": {"rest", "ulpdu_length"},
-    # Terminates
-    "rfc5040/4.8/terminate-layer-*": {"layer"},
-    "rfc5040/4.8/terminate-etype-*": {"etype"},
-    "rfc5040/4.8/terminate-code-*": {"code"},
-    "rfc5040/4.8/terminate-reserved-set": {"terminate_reserved"},
-    "rfc5040/4.8/terminate-copies-cut": {"rest", "ulpdu_length"},
-    "rfc5040/4.8/terminate-d-without-header": {"rest", "ulpdu_length", "mdr"},
-    "rfc5040/4.8/terminate-r-without-header": {"rest", "ulpdu_length"},
-    "rfc5040/4.8/terminate-m-cleared": {"mdr"},
-    "rfc5040/4.8/terminate-trailing": {"rest", "ulpdu_length"},
-    "rfc5040/4.8/terminate-l-missing": {"l"},
-    # RFC 7306
-    "rfc7306/4.1/rv-0": {"rv"},
-    "rfc7306/6.3/*": {"rest", "ulpdu_length"},
-    "rfc7306/5.2.1/atomic-operation-undefined": {"operation"},
-    "rfc7306/5.2.1/atomic-request-reserved-set": {"operation"},
-    "rfc7306/8.2/*": {"remote_to"},
-    "rfc7306/5.2.2/atomic-response-unrequested": {"identifier"},
+    "rv": "rfc*/4.1/rv-*",
+    "rsv": "rfc5040/4.1/reserved-set",
+    "opcode": "rfc*/4.1/opcode-*",
+    "qn msn": "rfc*/4.1/*-on-queue-*",
+    "word": "rfc5040/*/invalidate-stag-*",
+    "src_stag": "rfc5040/7.2/*-source-stag-invalid",
+    "src_to": "rfc5040/7.2/*-source-wraps rfc5040/7.2/*-source-out-of-bounds",
+    "sink_to": "rfc5040/4.4/*-sink-wraps",
+    "size src_stag src_to": "rfc5040/5.2.1/*-of-nothing",
+    "layer": "rfc5040/4.8/*-layer-*",
+    "etype": "rfc5040/4.8/*-etype-*",
+    "code": "rfc5040/4.8/*-code-*",
+    "terminate_reserved": "rfc5040/4.8/*-reserved-set",
+    "mdr": "rfc5040/4.8/*-m-*",
+    "rest ulpdu_length mdr": "rfc5040/4.8/*-d-*",
+    "operation": "rfc7306/5.2.1/*-undefined rfc7306/5.2.1/*-reserved-set",
+    "remote_to": "rfc7306/8.2/*",
+    "identifier": "rfc7306/5.2.2/*-unrequested",
+}
+"""The fields that differ in each item that is not as it was, and of which mutations."""
+
+CHANGED: dict[str, set[str]] = {
+    **{
+        pattern: set(fields.split())
+        for fields, patterns in BY_FIELDS.items()
+        for pattern in patterns.split()
+    },
     # iWARP Framing for TCP
     f"{IFT}/4.1/*-magic-wrong": {"magic"},
     f"{IFT}/4.2/*-bc-version-2": {"version", "bc_version"},
@@ -215,8 +186,7 @@ CHANGED: dict[str, set[str]] = {
     f"{IFT}/5.1/padded": {"rest"},
     f"{IFT}/8/frame-in-payload": {"rest"},
 }
-"""By name, the fields that differ in each item that is not as it was.  The first that fits holds;
-others are looked at below, one by one."""
+"""The same by name.  The first that fits holds; others are looked at below, one by one."""
 
 MARKER_PLACES = (
     "rfc5044/4.3/marker-missing",
@@ -242,7 +212,6 @@ LENGTHS = (
     "rfc6581/10/*",
     "draft-ietf-storm-mpa-peer-connect-01/6/*-s-set-without-data",
     "rfc5041/4.4/*",
-    "rfc5041/4.1/l-twice",
     "rfc5040/4.2/read-request-with-payload",
     "rfc5040/4.4/read-request-cut",
     "rfc5040/4.8/terminate-control-cut",
@@ -253,40 +222,27 @@ LENGTHS = (
 )
 """What changes how the octets are to be read, so that fields cannot be compared."""
 
+ROWS_OF = {
+    None: "rfc5044/8/* rfc5044/c.1/versions-differ rfc5044/7.1.2/rule-3-terminate-for-reply "
+    "rfc5044/7.1.2/rule-3-request-unanswered rfc5044/7.1.2/rule-3-*-after-rejection "
+    "rtr-frame-proposal-2007/1/incomplete rtr-frame-proposal-2007/2/after-rejection "
+    "rfc5044/7.1.2/rule-3-rejected rfc5044/7.1.2/rule-4-* rfc5044/7.1.2/rule-10-* "
+    "rfc6581/9.1/ird-exceeded rfc5041/4.3/msn-[!d]*",
+    0: "rfc5044/7.1.2/rule-1-no-startup-frames rfc5044/7.1.2/rule-2-no-request "
+    "rfc5044/7.1.2/rule-3-fpdus-for-reply rtr-frame-proposal-2007/2/missing",
+    3: "rfc5044/7.1.2/rule-1-fpdu-before-request rtr-frame-proposal-2007/2/first",
+    1: "rfc5044/7.1.2/rule-2-octets-* rfc5044/7.1.2/rule-2-request-after-reply "
+    "rfc5044/7.1.2/rule-3-reply-twice rtr-frame-proposal-2007/2/twice "
+    "rfc5044/7.1.2/rule-3-octets-before-reply rfc5044/7.1.2/rule-3-request-twice "
+    "rfc5040/5.2.2/response-unrequested rfc5040/5.4/*",
+    2: "rtr-frame-proposal-2007/2/before-reply rfc5044/7.1.2/rule-2-reply-first "
+    "rfc5044/7.1.2/rule-3-fpdu-before-reply rfc5041/5.3/segments-swapped "
+    "rfc5040/5.2.2/responses-swapped",
+}
+"""Where it is not just one item that differs: how many there are in a row, None if that depends."""
+
 SEVERAL: dict[str, int | None] = {
-    "rfc5044/8/*": None,
-    "rfc5044/c.1/versions-differ": None,
-    "rfc5044/7.1.2/rule-1-no-startup-frames": 0,
-    "rfc5044/7.1.2/rule-2-no-request": 0,
-    "rfc5044/7.1.2/rule-1-fpdu-before-request": 3,
-    "rfc5044/7.1.2/rule-2-octets-*": 1,
-    "rfc5044/7.1.2/rule-2-request-after-reply": 1,
-    "rfc5044/7.1.2/rule-3-reply-twice": 1,
-    "rfc5044/7.1.2/rule-3-fpdus-for-reply": 0,
-    "rfc5044/7.1.2/rule-3-terminate-for-reply": None,
-    "rfc5044/7.1.2/rule-3-request-unanswered": None,
-    "rfc5044/7.1.2/rule-3-*-after-rejection": None,
-    "rtr-frame-proposal-2007/1/incomplete": None,
-    "rtr-frame-proposal-2007/2/first": 3,
-    "rtr-frame-proposal-2007/2/after-rejection": None,
-    "rtr-frame-proposal-2007/2/missing": 0,
-    "rtr-frame-proposal-2007/2/before-reply": 2,
-    "rtr-frame-proposal-2007/2/twice": 1,
-    "rtr-frame-proposal-2007/2/from-responder": 1,
-    "rfc5044/7.1.2/rule-2-reply-first": 2,
-    "rfc5044/7.1.2/rule-3-fpdu-before-reply": 2,
-    "rfc5044/7.1.2/rule-3-octets-before-reply": 1,
-    "rfc5044/7.1.2/rule-3-request-twice": 1,
-    "rfc5044/7.1.2/rule-3-rejected": None,
-    "rfc5044/7.1.2/rule-4-*": None,
-    "rfc5044/7.1.2/rule-10-*": None,
-    "rfc6581/9.1/ird-exceeded": None,
-    "rfc5041/4.1/l-twice": 2,
-    "rfc5041/4.3/msn-[!d]*": None,
-    "rfc5041/5.3/segments-swapped": 2,
-    "rfc5040/5.2.2/responses-swapped": 2,
-    "rfc5040/5.2.2/response-unrequested": 1,
-    "rfc5040/5.4/*": 1,
+    **{name: count for count, names in ROWS_OF.items() for name in names.split()},
     f"{IFT}/4.2/phase-1-missing": 0,
     f"{IFT}/4.2/phase-0-unanswered": 0,
     f"{IFT}/4.2/phase-1-first": 2,
@@ -298,7 +254,6 @@ SEVERAL: dict[str, int | None] = {
     "rfc5043/6.6/initiate-missing": 0,
     "rfc5043/6.2/no-terminate": 0,
 }
-"""Where it is not just one item that differs: how many there are in a row, None if that depends."""
 
 OF_SCTP: dict[str, set[str] | int] = {
     "rfc5043/11.1/*": {"adaptations"},
@@ -658,14 +613,14 @@ def test_what_a_catalogue_must_have() -> None:
 
 def test_most_are_carried() -> None:
     """Left out is only what is about lengths, versions or startup frames of MPA."""
-    assert sum(map(can_be_carried, ALL)) > 60
+    assert sum(map(can_be_carried, ALL)) > 40
     assert can_be_carried(find("rfc5041/4.3/msn-skipped"))
 
 
 def test_ddp_mode_is_not_looked_at() -> None:
     """Without RDMAP there is nothing to hold against it (draft-williams-iwarp-ift-01 4.2, R)."""
     for seed in CARRIED_SEEDS:
-        case = find("rfc5040/4.1/opcode-15-tagged").case(seed)
+        case = find("rfc5040/4.1/opcode-reserved-tagged").case(seed)
         other = IFTConversation(r=False)
         for item in case.conversation.script:
             if isinstance(item, FPDUItem):

@@ -31,13 +31,13 @@ def names(conversation: Conversation) -> set[str]:
 @pytest.mark.parametrize(
     ("capture", "least"),
     [
-        ("rping_mpa2_crcon", 100),
-        ("mix_mpa1_crcon", 120),
-        ("p2p_rtr_read_crcon", 90),
-        ("p2p_rtr_write_crcoff", 60),
-        ("mix_mpa2_crcoff", 60),
-        ("rping_mpa1_crcon", 70),  # the Responder is silent
-        ("term_readoob", 75),  # a Terminate is all that it says
+        ("rping_mpa2_crcon", 80),
+        ("mix_mpa1_crcon", 96),
+        ("p2p_rtr_read_crcon", 80),
+        ("p2p_rtr_write_crcoff", 33),
+        ("mix_mpa2_crcoff", 40),
+        ("rping_mpa1_crcon", 57),  # the Responder is silent
+        ("term_readoob", 72),  # a Terminate is all that it says
     ],
 )
 def test_flagged_as_it_must_be(capture: str, least: int, tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_nothing_to_break() -> None:
     octets = [placed.octets for placed in conversation.layout()]
     by_name = {each.name: each for each in mutations_of(conversation)}
     without = [each for each in by_name.values() if not applies(each, 0)]
-    assert "rfc5040/4.1/opcode-1-tagged" in {each.name for each in without}
+    assert "rfc5040/4.1/opcode-untagged-in-tagged" in {each.name for each in without}
     with pytest.raises(LocalProtocolError, match="nothing like that"):
-        by_name["rfc5040/4.1/opcode-1-tagged"].case(0)
+        by_name["rfc5040/4.1/opcode-untagged-in-tagged"].case(0)
     for each in by_name.values():
         if each not in without:
             changed = each.case(0).conversation
