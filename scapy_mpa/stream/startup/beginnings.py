@@ -90,12 +90,10 @@ def look(
     if not islands:
         return
     if startup.may_be_osc and startup.state is not StartupState.REJECTED:
-        if not must_decide:
-            # Its startup frames may yet come.
-            return
-        if _begin_osc(half, known):
+        # Its startup frames may yet come.
+        if must_decide and _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
-            return
+        return
     inferred = _infer(startup, half, known, must_decide=must_decide)
     origin = known.origin
     island = None if origin is None else half.islands.at(origin)
@@ -164,45 +162,20 @@ def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
 def _begin_osc(half: HalfConnection, known: Known) -> bool:
     """Have a direction read as osc's, which the user says is spoken; return whether that was done.
 
-    An FPDU must be found: where FPDUs are known to begin, or else anywhere.
+    Its startup frame must have been captured, and an FPDU after it.
     """
-    origin, markers = known.origin, known.markers
-    first = None if origin is None else half.islands.at(origin)
-    if origin is None or first is None or not first.holds(origin, origin + WORD):
-        origin = first = None
-    elif markers is None:
-        # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
-        markers = first.read(origin, origin + WORD) == bytes(WORD)
-    begin = None
+    island = None if known.origin is None else half.islands.at(known.origin)
+    if known.origin is None or island is None or not island.holds(known.origin):
+        return False
+    # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
+    first = island.read(known.origin, known.origin + WORD)
+    markers = first == bytes(WORD) if known.markers is None else known.markers
     for crc in (True, False) if known.crc is None else (known.crc,):
-        if origin is not None and first is not None:
-            reader = InOrder(half, origin, Dialect.OSC, markers=markers, crc=crc)
-            begin = origin if reader.begins(first) else None
-        if begin is None:
-            begin = _osc_anywhere(half, markers, crc=crc)
-        if begin is not None:
-            enter_full_operation(
-                half,
-                begin,
-                markers=bool(markers),
-                crc=crc,
-                from_start=begin == origin,
-                is_guess=markers is None,
-                dialect=Dialect.OSC,
-            )
+        reader = InOrder(half, known.origin, Dialect.OSC, markers=markers, crc=crc)
+        if reader.begins(island):
+            enter_full_operation(half, known.origin, markers=markers, crc=crc, dialect=Dialect.OSC)
             return True
     return False
-
-
-def _osc_anywhere(half: HalfConnection, markers: bool | None, *, crc: bool) -> int | None:
-    """Return where the first FPDU of osc begins that a search finds, None if it finds none."""
-    for island in half.islands.whole():
-        for begin in range(island.start, island.start + WORD):
-            reader = InOrder(half, begin, Dialect.OSC, markers=markers, crc=crc)
-            found = reader.search(island, begin, island.end, final=True)
-            if found is not None:
-                return found.start
-    return None
 
 
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
