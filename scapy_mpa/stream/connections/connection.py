@@ -339,10 +339,6 @@ class Connection(Reporter):
         """Tell whether the last startup frame of a direction ends at a position."""
         return self.startup.ends_at(half.direction, position)
 
-    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
-        return self.startup.may_announce_rtr(half.direction, found.startup)
-
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""
         if self.spoken is None:

@@ -91,9 +91,6 @@ class Owner(Protocol):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
 
-    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
-
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
 
@@ -272,40 +269,9 @@ class HalfConnection:
             self.counters.ahead(distance)
         self.owner.on_fpdu(self, island, fpdu, located_by)
 
-    def may_start(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame with which an island begins may be one, by where it stands
-        and what it says."""
-        is_first = self.begin is not None or self.islands.floor == 0
-        return is_first and self.may_be_startup(island, found)
-
-    def may_announce_rtr(self, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
-        return self.owner.may_announce_rtr(self, found)
-
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
         self.owner.on_key(self, position)
-
-    def started(self, island: Island, found: FoundStartup) -> None:
-        """Pass on a startup frame that was captured after FPDUs."""
-        if self.islands.floor == 0:
-            self.leave_behind(found.end)
-        self.islands.floor = max(found.end, self.islands.floor)
-        # FPDUs may be missing between it and those that were found.
-        self.islands.front = found.end
-        if self.owner.ends_startup(self, found.end):
-            # Passed on already, as one that nobody had asked for.
-            return
-        self._drop_before(found.position)
-        frames = island.frames(found.position, found.end)
-        self.owner.on_startup(self, found, frames)
-
-    def _drop_before(self, position: int) -> None:
-        """Be done with islands before the startup frame after which FPDUs begin."""
-        for island in list(self.islands.items):
-            if island.end <= position and all(run.is_empty for run in island.runs):
-                self.release(island, island.start, island.end)
-                self.islands.items.remove(island)
 
     def count_copies(self, segments: int) -> None:
         """Count segments that brought octets captured before."""

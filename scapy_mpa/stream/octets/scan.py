@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.dialect import EXTENSION_LENGTHS, LARGEST_PD_LENGTH
+from scapy_mpa.wire.dialect import EXTENSION_LENGTHS
 from scapy_mpa.wire.fpdu import MARKER_RESERVED
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -42,8 +42,6 @@ __all__ = [
     "rtr_at",
     "startup_at",
     "startup_reach",
-    "startups_at",
-    "startups_before",
     "undecided_from",
 ]
 
@@ -195,45 +193,6 @@ def startup_reach(island: Island, position: int) -> int:
     if len(head) < STARTUP_HEADER_LENGTH:
         return position + STARTUP_HEADER_LENGTH
     return 0 if parse_startup(head).problems() else position + _length_of(head)
-
-
-def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
-    """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame after it
-    if it is a Request (rtr-frame-proposal-2007 2)."""
-    found = startup_at(island, position, limit)
-    if found is None:
-        return []
-    if found.startup.kind is not StartupKind.REQUEST or found.end == limit:
-        return [found]
-    rtr = startup_at(island, found.end, limit)
-    return [found] if rtr is None or rtr.startup.kind is not StartupKind.RTR else [found, rtr]
-
-
-def startups_before(island: Island, limit: int) -> list[FoundStartup]:
-    """Return the startup frames that directly precede ``limit``, one after the other, ascending.
-
-    There may be a Request, and an Rtr Frame after it.  Of Private Data no more is looked for than
-    any revision but 0 has.
-    """
-    found: list[FoundStartup] = []
-    while len(found) < _STARTUPS_IN_A_ROW:
-        least = limit - STARTUP_HEADER_LENGTH - LARGEST_PD_LENGTH
-        start = max(island.held, least)
-        octets = island.read(start, limit) if start < limit else b""
-        at = octets.rfind(KEY_PREFIX)
-        one = None
-        while at >= 0 and one is None:
-            head = octets[at : at + STARTUP_HEADER_LENGTH]
-            # Among Private Data there may be many a Key, and that is a matter of one look at each.
-            if head[:KEY_LENGTH] in KIND_OF_KEY and at + STARTUP_HEADER_LENGTH <= limit - start:
-                ends_there = at + _length_of(head) == limit - start
-                one = startup_at(island, start + at, limit) if ends_there else None
-            at = octets.rfind(KEY_PREFIX, 0, at)
-        if one is None:
-            break
-        found.insert(0, one)
-        limit = one.position
-    return found
 
 
 def has_key(island: Island, position: int, kind: StartupKind) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.startup.negotiation import Negotiating
-from scapy_mpa.stream.startup.steps import Declared, Step, both, declared, rtr_may_follow
+from scapy_mpa.stream.startup.steps import Declared, Step, both, declared
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
@@ -85,12 +85,6 @@ class Agreement:
     def awaits_rtr(self) -> bool:
         """Whether the Initiator's next FPDU may be the RTR indication that is called for."""
         return self.negotiating is not None and self.negotiating.is_open
-
-    def may_announce_rtr(self, direction: int, startup: StartupFrame) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame of a direction."""
-        if startup.kind is not StartupKind.REQUEST:
-            return False
-        return rtr_may_follow(declared(startup, None), self.declared[1 - direction])
 
     @property
     def uses_crc(self) -> bool | None:
