@@ -133,8 +133,6 @@ class Connection(Reporter):
             self.reset = Reset(half, peer, segment)
         startup = self.startup
         self.common.current = segment
-        if startup.waits_until or startup.state is StartupState.REJECTED:
-            order.note(startup, half, segment)
         intake.receive(half, segment)
         if self.times.is_opening:
             if not direction and flags & HANDSHAKE == ACK:
@@ -317,19 +315,13 @@ class Connection(Reporter):
                 dialect=framing.dialect,
             )
 
-    def must_wait(
-        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
-    ) -> bool:
+    def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
-        return order.must_wait(self.startup, half, island, found, is_refuted=is_refuted)
+        return order.must_wait(self.startup, half, island, found)
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
         return self.startup.read_before(half, island, found)
-
-    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request was answered."""
-        return order.is_answered(self.startup, half, found)
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""

@@ -71,9 +71,7 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame."""
 
-    def must_wait(
-        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
-    ) -> bool:
+    def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
@@ -81,9 +79,6 @@ class Owner(Protocol):
 
     def on_key(self, half: HalfConnection, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
-
-    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request was answered."""
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Learn that a startup frame was none, by what follows it."""

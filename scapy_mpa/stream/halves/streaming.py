@@ -104,9 +104,8 @@ class Streaming:
         half.purse.fill(fresh)
         if half.phase is Phase.STREAMING:
             self.scan(island)
-        elif self.delayed is not None and is_refuted(half, island, self.delayed):
-            if not half.owner.must_wait(half, island, self.delayed, is_refuted=True):
-                half.owner.on_refuted(half)
+        elif self.delayed is not None and is_refuted(island, self.delayed):
+            half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
             half.owner.on_unknown(half)
 
@@ -244,11 +243,12 @@ class Streaming:
             return True
         for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(found)
-            refuted = is_delayed and is_refuted(half, island, found)
-            if half.owner.must_wait(half, island, found, is_refuted=refuted):
-                return False
-            if refuted or not half.may_be_startup(island, found):
+            if is_delayed and is_refuted(island, found):
                 # The rest of it may hold the true one.
+                island.scan = found.position + 1
+            elif half.owner.must_wait(half, island, found):
+                return False
+            elif not half.may_be_startup(island, found):
                 island.scan = found.position + 1
             elif is_delayed and half.owner.reads_before(half, island, found):
                 break

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scapy_mpa.stream.fpdus.candidate import WORD
-from scapy_mpa.stream.fpdus.heads import begins_otherwise
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -76,10 +75,7 @@ def look(
             return
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
-        if all(map(is_whole, halves, startup.origins)):
-            return
-        # Startup frames may lie in what was not captured.
-        startup.resume_streaming(*halves)
+        return
     if streaming is not None and not must_decide and streaming.awaits_rest():
         return
     known = _known_of(startup, half)
@@ -89,28 +85,14 @@ def look(
     islands = half.islands.whole()
     if not islands:
         return
-    if startup.may_be_osc and startup.state is not StartupState.REJECTED:
+    if startup.may_be_osc:
         # Its startup frames may yet come.
         if must_decide and _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
         return
     inferred = _infer(startup, half, known, must_decide=must_decide)
-    origin = known.origin
-    island = None if origin is None else half.islands.at(origin)
-    is_unanswered = startup.state is StartupState.REQUESTED
-    if origin is not None and (
-        island is None or (is_unanswered and begins_otherwise(island, origin))
-    ):
-        # Another startup may lie in the hole there, or after what is there, if FPDUs say so.
-        is_other = island is not None
-        free = infer(islands, known._replace(origin=None), final=must_decide)
-        if free is not None and (inferred is None or is_other or free.contradicts(origin)):
-            inferred = free
-            known = known._replace(origin=None)
     if inferred is None:
         return
-    if startup.state is StartupState.REJECTED:
-        startup.forget()
     enter_full_operation(
         half,
         inferred.origin,
@@ -137,12 +119,7 @@ def _infer(
     is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).
     """
     islands = half.islands.whole()
-    # What was said in a startup that was rejected says nothing of a later one.
-    is_asked = (
-        startup.state is not StartupState.REJECTED
-        and startup.declared[1 - half.direction] is not None
-    )
-    if known.markers is None and is_asked:
+    if known.markers is None and startup.declared[1 - half.direction] is not None:
         inferred = infer(islands, known._replace(markers=False), final=must_decide)
         if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
             return inferred
@@ -182,8 +159,6 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     """Return what is known of a direction."""
     direction = half.direction
     other = startup.halves[1 - direction]
-    if startup.state is StartupState.REJECTED:
-        return Known(None, None, None, sure=other.framing is not None, purse=half.purse)
     if _is_unasked(startup, half):
         return Known(True, None, None, sure=False, purse=half.purse, unasked=True)
     frames = [frame for frame in startup.declared if frame is not None]

@@ -180,41 +180,14 @@ class StartupPhase(Agreement):
         ):
             return self.state
         asking = self.halves[1 - direction]
-        received = self.received_before(half, found)
-        if self.state is StartupState.REQUESTED and direction != self.initiator:
-            is_all = is_whole(half) and is_whole(asking, self.origins[asking.direction])
-            is_lost = not is_all and self._had_others(asking, found, received)
-        else:
-            # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
-            is_lost = not is_whole(asking, self.origins[asking.direction])
-        if not is_lost:
+        is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
+        # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
+        if is_answer or is_whole(asking, self.origins[asking.direction]):
             return self.state
         # What the Initiator sent before was no answer to this one.
         self._begin(1 - direction)
-        self.replied_to = received
+        self.replied_to = self.received_before(half, found)
         return StartupState.LOST
-
-    def _had_others(
-        self, asking: HalfConnection, found: FoundStartup, received: int | None
-    ) -> bool:
-        """Tell whether the Responder had octets after the Request that are no FPDUs: then it
-        answers another one.
-
-        FPDUs are what an Initiator sends that goes on too early.
-        """
-        end = self.origins[asking.direction]
-        if received is None or unwrap(received, end) <= end:
-            return False
-        island = asking.islands.at(end)
-        if island is None:
-            # With the SYN it was waited for.
-            return asking.begin is not None
-        if not island.holds(end):
-            # FPDUs are not held any more, nor is what was found to be none.
-            return not any(run.start <= end < run.end for run in island.runs)
-        crc = found.startup.crc or bool(self.uses_crc)
-        reader = FPDUReader(end, markers=found.startup.markers, crc=crc)
-        return reader.verifies(island, end) is False
 
     def _unasked(self, other: HalfConnection) -> Step:
         """Return what a Reply is on a connection of which no Request is known."""
