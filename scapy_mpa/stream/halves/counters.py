@@ -61,8 +61,7 @@ class Counters:
         self.differs = False
         """Whether copies of its octets differed."""
         self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed, and what holes were left after; None if there
-        never was a hole."""
+        """Those that say which holes may be closed; None if there never was a hole."""
         self.first: FirstFPDU | None = None
         """The first FPDU of those found before both startup frames were."""
         self.early_ack: int | None = None
