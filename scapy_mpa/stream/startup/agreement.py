@@ -103,10 +103,7 @@ class Agreement:
         that is not known."""
         own, peers = self.declared[direction], self.declared[1 - direction]
         if own is None or peers is None or self.initiator is None:
-            if peers is None or (direction != self.initiator and not peers.markers):
-                # An RDMAC Responder has them, whatever the Request says (RFC 5044 C.2.5).
-                return None
-            return peers.markers
+            return None if peers is None else peers.markers
         is_asking = direction == self.initiator
         request, reply = (own, peers) if is_asking else (peers, own)
         return agreed_markers(request.offer, reply.offer)[is_asking]

@@ -7,8 +7,6 @@ is :mod:`~scapy_mpa.stream.inference.hypothesis`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.extent import is_whole
@@ -17,15 +15,12 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
-from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
-from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
 from scapy_mpa.stream.octets.scan import may_be_rtr
 from scapy_mpa.stream.startup import rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
 __all__ = ["conclude", "decide", "look"]
 
@@ -90,7 +85,7 @@ def look(
         if must_decide and _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
         return
-    inferred = _infer(startup, half, known, must_decide=must_decide)
+    inferred = infer(islands, known, final=must_decide)
     if inferred is None:
         return
     enter_full_operation(
@@ -104,36 +99,6 @@ def look(
         dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
-
-
-def _infer(
-    startup: StartupPhase,
-    half: HalfConnection,
-    known: Known,
-    *,
-    must_decide: bool,
-) -> Inferred | None:
-    """Find out what a direction carries, if it can be reported.
-
-    A Responder whose Reply was not captured has no Markers if the Request wants none, unless it
-    is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).
-    """
-    islands = half.islands.whole()
-    if known.markers is None and startup.declared[1 - half.direction] is not None:
-        inferred = infer(islands, known._replace(markers=False), final=must_decide)
-        if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
-            return inferred
-    return infer(islands, known, final=must_decide)
-
-
-def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
-    """Tell whether the FPDU without Markers that begins at a position holds DDP version 0."""
-    begin = position + HEADER_LENGTH
-    for island in islands:
-        if island.start <= position and begin < island.end:
-            header = ddp_header_of(island.read(begin, min(begin + UNTAGGED_LENGTH, island.end)))
-            return header is not None and header.ddp_version == 0
-    return False
 
 
 def _begin_osc(half: HalfConnection, known: Known) -> bool:
