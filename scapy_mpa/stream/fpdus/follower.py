@@ -433,9 +433,7 @@ class Follower:
         """Tell whether the FPDU after a run claims octets from ``end`` on, which others own."""
         start = run.end
         is_certain = run.is_certain and start == run.broken_at and start + SHORTEST <= end
-        return is_certain and (
-            not self.is_guess or self.reader.says_wrong_length(island, start, end)
-        )
+        return is_certain and not self.is_guess
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""

@@ -28,7 +28,7 @@ from scapy_mpa.stream.fpdus.follower import Follower
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.leads import Leads
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_length
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
@@ -208,8 +208,7 @@ class Framing(Follower):
 
     def _end_of(self, island: Island, start: int, limit: int) -> int:
         """Return how far octets are needed to tell how long an FPDU is, or where it ends."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
+        phase, header = self.reader.begin_at(start)
         if header + HEADER_LENGTH > limit:
             return header + HEADER_LENGTH
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")

@@ -5,7 +5,7 @@ Two read FPDUs from there: :mod:`~scapy_mpa.stream.inference.verified`, by their
 :mod:`~scapy_mpa.stream.inference.rows`, without.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -108,14 +108,6 @@ class Candidates:
     def is_all(self) -> bool:
         """Whether all was looked at so far that was to be."""
         return self.allowance >= 0 and not self._was_left_out
-
-    @property
-    def scope(self) -> Hashable:
-        """What the outcome depends on if nothing is found."""
-        known, island = self.known, self.island
-        # A copy may bring what was cut off.
-        cut_off = tuple(island.absent or ())
-        return island.end, known.markers, known.origin, known.sure, cut_off
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""

@@ -47,7 +47,6 @@ __all__ = [
 
 KEY_PREFIX: Final = b"MPA ID R"
 _OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
-_STARTUPS_IN_A_ROW: Final = 2
 _REVISION_AT: Final = KEY_LENGTH + 1
 _PD_LENGTH_AT: Final = KEY_LENGTH + 2
 _TELLING: Final = 28
