@@ -65,7 +65,7 @@ from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen, StreamingSeen
 from scapy_mpa.stream.events.carrier import LocatedBy
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
-from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
+from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.fpdu import HEADER_LENGTH

@@ -20,6 +20,7 @@ from scapy_mpa.wire.fpdu import (
     MARKER_INTERVAL,
     MARKER_LENGTH,
     MARKER_RESERVED,
+    WORD,
     Layout,
     fpdu_layout,
     points_alike,
@@ -28,7 +29,6 @@ from scapy_mpa.wire.fpdu import (
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
-    "FRAMING_WINDOW",
     "HEAD",
     "SHORTEST",
     "UNREADABLE",
@@ -40,16 +40,11 @@ __all__ = [
     "lacks_header",
 ]
 
-WORD: Final = 4
 UNREADABLE: Final = -1
 """What is said of an FPDU whose ULPDU_Length was not captured."""
 
 SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 """Octets of an FPDU without Markers that carries no payload at all."""
-
-FRAMING_WINDOW: Final = 66_560
-"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
-be placed are of no use once this much follows them."""
 
 WHOLE_FPDUS: Final = 2
 """FPDUs that must be whole, and have no good CRC where none has, if CRCs are to be off."""

@@ -19,10 +19,10 @@ from scapy_mpa.stream.fpdus.allowance import Allowance
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, FPDUReader, header_octets, lacks_header
 from scapy_mpa.stream.fpdus.search import (
     COST_OF_PLACE,
-    SEARCHED_AT_A_TIME,
     header_words,
     zero_length_places,
 )
+from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
@@ -382,7 +382,7 @@ class Region:
         starts = set(reader.starts_of(words, begin))
         if reader.markers:
             first = bisect_left(self._pointers, (begin,))
-            last = bisect_left(self._pointers, (upto + SEARCHED_AT_A_TIME,), first)
+            last = bisect_left(self._pointers, (upto + READ_AT_A_TIME,), first)
             starts.update([at for _, at in self._pointers[first:last]])
         if self.crc and self._boundary > weights.BOUNDARY / 2:
             starts.update([at for at in self._boundaries if (at - begin) % WORD == 0])

@@ -13,24 +13,17 @@ import re
 from itertools import compress
 from typing import Final
 
-from scapy_mpa.wire.fpdu import build_fpdu
+from scapy_mpa.wire.fpdu import WORD, build_fpdu
 from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
 
 __all__ = [
     "COST_OF_PLACE",
     "MARKED_ZERO_LENGTH",
-    "SEARCHED_AT_A_TIME",
-    "SEARCHED_FIRST",
     "ZERO_LENGTH",
     "agreeing_words",
     "header_words",
     "zero_length_places",
 ]
-
-SEARCHED_FIRST: Final = 2 << 10
-SEARCHED_AT_A_TIME: Final = 64 << 10
-"""Octets of which the places where an FPDU may start are listed at one time, at first and at most:
-what is found is mostly near, and memory does not grow with what is searched."""
 
 ZERO_LENGTH: Final = build_fpdu(b"")
 """An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
@@ -42,7 +35,6 @@ MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 COST_OF_PLACE: Final = 8
 """What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
 
-_WORD: Final = 4
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 32
 """If one word in so many may be one, looking at each costs little more than looking for the next,
@@ -76,7 +68,7 @@ def zero_length_places(octets: bytes) -> list[int]:
     places = []
     at = octets.find(ZERO_LENGTH)
     while at >= 0:
-        if at % _WORD == 0:
+        if at % WORD == 0:
             places.append(at)
         at = octets.find(ZERO_LENGTH, at + 1)
     return places
@@ -87,13 +79,13 @@ def agreeing_words(octets: bytes, expected: bytes) -> list[int]:
 
     All words are compared at once: those that agree come out as zeros.
     """
-    size = min(len(octets), len(expected)) & -_WORD
+    size = min(len(octets), len(expected)) & -WORD
     one, other = int.from_bytes(octets[:size], "big"), int.from_bytes(expected[:size], "big")
     differences = (one ^ other).to_bytes(size, "big")
-    if bytes(_WORD) not in differences:
+    if bytes(WORD) not in differences:
         return []
     words = memoryview(differences).cast("I")
-    return [_WORD * number for number, word in enumerate(words) if not word]
+    return [WORD * number for number, word in enumerate(words) if not word]
 
 
 def header_words(octets: bytes) -> list[int]:
@@ -101,8 +93,8 @@ def header_words(octets: bytes) -> list[int]:
 
     The work is done by a handful of calls over the whole of ``octets``, none per word.
     """
-    first = octets[2::_WORD].translate(_DDP)
-    second = octets[3::_WORD].translate(_RDMAP)
+    first = octets[2::WORD].translate(_DDP)
+    second = octets[3::WORD].translate(_RDMAP)
     count = len(second)
     both = int.from_bytes(first[:count], "big") & int.from_bytes(second, "big")
     marks = both.to_bytes(count, "big")
@@ -111,5 +103,5 @@ def header_words(octets: bytes) -> list[int]:
         # To look for one takes longer than to count none.
         return []
     if _OFTEN * found > count:
-        return list(compress(range(0, _WORD * count, _WORD), marks))
-    return [_WORD * match.start() for match in _NOT_ZERO.finditer(marks)]
+        return list(compress(range(0, WORD * count, WORD), marks))
+    return [WORD * match.start() for match in _NOT_ZERO.finditer(marks)]

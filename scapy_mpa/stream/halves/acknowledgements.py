@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
 
-__all__ = ["LATE_SEGMENTS", "Acknowledgements"]
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 
-LATE_SEGMENTS: Final = 64
-"""Segments of the connection to wait for after the peer's acknowledgement has passed a hole: a
-capture may hold a segment after the acknowledgement of it."""
+__all__ = ["Acknowledgements"]
 
 
 class Acknowledgements:

@@ -10,6 +10,7 @@ from typing import Final
 from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
@@ -23,12 +24,7 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming", "is_unknown", "streaming_of"]
-
-STREAMING_OCTETS: Final = 1 << 18
-"""Octets of a half connection in streaming mode after which it is taken for something else than
-iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Other framings
-are no longer looked for then, since all other TCP traffic would pay for it."""
+__all__ = ["ASSUMING_OCTETS", "Streaming", "is_unknown", "streaming_of"]
 
 ASSUMING_OCTETS: Final = 1 << 16
 """Octets after a startup frame after which the peer's is taken for lost."""

@@ -7,10 +7,11 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothe
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
+from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.wire.sound_length import SoundLength
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.octets.leads import Leads
 
 __all__ = ["SEAM", "Island", "Run", "Search"]
 
-SEAM: Final = 20
+SEAM: Final = STARTUP_HEADER_LENGTH
 """Octets after the place where islands join that are looked at again: a startup header's."""
 
 _TELLING_SEGMENT: Final = 64

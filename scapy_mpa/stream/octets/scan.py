@@ -10,6 +10,7 @@ the frame must be one that a receiver may accept.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.limits import READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.dialect import EXTENSION_LENGTHS
 from scapy_mpa.wire.fpdu import MARKER_RESERVED
@@ -53,9 +54,6 @@ _TELLING: Final = 28
 """Octets after a startup frame that tell whether an FPDU follows it: a Marker, and what its first
 ones may be with another one among them."""
 _BEHIND: Final = STARTUP_HEADER_LENGTH + _TELLING - 1
-_READ_FIRST: Final = 2 << 10
-_READ_AT_A_TIME: Final = 64 << 10
-"""Octets that are read at one time, at first and at most: mostly there is a segment of them."""
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
 
@@ -141,11 +139,11 @@ def find_startups(
 def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield stretches in pieces: whoever finds something in the first reads no others."""
     for start, end in stretches:
-        size = _READ_FIRST
+        size = READ_FIRST
         while start < end:
             yield start, min(start + size, end)
             start += size
-            size = _READ_AT_A_TIME
+            size = READ_AT_A_TIME
 
 
 def _length_of(header: bytes) -> int:

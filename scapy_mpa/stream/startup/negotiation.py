@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from scapy_mpa.stream.events import FPDURecovered, Negotiated
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
@@ -21,9 +22,6 @@ from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
 __all__ = ["Negotiating"]
 
-_PATIENCE: Final = 64
-"""Segments for which the RTR indication is waited for in the plain way, more than overtake it; one
-that comes still later is found if it fills a hole."""
 
 _negotiate: Final = lru_cache(maxsize=1024)(negotiate)
 """As one object for all connections that agree on the same."""
@@ -92,7 +90,8 @@ class Negotiating:
         if not self.is_open:
             return False
         self._held_back += 1
-        return self._held_back <= _PATIENCE
+        # One that comes still later is found if it fills a hole.
+        return self._held_back <= LATE_SEGMENTS
 
     def take_breach(self, text: str) -> None:
         """Take note of a rule that was broken, if an RTR indication is called for.

@@ -9,14 +9,14 @@ table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
-from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import NOBODY, NOWHERE
+from scapy_mpa.stream.startup.steps import NOBODY
 
 __all__ = ["must_wait", "resume", "wait_no_more"]
 

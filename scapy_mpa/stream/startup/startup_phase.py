@@ -16,6 +16,7 @@ from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
 from scapy_mpa.stream.sequence import unwrap
@@ -33,9 +34,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["StartupPhase"]
-
-_REMEMBERED: Final = 64
-"""Startup frames of a direction. What their sender had received is kept for so many."""
 
 _STARTUPS: Final = 8
 """Startups that are looked at with one segment."""
@@ -107,7 +105,8 @@ class StartupPhase(Agreement):
         if self._heard is None:
             self._heard = {}, {}
         kept = self._heard[direction]
-        if len(kept) < _REMEMBERED:
+        # No more wait for their turn.
+        if len(kept) < LATE_SEGMENTS:
             kept.setdefault(position, received)
 
     def wait_at(self, direction: int, position: int) -> None:
