@@ -282,7 +282,6 @@ class Connection(Reporter):
         if what is Step.REJECT:
             self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
-        self.startup.judge_first()
 
     def on_key(self, half: HalfConnection, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""

@@ -103,26 +103,16 @@ class Negotiating:
 
     def take_fpdu(self, fpdu: FPDURecovered) -> None:
         """Take an FPDU of the Initiator, as long as :attr:`is_open`."""
-        if _is_first(fpdu):
-            is_whole = fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length
-            self.take_first(fpdu.ulpdu, fpdu.ulpdu_length, is_whole=is_whole)
-        elif not fpdu.out_of_order:
-            # What came first was not captured.
-            self._is_decided = True
-
-    def take_first(self, ulpdu: bytes, ulpdu_length: int, *, is_whole: bool) -> None:
-        """Take the Initiator's first FPDU, as long as :attr:`is_open`.
-
-        :param ulpdu: its ULPDU, or what may be a header of it.
-        :param ulpdu_length: octets of the whole ULPDU.
-        :param is_whole: whether all of it was captured, and nothing tells that it was damaged.
-        """
+        if not _is_first(fpdu):
+            # Before one in order, what came first was not captured.
+            self._is_decided = not fpdu.out_of_order
+            return
         self._is_decided = True
-        if not is_whole:
+        if fpdu.crc == "bad" or len(fpdu.ulpdu) < fpdu.ulpdu_length:
             # Nobody can tell what it was.
             return
         assert self._agreed is not None
-        self._rtr, broken = self._agreed.judge(ulpdu, ulpdu_length)
+        self._rtr, broken = self._agreed.judge(fpdu.ulpdu, fpdu.ulpdu_length)
         if broken is not None:
             self._broken += (str(broken),)
         self._is_judged = True

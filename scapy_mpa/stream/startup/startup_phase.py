@@ -221,18 +221,6 @@ class StartupPhase(Agreement):
         self.answer_at = self.replied_to = self.early_ack = None
         self.is_waiting = False
 
-    def judge_first(self) -> None:
-        """See whether the RTR indication was found before both startup frames were."""
-        if not self.awaits_rtr or self.initiator is None:
-            return
-        assert self.negotiating is not None
-        asking = self.halves[self.initiator]
-        first, framing = asking.counters.first, asking.framing
-        if first is None or framing is None or not framing.from_start:
-            return
-        if first.start == framing.origin:
-            self.negotiating.take_first(first.ulpdu, first.ulpdu_length, is_whole=first.is_whole)
-
     # -- what it means for the half connections --------------------------------------------------
 
     def go_on(self, half: HalfConnection, found: FoundStartup, what: Step, *, again: bool) -> None:
