@@ -296,7 +296,7 @@ class Connection(Reporter):
         framing, island = half.framing, half.islands.at(position)
         if framing is None or island is None:
             return
-        found = startup_at(island, position, island.end)
+        found = startup_at(island, position)
         if found is None:
             return
         is_first = self.startup.state is StartupState.IDLE

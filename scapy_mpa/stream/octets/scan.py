@@ -104,7 +104,7 @@ def find_startups(
                     return
                 rest = octets[at : at + STARTUP_HEADER_LENGTH]
                 if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
-                    # As `_length_of` has it: dozens may stand in a segment.
+                    # As `StartupFrame.length` has it: dozens may stand in a segment.
                     length = rest[_PD_LENGTH_AT] << 8 | rest[_PD_LENGTH_AT + 1]
                     length += STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[rest[_REVISION_AT]]
                     whole = octets[at : at + length]
@@ -146,12 +146,6 @@ def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             size = READ_AT_A_TIME
 
 
-def _length_of(header: bytes) -> int:
-    """Return the octets of the startup frame with a header."""
-    pd_length = header[_PD_LENGTH_AT] << 8 | header[_PD_LENGTH_AT + 1]
-    return STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[header[_REVISION_AT]] + pd_length
-
-
 def _is_captured(island: Island, position: int) -> bool:
     """Tell whether the snap length cut off nothing of the startup header at ``position``."""
     end = position + STARTUP_HEADER_LENGTH
@@ -166,17 +160,12 @@ def _found(island: Island, position: int, end: int) -> FoundStartup:
     return FoundStartup(position, octets, startup, position + startup.length, is_cut=upto < end)
 
 
-def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
-    """Return the startup frame that a receiver may accept at a position, whole before ``limit``."""
-    if not _is_captured(island, position):
+def startup_at(island: Island, position: int) -> FoundStartup | None:
+    """Return the whole startup frame that a receiver may accept at a position."""
+    startup = _header_at(island, position)
+    if startup is None or position + startup.length > island.end:
         return None
-    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
-        return None
-    end = position + _length_of(head)
-    if end > limit:
-        return None
-    found = _found(island, position, end)
+    found = _found(island, position, position + startup.length)
     return None if found.startup.problems() else found
 
 
@@ -189,7 +178,8 @@ def startup_reach(island: Island, position: int) -> int:
         return 0
     if len(head) < STARTUP_HEADER_LENGTH:
         return position + STARTUP_HEADER_LENGTH
-    return 0 if parse_startup(head).problems() else position + _length_of(head)
+    startup = parse_startup(head)
+    return 0 if startup.problems() else position + startup.length
 
 
 def has_key(island: Island, position: int, kind: StartupKind) -> bool:
@@ -276,7 +266,7 @@ def _header_at(island: Island, position: int) -> StartupFrame | None:
     if not island.holds(position):
         return None
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
         return None
     return parse_startup(head) if _is_captured(island, position) else None
 
