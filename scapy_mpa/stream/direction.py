@@ -18,7 +18,7 @@ from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differin
 from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import octets_missing, read
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE, sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_HALF, SEQUENCE_MASK, SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Shape, Shapes, ShapeTables
 from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
@@ -51,8 +51,6 @@ _NONE: Final[list[tuple[int, bytes, int]]] = []
 _NEAR: Final = PAST_OCTETS // 2
 """Octets from where a direction stands at which a segment without any may lie: one farther off may
 be of the connection before."""
-_MASK: Final = SEQUENCE_SPACE - 1
-_BEHIND: Final = SEQUENCE_SPACE // 2
 
 
 class Carried(Protocol):
@@ -224,10 +222,10 @@ class Direction:
         # Whose octets were waited for, of a segment that comes long after the last progress.
         waiting = self._late(time_ns) if time_ns >= times.late_ns else 0
         if ack != self.ack:
-            more = (ack - self.ack) & _MASK
-            if more < _BEHIND:
+            more = (ack - self.ack) & SEQUENCE_MASK
+            if more < SEQUENCE_HALF:
                 # No more can be acknowledged than was captured of the peer, if nothing is missing.
-                if not more <= (self.peer.seq - self.ack) & _MASK < _BEHIND:
+                if not more <= (self.peer.seq - self.ack) & SEQUENCE_MASK < SEQUENCE_HALF:
                     return False
                 self.ack = ack
                 if waiting:
@@ -235,7 +233,7 @@ class Direction:
                 if time_ns > times.moved_ns:
                     times.moved_ns = time_ns
         if not octets:
-            if (seq - self.seq + _NEAR) & _MASK > 2 * _NEAR:
+            if (seq - self.seq + _NEAR) & SEQUENCE_MASK > 2 * _NEAR:
                 return False
             if self.awaits and not self._keeps_startup_rules(seq, 0, ack):
                 return False
@@ -251,7 +249,7 @@ class Direction:
                 if recent.fresh > FRESH_OCTETS:
                     recent.trim()
                 self.offset = offset + end
-                self.seq = (seq + end) & _MASK
+                self.seq = (seq + end) & SEQUENCE_MASK
             elif not self._finish_read(octets, end, offset + end, before, frame):
                 return False
             if waiting:
@@ -341,15 +339,15 @@ class Direction:
     def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
         """Tell whether its first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
         peer = self.peer
-        received = (ack - sequence_number(peer.origin)) & _MASK
+        received = (ack - sequence_number(peer.origin)) & SEQUENCE_MASK
         # What acknowledges part of them may not acknowledge the first FPDU.
-        if self.awaits and 0 < peer.offset <= received < _BEHIND:
+        if self.awaits and 0 < peer.offset <= received < SEQUENCE_HALF:
             self.awaits = False
         if self.awaits:
             # It shows nothing of octets that it must not have sent yet.
-            sent = (seq + length - sequence_number(self.origin)) & _MASK
-            return not (self.takes_no_octets or 0 < sent < _BEHIND)
-        return not length or (not self.takes_no_octets and received < _BEHIND)
+            sent = (seq + length - sequence_number(self.origin)) & SEQUENCE_MASK
+            return not (self.takes_no_octets or 0 < sent < SEQUENCE_HALF)
+        return not length or (not self.takes_no_octets and received < SEQUENCE_HALF)
 
     @property
     def _must_check_startup(self) -> bool:
@@ -363,8 +361,8 @@ class Direction:
 
     def _take_out_of_order(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Take octets that do not begin at ``seq``, or that may fill a hole."""
-        ahead = (seq - self.seq) & _MASK
-        if ahead >= _BEHIND:
+        ahead = (seq - self.seq) & SEQUENCE_MASK
+        if ahead >= SEQUENCE_HALF:
             return self._repeats(SEQUENCE_SPACE - ahead, octets)
         if ahead:
             return self._keep(self.offset + self.have + ahead, octets, frame, time_ns)
@@ -460,7 +458,7 @@ class Direction:
         """Take note of octets that were taken, before ``offset`` and ``pieces`` are changed."""
         chunk = Chunk(self.position, octets, brought_by)
         self.shared.recent.remember(self.half or self, chunk)
-        self.seq = (self.seq + len(octets)) & _MASK
+        self.seq = (self.seq + len(octets)) & SEQUENCE_MASK
         if not self.crc:
             begin = self.origin + self.last
             self.tail = [each for each in (*self.tail, chunk) if each.end > begin]
@@ -491,7 +489,7 @@ class Direction:
         if (
             self._begins
             # The peer has what lies in the hole.
-            or (self.seq - self.peer.ack) & _MASK >= _BEHIND
+            or (self.seq - self.peer.ack) & SEQUENCE_MASK >= SEQUENCE_HALF
             or len(ahead) >= AHEAD_SEGMENTS
             or end - self.offset > AHEAD_OCTETS
             or self.held + len(octets) > self.shared.budget.each
@@ -604,7 +602,7 @@ def event_of(row: Any) -> Event:
         direction.index,
         frame,
         time_ns,
-        (direction.origin + place) & _MASK,
+        (direction.origin + place) & SEQUENCE_MASK,
         place if table.from_start else None,
         shape.ulpdu_length,
         octets,

@@ -1,13 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a user may set of what the stream core takes in memory.
+"""What a user may set of what the stream core takes in memory; and bounds that several parts share.
 
 Whatever is dropped because of a limit is reported: octets as a gap, a connection as ended, both
 with the reason ``limit``.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["Limits"]
+__all__ = [
+    "FRAMING_WINDOW",
+    "LATE_SEGMENTS",
+    "LONGEST_WAIT",
+    "READ_AT_A_TIME",
+    "READ_FIRST",
+    "STREAMING_OCTETS",
+    "Limits",
+]
+
+LATE_SEGMENTS: Final = 64
+"""Segments by which a capture may hold one after others that were sent later, or after the
+acknowledgement of it.  What is still missing then is waited for no more."""
+
+STREAMING_OCTETS: Final = 1 << 18
+"""Octets of a half connection in streaming mode after which it is taken for something else than
+iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  All other TCP traffic
+pays for what is looked for in them."""
+
+FRAMING_WINDOW: Final = 66_560
+"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
+be placed are of no use once this much follows them."""
+
+LONGEST_WAIT: Final = 4 * FRAMING_WINDOW
+"""Octets for which a decision is waited for, and in which a place is searched to go on from."""
+
+READ_FIRST: Final = 2 << 10
+READ_AT_A_TIME: Final = 64 << 10
+"""Octets that are searched at one time, at first and at most: what is found is mostly near, and
+memory does not grow with what is searched."""
 
 
 class _Limits(NamedTuple):

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.segment import SECOND
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Lingering"]
@@ -17,7 +18,7 @@ LINGER_NS: Final = 30 * SECOND
 LINGERING_CONNECTIONS: Final = 1024
 """How many may linger at one time; the one that is over for longest goes first."""
 
-_WITNESSES: Final = 64
+_WITNESSES: Final = LATE_SEGMENTS
 """Others that must have come before what may still be missing something is let go for their sake.
 
 Each interface that was captured from may have a clock of its own, and nothing tells the first word

@@ -24,7 +24,6 @@ from scapy_mpa.stream.events import (
     Event,
     GapFound,
     MessageRecovered,
-    StartupSeen,
 )
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.ordinary import Row
@@ -67,9 +66,6 @@ class Messages:
                 assert isinstance(carrier, CARRIERS)
                 self._payloads.keep(carrier)
             self._take_segment(segment)
-        elif isinstance(event, StartupSeen):
-            if event.connection in self._halves:
-                self._halves[event.connection][event.direction].startup(event)
         elif isinstance(event, GapFound):
             half = self._halves_of(event.connection)[event.direction]
             half.gap(event)

@@ -13,6 +13,9 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "NOWHERE",
+    "SEQUENCE_HALF",
+    "SEQUENCE_MASK",
     "SEQUENCE_SPACE",
     "SEQUENCE_WINDOW",
     "compact",
@@ -27,8 +30,12 @@ SEQUENCE_SPACE: Final = 1 << 32
 SEQUENCE_WINDOW: Final = 1 << 30
 """Octets from the highest position seen beyond which a sequence number means something else."""
 
-_HALF: Final = SEQUENCE_SPACE // 2
-_MASK: Final = SEQUENCE_SPACE - 1
+SEQUENCE_HALF: Final = SEQUENCE_SPACE // 2
+SEQUENCE_MASK: Final = SEQUENCE_SPACE - 1
+
+NOWHERE: Final = 1 << 62
+"""A position that no octets reach."""
+
 _ANY: Final = (1 << 63) - 1
 
 
@@ -43,7 +50,7 @@ def first_position(seq: int) -> int:
 
 def unwrap(seq: int, near: int) -> int:
     """Return the position with sequence number ``seq`` that lies closest to ``near``."""
-    return near + ((seq - near + _HALF) & _MASK) - _HALF
+    return near + ((seq - near + SEQUENCE_HALF) & SEQUENCE_MASK) - SEQUENCE_HALF
 
 
 def compact(position: int) -> int:
@@ -53,4 +60,4 @@ def compact(position: int) -> int:
 
 def sequence_number(position: int) -> int:
     """Return the 32-bit sequence number of a position, or of any number that stands for one."""
-    return position & _MASK
+    return position & SEQUENCE_MASK

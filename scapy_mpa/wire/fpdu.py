@@ -29,6 +29,7 @@ __all__ = [
     "MARKER_LENGTH",
     "MARKER_RESERVED",
     "SMALLEST_MULPDU",
+    "WORD",
     "Layout",
     "build_fpdu",
     "fpdu_layout",
@@ -45,7 +46,10 @@ __all__ = [
 HEADER_LENGTH: Final = 2
 """Octets of the ULPDU_Length field."""
 
-MARKER_LENGTH: Final = 4
+WORD: Final = 4
+"""Octets of which all that makes up a conforming stream is a multiple."""
+
+MARKER_LENGTH: Final = WORD
 MARKER_INTERVAL: Final = 512
 MARKER_RESERVED: Final = bytes(2)
 """The first half of a Marker (RFC 5044 4.2)."""

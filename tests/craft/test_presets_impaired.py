@@ -26,7 +26,7 @@ from scapy_mpa.craft import (
 )
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
-from scapy_mpa.stream.halves.streaming import STREAMING_OCTETS
+from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import Record, plain, printed

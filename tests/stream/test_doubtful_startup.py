@@ -168,8 +168,9 @@ def test_a_key_in_a_payload_behind_fpdus_of_the_peer(size: int, there: int) -> N
 @pytest.mark.parametrize("lost", [0, 1, None])
 @pytest.mark.parametrize("text", [b"login\r\n", PROSE])
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("syn", [False, True])
-@pytest.mark.parametrize("size", [1, 40, 1460])
+@pytest.mark.parametrize(
+    ("syn", "size"), [(False, 40), (False, 1460), (True, 1), (True, 40), (True, 1460)]
+)
 def test_delayed_startup_of_which_something_is_missing(
     lost: int | None, text: bytes, markers: bool, syn: bool, size: int
 ) -> None:

@@ -260,16 +260,6 @@ def test_without_crcs_markers_of_several_rows_count_together() -> None:
     assert amid(octets[8:]) == true(truth[1:])
 
 
-@pytest.mark.parametrize(("size", "lie"), [(482, 4), (990, 8)])
-def test_without_crcs_lengths_that_hide_markers(size: int, lie: int) -> None:
-    """They count them, so that none are seen where they are; but these point to their FPDUs."""
-    made = sends(600, *[30] * 5, *[size] * 3, 30)
-    harm = {at: Damage(ulpdu_length=size + 18 + lie, sender=True) for at in (6, 7, 8)}
-    octets, truth = build_stream(made, markers=True, crc=False, damage=harm)
-    assert [bool(each.markers) for each in truth[1:]] == [at in harm for at in range(1, 10)]
-    assert amid(octets[truth[1].start :]) == []
-
-
 @pytest.mark.parametrize("behind", [32, 40, 55])
 def test_without_crcs_a_length_that_claims_markers(behind: int) -> None:
     """Those in what it says is its payload point to FPDUs: it is none, and there are Markers."""

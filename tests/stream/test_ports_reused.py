@@ -10,7 +10,6 @@ import pytest
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.segment import SECOND
 from tests.stream.feed import as_segment, feed, feed_truth
-from tests.stream.scene import begun
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -208,39 +207,6 @@ def test_a_copy_of_the_syn_comes_late(acks: int, pause: int) -> None:
     events = after(one.segments, whole().segments, pause)
     check_whole(events)
     assert [each.ending for each in ends(events)] == ["closed"]
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("fin", [None, 0, 1])
-@pytest.mark.parametrize("seconds", [1, 4000])
-@pytest.mark.parametrize(
-    ("off", "other"),
-    [
-        (-500_000_000, -500_000_000),
-        (-50_000, -50_000),
-        (20_000_000, 20_000_000),
-        (500_000_000, 500_000_000),
-        (500_000_000, -500_000_000),
-        (-60_000, 900_000_000),
-    ],
-)
-def test_neither_the_end_nor_the_next_syn_was_captured(
-    off: int, other: int, seconds: int, fin: int | None, markers: bool
-) -> None:
-    """Nor most of the handshake: that no octets of the first connection lie there is enough."""
-    octets = mpastream.build_stream(ULPDUS, markers=markers)[0]
-    isns = (1_000_000_000, 2_000_000_000), (1_000_000_000 + off, 2_000_000_000 + other)
-    talks = [begun(markers=markers, isn=isn) for isn in isns]
-    for talk in talks:
-        for direction in (0, 1):
-            talk.say(direction, octets, size=150)
-    if fin is not None:
-        talks[0].say(fin, flags=FIN | ACK)
-        talks[0].say(1 - fin, flags=ACK)
-    talks[1].close()
-    events = after(talks[0].segments, talks[1].segments[3:], seconds)
-    check_both(events, "reused", "closed")
-    assert not any(half.retransmitted for each in ends(events) for half in each.halves)
 
 
 @pytest.mark.parametrize("away", [-300_000_000, -70_000, -1000])

@@ -12,7 +12,6 @@ from scapy_mpa.stream.flows import Flows
 from tests.stream.feed import as_segment, fpdus
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import (
-    RESPONDER,
     check_all,
     check_works,
     ended,
@@ -21,11 +20,7 @@ from tests.stream.startup import (
     seen,
     stream,
 )
-from tests.stream.talk import Talk
 from tests.stream.work import calls
-from tests.truth import messages
-from tests.truth.impair import ACK, Segment
-from tests.truth.mpastream import build_stream
 
 
 @pytest.mark.parametrize(
@@ -48,28 +43,6 @@ def test_rejection_and_a_second_request(between: bytes, size: int) -> None:
     events = Scene(">Q <R >w <w >P <A >S <S >F <F", letters, size=size).check()
     check_works(events)
     assert [each.startup.rejected for each in seen(events)] == [False, True, False, False]
-
-
-@pytest.mark.parametrize("asked", [0, 1])
-@pytest.mark.parametrize("wanted", [0, 1])
-@pytest.mark.parametrize("sizes", [(20, 300), (300, 20)])
-@pytest.mark.parametrize("markers", [0, 1])
-def test_what_was_rejected_says_nothing_of_the_markers_of_a_startup_not_captured(
-    asked: int, wanted: int, sizes: tuple[int, int], markers: int
-) -> None:
-    """M of the first Request and Reply is not that of the second, of which a hole is left.
-
-    FPDUs that hold no Marker are sound with Markers and without.
-    """
-    ulpdus = [messages.send(msn, bytes([msn]) * sizes[msn % 2])[0] for msn in range(1, 20)]
-    letters: dict[str, Octets] = {
-        "Q": request(markers=asked),
-        "R": reply(markers=wanted, rejected=1),
-        "P": request(markers=1),
-        "A": reply(markers=markers),
-        "S": build_stream(ulpdus, markers=bool(markers)),
-    }
-    Scene(">Q <R >-P <-A >S >F <F", letters, size=700).check()
 
 
 def test_rejection_then_the_other_side_initiates() -> None:
@@ -132,71 +105,6 @@ def test_rejection_and_frames_captured_late(late: int | None, markers: int) -> N
     assert [each.offset for each in fpdus(events, 0)] == offsets
     assert [each.offset for each in fpdus(events, 1)] == offsets
     assert not ended(events).rejected
-
-
-def lagging(segments: list[Segment], direction: int, frames: int) -> list[Segment]:
-    """The same, one direction captured so many frames later than it was sent, but for its SYN."""
-    at = [
-        number + (frames + 0.5) * (number > 1 and each.direction == direction)
-        for number, each in enumerate(segments)
-    ]
-    return [segments[number] for number in sorted(range(len(segments)), key=at.__getitem__)]
-
-
-NO = reply(rejected=1, private_data=b"\0")
-
-
-def rejected_again(times: int) -> Talk:
-    """Startups that are rejected, and then one that is not, each frame acknowledged on its own."""
-    talk = Talk()
-    for number in range(times + 1):
-        talk.say(0, request(private_data=bytes(8 * number)))
-        talk.say(1, flags=ACK)
-        talk.say(1, reply(rejected=int(number < times), private_data=bytes(number)))
-        talk.say(0, flags=ACK)
-    octets, _ = stream()
-    talk.say(0, octets, size=1000)
-    talk.say(1, octets, size=1000)
-    talk.close()
-    return talk
-
-
-@pytest.mark.parametrize("late", [0, 1])
-@pytest.mark.parametrize("times", [1, 2, 3])
-def test_rejections_and_a_direction_captured_late(times: int, late: int) -> None:
-    """Several Replies may come before all that they answer."""
-    for frames in range(40):
-        talk = rejected_again(times)
-        talk.segments = lagging(talk.segments, late, frames)
-        events = talk.fed()
-        check_works(events)
-        assert len(seen(events)) == 2 * (times + 1)
-
-
-@pytest.mark.parametrize("times", [2, 3])
-def test_rejections_captured_late_and_in_another_order(times: int) -> None:
-    """What the sender of a Reply had tells that an earlier one answers an earlier Request."""
-    for frames in range(40):
-        talk = rejected_again(times)
-        one, other = (each for each in talk.segments if each.payload in (reply(rejected=1), NO))
-        segments = lagging(talk.segments, 0, frames)
-        at, to = segments.index(one), segments.index(other)
-        segments[at], segments[to] = other, one
-        talk.segments = segments
-        events = talk.fed()
-        check_works(events)
-        assert len(seen(events)) == 2 * (times + 1)
-
-
-@pytest.mark.parametrize("isn", [(1000, 0xFFFFF000), (0xFFFFF000, 1000)])
-def test_a_responder_that_asks_after_it_has_rejected(isn: tuple[int, int]) -> None:
-    """What it had of a Request that was not captured tells nothing of its own ones."""
-    letters = {"1": request(private_data=b"1"), "2": request(private_data=b"22")}
-    scene = Scene(">-Q <R <1 >R <2 >A <S >S >F <F", letters, isn=isn)
-    events = scene.fed()
-    check_all(events, stream()[1])
-    assert {letters["1"], letters["2"]} <= {each.octets for each in seen(events)}
-    assert ended(events).initiator == RESPONDER
 
 
 BEGINNINGS = {"whole": "", "mid-connection": "... ", "behind a hole": ">-z <-z "}

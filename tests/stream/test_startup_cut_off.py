@@ -151,14 +151,12 @@ def test_a_copy_of_a_request_that_was_cut_off(behind: int, there: int) -> None:
 
 @pytest.mark.parametrize("private", [255, 256, 300, 512])
 @pytest.mark.parametrize("there", [20, 60, None])
-@pytest.mark.parametrize("is_late", [False, True])
-def test_private_data_of_any_length_cut_off(is_late: bool, there: int | None, private: int) -> None:
-    """PD_Length has two octets: the frame is told with it, captured before FPDUs or behind them."""
+def test_private_data_of_any_length_cut_off(there: int | None, private: int) -> None:
+    """PD_Length has two octets: the frame is told with it."""
     data = bytes(at % 251 for at in range(private))
     letters, size = fpdus_of(520, 6)
     letters |= {"Q": request(private_data=data), "A": reply(private_data=data)}
-    frames = ">Q+6 <A+5" if is_late else ">Q <A"
-    scene = Scene(f"... {frames} >S <S >F <F", letters, size=size)
+    scene = Scene("... >Q <A >S <S >F <F", letters, size=size)
     begins = [at for at, each in enumerate(scene.segments) if each.payload[:6] == b"MPA ID"]
     scene.frames = [each[:there] for each in scene.frames]
     events = scene.check(events=fed_with_cuts(scene, dict.fromkeys(begins, there)))

@@ -95,7 +95,6 @@ BREACHES: list[tuple[str, list[Wrong]]] = [
     ("... >Q >P <A >S <S >F <F", []),
     ("... >Q >P >P <A >S <S >F <F", []),
     (">Q <-R >P <A >S <S >F <F", []),
-    (">Q <-R >P >P <A >S <S >F <F", []),
     (">Q", []),
     (">Q <-A >F <F", []),
     ("... >Q >F <F", []),

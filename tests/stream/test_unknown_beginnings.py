@@ -111,15 +111,12 @@ def test_fpdus_in_the_payload_of_the_first_one(octets: int, markers: bool, size:
 @pytest.mark.parametrize("missing", ["Request", "Reply", "both", "all before"])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("others", [1, 3])
-@pytest.mark.parametrize("pad", [0, 0xEE])
-def test_an_fpdu_of_zero_length_comes_first(
-    missing: str, markers: bool, others: int, pad: int
-) -> None:
+def test_an_fpdu_of_zero_length_comes_first(missing: str, markers: bool, others: int) -> None:
     """It may be the RTR indication (RFC 6581 9.2), and there is no header in it to be found by."""
     # So long that Markers lie in them, which tell where all are.
     size = 1400 if markers else 30
     ulpdus = [b"", *(messages.send(msn, bytes(size))[0] for msn in range(1, 1 + others))]
-    octets, truth = mpastream.build_stream(ulpdus, markers=markers, pad_octet=pad)
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     talk = Talk(syn=missing != "all before")
     talk.say(0, request(markers=markers), captured=missing == "Reply")
     talk.say(1, reply(markers=markers), captured=missing == "Request")
@@ -182,14 +179,11 @@ def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: i
 
 
 @pytest.mark.parametrize("size", range(300, 800, 100))
-@pytest.mark.parametrize("pad", [0, 0xEE])
-def test_fpdus_of_zero_length_captured_behind_one_that_a_marker_leads_to(
-    size: int, pad: int
-) -> None:
-    """They join it from the left, behind a hole; whatever their pad holds (4.1)."""
+def test_fpdus_of_zero_length_captured_behind_one_that_a_marker_leads_to(size: int) -> None:
+    """They join it from the left, behind a hole."""
     sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
     ulpdus = [*sent[:2], b"", b"", *sent[2:]]
-    octets, truth = mpastream.build_stream(ulpdus, markers=True, pad_octet=pad)
+    octets, truth = mpastream.build_stream(ulpdus, markers=True)
     talk = begun(markers=True)
     talk.say(0, octets[: truth[1].start])
     talk.miss(0, octets[truth[1].start : truth[2].start - 1])
@@ -223,15 +217,14 @@ def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, 
 @pytest.mark.parametrize("before", [0, 20])
 @pytest.mark.parametrize("behind", [0, 20])
 @pytest.mark.parametrize("size", [40, 100, 300, 332, 472, 640, 700])
-@pytest.mark.parametrize("pad", [0, 0xEE])
 def test_fpdus_of_zero_length_between_two_holes(
-    markers: bool, zeros: int, before: int, behind: int, size: int, pad: int
+    markers: bool, zeros: int, before: int, behind: int, size: int
 ) -> None:
-    """Nothing stands around them but parts of others; whatever their pad holds (4.1)."""
+    """Nothing stands around them but parts of others."""
     rng = random.Random(size)
     sent = [messages.send(msn, rng.randbytes(size))[0] for msn in range(1, 9)]
     ulpdus = [*sent[:4], *[b""] * zeros, *sent[4:]]
-    octets, truth = mpastream.build_stream(ulpdus, markers=markers, pad_octet=pad)
+    octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     start, end = truth[4].start - before, truth[3 + zeros].end + behind
     talk = begun(markers=markers)
     say_without(talk, octets, [(truth[2].start, start), (end, truth[5 + zeros].start)])

@@ -133,7 +133,7 @@ def test_a_request_behind_fpdus_that_its_sender_had(before: int, received: int) 
 def test_a_request_comes_with_octets_behind_those_that_the_reply_acknowledged(
     markers: bool, first: int, more: int
 ) -> None:
-    """It was captured when it was sent again, and FPDUs behind it were told by then."""
+    """It was captured when it was sent again: FPDUs behind it were told by then. None is lost."""
     octets, truth = mpastream.build_stream(ULPDUS, markers=markers)
     asked, answered = request(markers=int(markers)), reply(markers=int(markers))
     end, there = len(asked), truth[first].end
@@ -147,7 +147,6 @@ def test_a_request_comes_with_octets_behind_those_that_the_reply_acknowledged(
     whole = [each.ulpdu for each in truth if each.end <= there + more]
     assert [each.ulpdu for each in fpdus(events, 0)] == whole
     assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS[:1]
-    assert len([each for each in events if isinstance(each, StartupSeen)]) == 2
 
 
 @given(

@@ -133,8 +133,6 @@ class Connection(Reporter):
             self.reset = Reset(half, peer, segment)
         startup = self.startup
         self.common.current = segment
-        if startup.waits_until or startup.state is StartupState.REJECTED:
-            order.note(startup, half, segment)
         intake.receive(half, segment)
         if self.times.is_opening:
             if not direction and flags & HANDSHAKE == ACK:
@@ -285,7 +283,6 @@ class Connection(Reporter):
         if what is Step.REJECT:
             self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
-        self.startup.judge_first()
 
     def on_key(self, half: HalfConnection, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
@@ -300,7 +297,7 @@ class Connection(Reporter):
         framing, island = half.framing, half.islands.at(position)
         if framing is None or island is None:
             return
-        found = startup_at(island, position, island.end)
+        found = startup_at(island, position)
         if found is None:
             return
         is_first = self.startup.state is StartupState.IDLE
@@ -318,19 +315,13 @@ class Connection(Reporter):
                 dialect=framing.dialect,
             )
 
-    def must_wait(
-        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
-    ) -> bool:
+    def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
-        return order.must_wait(self.startup, half, island, found, is_refuted=is_refuted)
+        return order.must_wait(self.startup, half, island, found)
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
         return self.startup.read_before(half, island, found)
-
-    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request was answered."""
-        return order.is_answered(self.startup, half, found)
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Forget a startup frame that was part of a payload."""
@@ -339,10 +330,6 @@ class Connection(Reporter):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
         return self.startup.ends_at(half.direction, position)
-
-    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
-        return self.startup.may_announce_rtr(half.direction, found.startup)
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Find out what a direction carries, if startup frames are missing."""

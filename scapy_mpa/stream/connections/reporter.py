@@ -160,9 +160,7 @@ class Reporter:
             half.islands.is_settled_before(fpdu.start),
         )
         startup = self.startup
-        if None in startup.declared:
-            half.counters.note_first(event, fpdu.start)
-        elif half.direction == startup.initiator and startup.awaits_rtr:
+        if half.direction == startup.initiator and startup.awaits_rtr:
             assert startup.negotiating is not None
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)

@@ -5,9 +5,8 @@ Only the order says where a Tagged message begins, and whether anything is missi
 been one.  So what was recovered ahead of it waits here.  That makes an FPDU's record a matter of
 Placement, and a message's one of Delivery (RFC 5041 5.4).
 
-Where a direction begins may be told only after its first FPDUs: without the SYN nobody knows that
-a startup frame was overtaken by them.  So these wait as well, for as long as a capture may hold a
-frame after others.
+Without a startup frame nobody knows which FPDU of a direction comes first.  So the first ones wait
+as well, for as long as a capture may hold a frame after others.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
-from scapy_mpa.stream.events import GapFound, MessageRecovered, StartupSeen
+from scapy_mpa.stream.events import GapFound, MessageRecovered
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
@@ -42,14 +41,12 @@ _HELD_BY_SKIPPED: Final = 250
 
 @dataclass(slots=True, eq=False)
 class _Beginning:
-    """What is known of where a direction begins, as long as a startup frame may tell."""
+    """What is known of where a direction begins, as long as FPDUs before the first may come."""
 
     near: int
     """Around which sequence numbers are placed."""
     until: int
-    """The last frame that may bring a startup frame."""
-    at: int | None = None
-    """Where the last startup frame ends that stands before all that waits."""
+    """The last frame that may bring one."""
     upto: int = 0
     """What begins here or before has nothing missing before it, for all that is known."""
 
@@ -101,20 +98,8 @@ class HalfMessages:
             self.responses.settle(segment.start)
         return is_due
 
-    def startup(self, event: StartupSeen) -> None:
-        """Take note of where the Full Operation Phase may begin."""
-        beginning = self.beginning
-        if beginning is None or not self._turns.waiting:
-            return
-        end = unwrap(event.seq, beginning.near) + event.startup.length
-        first = self._turns.waiting[0][0]
-        if end <= first:
-            beginning.at = max(end, beginning.at or 0)
-        if end == first:
-            self._begin()
-
     def expire(self, frame: int) -> None:
-        """Wait no more for a startup frame if none has come that is captured so late as a frame."""
+        """Wait no more for what comes before the first FPDU if a frame is captured too late."""
         if self.beginning is not None and frame > self.beginning.until:
             self._begin()
 
@@ -195,17 +180,15 @@ class HalfMessages:
         """See whether it is known where the direction begins, now that one more segment waits."""
         if not segment.out_of_order:
             beginning.upto = max(beginning.upto, segment.start)
-        if segment.start == beginning.at or len(self._turns.waiting) > WAITING_SEGMENTS:
+        if len(self._turns.waiting) > WAITING_SEGMENTS:
             self._begin()
 
     def _begin(self, position: int | None = None) -> None:
         """Look at what waits for it to be known where the direction begins.
 
-        :param position: where that is; None: where the last startup frame ends, if there was one.
+        :param position: where that is; None if nothing tells.
         """
         beginning, self.beginning = self.beginning, None
-        if position is None and beginning is not None:
-            position = beginning.at
         if position is not None:
             self._turns.expected = position
             self._deliver(self._turns.due(position))

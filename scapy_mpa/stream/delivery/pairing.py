@@ -27,6 +27,7 @@ from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.request import EMPTY, Key, Request, keys_of
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import fpdu_length
 
@@ -39,7 +40,7 @@ OUTSTANDING_REQUESTS: Final = 1024
 LOOKED_AT: Final = 64
 """Requests that are looked at, one by one, for one Response after a hole."""
 
-PATIENCE: Final = 64
+PATIENCE: Final = LATE_SEGMENTS
 """Frames by which a capture may hold a Request after its Response."""
 
 _LEAST: Final = fpdu_length(TAGGED_LENGTH)

@@ -20,16 +20,15 @@ from scapy_mpa.wire.fpdu import (
     MARKER_INTERVAL,
     MARKER_LENGTH,
     MARKER_RESERVED,
+    WORD,
     Layout,
     fpdu_layout,
-    fpdu_length,
     points_alike,
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
-    "FRAMING_WINDOW",
     "HEAD",
     "SHORTEST",
     "UNREADABLE",
@@ -41,16 +40,11 @@ __all__ = [
     "lacks_header",
 ]
 
-WORD: Final = 4
 UNREADABLE: Final = -1
 """What is said of an FPDU whose ULPDU_Length was not captured."""
 
 SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 """Octets of an FPDU without Markers that carries no payload at all."""
-
-FRAMING_WINDOW: Final = 66_560
-"""No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
-be placed are of no use once this much follows them."""
 
 WHOLE_FPDUS: Final = 2
 """FPDUs that must be whole, and have no good CRC where none has, if CRCs are to be off."""
@@ -107,15 +101,6 @@ class Candidate(NamedTuple):
     """Whether it is verified."""
 
     @property
-    def telling_markers(self) -> int:
-        """Its Markers that were captured, and are to say more than 0."""
-        layout = self.layout
-        return sum(
-            fpduptr > 0 and at + MARKER_LENGTH <= len(self.octets)
-            for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True)
-        )
-
-    @property
     def fault(self) -> Fault | None:
         """What a receiver would find wrong, None if nothing."""
         if self.crc == "bad":
@@ -145,32 +130,37 @@ class FPDUReader:
         self.crc = crc
         self.is_guess = is_guess
 
-    def whole(self, island: Island, start: int) -> Candidate | None:
-        """Return the FPDU at ``start``; None if octets of it are missing."""
-        fpdu = self._read_at(island, start)
-        return None if isinstance(fpdu, int) else fpdu
-
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
-        fpdu = self._read_at(island, start)
+        # The octets of runs are those of others, and not held.
+        limit = min((run.start for run in island.runs if run.start > start), default=island.end)
+        fpdu = self.fpdu_at(island, start, limit)
         if not isinstance(fpdu, int):
             return fpdu.sound
         if fpdu == UNREADABLE:
             return False
         if start + MARKER_LENGTH + WORD > island.end:
             return None
-        return None if self._looks_like_start(island, start, island.end) else False
+        _, word = self.begin_at(start)
+        return None if header_words(island.read(word, word + WORD)) else False
 
-    def _read_at(self, island: Island, start: int) -> Candidate | int:
-        """Read the FPDU at ``start``, as of :meth:`fpdu_at`, where others may be known after it."""
-        # The octets of runs are those of others, and not held.
-        limit = min((run.start for run in island.runs if run.start > start), default=island.end)
-        return self.fpdu_at(island, start, limit)
+    def begin_at(self, start: int) -> tuple[int | None, int]:
+        """Return the phase of an FPDU at ``start``, None without Markers, and where its
+        ULPDU_Length is."""
+        if not self.markers:
+            return None, start
+        phase = (start - self.origin) % MARKER_INTERVAL
+        return phase, start if phase else start + MARKER_LENGTH
+
+    def _layout_at(self, island: Island, start: int) -> tuple[int, Layout]:
+        """Return the ULPDU_Length of an FPDU, which is there, and where its Markers are."""
+        phase, header = self.begin_at(start)
+        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
+        return ulpdu_length, fpdu_layout(ulpdu_length, phase)
 
     def fpdu_at(self, island: Island, start: int, limit: int) -> Candidate | int:
         """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
+        phase, header = self.begin_at(start)
         if header + HEADER_LENGTH > limit:
             return header + HEADER_LENGTH
         if island.absent and island.captured_until(start, header + HEADER_LENGTH) < header + 2:
@@ -237,10 +227,7 @@ class FPDUReader:
 
     def with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
-        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
-        layout = fpdu_layout(ulpdu_length, phase)
+        ulpdu_length, layout = self._layout_at(island, start)
         octets = island.read(start, end)
         crc: CrcVerdict = "bad" if self.crc else "off"
         return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
@@ -265,16 +252,14 @@ class FPDUReader:
 
         None if it is not there, or not all of one that makes sense so far.
         """
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
+        _, header = self.begin_at(start)
         end = min(limit, header + HEAD)
         if island.absent:
             end = island.captured_until(start, end)
         head = island.read(start, end)
         if len(head) < HEAD - MARKER_LENGTH - UNTAGGED_LENGTH + TAGGED_LENGTH:
             return None
-        ulpdu_length = int.from_bytes(head[header - start : header - start + 2], "big")
-        layout = fpdu_layout(ulpdu_length, phase)
+        ulpdu_length, layout = self._layout_at(island, start)
         makes_sense = self._plausible(head, layout, ulpdu_length, any_stag=any_stag)
         if not makes_sense and len(head) < header + HEAD - start:
             # Zeros are what least speaks against it.
@@ -283,18 +268,10 @@ class FPDUReader:
             return None if is_short else (False, layout)
         return makes_sense, layout
 
-    def _looks_like_start(self, island: Island, position: int, limit: int) -> bool:
-        """Tell whether the first word of an FPDU at ``position`` is there and makes sense."""
-        phase = (position - self.origin) % MARKER_INTERVAL if self.markers else None
-        word = position + MARKER_LENGTH if phase == 0 else position
-        return word + WORD <= limit and bool(header_words(island.read(word, word + WORD)))
-
-    def next_marker(self, position: int) -> int:
-        return position + (self.origin - position) % MARKER_INTERVAL
-
     def pointers(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, int]]:
         """Yield where each Marker is, and where it says that its FPDU starts."""
-        for marker in range(self.next_marker(begin), limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
+        first = begin + (self.origin - begin) % MARKER_INTERVAL
+        for marker in range(first, limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
             fpduptr = self._fpduptr(island, marker)
             if fpduptr is None:
                 continue
@@ -313,18 +290,3 @@ class FPDUReader:
             for word, phase in zip(words, phases, strict=True)
             if phase and (word or phase != MARKER_LENGTH)
         ]
-
-    def says_wrong_length(self, island: Island, start: int, end: int) -> bool:
-        """Tell whether one FPDU reaches from ``start`` to ``end``, of another length than it says.
-
-        Wherever Markers may be: its CRC is good as it is, and no number of them makes up for the
-        difference.
-        """
-        octets = island.read(start, end)
-        # Zero may as well be the beginning of a Marker.
-        ulpdu_length = int.from_bytes(octets[:HEADER_LENGTH], "big")
-        if self.markers or not ulpdu_length:
-            return False
-        unmarked = fpdu_length(ulpdu_length)
-        most = MARKER_LENGTH * (unmarked // (MARKER_INTERVAL - MARKER_LENGTH) + 1)
-        return not 0 <= len(octets) - unmarked <= most and crc_is_good(octets)

@@ -17,7 +17,6 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.allowance import Allowance
 from scapy_mpa.stream.fpdus.candidate import (
-    FRAMING_WINDOW,
     SHORTEST,
     UNREADABLE,
     WHOLE_FPDUS,
@@ -29,8 +28,10 @@ from scapy_mpa.stream.fpdus.candidate import (
 )
 from scapy_mpa.stream.fpdus.path import Beyond, Path, Step, cheapest_path
 from scapy_mpa.stream.fpdus.region import Region
+from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
+from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 from scapy_mpa.wire.rdmap import plausible
@@ -40,12 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Follower", "found_by"]
 
-# A place that no island reaches.
-_NOWHERE: Final = 1 << 62
 _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """What the first octets of a Key say as ULPDU_Length."""
-# Octets for which a decision is waited for.
-_LONGEST_WAIT: Final = 4 * FRAMING_WINDOW
 # A search is repeated when the octets have grown by a half.  So often it is repeated sooner, when
 # the last FPDU of the path ends.
 _GROWTH: Final = 2
@@ -206,7 +203,7 @@ class Follower:
     def _await(island: Island, run: Run) -> None:
         """Leave a run as it is until the startup frame after it was read."""
         run.awaits = True
-        island.need = _NOWHERE
+        island.need = NOWHERE
 
     # -- the way back --------------------------------------------------------------------------
 
@@ -234,7 +231,7 @@ class Follower:
             run.broken_at = run.search = None
             return True
         begin = broken_at if run.is_certain else max(broken_at + WORD, island.held)
-        is_too_much = limit - broken_at > _LONGEST_WAIT
+        is_too_much = limit - broken_at > LONGEST_WAIT
         if run.search is not None and limit < run.search.at and not (final or is_too_much):
             island.need = run.search.at
             return False
@@ -433,9 +430,7 @@ class Follower:
         """Tell whether the FPDU after a run claims octets from ``end`` on, which others own."""
         start = run.end
         is_certain = run.is_certain and start == run.broken_at and start + SHORTEST <= end
-        return is_certain and (
-            not self.is_guess or self.reader.says_wrong_length(island, start, end)
-        )
+        return is_certain and not self.is_guess
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Say what stays unexplained, now that nothing more will come."""

@@ -22,15 +22,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scapy_mpa.stream.events import FPDURecovered, LocatedBy
+from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.fpdus.candidate import WORD, Candidate, FPDUReader
 from scapy_mpa.stream.fpdus.follower import Follower
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.leads import Leads
-from scapy_mpa.stream.octets.scan import FoundStartup, may_be_marker, startups_at, startups_before
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_length
-from scapy_mpa.wire.startup import KEY_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_length
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
@@ -104,15 +102,10 @@ class Framing(Follower):
         self.allowance.earn(fresh)
         if island.joined:
             self._fill(island)
-        else:
-            if island.runs and island.runs[0].is_empty and not self.from_start:
-                island.runs = self._find_beginning(island, island.runs)
-            if island.end < island.need and not final:
-                return
+        elif island.end < island.need and not final:
+            return
         if not island.runs and not self._locate(island):
             return
-        if not (self.from_start or island.runs[0].is_empty):
-            self._look_before(island, island.runs[0])
         if not island.open_left and not island.settled:
             self._settle(island)
         self._follow(island, island.runs[-1], island.end, final=final)
@@ -141,13 +134,6 @@ class Framing(Follower):
                 return False
         return super()._recover(island, run, limit, final=final)
 
-    def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
-        """Go on at an FPDU that was found after a run."""
-        is_first = run.is_empty and run is island.runs[0]
-        super()._resume(island, run, at, located_by)
-        if is_first and not self.from_start:
-            self._look_before(island, run)
-
     def _may_pad(self, island: Island, limit: int) -> bool:
         """Tell whether the FPDUs up to a limit may be those of a stack that pads otherwise."""
         is_certain = self.from_start and island.start <= self.origin and limit == island.end
@@ -157,8 +143,6 @@ class Framing(Follower):
 
     def _locate(self, island: Island) -> bool:
         """Find a place to start from in an island; tell whether there is one."""
-        if not self.from_start:
-            self._find_beginning(island, ())
         if self.from_start and island.end <= self.origin:
             # A startup frame, and what it brings may look like an FPDU.
             return False
@@ -224,8 +208,7 @@ class Framing(Follower):
 
     def _end_of(self, island: Island, start: int, limit: int) -> int:
         """Return how far octets are needed to tell how long an FPDU is, or where it ends."""
-        phase = (start - self.origin) % MARKER_INTERVAL if self.markers else None
-        header = start + MARKER_LENGTH if phase == 0 else start
+        phase, header = self.reader.begin_at(start)
         if header + HEADER_LENGTH > limit:
             return header + HEADER_LENGTH
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
@@ -249,75 +232,12 @@ class Framing(Follower):
         runs = island.runs
         if not runs:
             return
-        if not self.from_start:
-            runs = self._find_beginning(island, runs)
         begins = self.from_start and island.start <= self.origin
         if begins and (not runs or self.origin < runs[0].start):
             runs = (self.first_run(island), *runs)
         elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
             runs = (Run(found.start, "marker"), *runs)
         self._unite_all(island, runs)
-
-    def _find_beginning(self, island: Island, runs: tuple[Run, ...]) -> tuple[Run, ...]:
-        """See whether FPDUs directly follow startup frames that were captured after them, or may.
-
-        Return the runs of the island from there on.
-        """
-        known = tuple(run for run in runs if not run.is_empty)
-        limit = known[0].start if known else island.end
-        if limit == island.start or self.is_guess or island.held > island.start:
-            return runs
-        frames = startups_at(island, island.start, limit)
-        if not frames or not self._may_be_origin(frames[-1].end):
-            return runs
-        if not self._sink.may_start(island, frames[0]):
-            return runs
-        end = frames[-1].end
-        leads_on = known and end == limit
-        follows = leads_on or self.reader.verifies(island, end)
-        # After a Reply that rejects there are some only if they are there.
-        may_follow = (
-            follows is None
-            and not known
-            and not frames[-1].startup.rejects
-            and not self._sink.may_announce_rtr(frames[-1])
-        )
-        if not (follows or may_follow):
-            return runs
-        if leads_on:
-            known[0].start = island.start
-        self._begin_behind(island, frames)
-        return known
-
-    def _look_before(self, island: Island, run: Run) -> None:
-        """See whether startup frames directly precede the first run of an island.
-
-        No FPDU ends with one, but with its CRC.  Where CRCs are off, its field may be any octets.
-        """
-        if self.is_guess or not self.crc or run.start <= island.held:
-            return
-        frames = startups_before(island, run.start)
-        if not frames or not self._may_be_origin(run.start):
-            return
-        # Unless it is a Marker in an FPDU's payload that says where this one ends.
-        word = frames[0].position + KEY_LENGTH
-        is_marker = self.markers and self.reader.next_marker(word) == word
-        if not (is_marker and may_be_marker(frames[0])):
-            run.start = island.start
-            self._begin_behind(island, frames)
-
-    def _may_be_origin(self, position: int) -> bool:
-        """Tell whether the Full Operation Phase may begin at a position."""
-        return (position - self.origin) % (MARKER_INTERVAL if self.markers else WORD) == 0
-
-    def _begin_behind(self, island: Island, frames: list[FoundStartup]) -> None:
-        """Take it that the Full Operation Phase begins after startup frames."""
-        self.reader.origin = frames[-1].end
-        self.from_start = True
-        island.settled = True
-        island.need = island.start
-        for found in frames:
-            self._sink.started(island, found)
 
     def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
         """Pass on what lies between the runs of an island, and make them one."""

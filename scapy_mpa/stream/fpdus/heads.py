@@ -2,13 +2,11 @@
 """What the first octets of an FPDU say: whether they may be some."""
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
-from scapy_mpa.stream.fpdus.search import MARKED_ZERO_LENGTH, ZERO_LENGTH
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, points_alike
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 __all__ = [
-    "begins_otherwise",
     "head_makes_sense",
     "may_be_fpdu",
     "rest_makes_sense",
@@ -56,22 +54,4 @@ def may_be_fpdu(island: Island, position: int) -> bool:
     # A Marker may directly precede it (RFC 5044 4.3).
     return head_makes_sense(octets[:HEAD], any_stag=True) or (
         points_alike(int.from_bytes(marker, "big"), 0) and head_makes_sense(behind)
-    )
-
-
-def begins_otherwise(island: Island, position: int) -> bool:
-    """Tell whether the first octets at a position begin no FPDU, however few there are."""
-    end = min(position + MARKER_LENGTH + WORD, island.end)
-    if position >= end or not island.holds(position, end):
-        return False
-    octets = island.read(position, end)
-    if ZERO_LENGTH.startswith(octets) or MARKED_ZERO_LENGTH.startswith(octets):
-        return False
-    # A Marker may directly precede it (RFC 5044 4.3).
-    controls = [octets[at + HEADER_LENGTH : at + WORD] for at in (0, MARKER_LENGTH)]
-    if not points_alike(int.from_bytes(octets[:MARKER_LENGTH], "big"), 0):
-        controls.pop()
-    return not island.absent and not any(
-        len(each) < WORD - HEADER_LENGTH or may_begin_ulpdu(int.from_bytes(each, "big"))
-        for each in controls
     )

@@ -18,10 +18,10 @@ from math import inf, log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
-from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, WORD
+from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.region import Edge, Region
-from scapy_mpa.stream.fpdus.search import SEARCHED_AT_A_TIME, SEARCHED_FIRST
 from scapy_mpa.stream.fpdus.true_end import TrueEnd
+from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 
 __all__ = ["Beyond", "Path", "Step", "cheapest_path"]
@@ -30,14 +30,10 @@ __all__ = ["Beyond", "Path", "Step", "cheapest_path"]
 _TIE: Final = 2
 # Paths that are compared.  The steps that all share are reported.
 _MOST_ENDS: Final = 13
-# FPDUs that may stand between two damaged ones of a burst.
-_NEAR: Final = 4
 # Nodes after which a search ends, each counted as often as a path leads to it.
 _MOST_NODES: Final = 200_000
 # What the allowance pays for a place to which nothing leads.
 _COST_OF_JUMP: Final = 16
-# How far a place may be to which nothing leads from the last FPDU.
-_FARTHEST_PLACE: Final = 4 * FRAMING_WINDOW
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
@@ -86,7 +82,7 @@ class _Places:
     def __init__(self, region: Region) -> None:
         self._region = region
         self._looked = region.begin
-        self._size = SEARCHED_FIRST if region.crc else SEARCHED_AT_A_TIME
+        self._size = READ_FIRST if region.crc else READ_AT_A_TIME
         self.all: list[int] = []
         """All places, ascending, up to where they were looked for."""
         self.sound: set[int] = set()
@@ -108,7 +104,7 @@ class _Places:
         upto = min(begin + self._size, limit)
         upto -= (upto - region.reader.origin) % WORD if upto < limit else 0
         self._looked = max(upto, begin + WORD)
-        self._size = min(2 * self._size, SEARCHED_AT_A_TIME)
+        self._size = min(2 * self._size, READ_AT_A_TIME)
         found = region.places(begin, self._looked)
         here = [at for at, _ in found]
         self.all += here
@@ -278,10 +274,7 @@ class _Search:
         is_right = chance >= weights.CRC and not nested
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
-        edge_cost = edge.cost
-        if is_led and edge.verdict == "bad" and _is_damaged_near(back):
-            edge_cost -= weights.DAMAGED - weights.BURST
-        self._push(cost + edge_cost + nested, "at", edge.end, step)
+        self._push(cost + edge.cost + nested, "at", edge.end, step)
         price = weights.WRONG_LENGTH + (0 if region.crc or region.meant(edge) else edge.cost)
         # If a proven row leads there, too, what stands there is no coincidence.
         price += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
@@ -357,7 +350,7 @@ class _Search:
         region, places = self._region, self._places
         least = inf
         among = region.limit - region.begin
-        for block in places.blocks(begin, min(region.limit, start + _FARTHEST_PLACE)):
+        for block in places.blocks(begin, min(region.limit, start + LONGEST_WAIT)):
             for at in block:
                 if at not in places.sound:
                     continue
@@ -397,17 +390,6 @@ def _passed(octets: int) -> float:
 def _bits_to_believe(octets: int) -> float:
     """Return the evidence that proves an FPDU found among so many octets."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
-
-
-def _is_damaged_near(back: _Back) -> bool:
-    """Tell whether one of the last FPDUs of a path is damaged."""
-    for _ in range(_NEAR):
-        if back is None:
-            break
-        step, back = back
-        if step.edge.verdict == "bad":
-            return True
-    return False
 
 
 def _unrolled(back: _Back) -> list[Step]:

@@ -19,10 +19,10 @@ from scapy_mpa.stream.fpdus.allowance import Allowance
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, FPDUReader, header_octets, lacks_header
 from scapy_mpa.stream.fpdus.search import (
     COST_OF_PLACE,
-    SEARCHED_AT_A_TIME,
     header_words,
     zero_length_places,
 )
+from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
@@ -168,11 +168,6 @@ class Region:
         island = self.island
         return island.captured_until(start, end) if island.absent and start < end else end
 
-    def phase(self, position: int) -> int | None:
-        """Return the offset of a position modulo 512; None without Markers."""
-        reader = self.reader
-        return (position - reader.origin) % MARKER_INTERVAL if reader.markers else None
-
     def edge(self, start: int) -> Edge | None:
         """Return the FPDU at a place; None if none can begin there."""
         if start in self._whole:
@@ -185,11 +180,10 @@ class Region:
         return self._edges[start]
 
     def _read(self, start: int) -> Edge | None:
-        phase = self.phase(start)
+        phase, header = self.reader.begin_at(start)
         if phase is not None and phase % WORD:
             return None
         self.allowance.spend(_COST_OF_EDGE if self.crc else _COST_WITHOUT_CRC)
-        header = start + MARKER_LENGTH if phase == 0 else start
         behind = header + HEADER_LENGTH
         if behind > self.limit or self.captured_until(header, behind) < behind:
             return Edge(start, None, 0, None, "short", 0, 0, 0, False, b"")
@@ -252,7 +246,7 @@ class Region:
     def crc_so_far(self, start: int) -> SoundLength:
         """Return the CRC, as far as it was calculated, of the octets that begin at a place."""
         if start not in self._ends:
-            self._ends[start] = SoundLength(self.phase(start))
+            self._ends[start] = SoundLength(self.reader.begin_at(start)[0])
         return self._ends[start]
 
     def _bits_of(self, head: bytes, ulpdu_length: int) -> int:
@@ -388,7 +382,7 @@ class Region:
         starts = set(reader.starts_of(words, begin))
         if reader.markers:
             first = bisect_left(self._pointers, (begin,))
-            last = bisect_left(self._pointers, (upto + SEARCHED_AT_A_TIME,), first)
+            last = bisect_left(self._pointers, (upto + READ_AT_A_TIME,), first)
             starts.update([at for _, at in self._pointers[first:last]])
         if self.crc and self._boundary > weights.BOUNDARY / 2:
             starts.update([at for at in self._boundaries if (at - begin) % WORD == 0])
@@ -407,7 +401,7 @@ class Region:
         # Of most places the first octet of what would be their ULPDU_Length tells that none is.
         small = longest // 256 + 1
         may_fit = octets[::WORD].translate(b"\1" * small + bytes(256 - small))
-        first = self.phase(begin)
+        first, _ = self.reader.begin_at(begin)
         phase = None
         for at in compress(range(0, len(octets) - 1, WORD), may_fit):
             start = begin + at
@@ -450,8 +444,8 @@ class Region:
 
         Return None if one may, else whether a header stands there that makes sense.
         """
-        phase = self.phase(start)
-        at = start - self.begin + (MARKER_LENGTH if phase == 0 else 0)
+        phase, header = self.reader.begin_at(start)
+        at = header - self.begin
         if (phase is not None and phase % WORD) or at + HEADER_LENGTH > len(self.octets):
             return False
         ulpdu_length = self.octets[at] << 8 | self.octets[at + 1]

@@ -10,30 +10,20 @@ forty make sense.
 from __future__ import annotations
 
 import re
-from functools import cache
 from itertools import compress
 from typing import Final
 
-from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, build_fpdu
+from scapy_mpa.wire.fpdu import WORD, build_fpdu
 from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
 
 __all__ = [
     "COST_OF_PLACE",
-    "FIRST_SEARCH",
     "MARKED_ZERO_LENGTH",
-    "SEARCHED_AT_A_TIME",
-    "SEARCHED_FIRST",
     "ZERO_LENGTH",
     "agreeing_words",
     "header_words",
     "zero_length_places",
 ]
-
-SEARCHED_FIRST: Final = 2 << 10
-SEARCHED_AT_A_TIME: Final = 64 << 10
-"""Octets of which the places where an FPDU may start are listed at one time, at first and at most:
-what is found is mostly near, and memory does not grow with what is searched."""
 
 ZERO_LENGTH: Final = build_fpdu(b"")
 """An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
@@ -42,13 +32,9 @@ ZERO_LENGTH: Final = build_fpdu(b"")
 MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 """The same led by a Marker, as that FPDU is where there are any."""
 
-FIRST_SEARCH: Final = 2_048
-"""Octets that must have come before another search is worth its cost, at least."""
-
 COST_OF_PLACE: Final = 8
 """What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
 
-_WORD: Final = 4
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 32
 """If one word in so many may be one, looking at each costs little more than looking for the next,
@@ -77,44 +63,15 @@ def _tables() -> tuple[bytes, bytes]:
 _DDP, _RDMAP = _tables()
 
 
-@cache
-def _crc_of_pad() -> tuple[tuple[bytes, bytes], ...]:
-    """Return, for each octet of the CRC field of an FPDU of zero length, what the first octet of
-    its pad makes of it, and what the second one changes."""
-    unchanged = crc_field(bytes(_WORD))
-    first = [crc_field(bytes((0, 0, octet, 0))) for octet in range(256)]
-    second = [crc_field(bytes((0, 0, 0, octet))) for octet in range(256)]
-    return tuple(
-        (
-            bytes(field[at] for field in first),
-            bytes(field[at] ^ unchanged[at] for field in second),
-        )
-        for at in range(CRC_LENGTH)
-    )
-
-
 def zero_length_places(octets: bytes) -> list[int]:
-    """Return, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too.
-
-    It has no header, but there is little that it may be, unless a Marker lies in it: its pad, which
-    need not be as it must (RFC 5044 4.1), tells its CRC.  That is checked of all words at once.
-    """
-    count = len(octets) // _WORD - 1
-    if count < 1:
-        return []
-    length = octets[::_WORD][:count], octets[1::_WORD][:count]
-    wrong = int.from_bytes(length[0], "big") | int.from_bytes(length[1], "big")
-    if 0 not in wrong.to_bytes(count, "big"):
-        return []
-    first, second, *crc = (octets[at::_WORD][:count] for at in range(HEADER_LENGTH, 2 * _WORD))
-    for field, (one, other) in zip(crc, _crc_of_pad(), strict=True):
-        wrong |= (
-            int.from_bytes(first.translate(one), "big")
-            ^ int.from_bytes(second.translate(other), "big")
-            ^ int.from_bytes(field, "big")
-        )
-    marks = wrong.to_bytes(count, "big")
-    return [_WORD * at for at, mark in enumerate(marks) if not mark]
+    """Return, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too."""
+    places = []
+    at = octets.find(ZERO_LENGTH)
+    while at >= 0:
+        if at % WORD == 0:
+            places.append(at)
+        at = octets.find(ZERO_LENGTH, at + 1)
+    return places
 
 
 def agreeing_words(octets: bytes, expected: bytes) -> list[int]:
@@ -122,13 +79,13 @@ def agreeing_words(octets: bytes, expected: bytes) -> list[int]:
 
     All words are compared at once: those that agree come out as zeros.
     """
-    size = min(len(octets), len(expected)) & -_WORD
+    size = min(len(octets), len(expected)) & -WORD
     one, other = int.from_bytes(octets[:size], "big"), int.from_bytes(expected[:size], "big")
     differences = (one ^ other).to_bytes(size, "big")
-    if bytes(_WORD) not in differences:
+    if bytes(WORD) not in differences:
         return []
     words = memoryview(differences).cast("I")
-    return [_WORD * number for number, word in enumerate(words) if not word]
+    return [WORD * number for number, word in enumerate(words) if not word]
 
 
 def header_words(octets: bytes) -> list[int]:
@@ -136,8 +93,8 @@ def header_words(octets: bytes) -> list[int]:
 
     The work is done by a handful of calls over the whole of ``octets``, none per word.
     """
-    first = octets[2::_WORD].translate(_DDP)
-    second = octets[3::_WORD].translate(_RDMAP)
+    first = octets[2::WORD].translate(_DDP)
+    second = octets[3::WORD].translate(_RDMAP)
     count = len(second)
     both = int.from_bytes(first[:count], "big") & int.from_bytes(second, "big")
     marks = both.to_bytes(count, "big")
@@ -146,5 +103,5 @@ def header_words(octets: bytes) -> list[int]:
         # To look for one takes longer than to count none.
         return []
     if _OFTEN * found > count:
-        return list(compress(range(0, _WORD * count, _WORD), marks))
-    return [_WORD * match.start() for match in _NOT_ZERO.finditer(marks)]
+        return list(compress(range(0, WORD * count, WORD), marks))
+    return [WORD * match.start() for match in _NOT_ZERO.finditer(marks)]

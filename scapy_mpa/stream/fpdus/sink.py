@@ -9,7 +9,6 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus.allowance import Reserve
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.octets.island import Island, Run
-from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.wire.errors import ErrorCode
 
 __all__ = ["Handover", "Sink"]
@@ -54,18 +53,8 @@ class Sink(Protocol):
     def unfinished(self, position: int, length: int) -> None:
         """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
 
-    def may_start(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame with which an island begins may be one, by where it stands
-        and what it says."""
-
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
-
-    def may_announce_rtr(self, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
-
-    def started(self, island: Island, found: FoundStartup) -> None:
-        """Take the startup frame that was captured after FPDUs."""
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
         """Have a run read on as SoftUiWARP's, if the sender's pads are seen to be its; return

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, WORD
+from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.region import Region
+from scapy_mpa.stream.limits import FRAMING_WINDOW
 
 __all__ = ["TrueEnd"]
 
@@ -15,7 +16,6 @@ _COST_OF_END: Final = 40
 # So many places, if they are no fewer than one in so many words, are sifted first, which leaves one
 # in 16; and what that costs for each word.
 _MANY_ENDS: Final = 8
-_DENSE_ENDS: Final = 8
 _COST_OF_WORD: Final = 4
 
 
@@ -71,7 +71,7 @@ class TrueEnd:
         region, measured = self._region, self._crc
         done = self._start + measured.octets
         words = (ends[-1] - done) // WORD if ends else 0
-        if len(ends) < _MANY_ENDS or _DENSE_ENDS * len(ends) < words:
+        if len(ends) < _MANY_ENDS or _MANY_ENDS * len(ends) < words:
             return ends
         if not region.allowance.spend(_COST_OF_WORD * words):
             return []

@@ -1,33 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Counters of one direction, and what is kept beside them."""
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
-from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 
 if TYPE_CHECKING:
-    from scapy_mpa.stream.events import FPDURecovered
+    pass
 
-__all__ = ["Counters", "FirstFPDU"]
-
-# Octets of a ULPDU that tell whether it is an RTR indication: those of the longest.
-_OF_FIRST: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
-
-
-class FirstFPDU(NamedTuple):
-    """What is kept of an FPDU that may be the RTR indication."""
-
-    start: int
-    """Position of its first octet."""
-    ulpdu: bytes
-    """The first octets of its ULPDU."""
-    ulpdu_length: int
-    """Octets of the whole ULPDU."""
-    is_whole: bool
-    """Whether all of it was captured, and nothing tells that it was damaged."""
+__all__ = ["Counters"]
 
 
 class Counters:
@@ -39,7 +21,6 @@ class Counters:
         "differs",
         "early_ack",
         "farthest_ahead",
-        "first",
         "gaps",
         "open_at",
         "out_of_order",
@@ -63,10 +44,7 @@ class Counters:
         self.differs = False
         """Whether copies of its octets differed."""
         self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed, and what holes were left after; None if there
-        never was a hole."""
-        self.first: FirstFPDU | None = None
-        """The first FPDU of those found before both startup frames were."""
+        """Those that say which holes may be closed; None if there never was a hole."""
         self.early_ack: int | None = None
         """What the peer had acknowledged before anything of the direction was captured: a sequence
         number."""
@@ -77,17 +55,6 @@ class Counters:
         """Position up to which octets of streaming mode were reported."""
         self.unsearched = False
         """Whether it was not searched for FPDUs to the end, and is counted as such."""
-
-    def note_first(self, fpdu: "FPDURecovered", start: int) -> None:
-        """Keep what counts of an FPDU found before both startup frames, if it is the first one.
-
-        :param start: position of its first octet.
-        """
-        if self.first is not None and self.first.start <= start:
-            return
-        ulpdu, length = fpdu.ulpdu, fpdu.ulpdu_length
-        is_whole = fpdu.crc != "bad" and len(ulpdu) == length
-        self.first = FirstFPDU(start, ulpdu[:_OF_FIRST], length, is_whole)
 
     def note_end(self, end: int, *, is_last: bool) -> None:
         """Take an FPDU that ends at a position, and may be the last of its message."""

@@ -27,7 +27,7 @@ def awaits_startup(half: HalfConnection) -> bool:
     return half.begin is not None and half.islands.behind_open_hole() is not None
 
 
-def is_refuted(half: HalfConnection, island: Island, found: FoundStartup) -> bool:
+def is_refuted(island: Island, found: FoundStartup) -> bool:
     """Tell whether what directly follows a delayed startup frame shows that it is none.
 
     Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or an Rtr
@@ -43,7 +43,7 @@ def is_refuted(half: HalfConnection, island: Island, found: FoundStartup) -> boo
         is_followed = is_request and behind[:KEY_LENGTH] in RTR_KEYS
     else:
         is_followed = _may_be_followed(island, found)
-    return not (is_followed or (is_request and half.owner.is_answered(half, found)))
+    return not is_followed
 
 
 def _may_be_followed(island: Island, found: FoundStartup) -> bool:

@@ -68,32 +68,7 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
     if position == half.high and half.fin is None:
         # As nearly all do, it goes on where the last one has ended.
         return True
-    if segment.length and _is_foreign(half, peer, position, segment):
-        return False
     return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
-
-
-def _is_foreign(half: HalfConnection, peer: HalfConnection, start: int, segment: Segment) -> bool:
-    """Tell whether octets are of a later connection whose SYN was not captured.
-
-    They can be none of this one where they lie before those after a captured SYN, or after a FIN;
-    and where they lie farther ahead than a window they are none if they begin with a startup frame.
-    To be of a later one, and not astray, they must acknowledge what the peer has not sent in this
-    one, either.  An octet that a keep-alive probe repeats may lie next to others (RFC 9293 3.8.4).
-
-    :param start: where they begin.
-    """
-    high = half.high or 0
-    is_before = half.begin is not None and start + segment.length < half.begin
-    is_behind = half.fin is not None and start > half.fin
-    is_ahead = start - high > PAST_OCTETS and segment.payload.startswith(_KEYS)
-    if not (is_before or is_behind or is_ahead):
-        return False
-    if peer.high is None or not segment.flags & ACK:
-        return False
-    acknowledged = unwrap(segment.ack, peer.high)
-    first = peer.high - PAST_OCTETS if peer.begin is None else peer.begin
-    return not first <= acknowledged <= peer.high + PAST_OCTETS
 
 
 def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
@@ -207,7 +182,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
     :param known: up to where it is no matter, either.
     """
     counters = half.counters
-    if half.begin is None or counters.gaps or (counters.acks is not None and counters.acks.behind):
+    if half.begin is None or counters.gaps:
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

@@ -16,7 +16,6 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
-from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
@@ -71,9 +70,7 @@ class Owner(Protocol):
     ) -> None:
         """Take a startup frame."""
 
-    def must_wait(
-        self, half: HalfConnection, island: Island, found: FoundStartup, *, is_refuted: bool
-    ) -> bool:
+    def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
@@ -82,17 +79,11 @@ class Owner(Protocol):
     def on_key(self, half: HalfConnection, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
 
-    def is_answered(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request was answered."""
-
     def on_refuted(self, half: HalfConnection) -> None:
         """Learn that a startup frame was none, by what follows it."""
 
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
-
-    def may_announce_rtr(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
 
     def on_unknown(self, half: HalfConnection) -> None:
         """Look at octets that are not framed because startup frames were not captured."""
@@ -272,40 +263,9 @@ class HalfConnection:
             self.counters.ahead(distance)
         self.owner.on_fpdu(self, island, fpdu, located_by)
 
-    def may_start(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame with which an island begins may be one, by where it stands
-        and what it says."""
-        is_first = self.begin is not None or self.islands.floor == 0
-        return is_first and self.may_be_startup(island, found)
-
-    def may_announce_rtr(self, found: FoundStartup) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame."""
-        return self.owner.may_announce_rtr(self, found)
-
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
         self.owner.on_key(self, position)
-
-    def started(self, island: Island, found: FoundStartup) -> None:
-        """Pass on a startup frame that was captured after FPDUs."""
-        if self.islands.floor == 0:
-            self.leave_behind(found.end)
-        self.islands.floor = max(found.end, self.islands.floor)
-        # FPDUs may be missing between it and those that were found.
-        self.islands.front = found.end
-        if self.owner.ends_startup(self, found.end):
-            # Passed on already, as one that nobody had asked for.
-            return
-        self._drop_before(found.position)
-        frames = island.frames(found.position, found.end)
-        self.owner.on_startup(self, found, frames)
-
-    def _drop_before(self, position: int) -> None:
-        """Be done with islands before the startup frame after which FPDUs begin."""
-        for island in list(self.islands.items):
-            if island.end <= position and all(run.is_empty for run in island.runs):
-                self.release(island, island.start, island.end)
-                self.islands.items.remove(island)
 
     def count_copies(self, segments: int, octets: int) -> None:
         """Count segments that brought octets captured before, and those octets."""
@@ -400,18 +360,10 @@ class HalfConnection:
             self.owner.common.recent.forget(self, chunks[0].position, end)
 
     def leave_behind(self, origin: int) -> None:
-        """Take note of the holes before ``origin``, where streaming mode ends."""
-        # Without a SYN nobody knows what came before the first octets, if anything did.
-        behind = [
-            (start, min(end, origin))
-            for start, end in self.islands.holes()
-            if start < origin and (start > 0 or self.begin is None)
-        ]
-        if behind:
-            acks = self.counters.acks
-            if acks is None:
-                acks = self.counters.acks = Acknowledgements()
-            acks.behind = behind
+        """Report the holes before ``origin``, where streaming mode ends: they will stay."""
+        for start, end in self.islands.holes():
+            if start < origin:
+                self.report_gap(start, min(end, origin), "acknowledged")
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""

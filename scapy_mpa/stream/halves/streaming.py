@@ -10,6 +10,7 @@ from typing import Final
 from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
+from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
@@ -23,12 +24,7 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["ASSUMING_OCTETS", "STREAMING_OCTETS", "Streaming", "is_unknown", "streaming_of"]
-
-STREAMING_OCTETS: Final = 1 << 18
-"""Octets of a half connection in streaming mode after which it is taken for something else than
-iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  Other framings
-are no longer looked for then, since all other TCP traffic would pay for it."""
+__all__ = ["ASSUMING_OCTETS", "Streaming", "is_unknown", "streaming_of"]
 
 ASSUMING_OCTETS: Final = 1 << 16
 """Octets after a startup frame after which the peer's is taken for lost."""
@@ -104,9 +100,8 @@ class Streaming:
         half.purse.fill(fresh)
         if half.phase is Phase.STREAMING:
             self.scan(island)
-        elif self.delayed is not None and is_refuted(half, island, self.delayed):
-            if not half.owner.must_wait(half, island, self.delayed, is_refuted=True):
-                half.owner.on_refuted(half)
+        elif self.delayed is not None and is_refuted(island, self.delayed):
+            half.owner.on_refuted(half)
         elif self._is_due(ASSUMING_OCTETS):
             half.owner.on_unknown(half)
 
@@ -244,11 +239,12 @@ class Streaming:
             return True
         for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(found)
-            refuted = is_delayed and is_refuted(half, island, found)
-            if half.owner.must_wait(half, island, found, is_refuted=refuted):
-                return False
-            if refuted or not half.may_be_startup(island, found):
+            if is_delayed and is_refuted(island, found):
                 # The rest of it may hold the true one.
+                island.scan = found.position + 1
+            elif half.owner.must_wait(half, island, found):
+                return False
+            elif not half.may_be_startup(island, found):
                 island.scan = found.position + 1
             elif is_delayed and half.owner.reads_before(half, island, found):
                 break

@@ -74,10 +74,11 @@ def enter_full_operation(
     half.phase = Phase.FULL
     # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
     if (dialect is Dialect.SOFTUIWARP and not (markers or crc)) or (
-        dialect is Dialect.OSC and (markers or is_guess or not crc)
+        dialect is Dialect.OSC and (markers or not crc)
     ):
-        known = None if is_guess else markers
-        half.reader = InOrder(half, origin, dialect, markers=known, crc=crc, from_start=from_start)
+        half.reader = InOrder(
+            half, origin, dialect, markers=markers, crc=crc, from_start=from_start
+        )
     else:
         half.reader = Framing(
             half,

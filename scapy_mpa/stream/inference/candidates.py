@@ -5,7 +5,7 @@ Two read FPDUs from there: :mod:`~scapy_mpa.stream.inference.verified`, by their
 :mod:`~scapy_mpa.stream.inference.rows`, without.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from scapy_mpa.stream.fpdus.search import (
     header_words,
 )
 from scapy_mpa.stream.inference.purse import Purse
+from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
@@ -37,7 +38,6 @@ __all__ = ["COST_OF_FAILURE", "Candidates", "Known", "Reading", "candidates"]
 # content makes the cost of an octet grow.
 _AT_FIRST: Final = 1 << 20
 _FOR_AN_OCTET: Final = 16
-_COUNTED_OCTETS: Final = 1 << 18
 _COST_OF_WORD: Final = 64
 # What a header costs that makes no sense.
 _COST_OF_PLACE: Final = 1024
@@ -108,14 +108,6 @@ class Candidates:
     def is_all(self) -> bool:
         """Whether all was looked at so far that was to be."""
         return self.allowance >= 0 and not self._was_left_out
-
-    @property
-    def scope(self) -> Hashable:
-        """What the outcome depends on if nothing is found."""
-        known, island = self.known, self.island
-        # A copy may bring what was cut off.
-        cut_off = tuple(island.absent or ())
-        return island.end, known.markers, known.origin, known.sure, cut_off
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
@@ -268,7 +260,7 @@ def candidates(
     :param final: as of :meth:`Purse.lend`.
     """
     allowance = _AT_FIRST
-    counted = _COUNTED_OCTETS
+    counted = STREAMING_OCTETS
     for island in islands:
         octets = min(island.end - island.start, counted)
         counted -= octets

@@ -26,14 +26,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WHOLE_FPDUS, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD, WHOLE_FPDUS, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.candidates import Known, candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes
 from scapy_mpa.stream.inference.rows import AGREEING_MARKERS, PLAUSIBLE_ROW, Row, row_at, rows
 from scapy_mpa.stream.inference.verified import count
+from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH, fpdu_layout
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
 
 __all__ = ["Inferred", "infer", "shows_crcs"]
 
@@ -49,11 +50,6 @@ class Inferred(NamedTuple):
     """Whether Markers may as well be elsewhere, for all that FPDUs have shown."""
     crc_is_known: bool = True
     """Whether it was shown that CRCs are on or off; if not, they may be on."""
-
-    def contradicts(self, origin: int) -> bool:
-        """Tell whether the Full Operation Phase cannot begin at ``origin``."""
-        is_certain = self.markers and not self.is_guess
-        return (self.origin - origin) % (MARKER_INTERVAL if is_certain else WORD) != 0
 
 
 def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:

@@ -4,11 +4,10 @@
 What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothesis`.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
+from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates, Reading
 from scapy_mpa.stream.inference.evidence import Evidence
@@ -59,10 +58,6 @@ class Row(NamedTuple):
 
 def rows(looked_at: Candidates) -> Iterator[Row]:
     """Yield rows of FPDUs that no chance makes and that say something of Markers."""
-    island, scope = looked_at.island, looked_at.scope
-    if island.rowless == scope:
-        return
-    is_fruitless = True
     # A part of a row shows no more than the row.
     passed: set[tuple[int, int | None]] = set()
     for header in looked_at.headers():
@@ -75,13 +70,10 @@ def rows(looked_at: Candidates) -> Iterator[Row]:
             if not _counts(looked_at, row):
                 looked_at.allowance -= COST_OF_FAILURE
                 continue
-            is_fruitless = False
             if row.evidence.markers >= AGREEING_MARKERS:
                 # Other rows may hide Markers, or take unused CRC fields for some.
                 looked_at.explain(row.start, row.end)
             yield row
-    if is_fruitless and looked_at.is_all:
-        island.rowless = scope
 
 
 def _counts(looked_at: Candidates, row: Row) -> bool:
@@ -92,26 +84,7 @@ def _counts(looked_at: Candidates, row: Row) -> bool:
         return row.evidence.markers > 0
     if row.origin is not None:
         return row.evidence.zeros >= AGREEING_MARKERS
-    return not _hides_markers(looked_at, row)
-
-
-def _hides_markers(looked_at: Candidates, row: Row) -> bool:
-    """Tell whether a row is read without Markers, though words in it point to its FPDUs.
-
-    A length that is wrong by the octets of a Marker hides the Marker.
-    """
-    if looked_at.known.markers is False:
-        return False
-    places: Counter[int] = Counter()
-    reading = looked_at.read(row.start, None)
-    while reading is not None and reading.end <= row.end:
-        start, end = reading.start, reading.end
-        backs = looked_at.markers_behind(start)
-        places.update(
-            (start + back) % MARKER_INTERVAL for back in backs if HEAD <= back < end - start
-        )
-        reading = looked_at.read(end, None)
-    return max(places.values(), default=0) >= AGREEING_MARKERS
+    return True
 
 
 def row_at(looked_at: Candidates, start: int) -> Row | None:

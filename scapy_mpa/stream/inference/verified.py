@@ -7,10 +7,11 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothe
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from scapy_mpa.stream.fpdus.candidate import FRAMING_WINDOW, HEAD, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes, Verified
+from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -33,15 +34,11 @@ _COST_OF_FOUND: Final = 2048
 
 def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
     """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
-    island, known, scope = looked_at.island, looked_at.known, looked_at.scope
-    if island.crcless == scope:
-        return False
-    is_fruitless = True
+    island, known = looked_at.island, looked_at.known
     for header in _headers(looked_at):
         before: Verified | None = None
         fpdu = _good(looked_at, header, _searched(looked_at, header))
         while fpdu is not None and looked_at.allowance >= 0:
-            is_fruitless = False
             looked_at.allowance -= _COST_OF_FOUND
             start, end = fpdu.start, fpdu.end
             ours = votes.get(start % WORD)
@@ -66,8 +63,6 @@ def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
                 # Its length leads to a good one: that is no chance.
                 ours.take(between)
                 ours.is_believed = True
-    if is_fruitless and looked_at.is_all:
-        island.crcless = scope
     return False
 
 

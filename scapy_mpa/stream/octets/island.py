@@ -2,19 +2,19 @@
 """A contiguous stretch of captured octets, and how far it was framed."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.wire.sound_length import SoundLength
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.octets.leads import Leads
 
 __all__ = ["SEAM", "Island", "Run", "Search"]
 
-SEAM: Final = 20
+SEAM: Final = STARTUP_HEADER_LENGTH
 """Octets after the place where islands join that are looked at again: a startup header's."""
 
 _TELLING_SEGMENT: Final = 64
@@ -115,14 +115,12 @@ class Island:
     __slots__ = (
         "_chunks",
         "absent",
-        "crcless",
         "end",
         "has_hole",
         "joined",
         "leads",
         "need",
         "open_left",
-        "rowless",
         "runs",
         "scan",
         "scanned",
@@ -156,10 +154,6 @@ class Island:
         across: no island before it is joined to it."""
         self.settled = False
         """Whether what lies before the first run was searched for good."""
-        self.crcless: Hashable = None
-        """Of which octets it is known that no FPDU in them has a good CRC."""
-        self.rowless: Hashable = None
-        """Of which octets it is known that no FPDUs without CRCs are in them."""
 
     def append(self, chunk: Chunk) -> None:
         """Add octets that directly follow the end."""

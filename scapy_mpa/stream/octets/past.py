@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Final, TypeAlias
 
 from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment, reverse_flow
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.crc import crc32c
 
 __all__ = [
@@ -42,7 +42,6 @@ _RECORD: Final = Struct(">I" + 2 * "IIIBI")
 octet and of its end, how many octets before the end are known, and its tail."""
 _DIRECTION: Final = 5
 """Numbers of a direction."""
-_SECONDS: Final = 0xFFFFFFFF
 
 TAIL: Final = 64
 """Last octets of a direction of which a checksum is kept."""
@@ -90,7 +89,7 @@ class PastConnections:
         for (begin, end), tail in zip(spans, tails, strict=True):
             length = min(end - begin, PAST_OCTETS)
             numbers += [sequence_number(begin), sequence_number(end), length, *tail]
-        record = _RECORD.pack(time_ns // SECOND & _SECONDS, *numbers)
+        record = _RECORD.pack(time_ns // SECOND & SEQUENCE_MASK, *numbers)
         records = self._later.get(flow) or self._earlier.get(flow) or ()
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
@@ -114,7 +113,7 @@ class PastConnections:
 
     def renew(self, segment: Segment) -> None:
         """Keep the connection that was ended on the ports of a segment as if it ended then."""
-        seconds = segment.time_ns // SECOND & _SECONDS
+        seconds = segment.time_ns // SECOND & SEQUENCE_MASK
         for flow in (segment.flow, reverse_flow(segment.flow)):
             flows = self._later if flow in self._later else self._earlier
             if flow in flows:
@@ -180,9 +179,9 @@ class _Known:
 
     def spans(self, segment: Segment) -> bool:
         """Tell whether a segment lies between the first and the last octet, and came in time."""
-        elapsed = segment.time_ns // SECOND - self._ended & _SECONDS
+        elapsed = segment.time_ns // SECOND - self._ended & SEQUENCE_MASK
         # Each interface may have a clock of its own.  And what was captured before the end, by any
         # clock, is not of a later connection.
-        if PAST_SECONDS + self._apart < elapsed <= _SECONDS // 2:
+        if PAST_SECONDS + self._apart < elapsed <= SEQUENCE_MASK // 2:
             return False
         return sequence_number(segment.seq - self._begin) + segment.length <= self._length

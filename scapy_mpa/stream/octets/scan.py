@@ -10,8 +10,9 @@ the frame must be one that a receiver may accept.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.limits import READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.dialect import EXTENSION_LENGTHS, LARGEST_PD_LENGTH
+from scapy_mpa.wire.dialect import EXTENSION_LENGTHS
 from scapy_mpa.wire.fpdu import MARKER_RESERVED
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -42,23 +43,17 @@ __all__ = [
     "rtr_at",
     "startup_at",
     "startup_reach",
-    "startups_at",
-    "startups_before",
     "undecided_from",
 ]
 
 KEY_PREFIX: Final = b"MPA ID R"
 _OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
-_STARTUPS_IN_A_ROW: Final = 2
 _REVISION_AT: Final = KEY_LENGTH + 1
 _PD_LENGTH_AT: Final = KEY_LENGTH + 2
 _TELLING: Final = 28
 """Octets after a startup frame that tell whether an FPDU follows it: a Marker, and what its first
 ones may be with another one among them."""
 _BEHIND: Final = STARTUP_HEADER_LENGTH + _TELLING - 1
-_READ_FIRST: Final = 2 << 10
-_READ_AT_A_TIME: Final = 64 << 10
-"""Octets that are read at one time, at first and at most: mostly there is a segment of them."""
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
 
@@ -109,7 +104,7 @@ def find_startups(
                     return
                 rest = octets[at : at + STARTUP_HEADER_LENGTH]
                 if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
-                    # As `_length_of` has it: dozens may stand in a segment.
+                    # As `StartupFrame.length` has it: dozens may stand in a segment.
                     length = rest[_PD_LENGTH_AT] << 8 | rest[_PD_LENGTH_AT + 1]
                     length += STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[rest[_REVISION_AT]]
                     whole = octets[at : at + length]
@@ -144,17 +139,11 @@ def find_startups(
 def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield stretches in pieces: whoever finds something in the first reads no others."""
     for start, end in stretches:
-        size = _READ_FIRST
+        size = READ_FIRST
         while start < end:
             yield start, min(start + size, end)
             start += size
-            size = _READ_AT_A_TIME
-
-
-def _length_of(header: bytes) -> int:
-    """Return the octets of the startup frame with a header."""
-    pd_length = header[_PD_LENGTH_AT] << 8 | header[_PD_LENGTH_AT + 1]
-    return STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[header[_REVISION_AT]] + pd_length
+            size = READ_AT_A_TIME
 
 
 def _is_captured(island: Island, position: int) -> bool:
@@ -171,17 +160,12 @@ def _found(island: Island, position: int, end: int) -> FoundStartup:
     return FoundStartup(position, octets, startup, position + startup.length, is_cut=upto < end)
 
 
-def startup_at(island: Island, position: int, limit: int) -> FoundStartup | None:
-    """Return the startup frame that a receiver may accept at a position, whole before ``limit``."""
-    if not _is_captured(island, position):
+def startup_at(island: Island, position: int) -> FoundStartup | None:
+    """Return the whole startup frame that a receiver may accept at a position."""
+    startup = _header_at(island, position)
+    if startup is None or position + startup.length > island.end:
         return None
-    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, limit))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
-        return None
-    end = position + _length_of(head)
-    if end > limit:
-        return None
-    found = _found(island, position, end)
+    found = _found(island, position, position + startup.length)
     return None if found.startup.problems() else found
 
 
@@ -194,46 +178,8 @@ def startup_reach(island: Island, position: int) -> int:
         return 0
     if len(head) < STARTUP_HEADER_LENGTH:
         return position + STARTUP_HEADER_LENGTH
-    return 0 if parse_startup(head).problems() else position + _length_of(head)
-
-
-def startups_at(island: Island, position: int, limit: int) -> list[FoundStartup]:
-    """Return the startup frame at a position, whole before ``limit``, and the Rtr Frame after it
-    if it is a Request (rtr-frame-proposal-2007 2)."""
-    found = startup_at(island, position, limit)
-    if found is None:
-        return []
-    if found.startup.kind is not StartupKind.REQUEST or found.end == limit:
-        return [found]
-    rtr = startup_at(island, found.end, limit)
-    return [found] if rtr is None or rtr.startup.kind is not StartupKind.RTR else [found, rtr]
-
-
-def startups_before(island: Island, limit: int) -> list[FoundStartup]:
-    """Return the startup frames that directly precede ``limit``, one after the other, ascending.
-
-    There may be a Request, and an Rtr Frame after it.  Of Private Data no more is looked for than
-    any revision but 0 has.
-    """
-    found: list[FoundStartup] = []
-    while len(found) < _STARTUPS_IN_A_ROW:
-        least = limit - STARTUP_HEADER_LENGTH - LARGEST_PD_LENGTH
-        start = max(island.held, least)
-        octets = island.read(start, limit) if start < limit else b""
-        at = octets.rfind(KEY_PREFIX)
-        one = None
-        while at >= 0 and one is None:
-            head = octets[at : at + STARTUP_HEADER_LENGTH]
-            # Among Private Data there may be many a Key, and that is a matter of one look at each.
-            if head[:KEY_LENGTH] in KIND_OF_KEY and at + STARTUP_HEADER_LENGTH <= limit - start:
-                ends_there = at + _length_of(head) == limit - start
-                one = startup_at(island, start + at, limit) if ends_there else None
-            at = octets.rfind(KEY_PREFIX, 0, at)
-        if one is None:
-            break
-        found.insert(0, one)
-        limit = one.position
-    return found
+    startup = parse_startup(head)
+    return 0 if startup.problems() else position + startup.length
 
 
 def has_key(island: Island, position: int, kind: StartupKind) -> bool:
@@ -320,7 +266,7 @@ def _header_at(island: Island, position: int) -> StartupFrame | None:
     if not island.holds(position):
         return None
     head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KEYS.values():
+    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
         return None
     return parse_startup(head) if _is_captured(island, position) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.startup.negotiation import Negotiating
-from scapy_mpa.stream.startup.steps import Declared, Step, both, declared, rtr_may_follow
+from scapy_mpa.stream.startup.steps import Declared, Step, both, declared
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
@@ -86,12 +86,6 @@ class Agreement:
         """Whether the Initiator's next FPDU may be the RTR indication that is called for."""
         return self.negotiating is not None and self.negotiating.is_open
 
-    def may_announce_rtr(self, direction: int, startup: StartupFrame) -> bool:
-        """Tell whether an Rtr Frame may follow a startup frame of a direction."""
-        if startup.kind is not StartupKind.REQUEST:
-            return False
-        return rtr_may_follow(declared(startup, None), self.declared[1 - direction])
-
     @property
     def uses_crc(self) -> bool | None:
         """Whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
@@ -109,10 +103,7 @@ class Agreement:
         that is not known."""
         own, peers = self.declared[direction], self.declared[1 - direction]
         if own is None or peers is None or self.initiator is None:
-            if peers is None or (direction != self.initiator and not peers.markers):
-                # An RDMAC Responder has them, whatever the Request says (RFC 5044 C.2.5).
-                return None
-            return peers.markers
+            return None if peers is None else peers.markers
         is_asking = direction == self.initiator
         request, reply = (own, peers) if is_asking else (peers, own)
         return agreed_markers(request.offer, reply.offer)[is_asking]

@@ -7,10 +7,7 @@ is :mod:`~scapy_mpa.stream.inference.hypothesis`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from scapy_mpa.stream.fpdus.candidate import WORD
-from scapy_mpa.stream.fpdus.heads import begins_otherwise
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -18,15 +15,12 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
-from scapy_mpa.stream.inference.hypothesis import Inferred, infer, shows_crcs
-from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
 from scapy_mpa.stream.octets.scan import may_be_rtr
 from scapy_mpa.stream.startup import rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
 __all__ = ["conclude", "decide", "look"]
 
@@ -76,10 +70,7 @@ def look(
             return
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
-        if all(map(is_whole, halves, startup.origins)):
-            return
-        # Startup frames may lie in what was not captured.
-        startup.resume_streaming(*halves)
+        return
     if streaming is not None and not must_decide and streaming.awaits_rest():
         return
     known = _known_of(startup, half)
@@ -89,30 +80,14 @@ def look(
     islands = half.islands.whole()
     if not islands:
         return
-    if startup.may_be_osc and startup.state is not StartupState.REJECTED:
-        if not must_decide:
-            # Its startup frames may yet come.
-            return
-        if _begin_osc(half, known):
+    if startup.may_be_osc:
+        # Its startup frames may yet come.
+        if must_decide and _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
-            return
-    inferred = _infer(startup, half, known, must_decide=must_decide)
-    origin = known.origin
-    island = None if origin is None else half.islands.at(origin)
-    is_unanswered = startup.state is StartupState.REQUESTED
-    if origin is not None and (
-        island is None or (is_unanswered and begins_otherwise(island, origin))
-    ):
-        # Another startup may lie in the hole there, or after what is there, if FPDUs say so.
-        is_other = island is not None
-        free = infer(islands, known._replace(origin=None), final=must_decide)
-        if free is not None and (inferred is None or is_other or free.contradicts(origin)):
-            inferred = free
-            known = known._replace(origin=None)
+        return
+    inferred = infer(islands, known, final=must_decide)
     if inferred is None:
         return
-    if startup.state is StartupState.REJECTED:
-        startup.forget()
     enter_full_operation(
         half,
         inferred.origin,
@@ -126,91 +101,29 @@ def look(
     look(startup, halves[1 - half.direction], must_decide=must_decide)
 
 
-def _infer(
-    startup: StartupPhase,
-    half: HalfConnection,
-    known: Known,
-    *,
-    must_decide: bool,
-) -> Inferred | None:
-    """Find out what a direction carries, if it can be reported.
-
-    A Responder whose Reply was not captured has no Markers if the Request wants none, unless it
-    is an RDMAC one, whose DDP segments are of version 0 (RFC 5044 C.2.5).
-    """
-    islands = half.islands.whole()
-    # What was said in a startup that was rejected says nothing of a later one.
-    is_asked = (
-        startup.state is not StartupState.REJECTED
-        and startup.declared[1 - half.direction] is not None
-    )
-    if known.markers is None and is_asked:
-        inferred = infer(islands, known._replace(markers=False), final=must_decide)
-        if inferred is not None and not _is_of_version_zero(islands, inferred.origin):
-            return inferred
-    return infer(islands, known, final=must_decide)
-
-
-def _is_of_version_zero(islands: Iterable[Island], position: int) -> bool:
-    """Tell whether the FPDU without Markers that begins at a position holds DDP version 0."""
-    begin = position + HEADER_LENGTH
-    for island in islands:
-        if island.start <= position and begin < island.end:
-            header = ddp_header_of(island.read(begin, min(begin + UNTAGGED_LENGTH, island.end)))
-            return header is not None and header.ddp_version == 0
-    return False
-
-
 def _begin_osc(half: HalfConnection, known: Known) -> bool:
     """Have a direction read as osc's, which the user says is spoken; return whether that was done.
 
-    An FPDU must be found: where FPDUs are known to begin, or else anywhere.
+    Its startup frame must have been captured, and an FPDU after it.
     """
-    origin, markers = known.origin, known.markers
-    first = None if origin is None else half.islands.at(origin)
-    if origin is None or first is None or not first.holds(origin, origin + WORD):
-        origin = first = None
-    elif markers is None:
-        # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
-        markers = first.read(origin, origin + WORD) == bytes(WORD)
-    begin = None
+    island = None if known.origin is None else half.islands.at(known.origin)
+    if known.origin is None or island is None or not island.holds(known.origin):
+        return False
+    # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
+    first = island.read(known.origin, known.origin + WORD)
+    markers = first == bytes(WORD) if known.markers is None else known.markers
     for crc in (True, False) if known.crc is None else (known.crc,):
-        if origin is not None and first is not None:
-            reader = InOrder(half, origin, Dialect.OSC, markers=markers, crc=crc)
-            begin = origin if reader.begins(first) else None
-        if begin is None:
-            begin = _osc_anywhere(half, markers, crc=crc)
-        if begin is not None:
-            enter_full_operation(
-                half,
-                begin,
-                markers=bool(markers),
-                crc=crc,
-                from_start=begin == origin,
-                is_guess=markers is None,
-                dialect=Dialect.OSC,
-            )
+        reader = InOrder(half, known.origin, Dialect.OSC, markers=markers, crc=crc)
+        if reader.begins(island):
+            enter_full_operation(half, known.origin, markers=markers, crc=crc, dialect=Dialect.OSC)
             return True
     return False
-
-
-def _osc_anywhere(half: HalfConnection, markers: bool | None, *, crc: bool) -> int | None:
-    """Return where the first FPDU of osc begins that a search finds, None if it finds none."""
-    for island in half.islands.whole():
-        for begin in range(island.start, island.start + WORD):
-            reader = InOrder(half, begin, Dialect.OSC, markers=markers, crc=crc)
-            found = reader.search(island, begin, island.end, final=True)
-            if found is not None:
-                return found.start
-    return None
 
 
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     """Return what is known of a direction."""
     direction = half.direction
     other = startup.halves[1 - direction]
-    if startup.state is StartupState.REJECTED:
-        return Known(None, None, None, sure=other.framing is not None, purse=half.purse)
     if _is_unasked(startup, half):
         return Known(True, None, None, sure=False, purse=half.purse, unasked=True)
     frames = [frame for frame in startup.declared if frame is not None]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from scapy_mpa.stream.events import FPDURecovered, Negotiated
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.wire.control_flags import RTR
 from scapy_mpa.wire.dialect import Dialect
@@ -21,9 +22,6 @@ from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
 __all__ = ["Negotiating"]
 
-_PATIENCE: Final = 64
-"""Segments for which the RTR indication is waited for in the plain way, more than overtake it; one
-that comes still later is found if it fills a hole."""
 
 _negotiate: Final = lru_cache(maxsize=1024)(negotiate)
 """As one object for all connections that agree on the same."""
@@ -92,7 +90,8 @@ class Negotiating:
         if not self.is_open:
             return False
         self._held_back += 1
-        return self._held_back <= _PATIENCE
+        # One that comes still later is found if it fills a hole.
+        return self._held_back <= LATE_SEGMENTS
 
     def take_breach(self, text: str) -> None:
         """Take note of a rule that was broken, if an RTR indication is called for.
@@ -104,26 +103,16 @@ class Negotiating:
 
     def take_fpdu(self, fpdu: FPDURecovered) -> None:
         """Take an FPDU of the Initiator, as long as :attr:`is_open`."""
-        if _is_first(fpdu):
-            is_whole = fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length
-            self.take_first(fpdu.ulpdu, fpdu.ulpdu_length, is_whole=is_whole)
-        elif not fpdu.out_of_order:
-            # What came first was not captured.
-            self._is_decided = True
-
-    def take_first(self, ulpdu: bytes, ulpdu_length: int, *, is_whole: bool) -> None:
-        """Take the Initiator's first FPDU, as long as :attr:`is_open`.
-
-        :param ulpdu: its ULPDU, or what may be a header of it.
-        :param ulpdu_length: octets of the whole ULPDU.
-        :param is_whole: whether all of it was captured, and nothing tells that it was damaged.
-        """
+        if not _is_first(fpdu):
+            # Before one in order, what came first was not captured.
+            self._is_decided = not fpdu.out_of_order
+            return
         self._is_decided = True
-        if not is_whole:
+        if fpdu.crc == "bad" or len(fpdu.ulpdu) < fpdu.ulpdu_length:
             # Nobody can tell what it was.
             return
         assert self._agreed is not None
-        self._rtr, broken = self._agreed.judge(ulpdu, ulpdu_length)
+        self._rtr, broken = self._agreed.judge(fpdu.ulpdu, fpdu.ulpdu_length)
         if broken is not None:
             self._broken += (str(broken),)
         self._is_judged = True

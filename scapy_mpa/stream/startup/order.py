@@ -9,19 +9,16 @@ table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.octets.scan import KEY_PREFIX, FoundStartup, key_in
-from scapy_mpa.stream.segment import ACK, Segment
-from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.stream.octets.scan import FoundStartup
+from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import NOBODY, NOWHERE, StartupState
-from scapy_mpa.wire.startup import StartupKind
+from scapy_mpa.stream.startup.steps import NOBODY
 
-__all__ = ["is_answered", "must_wait", "note", "resume", "wait_no_more"]
+__all__ = ["must_wait", "resume", "wait_no_more"]
 
 
 def must_wait(
@@ -29,14 +26,10 @@ def must_wait(
     half: HalfConnection,
     island: Island,
     found: FoundStartup,
-    *,
-    is_refuted: bool = False,
 ) -> bool:
     """Tell whether a startup frame must wait for what was sent before it.
 
     :param island: that holds it.
-    :param is_refuted: whether what follows it shows that it is none, unless it was rejected: then
-        the other direction may hold the Reply.
     """
     other = startup.halves[1 - half.direction]
     received = startup.received_before(half, found)
@@ -44,25 +37,18 @@ def must_wait(
         startup.hear(half.direction, found.position, received)
     if half.begin is None or other.begin is None:
         return False
-    had = other.acknowledged or 0
-    if received is not None and not is_refuted:
-        had = unwrap(received, other.begin)
+    had = (other.acknowledged or 0) if received is None else unwrap(received, other.begin)
     if startup.waits_until == 0:
         # What waits keeps its order even when nothing more is waited for.
-        is_known = received is not None and not is_refuted
-        is_early = is_known and _precedes(startup, other, found, had)
+        is_early = received is not None and _precedes(startup, other, found, had)
     else:
-        is_early = _lacks(half, other, island, had) or (
-            not is_refuted and _first_unread(startup, other) < had
-        )
+        is_early = _lacks(half, other, island, had) or startup.waiting[other.direction] < had
     if not is_early:
         startup.wait_at(half.direction, NOWHERE)
         return False
     if startup.waits_until is None:
         startup.waits_until = half.owner.segments + LATE_SEGMENTS
-    if found.position >= startup.origins[half.direction]:
-        # Else it was taken before it was refuted.
-        startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
+    startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
     return True
 
 
@@ -87,27 +73,6 @@ def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup,
     first = startup.waiting[other.direction]
     received = startup.heard(other.direction).get(first)
     return first < had and (received is None or unwrap(received, found.end) < found.end)
-
-
-def _first_unread(startup: StartupPhase, half: HalfConnection) -> int:
-    """Return a position before the first startup frame that was captured of a direction, and not
-    taken yet."""
-    origin = startup.origins[half.direction]
-    if startup.state is StartupState.REJECTED and half.phase is Phase.HELD:
-        island = half.islands.at(origin)
-        if island is not None and KEY_PREFIX in island.read(origin, island.end):
-            return origin
-    return startup.waiting[half.direction]
-
-
-def note(startup: StartupPhase, half: HalfConnection, segment: Segment) -> None:
-    """Keep what the sender of a segment had received, if it may bring a startup frame.
-
-    One after another that waits is not looked at when it comes.
-    """
-    at = key_in(segment.payload)
-    if at < len(segment.payload) and half.high is not None and segment.flags & ACK:
-        startup.hear(half.direction, unwrap(segment.seq, half.high) + at, segment.ack)
 
 
 def resume(startup: StartupPhase, segments: int) -> None:
@@ -144,10 +109,3 @@ def _go_on(startup: StartupPhase) -> None:
                 streaming.resume()
     if startup.waiting == NOBODY and startup.waits_until:
         startup.waits_until = None
-
-
-def is_answered(startup: StartupPhase, half: HalfConnection, found: FoundStartup) -> bool:
-    """Tell whether a startup frame of the peer acknowledges what seems to be a Request, and nothing
-    after it."""
-    received = startup.heard(1 - half.direction).values()
-    return found.startup.kind is StartupKind.REQUEST and sequence_number(found.end) in received

@@ -16,6 +16,7 @@ from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import streaming_of
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
 from scapy_mpa.stream.sequence import unwrap
@@ -33,9 +34,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["StartupPhase"]
-
-_REMEMBERED: Final = 64
-"""Startup frames of a direction. What their sender had received is kept for so many."""
 
 _STARTUPS: Final = 8
 """Startups that are looked at with one segment."""
@@ -107,7 +105,8 @@ class StartupPhase(Agreement):
         if self._heard is None:
             self._heard = {}, {}
         kept = self._heard[direction]
-        if len(kept) < _REMEMBERED:
+        # No more wait for their turn.
+        if len(kept) < LATE_SEGMENTS:
             kept.setdefault(position, received)
 
     def wait_at(self, direction: int, position: int) -> None:
@@ -180,41 +179,14 @@ class StartupPhase(Agreement):
         ):
             return self.state
         asking = self.halves[1 - direction]
-        received = self.received_before(half, found)
-        if self.state is StartupState.REQUESTED and direction != self.initiator:
-            is_all = is_whole(half) and is_whole(asking, self.origins[asking.direction])
-            is_lost = not is_all and self._had_others(asking, found, received)
-        else:
-            # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
-            is_lost = not is_whole(asking, self.origins[asking.direction])
-        if not is_lost:
+        is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
+        # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
+        if is_answer or is_whole(asking, self.origins[asking.direction]):
             return self.state
         # What the Initiator sent before was no answer to this one.
         self._begin(1 - direction)
-        self.replied_to = received
+        self.replied_to = self.received_before(half, found)
         return StartupState.LOST
-
-    def _had_others(
-        self, asking: HalfConnection, found: FoundStartup, received: int | None
-    ) -> bool:
-        """Tell whether the Responder had octets after the Request that are no FPDUs: then it
-        answers another one.
-
-        FPDUs are what an Initiator sends that goes on too early.
-        """
-        end = self.origins[asking.direction]
-        if received is None or unwrap(received, end) <= end:
-            return False
-        island = asking.islands.at(end)
-        if island is None:
-            # With the SYN it was waited for.
-            return asking.begin is not None
-        if not island.holds(end):
-            # FPDUs are not held any more, nor is what was found to be none.
-            return not any(run.start <= end < run.end for run in island.runs)
-        crc = found.startup.crc or bool(self.uses_crc)
-        reader = FPDUReader(end, markers=found.startup.markers, crc=crc)
-        return reader.verifies(island, end) is False
 
     def _unasked(self, other: HalfConnection) -> Step:
         """Return what a Reply is on a connection of which no Request is known."""
@@ -248,18 +220,6 @@ class StartupPhase(Agreement):
         self.declared = None, None
         self.answer_at = self.replied_to = self.early_ack = None
         self.is_waiting = False
-
-    def judge_first(self) -> None:
-        """See whether the RTR indication was found before both startup frames were."""
-        if not self.awaits_rtr or self.initiator is None:
-            return
-        assert self.negotiating is not None
-        asking = self.halves[self.initiator]
-        first, framing = asking.counters.first, asking.framing
-        if first is None or framing is None or not framing.from_start:
-            return
-        if first.start == framing.origin:
-            self.negotiating.take_first(first.ulpdu, first.ulpdu_length, is_whole=first.is_whole)
 
     # -- what it means for the half connections --------------------------------------------------
 

@@ -42,6 +42,7 @@ import enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
@@ -49,7 +50,6 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 __all__ = [
     "HASTE",
     "NOBODY",
-    "NOWHERE",
     "UNKNOWN",
     "Declared",
     "Origins",
@@ -226,7 +226,6 @@ class Origins(NamedTuple):
         return Origins(self.one, position) if direction else Origins(position, self.other)
 
 
-NOWHERE: Final = 1 << 62
 NOBODY: Final = Origins(NOWHERE, NOWHERE)
 """Where startup frames wait if none does."""
 
