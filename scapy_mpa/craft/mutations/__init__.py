@@ -26,7 +26,6 @@ from scapy_mpa.craft.mutations.rdmap import RDMAP
 from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
 from scapy_mpa.craft.mutations.sctp import SCTP
 from scapy_mpa.craft.mutations.startup import STARTUP
-from scapy_mpa.craft.mutations.terminate import TERMINATE
 
 __all__ = [
     "Action",
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 for _group in (
-    *(STARTUP, RTR_FRAME, ENHANCED, MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
+    *(STARTUP, RTR_FRAME, ENHANCED, MARKERS, FPDU, DDP, RDMAP, EXTENSIONS),
     *(DIALECTS, IFT_INDICATIONS, IFT_FRAMES, SCTP, RANDOM),
 ):
     register(*_group)

@@ -7,8 +7,8 @@ from functools import partial
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import announced
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
     change_startup,
@@ -49,7 +49,7 @@ def _altered_key(item: StartupItem, rng: Random) -> bytes:
 
 
 RTR_FRAME: Final = listed(
-    announced,
+    bases.announced,
     {
         "rtr-frame-proposal-2007/1/key-altered": _rtr(key=_altered_key),
         "rtr-frame-proposal-2007/1/key-rtr": _rtr(key=RTR_KEYS[1]),

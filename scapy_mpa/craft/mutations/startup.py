@@ -6,8 +6,8 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import marked, plain, terminated, without_crcs
 from scapy_mpa.craft.mutations.edit import (
     altered_key,
     change_item,
@@ -144,7 +144,7 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
 
 STARTUP: Final = (
     *listed(
-        plain,
+        bases.plain,
         {
             **of_each_frame(
                 {
@@ -198,9 +198,13 @@ STARTUP: Final = (
             "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
         },
     ),
-    *listed(marked, of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}})),
-    *listed(without_crcs, of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}})),
-    *listed(terminated, {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once}),
+    *listed(
+        bases.marked, of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}})
+    ),
+    *listed(
+        bases.without_crcs, of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}})
+    ),
+    *listed(bases.terminated, {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once}),
 )
 """RFC 5044 7.1.  Rule 6 is about what Consumers may do with Private Data, which nothing on the wire
 can break; what breaks rule 7 is with the Markers."""
