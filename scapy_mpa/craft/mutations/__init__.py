@@ -23,9 +23,8 @@ from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
-from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
 from scapy_mpa.craft.mutations.sctp import SCTP
-from scapy_mpa.craft.mutations.startup import STARTUP
+from scapy_mpa.craft.mutations.startup import RTR_FRAME, STARTUP
 
 __all__ = [
     "Action",
