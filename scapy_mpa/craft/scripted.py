@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from scapy_mpa.capture.build_frame import FrameBuilder
@@ -217,7 +218,7 @@ class Scripted:
         for frame, segment in zip(numbers, given, strict=True):
             clock.note(frame, segment.time_ns)
         setting = Setting(self.options, ends, self.isns, connection, given, numbers, payload, clock)
-        is_impaired = _are_impaired(given, own)
+        is_impaired = _untimed(given) != _untimed(own)
         return self._truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
@@ -322,14 +323,6 @@ class Scripted:
         )
 
 
-def _are_impaired(segments: Iterable[Segment], own: Iterable[Segment]) -> bool:
-    """Tell whether segments differ from a conversation's own in more than their times."""
-    return list(map(_but_for_time, segments)) != list(map(_but_for_time, own))
-
-
-def _but_for_time(segment: Segment) -> tuple[object, ...]:
-    """Return what of a segment is not a matter of when it is captured."""
-    return (
-        *(segment.side, segment.seq, segment.ack, segment.flags),
-        *(segment.octets, segment.options, segment.captured),
-    )
+def _untimed(segments: Iterable[Segment]) -> list[Segment]:
+    """Return segments without when they are captured."""
+    return [replace(each, time_ns=0) for each in segments]

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import as_octets, flag, number, whole
-from scapy_mpa.craft.messages import fpdus_of
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.craft.script import (
     FlushItem,
@@ -25,6 +24,7 @@ from scapy_mpa.craft.script import (
     StartupItem,
 )
 from scapy_mpa.craft.scripted import Scripted
+from scapy_mpa.wire.ddp import DDPHeader, cut_up
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -33,6 +33,7 @@ from scapy_mpa.wire.rdmap import (
     ReadRequest,
     build_atomic_request,
     build_atomic_response,
+    build_control,
     build_immediate_data,
     build_read_request,
     parse_control,
@@ -461,15 +462,23 @@ class Side:
     def _say(
         self, opcode: int, payload: bytes, invalidate_stag: int | None = None, **fields: Any
     ) -> Message:
+        """Send a message, cut up if it does not fit one FPDU (RFC 5041 5.2).
+
+        Only Sends, RDMA Writes and RDMA Read Responses may be cut up; all others fit.
+        """
         conversation = self._conversation
         number = conversation.next_number
         message = Message(number, self.index, opcode, len(payload), **fields)
-        items = fpdus_of(
-            message,
-            payload,
-            conversation.options,
-            mulpdu=conversation.mulpdus[self.index],
-            invalidate_stag=invalidate_stag,
-        )
+        version = conversation.options.ddp_version
+        control = build_control(opcode, conversation.options.rdmap_version)
+        if message.stag is not None:
+            header = DDPHeader(True, True, 0, version, control, message.stag, message.to)
+        else:
+            queued = message.qn, message.msn, 0
+            header = DDPHeader(
+                False, True, 0, version, control, None, None, invalidate_stag, *queued
+            )
+        ulpdus = cut_up(header, payload, conversation.mulpdus[self.index])
+        items = [FPDUItem(self.index, ulpdu, message) for ulpdu in ulpdus]
         conversation.say(message, items)
         return message

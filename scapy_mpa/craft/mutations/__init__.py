@@ -23,10 +23,8 @@ from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
 from scapy_mpa.craft.mutations.rdmap import RDMAP
-from scapy_mpa.craft.mutations.rtr_frame import RTR_FRAME
 from scapy_mpa.craft.mutations.sctp import SCTP
-from scapy_mpa.craft.mutations.startup import STARTUP
-from scapy_mpa.craft.mutations.terminate import TERMINATE
+from scapy_mpa.craft.mutations.startup import RTR_FRAME, STARTUP
 
 __all__ = [
     "Action",
@@ -39,7 +37,7 @@ __all__ = [
 ]
 
 for _group in (
-    *(STARTUP, RTR_FRAME, ENHANCED, MARKERS, FPDU, DDP, RDMAP, TERMINATE, EXTENSIONS),
+    *(STARTUP, RTR_FRAME, ENHANCED, MARKERS, FPDU, DDP, RDMAP, EXTENSIONS),
     *(DIALECTS, IFT_INDICATIONS, IFT_FRAMES, SCTP, RANDOM),
 ):
     register(*_group)

@@ -19,33 +19,6 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.negotiation import LEFT_TO_ULP
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
-__all__ = [
-    "IRD",
-    "announced",
-    "drifting",
-    "enhanced",
-    "extended",
-    "extension",
-    "framed",
-    "framed_ignoring",
-    "framed_speculative",
-    "framed_without_crcs",
-    "lacking_crcs",
-    "left_to_ulp",
-    "marked",
-    "marked_without_crcs",
-    "oldest",
-    "padded_otherwise",
-    "peer_connect",
-    "peer_connect_ulp",
-    "peer_to_peer",
-    "peers_of_any_kind",
-    "plain",
-    "reading",
-    "terminated",
-    "without_crcs",
-]
-
 IRD: Final = 2
 """IRD and ORD of :func:`reading`."""
 

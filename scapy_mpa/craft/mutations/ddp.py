@@ -10,8 +10,8 @@ from operator import eq
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import plain
 from scapy_mpa.craft.mutations.edit import (
     change_fpdu,
     fpdu_at,
@@ -152,7 +152,7 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
 
 
 DDP: Final = listed(
-    plain,
+    bases.plain,
     {
         "rfc5041/4.1/dv-wrong-tagged": change_fpdu(header(ddp_version=_version), where=_is_tagged),
         "rfc5041/4.1/dv-wrong-untagged": change_fpdu(

@@ -7,14 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import (
-    drifting,
-    extension,
-    lacking_crcs,
-    oldest,
-    padded_otherwise,
-)
 from scapy_mpa.craft.mutations.edit import change_fpdu, change_startup, of_each_frame, replaced
 from scapy_mpa.craft.mutations.markers import Marked, marked_fpdus
 from scapy_mpa.craft.mutations.mutation import Change, listed
@@ -91,7 +85,7 @@ def _not_drifting(fpdu: Marked, rng: Random) -> FPDUItem | None:
 
 DIALECTS: Final = (
     *listed(
-        oldest,
+        bases.oldest,
         {
             **of_each_frame(
                 {
@@ -110,13 +104,13 @@ DIALECTS: Final = (
         },
     ),
     *listed(
-        extension,
+        bases.extension,
         of_each_frame(
             {"erdma/startup/{}-m-set": {"markers": True}, "erdma/startup/{}-c-set": {"crc": True}}
         ),
     ),
     *listed(
-        padded_otherwise,
+        bases.padded_otherwise,
         {
             "softuiwarp/pad/as-in-rfc5044": change_fpdu(
                 lambda item, _: item.override(pad=bytes(pad_length(len(item.ulpdu)))),
@@ -125,14 +119,14 @@ DIALECTS: Final = (
         },
     ),
     *listed(
-        drifting,
+        bases.drifting,
         {
             "osc/marker/fpduptr-in-network-order": _change(_in_network_order),
             "osc/marker/misplaced-as-in-rfc5044": _change(_not_drifting),
         },
     ),
     *listed(
-        lacking_crcs,
+        bases.lacking_crcs,
         {"osc/crc/field-with-crcs-off": change_fpdu(lambda item, _: item.override(crc=bytes))},
     ),
 )

@@ -12,13 +12,11 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change
 from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.wire.crc import CRC_LENGTH
-from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = [
     "Edit",
-    "altered_key",
     "change_fpdu",
     "change_item",
     "change_startup",
@@ -28,7 +26,6 @@ __all__ = [
     "fpdu_at",
     "fpdus",
     "header",
-    "longer",
     "longer_payload",
     "moved",
     "of_each_frame",
@@ -37,15 +34,10 @@ __all__ = [
     "other_than",
     "override",
     "replaced",
-    "shorter",
     "startup_at",
-    "startup_before",
-    "startup_twice",
     "swapped",
-    "too_much",
     "valued",
     "with_bits_wrong",
-    "without_startup",
 ]
 
 Edit: TypeAlias = Callable[[Any, Random], Any]
@@ -222,53 +214,9 @@ def of_each_frame(changes: Mapping[str, Any]) -> dict[str, Change]:
     }
 
 
-def without_startup(kind: StartupKind) -> Change:
-    """Return what leaves a startup frame out."""
-    return change_item(lambda *_: (), of_kind(kind))
-
-
-def startup_twice(kind: StartupKind) -> Change:
-    """Return what sends a startup frame twice."""
-    return change_item(lambda item, _: (item, item), of_kind(kind))
-
-
-def startup_before(kind: StartupKind, other: StartupKind) -> Change:
-    """Return what sends a startup frame before another one."""
-
-    return lambda given, _: moved(given, startup_at(given, kind), startup_at(given, other))
-
-
-def altered_key(key: bytes, other: bytes, rng: Random) -> bytes:
-    """Return a Key with one wrong bit.
-
-    :param other: a Key that it differs from in octets that are left alone, since with these changed
-        it would be another mistake, or none.
-    """
-    altered = bytearray(key)
-    at = rng.choice([at for at in range(len(key)) if key[at] == other[at]])
-    altered[at] ^= 1 << rng.randrange(8)
-    return bytes(altered)
-
-
-def too_much(item: StartupItem, rng: Random) -> bytes:
-    """Return more Private Data than RFC 5044 7.1.1 allows."""
-    missing = LARGEST_PD_LENGTH + 1 - len(item.private_data)
-    return item.private_data + rng.randbytes(rng.randrange(missing, missing + 1000))
-
-
 def other_than(value: int, most: int, rng: Random, taken: Iterable[int] = ()) -> int:
     """Return a random number from 0 to ``most`` that is not ``value``, nor any of ``taken``."""
     wrong = {value, *taken}
     while (chosen := rng.randint(0, most)) in wrong:
         pass
     return chosen
-
-
-def longer(item: StartupItem, rng: Random) -> int:
-    """Return a PD_Length that says more octets than there are."""
-    return len(item.private_data) + rng.randrange(1, 100)
-
-
-def shorter(item: StartupItem, rng: Random) -> int:
-    """Return a PD_Length that says fewer octets than there are."""
-    return rng.randrange(len(item.private_data))

@@ -10,17 +10,8 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import (
-    IRD,
-    enhanced,
-    left_to_ulp,
-    peer_connect,
-    peer_connect_ulp,
-    peer_to_peer,
-    peers_of_any_kind,
-    reading,
-)
 from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved, of_each_frame
 from scapy_mpa.craft.mutations.mutation import listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
@@ -59,13 +50,13 @@ def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
     """Have the last RDMA Read Request come before the first Response."""
     requests = fpdus(conversation, (Opcode.READ_REQUEST,), side=INITIATOR)
     responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
-    assert len(requests) == IRD + 1
+    assert len(requests) == bases.IRD + 1
     return moved(conversation, requests[-1], responses[0])
 
 
 ENHANCED: Final = (
     *listed(
-        enhanced,
+        bases.enhanced,
         {
             **of_each_frame(
                 {
@@ -83,9 +74,9 @@ ENHANCED: Final = (
             "rfc6581/10/reply-unenhanced": _reply(**_UNENHANCED),
         },
     ),
-    *listed(reading, {"rfc6581/9.1/ird-exceeded": _beyond_ird}),
+    *listed(bases.reading, {"rfc6581/9.1/ird-exceeded": _beyond_ird}),
     *listed(
-        peer_to_peer,
+        bases.peer_to_peer,
         {
             "rfc6581/9.2/reply-no-matching-rtr": _reply(control_flags="AD"),
             "rfc6581/9.2/reply-a-cleared": _reply(control_flags=""),
@@ -99,18 +90,18 @@ ENHANCED: Final = (
         },
     ),
     *listed(
-        left_to_ulp,
+        bases.left_to_ulp,
         {
             "rfc6581/9.1/reply-ord-not-left": _reply(ord=lambda _, rng: rng.randrange(0x3FFF)),
             "rfc6581/9.1/reply-ird-not-left": _reply(ird=lambda _, rng: rng.randrange(1, 0x3FFF)),
         },
     ),
     *listed(
-        peers_of_any_kind,
+        bases.peers_of_any_kind,
         {"rfc6581/9.2/rtr-not-agreed": _reply(control_flags=_any_of("AC", "AD", "ACD"))},
     ),
     *listed(
-        peer_connect,
+        bases.peer_connect,
         {
             **of_each_frame(
                 {
@@ -124,7 +115,7 @@ ENHANCED: Final = (
         },
     ),
     *listed(
-        peer_connect_ulp,
+        bases.peer_connect_ulp,
         {
             "draft-ietf-storm-mpa-peer-connect-01/8/ulp-send-without-payload": first_fpdu(
                 lambda item, rng: item.with_payload(b"")

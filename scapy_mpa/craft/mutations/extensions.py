@@ -6,7 +6,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from scapy_mpa.craft.mutations.bases import extended
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.mutations.edit import change_fpdu, cut_payload, longer_payload
 from scapy_mpa.craft.mutations.mutation import listed
 from scapy_mpa.craft.mutations.rdmap import on_queue
@@ -63,7 +63,7 @@ def _other_identifier(item: FPDUItem, rng: Random) -> FPDUItem:
 
 
 EXTENSIONS: Final = listed(
-    extended,
+    bases.extended,
     {
         "rfc7306/4.1/rv-0": change_fpdu(_version, _ALL),
         "rfc7306/4.1/immediate-data-on-queue-1": on_queue(

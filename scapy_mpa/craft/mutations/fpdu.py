@@ -6,8 +6,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import plain
 from scapy_mpa.craft.mutations.edit import (
     change_fpdu,
     cut_short,
@@ -77,7 +77,7 @@ def _is_a_message(item: FPDUItem) -> bool:
 
 
 FPDU: Final = listed(
-    plain,
+    bases.plain,
     {
         "rfc5044/3/ulpdu-over-64768": change_fpdu(
             _oversized, (Opcode.SEND, Opcode.SEND_WITH_SE), _is_a_message

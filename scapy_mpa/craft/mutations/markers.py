@@ -8,9 +8,9 @@ from functools import partial
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed, assembled, manner_of
-from scapy_mpa.craft.mutations.bases import marked, marked_without_crcs
 from scapy_mpa.craft.mutations.edit import replaced
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import Options
@@ -182,7 +182,7 @@ def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:
 
 MARKERS: Final = (
     *listed(
-        marked,
+        bases.marked,
         {
             "rfc5044/4.2/marker-reserved-set": _change(reserved),
             "rfc5044/4.2/fpduptr-low-bits-set": _change(_low_bits),
@@ -197,7 +197,7 @@ MARKERS: Final = (
         },
     ),
     *listed(
-        marked_without_crcs,
+        bases.marked_without_crcs,
         {"rfc5044/4.3/fpduptr-not-pointing-without-crcs": _change(_one_points_elsewhere)},
     ),
 )

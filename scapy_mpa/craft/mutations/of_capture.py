@@ -14,9 +14,9 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.capture import Decoder
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import plain
 from scapy_mpa.craft.mutations.catalogue import mutations
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
@@ -46,7 +46,7 @@ def mutations_of(conversation: Conversation) -> list[Mutation]:
 
     named: list[Mutation] = []
     if _is_like_ours(conversation):
-        named = [each for each in mutations() if each.base is plain]
+        named = [each for each in mutations() if each.base is bases.plain]
         if not any(conversation.options.crc):
             named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
     found = [replace(each, base=recorded, apply=_surely(each.apply)) for each in named]

@@ -10,17 +10,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.mutations.bases import (
-    enhanced,
-    extended,
-    marked,
-    peer_to_peer,
-    plain,
-    terminated,
-    without_crcs,
-)
 from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
@@ -30,7 +22,15 @@ from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKin
 
 __all__ = ["RANDOM"]
 
-_BASES: Final = (plain, marked, without_crcs, enhanced, peer_to_peer, extended, terminated)
+_BASES: Final = (
+    bases.plain,
+    bases.marked,
+    bases.without_crcs,
+    bases.enhanced,
+    bases.peer_to_peer,
+    bases.extended,
+    bases.terminated,
+)
 _MOST_FIELDS: Final = 3
 _MOST_OCTETS: Final = 8
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from random import Random
 from typing import Any, Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import plain, reading, terminated
 from scapy_mpa.craft.mutations.edit import (
     Edit,
     change_fpdu,
@@ -25,13 +25,19 @@ from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
-from scapy_mpa.wire.rdmap import build_control, build_read_request, parse_read_request
+from scapy_mpa.wire.rdmap import (
+    TERMINATE_CONTROL_LENGTH,
+    build_control,
+    build_read_request,
+    parse_read_request,
+)
 from scapy_mpa.wire.rdmap_names import (
     MESSAGE_NAMES,
     TAGGED_OPCODES,
     Opcode,
     QueueNumber,
 )
+from scapy_mpa.wire.terminate import ERROR_TYPES, LAYERS, build_terminate, parse_terminate
 
 __all__ = ["RDMAP", "on_queue"]
 
@@ -158,9 +164,45 @@ def _twice(conversation: Conversation, rng: Random) -> Conversation:
     return replaced(conversation, at, conversation.script[at], again)
 
 
+# -- Terminate ------------------------------------------------------------------------------------
+
+_FIELDS: Final = (
+    *("layer", "etype", "error_code", "ddp_segment_length", "ddp_header", "rdmap_header"),
+    *("m", "d", "r"),
+)
+
+
+def _said(**fields: Any) -> Edit:
+    """Return what writes a Terminate Header anew; callables are given a generator."""
+
+    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
+        now = parse_terminate(item.payload, mirrored=False)
+        values = {name: getattr(now, name) for name in _FIELDS} | valued(fields, rng)
+        return item.with_payload(build_terminate(**values))
+
+    return edit
+
+
+def _cut_control(item: FPDUItem, rng: Random) -> FPDUItem:
+    return item.with_payload(item.payload[: rng.randrange(TERMINATE_CONTROL_LENGTH)])
+
+
+def _cut_copies(item: FPDUItem, rng: Random) -> FPDUItem:
+    size = rng.randrange(TERMINATE_CONTROL_LENGTH, len(item.payload))
+    return item.with_payload(item.payload[:size])
+
+
+def _undefined_etype(rng: Random) -> int:
+    return rng.choice([etype for etype in range(16) if (0, etype) not in ERROR_TYPES])
+
+
+def _undefined_code(rng: Random) -> int:
+    return rng.choice([code for code in range(256) if code not in ERROR_TYPES[0, 1].codes])
+
+
 RDMAP: Final = (
     *listed(
-        plain,
+        bases.plain,
         {
             "rfc5040/4.1/rv-0": change_fpdu(_control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
             "rfc5040/4.1/rv-2": change_fpdu(_control(rdmap_version=lambda rng: rng.choice((2, 3)))),
@@ -201,7 +243,7 @@ RDMAP: Final = (
         },
     ),
     *listed(
-        reading,
+        bases.reading,
         {
             "rfc5040/5.2.2/responses-swapped": _swapped_responses,
             "rfc5040/5.2.2/response-unrequested": change_fpdu(
@@ -211,12 +253,28 @@ RDMAP: Final = (
         },
     ),
     *listed(
-        terminated,
+        bases.terminated,
         {
             "rfc5040/4.1/terminate-on-queue-0": on_queue(QueueNumber.SEND, Opcode.TERMINATE),
             "rfc5040/5.4/message-after-terminate": _after_terminate,
             "rfc5040/5.4/terminate-twice": _twice,
+            **{
+                f"rfc5040/4.8/terminate-{what}": change_fpdu(edit, (Opcode.TERMINATE,))
+                for what, edit in {
+                    "layer-undefined": _said(layer=lambda rng: rng.randrange(len(LAYERS), 16)),
+                    "etype-undefined": _said(etype=_undefined_etype),
+                    "code-undefined": _said(error_code=_undefined_code),
+                    "reserved-set": _said(reserved=lambda rng: rng.randrange(1, 1 << 13)),
+                    "control-cut": _cut_control,
+                    "copies-cut": _cut_copies,
+                    "d-without-header": _said(ddp_header=None, rdmap_header=None, r=False),
+                    "r-without-header": _said(rdmap_header=None),
+                    "m-cleared": _said(m=False),
+                    "trailing": _said(trailing=lambda rng: rng.randbytes(rng.randrange(1, 100))),
+                    "l-missing": header(last=False),
+                }.items()
+            },
         },
     ),
 )
-"""RFC 5040, but for what is in a Terminate, and the opcodes of RFC 7306."""
+"""RFC 5040, and the opcodes of RFC 7306."""

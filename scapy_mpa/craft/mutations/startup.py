@@ -1,48 +1,86 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames with something wrong in them, and startups that go wrong (RFC 5044 7.1)."""
+"""Startup frames with something wrong in them, and startups that go wrong (RFC 5044 7.1,
+rtr-frame-proposal-2007)."""
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Final
 
+import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.bases import marked, plain, terminated, without_crcs
 from scapy_mpa.craft.mutations.edit import (
-    altered_key,
     change_item,
     change_startup,
     cut_short,
     fpdus,
-    longer,
     moved,
     of_each_frame,
     of_kind,
     other_than,
     replaced,
-    shorter,
     startup_at,
-    startup_before,
-    startup_twice,
-    too_much,
-    without_startup,
 )
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
-from scapy_mpa.wire.dialect import TRAITS, Dialect
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import Opcode
-from scapy_mpa.wire.startup import KEYS, StartupKind
+from scapy_mpa.wire.startup import KEYS, RTR_KEYS, StartupKind
 
-__all__ = ["STARTUP"]
+__all__ = ["RTR_FRAME", "STARTUP"]
 
-_REQUEST, _REPLY = StartupKind.REQUEST, StartupKind.REPLY
+_REQUEST, _REPLY, _RTR = StartupKind
+_rtr: Final = partial(change_startup, _RTR)
 _ERDMA: Final = TRAITS[Dialect.ERDMA].revision
 
 
+def _without_startup(kind: StartupKind) -> Change:
+    """Return what leaves a startup frame out."""
+    return change_item(lambda *_: (), of_kind(kind))
+
+
+def _startup_twice(kind: StartupKind) -> Change:
+    """Return what sends a startup frame twice."""
+    return change_item(lambda item, _: (item, item), of_kind(kind))
+
+
+def _startup_before(kind: StartupKind, other: StartupKind) -> Change:
+    """Return what sends a startup frame before another one."""
+
+    return lambda given, _: moved(given, startup_at(given, kind), startup_at(given, other))
+
+
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
-    return altered_key(KEYS[item.kind], KEYS[_REPLY if item.kind is _REQUEST else _REQUEST], rng)
+    """Return the Key of a startup frame with one wrong bit.
+
+    Octets in which it differs from another Key are left alone, since with these changed it would be
+    another mistake, or none.
+    """
+    another = _REPLY if item.kind is _REQUEST else _REQUEST
+    key, other = RTR_KEYS if item.kind is _RTR else (KEYS[item.kind], KEYS[another])
+    altered = bytearray(key)
+    at = rng.choice([at for at in range(len(key)) if key[at] == other[at]])
+    altered[at] ^= 1 << rng.randrange(8)
+    return bytes(altered)
+
+
+def _too_much(item: StartupItem, rng: Random) -> bytes:
+    """Return more Private Data than RFC 5044 7.1.1 allows."""
+    missing = LARGEST_PD_LENGTH + 1 - len(item.private_data)
+    return item.private_data + rng.randbytes(rng.randrange(missing, missing + 1000))
+
+
+def _longer(item: StartupItem, rng: Random) -> int:
+    """Return a PD_Length that says more octets than there are."""
+    return len(item.private_data) + rng.randrange(1, 100)
+
+
+def _shorter(item: StartupItem, rng: Random) -> int:
+    """Return a PD_Length that says fewer octets than there are."""
+    return rng.randrange(len(item.private_data))
 
 
 def _markers_asked_for(kind: StartupKind) -> Change:
@@ -123,7 +161,7 @@ def _ended_within(kind: StartupKind) -> Change:
     """Return what ends the connection in the midst of a startup frame."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        end = rng.choice((CloseItem, ResetItem))(INITIATOR if kind is _REQUEST else RESPONDER)
+        end = rng.choice((CloseItem, ResetItem))(RESPONDER if kind is _REPLY else INITIATOR)
         return cut_short(conversation, startup_at(conversation, kind), 20, end, rng)
 
     return apply
@@ -138,13 +176,18 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
     if not any(senders.count(side) > 1 for side in (INITIATOR, RESPONDER)):
         raise LocalProtocolError("neither side sends two FPDUs")
     for kind in (_REPLY, _REQUEST):
-        conversation = without_startup(kind)(conversation, rng)
+        conversation = _without_startup(kind)(conversation, rng)
     return conversation
+
+
+def _rtr_after_rejection(conversation: Conversation, rng: Random) -> Conversation:
+    """Have the Reply reject, and nothing but an Rtr Frame follow."""
+    return _rejected(conversation, rng, conversation.script[startup_at(conversation, _RTR)])
 
 
 STARTUP: Final = (
     *listed(
-        plain,
+        bases.plain,
         {
             **of_each_frame(
                 {
@@ -156,22 +199,22 @@ STARTUP: Final = (
                     "rfc5044/7.1.1/{}-rev-unknown": {
                         "revision": lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
                     },
-                    "rfc5044/7.1.1/{}-pd-length-over-512": {"private_data": too_much},
+                    "rfc5044/7.1.1/{}-pd-length-over-512": {"private_data": _too_much},
                     "rfc5044/7.1.1/{}-m-set-but-no-markers": _markers_asked_for,
                     "rfc5044/7.1.1/{}-c-cleared": {"crc": False},
                     "rfc5044/7.1.2/rule-5-{}-key-of-another-protocol": {
                         "key": lambda _, rng: rng.choice(_OTHER_PROTOCOLS)
                     },
-                    "rfc5044/7.1.2/rule-9-{}-pd-length-longer": {"pd_length": longer},
-                    "rfc5044/7.1.2/rule-9-{}-pd-length-shorter": {"pd_length": shorter},
+                    "rfc5044/7.1.2/rule-9-{}-pd-length-longer": {"pd_length": _longer},
+                    "rfc5044/7.1.2/rule-9-{}-pd-length-shorter": {"pd_length": _shorter},
                     "rfc5044/7.1.2/rule-10-{}-incomplete": _ended_within,
                 }
             ),
             "rfc5044/7.1.1/request-r-set": change_startup(_REQUEST, rejected=True),
             "rfc5044/7.1.2/rule-1-no-startup-frames": _without_any,
             "rfc5044/7.1.2/rule-1-fpdu-before-request": _fpdu_before_request,
-            "rfc5044/7.1.2/rule-2-no-request": without_startup(_REQUEST),
-            "rfc5044/7.1.2/rule-2-reply-first": startup_before(_REPLY, _REQUEST),
+            "rfc5044/7.1.2/rule-2-no-request": _without_startup(_REQUEST),
+            "rfc5044/7.1.2/rule-2-reply-first": _startup_before(_REPLY, _REQUEST),
             "rfc5044/7.1.2/rule-2-request-after-reply": change_item(
                 lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), of_kind(_REPLY)
             ),
@@ -182,9 +225,9 @@ STARTUP: Final = (
                 lambda item, rng: (_some_octets(RESPONDER, rng), item), of_kind(_REPLY)
             ),
             "rfc5044/7.1.2/rule-3-fpdu-before-reply": _fpdu_before_reply,
-            "rfc5044/7.1.2/rule-3-request-twice": startup_twice(_REQUEST),
-            "rfc5044/7.1.2/rule-3-reply-twice": startup_twice(_REPLY),
-            "rfc5044/7.1.2/rule-3-fpdus-for-reply": without_startup(_REPLY),
+            "rfc5044/7.1.2/rule-3-request-twice": _startup_twice(_REQUEST),
+            "rfc5044/7.1.2/rule-3-reply-twice": _startup_twice(_REPLY),
+            "rfc5044/7.1.2/rule-3-fpdus-for-reply": _without_startup(_REPLY),
             "rfc5044/7.1.2/rule-3-request-unanswered": _unanswered,
             "rfc5044/7.1.2/rule-3-rejected": _rejected,
             "rfc5044/7.1.2/rule-3-initiator-speaks-after-rejection": (
@@ -198,9 +241,40 @@ STARTUP: Final = (
             "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
         },
     ),
-    *listed(marked, of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}})),
-    *listed(without_crcs, of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}})),
-    *listed(terminated, {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once}),
+    *listed(
+        bases.marked, of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}})
+    ),
+    *listed(
+        bases.without_crcs, of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}})
+    ),
+    *listed(bases.terminated, {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once}),
 )
 """RFC 5044 7.1.  Rule 6 is about what Consumers may do with Private Data, which nothing on the wire
 can break; what breaks rule 7 is with the Markers."""
+
+RTR_FRAME: Final = listed(
+    bases.announced,
+    {
+        "rtr-frame-proposal-2007/1/key-altered": _rtr(key=_altered_key),
+        "rtr-frame-proposal-2007/1/key-rtr": _rtr(key=RTR_KEYS[1]),
+        "rtr-frame-proposal-2007/1/rev-not-1": _rtr(
+            revision=lambda _, rng: rng.choice((0, *range(2, 256)))
+        ),
+        "rtr-frame-proposal-2007/1/pd-length-over-512": _rtr(private_data=_too_much),
+        "rtr-frame-proposal-2007/1/pd-length-longer": _rtr(pd_length=_longer),
+        "rtr-frame-proposal-2007/1/pd-length-shorter": _rtr(pd_length=_shorter),
+        "rtr-frame-proposal-2007/1/incomplete": _ended_within(_RTR),
+        "rtr-frame-proposal-2007/2/bits-set": _rtr(
+            s_bit=True, rejected=True, reserved=lambda _, rng: rng.randrange(16)
+        ),
+        "rtr-frame-proposal-2007/2/c-not-that-of-reply": _rtr(crc=False),
+        "rtr-frame-proposal-2007/2/request-s-cleared": change_startup(_REQUEST, s_bit=False),
+        "rtr-frame-proposal-2007/2/missing": _without_startup(_RTR),
+        "rtr-frame-proposal-2007/2/before-reply": _startup_before(_RTR, _REPLY),
+        "rtr-frame-proposal-2007/2/first": _startup_before(_RTR, _REQUEST),
+        "rtr-frame-proposal-2007/2/after-rejection": _rtr_after_rejection,
+        "rtr-frame-proposal-2007/2/twice": _startup_twice(_RTR),
+        "rtr-frame-proposal-2007/5/reply-s-cleared": change_startup(_REPLY, s_bit=False),
+    },
+)
+"""The Rtr frame proposal of 2007, by its points."""

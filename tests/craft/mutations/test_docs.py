@@ -19,7 +19,7 @@ CATALOGUE = Path(table.__file__).with_name("catalogue.md").read_text(encoding="u
 def test_every_row_is_a_mutation() -> None:
     """What the table says of one is what the catalogue has; a row that cannot be read is none."""
     by_name = {mutation.name: mutation for mutation in mutations()}
-    lines = CATALOGUE.splitlines()[4:]
+    lines = [line for line in CATALOGUE.splitlines() if line.startswith("| `")]
     assert len(lines) == len(table.rows()) > 150
     for line in lines:
         name, breaks = line.split("`")[1], line.split(" | ")[2]
