@@ -18,7 +18,6 @@ __all__ = [
     "DATA_HEADER_LENGTH",
     "DDP_ADAPTATION",
     "TAG_LENGTH",
-    "TSN_LENGTH",
     "DataChunk",
     "DataFlag",
     "InitChunk",
@@ -58,9 +57,6 @@ _TSN: Final = Struct(">I")
 
 TAG_LENGTH: Final = 4
 """Octets of the Initiate Tag, with which the value of an INIT begins."""
-
-TSN_LENGTH: Final = _TSN.size
-"""Octets of a TSN, with which the value of a DATA chunk begins."""
 
 
 class DataChunk(NamedTuple):

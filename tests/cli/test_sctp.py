@@ -162,16 +162,6 @@ def test_crafted_capture(path: Path) -> None:
     assert sorted(found) == expected["messages"]
 
 
-def test_there_are_crafted_captures() -> None:
-    """One with the draft's flags, one with enhanced data, with fragments, and of a rejection."""
-    assert [path.stem for path in OVER_SCTP] == [
-        "sctp_draft-rtr-write",
-        "sctp_enhanced",
-        "sctp_fragments",
-        "sctp_reject",
-    ]
-
-
 def test_draft_peer_connect_8_forced() -> None:
     """Both sides have kept to the draft, and not to RFC 6581, which is assumed."""
     path = PCAPS / "crafted" / "sctp_draft-rtr-write.pcap"
@@ -207,16 +197,6 @@ def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
     }
     assert result.stderr == (
         f"scapy-mpa: {path}: {len(frames)} frames not followed: {len(frames)} SCTP checksum bad\n"
-    )
-
-
-def test_bad_checksums_of_other_sctp_are_counted_once(tmp_path: Path) -> None:
-    """As what they are, and not as packets without DDP, too."""
-    octets = [sctp.packet(0, sctp.data(1 + at, 46, b"x"), bad=at == 1) for at in range(3)]
-    path = tmp_path / "other.pcap"
-    path.write_bytes(pcapfile.pcap([sctp.frame(0, each) for each in octets]))
-    assert "3 frames not followed: 2 SCTP without DDP, 1 SCTP checksum bad" in (
-        run("dissect", path).stderr
     )
 
 

@@ -153,25 +153,6 @@ def frames_of(units: Iterable[Unit], tags: Sequence[int] = sctp.TAGS) -> list[by
     return frames
 
 
-def init_frame(
-    side: int,
-    tsn: int | None = None,
-    *,
-    says: int | None = None,
-    tag: int | None = None,
-    adaptation: int | None = 1,
-) -> bytes:
-    """A frame with an INIT of side 0, or an INIT ACK of side 1.
-
-    :param says: the Initiate Tag, with which the other side is to send.
-    :param tag: the Verification Tag of the INIT ACK.
-    """
-    made = sctp.init(side, FIRST_TSNS[side] if tsn is None else tsn, adaptation=adaptation)
-    if says is not None:
-        made = made[:4] + says.to_bytes(4, "big") + made[8:]
-    return sctp.frame(side, sctp.packet(side, made, tag=tag if side else 0))
-
-
 def whole(talk: Talk, begin: Sequence[bytes] = OPENING) -> list[bytes]:
     """All frames of an association on which this was said."""
     return [*begin, *frames_of(talk.units), *closing(talk)]

@@ -127,30 +127,6 @@ def test_loss(counts: tuple[int, int], seed: int, share: float) -> None:
         assert missing == set(range(max(there, default=0))) - there
 
 
-@given(seeds, st.integers(2, 40))
-def test_lost_fragments(seed: int, size: int) -> None:
-    """A message of which a fragment is missing is a gap; all others are there."""
-    rng = random.Random(seed)
-    talk = Talk()
-    talk.begin_session()
-    for _ in range(6):
-        talk.send(0, rng.randbytes(100), size)
-    talk.end_session()
-    lost = rng.choice([unit for unit in talk.units if unit.flags & (B | E) != B | E])
-    kept = [unit for unit in talk.units if unit is not lost]
-    rng.shuffle(kept)
-    events = events_of(OPENING + frames_of(kept) + closing(talk))
-    (gap,) = of(ChunksMissing, events)
-    (victim,) = [
-        unit
-        for unit in whole(talk.units)
-        if unit.side == lost.side and unit.tsn <= lost.tsn < unit.tsn + -(-120 // size) + 1
-    ][-1:]
-    assert (gap.seq, gap.length) == (victim.ddp_ssn, 1)
-    assert told(events) == said(talk.units) - {(victim.side, victim.tsn, victim.user_data)}
-    assert not of(ErrorFound, events)
-
-
 @given(counts, seeds, st.integers(0, 20), st.integers(0, 20))
 def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) -> None:
     """TSNs pass 2^32 and DDP-SSNs 65536; the capture begins in the midst of the association."""

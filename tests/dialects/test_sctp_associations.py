@@ -34,7 +34,6 @@ from tests.dialects.sctp_feed import (
     ends,
     events_of,
     frames_of,
-    init_frame,
     new_associations,
     of,
     opening,
@@ -111,13 +110,19 @@ def on_other_layers(vlan: int | None, ipv6: bool) -> list[bytes]:
     return [sctp.frame(each.side, each.octets, vlan=vlan, ipv6=ipv6) for each in spoken().units]
 
 
+def init_of_other(side: int, says: int, tag: int) -> bytes:
+    """A frame with an INIT or INIT ACK that has another Initial TSN, and this Initiate Tag."""
+    made = sctp.init(side, 5000)
+    return sent(side, made[:4] + says.to_bytes(4, "big") + made[8:], tag=tag)
+
+
 OTHER_TAGS = (0x77777777, 0x55555555)
 """As ``TAGS``, of another association between the same endpoints."""
 TALK = spoken()
 SAID = frames_of(TALK.units)
 """Initiate, Accept, a segment of each side, and the Terminate of each."""
 ALL = whole(TALK)
-SETUP = [init_frame(side, 5000, says=OTHER_TAGS[1 - side], tag=OTHER_TAGS[side]) for side in (0, 1)]
+SETUP = [init_of_other(side, OTHER_TAGS[1 - side], side * OTHER_TAGS[1]) for side in (0, 1)]
 NEXT = [*SETUP, *frames_of(spoken(tsns=(5000, 5000)).units, OTHER_TAGS)]
 """Another association between the same endpoints."""
 ABORT, SACK = sctp.chunk(sctp.ABORT, 0, b""), sctp.chunk(sctp.SACK, 0, bytes(12))
@@ -177,7 +182,7 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
     "stray DATA": (among(ALL, 8, sent(0, STRAY, tag=1)), "closed 1/1, 1 unknown"),
     "stray SACK before the INIT": ([sent(0, SACK, tag=1), *ALL], "closed 1/1, 1 unknown"),
     "stray SACK after the INIT": (among(ALL, 1, sent(0, SACK, tag=1)), "closed 1/1"),
-    "stray INIT ACK": (among(ALL, 6, init_frame(1, 5000, says=1)), "closed 1/1"),
+    "stray INIT ACK": (among(ALL, 6, init_of_other(1, 1, sctp.TAGS[1])), "closed 1/1"),
     # What shows that DDP is spoken.
     "another protocol": (words(46, b"diameter"), "1 without DDP"),
     "PPID 16 alone": (words(16, NO_DDP, NO_DDP), "2 without DDP"),

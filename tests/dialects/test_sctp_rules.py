@@ -226,28 +226,6 @@ def test_rfc5043_8_streams_that_there_are(
     assert [end.connection.stream for end in ends(events)] == [stream]
 
 
-def test_rfc5043_11_1_no_session() -> None:
-    """An association with an adaptation indication and no session has an end of its own."""
-    (end,) = ends(events_of(whole(Talk(), [OPENING[0], *OPENING[2:]])))
-    assert (end.connection.stream, end.dialect, end.initiator) == (None, "rfc5043", None)
-    assert end.ending == "closed"
-
-
-def test_rfc4960_6_8_bad_checksum() -> None:
-    """A packet whose CRC32c is bad brings nothing; it is sent again, and then it does."""
-    talk = said(ACCEPTED)
-    frames = frames_of(talk.units)
-    unit = talk.units[2]
-    harmed = sctp.packet(0, sctp.data(unit.tsn, unit.ppid, unit.user_data), bad=True)
-    frames.insert(2, sctp.frame(0, harmed))
-    associations = new_associations()
-    events = events_of([*OPENING, *frames, *closing(talk)], associations=associations)
-    assert (errors(events), associations.damaged) == ([], 1)
-    (end,) = ends(events)
-    assert [half.fpdus for half in end.halves] == [1, 1]
-    assert [half.retransmitted for half in end.halves] == [0, 0]
-
-
 def test_rfc6581_7_enhanced_data() -> None:
     """Both messages say what they ask for."""
     events = run(said("<EI >EA:2 >T <T"))

@@ -18,7 +18,7 @@ from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire import crc, sound_length
+from scapy_mpa.wire import crc, sctp_packet, sound_length
 from tests.truth import pcapfile
 
 Read = Callable[[bytes], None]
@@ -82,6 +82,7 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
     with (
         patch.object(crc, "crc32c", counting(crc.crc32c)),
         patch.object(sound_length, "crc32c", counting(sound_length.crc32c)),
+        patch.object(sctp_packet, "crc32c", counting(sctp_packet.crc32c)),
         patch.object(Island, "read", counting_read),
     ):
         sys.setprofile(count)

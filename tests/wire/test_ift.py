@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import struct
 from typing import Any
 
@@ -106,28 +105,6 @@ def test_4_1_numbers_that_do_not_fit(fields: dict[str, Any]) -> None:
 
 
 # -- 4.2: negotiation ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "texts"),
-    [
-        (ONE, OTHER, []),
-        (OTHER, ONE, []),
-        (ONE, ONE, ["both sides sent phase 0"]),
-        (OTHER, OTHER, ["both sides sent phase 1"]),
-    ],
-)
-def test_4_2_phases(one: AdaptionIndication, other: AdaptionIndication, texts: list[str]) -> None:
-    """One side sends phase 0, the other one phase 1."""
-    assert [each.text for each in negotiate(one, other).failures] == texts
-
-
-@pytest.mark.parametrize(("one", "other"), [*itertools.product((False, True), repeat=2)])
-def test_4_2_modes(one: bool, other: bool) -> None:
-    """RDMA mode if both ask for it, DDP mode if neither does; else the connection is closed."""
-    agreement = negotiate(ONE._replace(r=one), OTHER._replace(r=other))
-    assert agreement.rdma is (one if one == other else None)
-    assert bool(agreement.failures) == (one != other)
 
 
 @given(st.lists(st.booleans(), min_size=18, max_size=18))

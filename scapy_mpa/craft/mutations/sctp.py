@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -17,6 +17,8 @@ from scapy_mpa.craft.sctp.conversation import SctpConversation
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem, chunk_of
 from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR
 from scapy_mpa.wire.sctp_ddp import (
+    ANSWERS,
+    INITIATES,
     LARGEST_PRIVATE_DATA,
     SEGMENT_PPID,
     SESSION_CONTROL_PPID,
@@ -28,14 +30,7 @@ __all__ = ["SCTP"]
 
 _SESSION: Final = surface("the DDP Stream Session is terminated (RFC 5043 6.1)")
 _ASSOCIATION: Final = surface("no DDP is spoken on the association (RFC 5043 11.1)")
-_INITIATES: Final = (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE)
-_ANSWERS: Final = (
-    FunctionCode.ACCEPT,
-    FunctionCode.REJECT,
-    FunctionCode.ENHANCED_ACCEPT,
-    FunctionCode.ENHANCED_REJECT,
-)
-_TERMINATE: Final = (FunctionCode.TERMINATE,)
+_TERMINATE: Final = frozenset({FunctionCode.TERMINATE})
 _LARGEST_STAG: Final = 0xFFFFFFFF
 
 _Where: TypeAlias = Callable[[Conversation], int]
@@ -66,7 +61,7 @@ def sctp_rejected(rng: Random) -> Conversation:
 def sctp_refused(rng: Random) -> Conversation:
     """Return a session that the passive side refuses without asking its ULP (RFC 5043 6.4)."""
     refusal = ControlItem(RESPONDER, FunctionCode.TERMINATE)
-    return _change_control(_ANSWERS, lambda *_: refusal)(sctp_rejected(rng), rng)
+    return _change_control(ANSWERS, lambda *_: refusal)(sctp_rejected(rng), rng)
 
 
 def sctp_peers(rng: Random) -> Conversation:
@@ -94,7 +89,7 @@ def _data(rng: Random) -> bytes:
 # -- where and how ------------------------------------------------------------------------------
 
 
-def _control_at(conversation: Conversation, codes: tuple[int, ...], side: int | None = None) -> int:
+def _control_at(conversation: Conversation, codes: Collection[int], side: int | None = None) -> int:
     """Return the place of a session control message in a script."""
     items: list[Any] = conversation.script
     return next(
@@ -106,20 +101,18 @@ def _control_at(conversation: Conversation, codes: tuple[int, ...], side: int | 
     )
 
 
-def _change_control(codes: tuple[int, ...], make: Edit) -> Change:
+def _change_control(codes: Collection[int], make: Edit) -> Change:
     return change_item(make, lambda conversation, _: _control_at(conversation, codes))
 
 
-def _control(codes: tuple[int, ...], **fields: Any) -> Change:
+def _control(codes: Collection[int], **fields: Any) -> Change:
     """Set fields of a session control message; callables are given it and a generator."""
     return _change_control(codes, lambda item, rng: replace(item, **valued(fields, item, rng)))
 
 
 def _answer(code: FunctionCode) -> Change:
     """Have another message answer, without enhanced data."""
-    return _change_control(
-        _ANSWERS, lambda item, _: ControlItem(item.side, code, item.private_data)
-    )
+    return _change_control(ANSWERS, lambda item, _: ControlItem(item.side, code, item.private_data))
 
 
 def _associate(**fields: Any) -> Change:
@@ -183,11 +176,11 @@ def _last(conversation: Conversation) -> int:
 
 
 def _initiate(conversation: Conversation) -> int:
-    return _control_at(conversation, _INITIATES)
+    return _control_at(conversation, INITIATES)
 
 
 def _accept(conversation: Conversation) -> int:
-    return _control_at(conversation, _ANSWERS)
+    return _control_at(conversation, ANSWERS)
 
 
 def _second_terminate(conversation: Conversation) -> int:
@@ -206,7 +199,7 @@ def _too_much_enhanced(item: ControlItem, rng: Random) -> bytes:
 def _answer_enhanced(code: FunctionCode) -> Change:
     """Make an answer one with enhanced data."""
     return _control(
-        _ANSWERS,
+        ANSWERS,
         function_code=code,
         ird=lambda _, rng: rng.randrange(64),
         ord=lambda _, rng: rng.randrange(64),
@@ -276,11 +269,11 @@ _ROWS: Final[dict[str, _Row]] = {
     ),
     "rfc5043/5.2.3/initiate-private-data-over-512": _Row(
         "The Initiate has more than 512 octets of Private Data.",
-        _control(_INITIATES, private_data=_too_much),
+        _control(INITIATES, private_data=_too_much),
     ),
     "rfc5043/5.2.3/accept-private-data-over-512": _Row(
         "The Accept has more than 512 octets of Private Data.",
-        _control(_ANSWERS, private_data=_too_much),
+        _control(ANSWERS, private_data=_too_much),
     ),
     "rfc5043/5.2.3/terminate-private-data": _Row(
         "A Terminate has Private Data.",
@@ -292,12 +285,12 @@ _ROWS: Final[dict[str, _Row]] = {
     "rfc5043/6.1/ddp-ssn-not-from-0": _Row(
         "The first DDP-SSN of the active side is not 0.",
         _change_control(
-            _INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
+            INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
         ),
     ),
     "rfc5043/6.1/initiate-unanswered": _Row(
         "Nobody answers the Initiate.",
-        _change_control(_ANSWERS, lambda *_: ()),
+        _change_control(ANSWERS, lambda *_: ()),
         base=sctp_rejected,
     ),
     "rfc5043/6.1/initiate-twice": _Row(
@@ -340,7 +333,7 @@ _ROWS: Final[dict[str, _Row]] = {
     ),
     "rfc5043/6.6/initiate-missing": _Row(
         "An Accept comes, and nobody has sent an Initiate.",
-        _change_control(_INITIATES, lambda *_: ()),
+        _change_control(INITIATES, lambda *_: ()),
     ),
     "rfc5043/6.6/segment-before-initiate": _Row(
         "The active side sends a DDP Segment before its Initiate.",
@@ -370,25 +363,25 @@ _ROWS: Final[dict[str, _Row]] = {
     ),
     "rfc6581/7/enhanced-private-data-over-512": _Row(
         "With its enhanced data the Enhanced Initiate has more than 512 octets of Private Data.",
-        _control(_INITIATES, private_data=_too_much_enhanced),
+        _control(INITIATES, private_data=_too_much_enhanced),
         base=sctp_enhanced,
     ),
     "rfc6581/9.1/enhanced-accept-ord-above-ird": _Row(
         "ORD of the Enhanced Accept exceeds IRD of the Enhanced Initiate.",
         # Its ORD is the IRD that it answers.
-        _control(_ANSWERS, ord=lambda item, rng: item.ord + rng.randrange(1, 999)),
+        _control(ANSWERS, ord=lambda item, rng: item.ord + rng.randrange(1, 999)),
         terminate(INSUFFICIENT_IRD, code=6),
         sctp_enhanced,
     ),
     "rfc6581/9.2/enhanced-accept-no-matching-rtr": _Row(
         "The Enhanced Accept offers no RTR indication that the Enhanced Initiate has asked for.",
-        _control(_ANSWERS, control_flags="AD"),
+        _control(ANSWERS, control_flags="AD"),
         terminate(NO_MATCHING_RTR, code=7),
         sctp_peers,
     ),
     "rfc6581/7/enhanced-initiate-without-data": _Row(
         "The Enhanced Initiate has no room for enhanced data.",
-        _change_control(_INITIATES, _no_enhanced_data),
+        _change_control(INITIATES, _no_enhanced_data),
         base=sctp_enhanced,
     ),
 }

@@ -35,6 +35,8 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.sctp_ddp import (
     DDP_SSN_LENGTH,
+    INITIATES,
+    REJECTS,
     SEGMENT_PPID,
     FunctionCode,
     parse_session_control,
@@ -43,8 +45,6 @@ from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["sctp_truth_of"]
 
-_INITIATES: Final = (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE)
-_REJECTS: Final = (FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT)
 _WHEN: Final = frozenset(
     {"frame", "time", "timestamp", "out_of_order", "frames", "captured", "captured_from", "crc"}
 )
@@ -130,7 +130,7 @@ def _connection(
     place = said[-1].place if said else len(setting.segments)
     controls = [each.item for each in said if isinstance(each.item, ControlItem)]
     codes = [(each.side, each.function_code) for each in controls]
-    active = next((side for side, code in codes if code in _INITIATES), None)
+    active = next((side for side, code in codes if code in INITIATES), None)
     own = [[each for each in said if each.item.side == side] for side in (0, 1)]
     record = connection_record(
         setting,
@@ -166,7 +166,7 @@ def _negotiated(said: Sequence[Said], active: int, dialect: Dialect | None) -> N
 
 def _ended(script: Sequence[Any], codes: Sequence[tuple[int, int]]) -> Ending:
     """Return how the session has ended."""
-    is_rejected = any(code in _REJECTS for _, code in codes)
+    is_rejected = any(code in REJECTS for _, code in codes)
     terminates = {side for side, code in codes if code == FunctionCode.TERMINATE}
     is_shut_down = any(isinstance(item, CloseItem) and item.both for item in script)
     if is_rejected or len(terminates) > 1 or is_shut_down:
