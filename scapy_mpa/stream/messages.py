@@ -86,10 +86,10 @@ class Messages:
             # It may be a Request.  What follows it shows where it leaves a hole.
             half.asked.is_whole = False
             return
-        if half.beginning is not None or other.beginning is not None:
-            half.expire(frame)
-            other.expire(frame)
-            half.responses.release()
+        half.asked.now = other.asked.now = frame
+        if half.asked.hidden:
+            # All Requests that one frame has shown are known by now.
+            other.responses.release()
         is_done = half.take(segment)
         other.responses.release()
         if half.held or not is_done:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 from scapy_mpa.stream.events import Event, MessageRecovered
 from scapy_mpa.stream.messages import Messages
@@ -99,20 +98,6 @@ class Spoken:
     def asked(self, index: int) -> bool:
         """Whether a Request is in the capture, as a whole."""
         return not any((index, piece) in self.missed for piece in range(99))
-
-
-def with_headers_cut(script: list[TrueMessage], room: int) -> list[TrueMessage]:
-    """The same with so many octets at most of each Request and Atomic Response in a segment."""
-    return [
-        replace(
-            each,
-            ulpdus=cut(each.ulpdus[0], room),
-            pieces=[(at, min(room, each.size - at)) for at in range(0, each.size, room)],
-        )
-        if each.opcode in (*REQUESTS, ATOMIC_RESPONSE)
-        else each
-        for each in script
-    ]
 
 
 def cut(ulpdu: bytes, room: int) -> list[bytes]:

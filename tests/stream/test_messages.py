@@ -19,6 +19,7 @@ from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import fed_with_cuts
 from tests.stream.spoken import messages_of
+from tests.stream.startup import reply, request
 from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
@@ -169,6 +170,23 @@ def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(
         (each.stag or 0, each.captured_length, each.fpdus, each.complete) for each in found
     )
     assert there == sorted(expected)
+
+
+@pytest.mark.parametrize("startup", [False, True])
+def test_a_beginning_that_nothing_tells(startup: bool) -> None:
+    """Without the SYN, what a direction begins with may be the rest of a message, also if the
+    startup frame that tells otherwise was captured after it."""
+    talk = Talk(syn=False)
+    if startup:
+        talk.say(0, request())
+        talk.say(1, reply())
+    before, talk.segments = talk.segments, []
+    made = messages.write(7, 4096, bytes(3000))
+    talk.say(0, mpastream.build_stream(made * 2, markers=False)[0], size=1460)
+    talk.segments += before
+    one, other = messages_of(talk.closed())
+    assert (one.captured_length, one.missing, one.complete) == (3000, ((None, None),), False)
+    assert (other.length, other.complete) == (3000, True)
 
 
 @pytest.mark.parametrize("markers", [True, False])

@@ -18,7 +18,6 @@ from tests.stream.spoken import (
     check_tagged,
     check_untagged,
     name_of,
-    with_headers_cut,
 )
 from tests.truth import messages
 
@@ -114,40 +113,3 @@ def test_a_conversation_whose_beginning_is_missing(
             assert request is not None
             wanted = name_of(script[request]) if spoken.asked(request) else None
             assert each.answers == wanted
-
-
-@given(
-    **SCRIPTS,
-    room=st.sampled_from((8, 20, 30)),
-    rate=st.sampled_from((0, 0.03, 0.1)),
-    late=st.booleans(),
-    sizes=st.sampled_from(((), (64,), (0, 64, 2000))),
-    startup=st.booleans(),
-)
-def test_a_conversation_whose_headers_come_in_several_segments(
-    seed: int,
-    depth: int,
-    markers: bool,
-    room: int,
-    rate: float,
-    late: bool,
-    sizes: tuple[int, ...],
-    startup: bool,
-) -> None:
-    """Whatever of them is damaged: what is said is true, and all of it if nothing is."""
-    rng = random.Random(seed)
-    script = messages.random_script(rng, 60, 700, 4000, depth=depth, sizes=sizes, unanswered=0.5)
-    script = with_headers_cut(script, room)
-    places = [
-        (index, piece) for index, each in enumerate(script) for piece in range(len(each.ulpdus))
-    ]
-    damaged = frozenset(place for place in places if rng.random() < rate)
-    delays = {at: rng.randint(1, 5) for at in range(len(places)) if late and rng.random() < 0.1}
-    spoken = Spoken(
-        script, missed=damaged, is_damaged=True, delays=delays, markers=markers, startup=startup
-    )
-    is_whole = startup and not damaged
-    check_tagged(spoken)
-    check_pairing(spoken, all_of_them=is_whole)
-    if is_whole:
-        check_untagged(spoken)

@@ -13,7 +13,6 @@ from typing import Final
 
 from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
-from scapy_mpa.stream.delivery.split import SplitHeader
 from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
@@ -51,8 +50,6 @@ class DDPMessage:
     """How many the direction had when the message before it began on its queue."""
     completed_by: Origin = field(init=False)
     """What was captured last of it, whichever place that has in the stream."""
-    captured: int = field(init=False)
-    """The frame that brought the last octet of its RDMAP header, if it has one."""
     segments: int = 0
     next_offset: int = 0
     """The offset after the last segment taken."""
@@ -63,14 +60,10 @@ class DDPMessage:
     asks: Request | None = None
     """What it asks for, if it is a Request and whole."""
     stands_in: bool = False
-    """Whether a Request with a known MSN and nothing else stands for it until it is whole."""
-    due: int = 0
-    """Of an Atomic Response in its place among the Responses, what is due before it is reported:
-    its Request, and its end if it took its place before it was whole."""
+    """Whether a Request with a known MSN and nothing else has stood for it."""
     request: Request | None = None
     """The Request that it answers, if it is a Response."""
     requested: bool | None = None
-    _header: SplitHeader | None = None
     _stretches: list[tuple[int, int]] = field(default_factory=list)
     _parts: list[Part] = field(default_factory=list)
     _lowest: int = field(init=False)
@@ -86,11 +79,8 @@ class DDPMessage:
     def __post_init__(self) -> None:
         first = self.first
         self.completed_by = first.origin
-        self.captured = first.captured
         self._first_captured = first.captured_from
         self._lowest = first.offset
-        if self._has_header and not first.is_message:
-            self._header = SplitHeader()
 
     @property
     def pieces(self) -> int:
@@ -98,38 +88,22 @@ class DDPMessage:
         return len(self._stretches) + len(self._parts)
 
     @property
-    def _has_header(self) -> bool:
-        """Whether an RDMAP header is all that it has, if it is as it should be."""
-        return self.first.opcode in WITH_HEADER and not self.first.header.tagged
-
-    @property
     def lacks_header(self) -> bool:
-        """Whether octets of its RDMAP header are missing."""
-        is_split = self._header is not None
-        return self._has_header and (self.is_cut_off or (is_split and not self.has_all_segments))
-
-    @property
-    def body(self) -> bytes:
-        """The RDMAP header of a Request or an Atomic Response, of however many segments it came
-        in; no octets if they are not all there."""
-        return self.first.rdmap_header if self._header is None else self._header.octets or b""
+        """Whether octets of the RDMAP header are missing that is all it has."""
+        first = self.first
+        has_header = first.opcode in WITH_HEADER and not first.header.tagged
+        return has_header and (first.cut_off > 0 or not first.is_message)
 
     def what_it_asks(self) -> Request | None:
-        """Return the Request that a whole Untagged message is, None if it is none."""
-        msn, opcode = self.first.header.msn, self.first.opcode
-        body = self.body
+        """Return the Request that an Untagged message is, None if it is none."""
+        first = self.first
+        msn, opcode, body = first.header.msn, first.opcode, first.rdmap_header
         if msn is None or opcode not in REQUESTS or len(body) != WITH_HEADER[opcode]:
             return None
         if opcode == Opcode.READ_REQUEST:
-            read = parse_read_request(body)
-            return Request(msn, self.completed_by, self.captured, read=read)
+            return Request(msn, first.origin, first.captured, read=parse_read_request(body))
         identifier = parse_atomic_request(body).request_identifier
-        return Request(msn, self.completed_by, self.captured, identifier=identifier)
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether the snap length cut off any of its octets."""
-        return self._cut_off > 0
+        return Request(msn, first.origin, first.captured, identifier=identifier)
 
     def add(self, segment: DDPSegment) -> int:
         """Add a segment; return how many more pieces are kept than before."""
@@ -139,9 +113,6 @@ class DDPMessage:
         self.segments += 1
         if segment.origin[2] > self.completed_by[2]:
             self.completed_by = segment.origin
-        if self._header is not None:
-            self.captured = max(self.captured, segment.captured)
-            self._header.put(at, segment.rdmap_header, segment.length, last=last)
         self.next_offset = end
         self.lost_behind = 0
         self._last_captured = max(self._last_captured, segment.captured)
@@ -297,7 +268,7 @@ class DDPMessage:
             request_frame=None if request is None or request.origin is None else request.captured,
             request_identifier=None if details is None else details.identifier,
             has_last=self._end is not None,
-            header=self.body if whole and (self._header or self.segments == 1) else b"",
+            header=self.first.rdmap_header if whole and self.segments == 1 else b"",
             captured=self._last_captured,
             captured_from=self._first_captured,
             parts=tuple(self._parts),

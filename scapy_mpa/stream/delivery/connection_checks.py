@@ -14,7 +14,6 @@ from typing import Final
 from scapy_mpa.stream.delivery.order import QueueOrder
 from scapy_mpa.stream.delivery.outstanding import Outstanding
 from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
-from scapy_mpa.stream.delivery.split import SplitHeader
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.events import (
     ConnectionId,
@@ -51,15 +50,11 @@ from scapy_mpa.wire.rules import (
 )
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["SPLIT_HEADERS", "WAITING", "ConnectionChecks"]
+__all__ = ["WAITING", "ConnectionChecks"]
 
 WAITING: Final = 1024
 """Segments of one direction that may wait for earlier ones, more than overtake others on the way;
 beyond it, nothing is said of their order."""
-
-SPLIT_HEADERS: Final = 8
-"""RDMAP headers of one direction that may lack segments at one time: a sender cuts up one message
-at a time, so only loss leaves any open.  The oldest goes unchecked."""
 
 # Octets of memory that are taken by a waiting segment, an Atomic Request, and a doubtful error.
 _HELD_BY_WAITING: Final = 800
@@ -82,8 +77,6 @@ class _Half:
     """Whether all from there on was seen."""
     terminated: int | None = None
     """The MSN of a Terminate, until anything follows it."""
-    headers: dict[tuple[int | None, int | None, int], SplitHeader] = field(default_factory=dict)
-    """RDMAP headers that lack segments, by QN, MSN and opcode."""
     asked: Outstanding = field(default_factory=Outstanding)
 
 
@@ -186,12 +179,10 @@ class ConnectionChecks:
                 self._report(segment.origin, found)
             return False
         found = header_violation(header, length)
-        is_split = is_message = False
-        if found is None and opcode in HEADER_OPCODES:
-            is_message = header.last and not segment.offset
-            is_split = not is_message
-            if is_message and not segment.cut_off:
-                found = message_violation(opcode, segment.body, length)
+        # A conforming sender cuts up no RDMAP header: MULPDU is 128 at least (RFC 5044 4.5).
+        is_header = opcode in HEADER_OPCODES and header.last and not segment.offset
+        if found is None and is_header and not segment.cut_off:
+            found = message_violation(opcode, segment.body, length)
         if found is not None:
             # What else would be wrong because of it is not another fault.
             self._report(segment.origin, found)
@@ -202,33 +193,12 @@ class ConnectionChecks:
         found = version_violation(header, self.version, clause)
         if found is not None:
             self._report(segment.origin, found)
-        if is_split:
-            return self._judge_split(segment)
-        if is_message:
-            self._note_atomic(segment, segment.body)
+        if is_header:
+            self._note_atomic(segment)
         elif opcode == Opcode.READ_RESPONSE and header.last:
             # As it is recovered, not in turn: a Response answers its Request even if the capture
             # has missed something before it.
             self.halves[1 - segment.origin[1]].asked.answer_read(segment)
-        return True
-
-    def _judge_split(self, segment: DDPSegment) -> bool:
-        """Do the same for an RDMAP header that comes in several segments."""
-        headers, header = self.halves[segment.origin[1]].headers, segment.header
-        key = header.qn, header.msn, segment.opcode
-        if key not in headers and len(headers) == SPLIT_HEADERS:
-            del headers[next(iter(headers))]
-        split = headers.setdefault(key, SplitHeader())
-        split.put(segment.offset, segment.body, segment.length, last=header.last)
-        octets, length = split.octets, split.length
-        if octets is None or length is None:
-            return True
-        del headers[key]
-        found = message_violation(segment.opcode, octets, length)
-        if found is not None:
-            self._report(segment.origin, found)
-            return False
-        self._note_atomic(segment, octets)
         return True
 
     def weigh(self) -> None:
@@ -310,12 +280,9 @@ class ConnectionChecks:
 
     # -- Requests and Responses --------------------------------------------------------------------
 
-    def _note_atomic(self, segment: DDPSegment, body: bytes) -> None:
-        """Take note of a message if it is an Atomic Request or an Atomic Response, likewise.
-
-        :param body: the octets after its DDP headers.
-        """
-        opcode, direction = segment.opcode, segment.origin[1]
+    def _note_atomic(self, segment: DDPSegment) -> None:
+        """Take note of a message if it is an Atomic Request or an Atomic Response, likewise."""
+        opcode, direction, body = segment.opcode, segment.origin[1], segment.body
         if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
             identifier = parse_atomic_request(body).request_identifier
             self.halves[direction].asked.ask(identifier)

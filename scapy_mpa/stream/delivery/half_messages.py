@@ -4,9 +4,6 @@
 Only the order says where a Tagged message begins, and whether anything is missing that may have
 been one.  So what was recovered ahead of it waits here.  That makes an FPDU's record a matter of
 Placement, and a message's one of Delivery (RFC 5041 5.4).
-
-Without a startup frame nobody knows which FPDU of a direction comes first.  So the first ones wait
-as well, for as long as a capture may hold a frame after others.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
-from scapy_mpa.stream.delivery.pairing import PATIENCE, Hole, Requests
+from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
@@ -40,18 +37,6 @@ _HELD_BY_SKIPPED: Final = 250
 
 
 @dataclass(slots=True, eq=False)
-class _Beginning:
-    """What is known of where a direction begins, as long as FPDUs before the first may come."""
-
-    near: int
-    """Around which sequence numbers are placed."""
-    until: int
-    """The last frame that may bring one."""
-    upto: int = 0
-    """What begins here or before has nothing missing before it, for all that is known."""
-
-
-@dataclass(slots=True, eq=False)
 class HalfMessages:
     """The messages of one direction."""
 
@@ -62,8 +47,6 @@ class HalfMessages:
     responses: Responses
     """The Responses of this direction."""
     _turns: Turns = field(default_factory=Turns)
-    beginning: _Beginning | None = None
-    """Only while segments wait for it to be known."""
     _given_up: int = 0
     """Position up to which octets were given up."""
     _tagged: TaggedMessages = field(init=False)
@@ -89,23 +72,14 @@ class HalfMessages:
             is_due = self._look_at(segment)
         else:
             turns.wait(segment)
-            if self.beginning is not None:
-                self._await_beginning(self.beginning, segment)
-            else:
-                self._deliver(turns.due_with(segment, WAITING_SEGMENTS))
+            self._deliver(turns.due_with(segment, WAITING_SEGMENTS))
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
         return is_due
 
-    def expire(self, frame: int) -> None:
-        """Wait no more for what comes before the first FPDU if a frame is captured too late."""
-        if self.beginning is not None and frame > self.beginning.until:
-            self._begin()
-
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
-        self._begin()
         if self._turns.expected is None:
             self._note_hole()
             return
@@ -129,7 +103,6 @@ class HalfMessages:
 
     def flush(self) -> None:
         """Look at what still waits."""
-        self._begin()
         if self._turns.waiting:
             self._deliver(self._turns.due())
             self._note_last_gap()
@@ -162,45 +135,20 @@ class HalfMessages:
 
     def _near(self, segment: DDPSegment) -> int:
         """Return a position around which sequence numbers lie, and see to where they begin."""
-        if self._turns.expected is not None:
-            return self._turns.expected
-        seq, offset, header, _ = segment.place
-        beginning = self.beginning
-        position = first_position(seq) if beginning is None else unwrap(seq, beginning.near)
-        if offset is not None:
+        expected = self._turns.expected
+        if expected is not None:
+            return expected
+        seq, offset, leading, _ = segment.place
+        position = first_position(seq)
+        if offset is None:
+            self._begin_unknown(position - leading)
+        else:
             # Where the stream began before the first FPDU found, others may be missing.
-            self._begin(position - offset)
-        elif beginning is None:
-            self.beginning = _Beginning(position, segment.origin[2] + PATIENCE)
-            if not segment.is_fpdu:
-                self._begin_unknown(position - header)
+            self._turns.expected = position - offset
         return position
-
-    def _await_beginning(self, beginning: _Beginning, segment: DDPSegment) -> None:
-        """See whether it is known where the direction begins, now that one more segment waits."""
-        if not segment.out_of_order:
-            beginning.upto = max(beginning.upto, segment.start)
-        if len(self._turns.waiting) > WAITING_SEGMENTS:
-            self._begin()
-
-    def _begin(self, position: int | None = None) -> None:
-        """Look at what waits for it to be known where the direction begins.
-
-        :param position: where that is; None if nothing tells.
-        """
-        beginning, self.beginning = self.beginning, None
-        if position is not None:
-            self._turns.expected = position
-            self._deliver(self._turns.due(position))
-        elif beginning is not None:
-            self._begin_unknown(
-                self._turns.waiting[0][0] if self._turns.waiting else beginning.near
-            )
-            self._deliver(self._turns.due(beginning.upto))
 
     def _begin_unknown(self, start: int) -> None:
         """Take it that nobody knows what came before the octets from a position on."""
-        self.beginning = None
         self._turns.expected = start
         self.asked.hidden = True
         self.responses.begin_unsure()
@@ -225,8 +173,10 @@ class HalfMessages:
             turns.expected = segment.end
         if not segment.has_header:
             return False
-        if segment.captured > self.asked.captured:
-            self.asked.captured = segment.captured
+        asked = self.asked
+        asked.shown = asked.now
+        if segment.captured > asked.captured:
+            asked.captured = segment.captured
         if not segment.header.tagged:
             return self._untagged.add(segment)
         if is_late:
@@ -238,7 +188,6 @@ class HalfMessages:
             else:
                 self._out.append(message.event())
         elif segment.opcode == Opcode.READ_RESPONSE:
-            self._untagged.give_place()
             self.responses.take(segment)
         else:
             return self._tagged.add(segment)
@@ -256,5 +205,4 @@ class HalfMessages:
             first = self._turns.expected + (octets - phase) % MARKER_INTERVAL
             octets -= MARKER_LENGTH * max(0, -((first - start) // MARKER_INTERVAL))
         self._tagged.lose()
-        self._untagged.give_place()
         self.responses.take(Hole(octets, segment.captured if segment.has_header else 0))

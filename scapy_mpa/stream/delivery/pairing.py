@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -79,6 +79,10 @@ class Requests:
     Then a Response is paired only if one Request alone fits."""
     captured: int = 0
     """The last frame that brought a segment of the requesting direction that was looked at."""
+    now: int = 0
+    """The frame that shows what is looked at now, of either direction."""
+    shown: int = 0
+    """The frame that has shown the last segment of the requesting direction: it may show more."""
     is_whole: bool = True
     """Whether everything was captured that the direction sent after the last Request."""
     _queue: list[Request] = field(default_factory=list)
@@ -169,14 +173,15 @@ class Requests:
 
     # -- the responding direction ----------------------------------------------------------------
 
-    def knows_all(self, segment: DDPSegment, body: bytes = b"") -> bool:
+    def knows_all(self, segment: DDPSegment) -> bool:
         """Tell whether all Requests are known that a Response may answer.
 
         :param segment: its first one.
-        :param body: the RDMAP header of an Atomic Response.
         """
         if self.hidden:
-            is_known = any(key in self._by_key for key in keys_of(segment, body))
+            is_known = self.shown < self.now and any(
+                each.begins_with(segment) for key in keys_of(segment) for each in self._known(key)
+            )
             return is_known or self._is_ahead_of(segment.captured)
         if self._high < self._next:
             return True
@@ -247,7 +252,7 @@ class Requests:
 
         :param fits: what :meth:`behind_hole` has found for it, None where nothing is missing.
         """
-        keys = keys_of(message.first, message.body)
+        keys = keys_of(message.first)
         if self.hidden:
             self._answer_hidden(message, keys)
             if message.lacks_header:
@@ -318,29 +323,10 @@ class Requests:
         # Or one that was sent before, and is looked at later.
         self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
 
-    def answer_late(self, message: DDPMessage) -> None:
-        """Find the Request that a Response answers of which what follows was looked at before.
-
-        It is paired if it is whole, and one Request alone asks for what it brings, among those that
-        are outstanding or were passed.
-        """
-        first = message.first
-        keys = keys_of(first, message.body)
-        passed = [each for _, each in self._unanswered[-LOOKED_AT:] if each.key in keys]
-        whole = [
-            each
-            for each in chain(*map(self._known, keys), passed)
-            if each.begins_with(first) and each.size == first.length and first.header.last
-        ]
-        if len(whole) != 1:
-            return
-        (request,) = whole
-        if request in passed:
-            message.request = request
-            message.requested = True
-            self._unanswered = [each for each in self._unanswered if each[1] is not request]
-        else:
-            self._pair(message, request)
+    def forget_overtaken(self) -> None:
+        """Say of no Request that others overtook that it was not answered."""
+        self._unanswered.clear()
+        self._uncertain = max(self._uncertain, self._high + 1)
 
     def _known(self, key: Key) -> Iterable[Request]:
         """Return the first few Requests outstanding that say this, ascending."""

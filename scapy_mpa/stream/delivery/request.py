@@ -108,14 +108,14 @@ class Request:
         )
 
 
-def keys_of(first: DDPSegment, body: bytes = b"") -> tuple[Key, ...]:
+def keys_of(first: DDPSegment) -> tuple[Key, ...]:
     """Return what the Request has to say that a Response answers.
 
     :param first: the first segment of it.
-    :param body: the RDMAP header of an Atomic Response.
     """
     header = first.header
     if header.stag is None or header.to is None:
+        body = first.rdmap_header
         if len(body) != ATOMIC_RESPONSE_LENGTH:
             return ()
         return (("atomic", parse_atomic_response(body).original_request_identifier, 0),)

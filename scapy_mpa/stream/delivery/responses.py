@@ -63,15 +63,11 @@ class Responses:
             self._requests.hidden = True
             self.release(force=True)
 
-    def report(self, message: DDPMessage) -> None:
-        """Report an Atomic Response if nothing else of it is due."""
-        message.due -= 1
-        if not message.due:
-            self._out.append(message.event())
-
     def take_late(self, message: DDPMessage) -> None:
-        """Take a Response of which what follows was looked at before."""
-        self._requests.answer_late(message)
+        """Take a Response of which what follows was looked at before: nobody looks for what it
+        answers, and so for none of the Requests that others overtook it is said that it has no
+        answer."""
+        self._requests.forget_overtaken()
         self._out.append(message.event())
 
     def release(self, *, force: bool = False) -> None:
@@ -90,10 +86,10 @@ class Responses:
         if isinstance(item, Hole):
             return self._lose(item, force=force)
         if isinstance(item, DDPMessage):
-            if not (force or self._requests.knows_all(item.first, item.body)):
+            if not (force or self._requests.knows_all(item.first)):
                 return False
             self._requests.answer(item)
-            self.report(item)
+            self._out.append(item.event())
             return True
         in_progress = self._current is not None and not self._current.lost_behind
         if not (force or in_progress or self._requests.knows_all(item)):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from scapy_mpa.stream.delivery.split import LONGEST_HEADER
 from scapy_mpa.stream.events import (
     CARRIERS,
     ConnectionId,
@@ -24,6 +23,7 @@ from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
     ATOMIC_RESPONSE_LENGTH,
     HEADER_OPCODES,
+    LARGEST_TERMINATE_LENGTH,
     READ_REQUEST_LENGTH,
 )
 from scapy_mpa.wire.rdmap_names import Opcode
@@ -42,8 +42,9 @@ Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
 """Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
 :class:`~scapy_mpa.stream.events.FPDURecovered`."""
 
+_LONGEST_HEADER: Final = max(ATOMIC_REQUEST_LENGTH, LARGEST_TERMINATE_LENGTH)
 # One octet more shows that a message is longer than an RDMAP header may be.
-_KEPT: Final = LONGEST_HEADER + 1
+_KEPT: Final = _LONGEST_HEADER + 1
 _BODY: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 _NO_HEADER: Final = DDPHeader(tagged=False, last=False)
 _OPCODE: Final = 0x0F
@@ -106,8 +107,12 @@ class DDPSegment:
 
     @property
     def rdmap_header(self) -> bytes:
-        """The octets that are all of its RDMAP header, or a part; none if the capture lacks any."""
-        return b"" if self.cut_off or self.length > LONGEST_HEADER else self.body
+        """The octets of its RDMAP header; none if the capture lacks any, or it has only a part.
+
+        MULPDU is 128 at least (RFC 5044 4.5), so a conforming sender never cuts one up.
+        """
+        is_there = self.is_message and not self.cut_off and self.length <= _LONGEST_HEADER
+        return self.body if is_there else b""
 
 
 def segment_of(item: Any) -> DDPSegment | None:

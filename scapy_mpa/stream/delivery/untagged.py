@@ -77,14 +77,13 @@ class UntaggedMessages:
             return True
         key = _key_of(segment)
         message = self._messages.get(key)
-        has_header = message is None and segment.is_message
+        is_over = False
         if message is None:
             message = self._messages[key] = self._open(segment)
-        self.pieces += message.add(segment)
-        is_whole = message.has_all_segments
-        if is_whole or has_header:
             self._ask(message)
-        if is_whole:
+            is_over = segment.opcode in WITH_HEADER and segment.is_message
+        self.pieces += message.add(segment)
+        if is_over or message.has_all_segments:
             self._close(key)
         elif len(self._messages) > OPEN_MESSAGES:
             self._close(next(iter(self._messages)))
@@ -98,18 +97,6 @@ class UntaggedMessages:
         sequence = self._queues.get(QueueNumber.SEND)
         is_whole = header.last and not segment.offset
         return is_whole and sequence is not None and sequence.goes_on(header.msn, self.holes)
-
-    def give_place(self) -> None:
-        """Have an Atomic Response that is not whole take its place before what comes now.
-
-        What it lacks was sent before that.
-        """
-        sequence = self._queues.get(QueueNumber.ATOMIC_RESPONSE)
-        message = None if sequence is None else sequence.newest
-        if message is None or message.due or message.first.opcode != Opcode.ATOMIC_RESPONSE:
-            return
-        message.due = 2
-        self._responses.take(message)
 
     def settle(self, position: int) -> None:
         """Report what lies before ``position`` and is not whole, for it will never be."""
@@ -149,9 +136,6 @@ class UntaggedMessages:
             if before is not None and before.holes != self.holes:
                 # The next one begins, so that what it lacks lies in a hole.
                 self._fall_due(before, segment.start)
-                self._stand_in(before)
-            if qn == QueueNumber.ATOMIC_RESPONSE:
-                self.give_place()
             sequence.holes = self.holes
             skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
             if skipped is not None:
@@ -159,8 +143,6 @@ class UntaggedMessages:
         message = DDPMessage(segment, holes=holes)
         if sequence is not None:
             sequence.newest = message
-        if holes != self.holes and segment.offset:
-            self._stand_in(message)
         if qn == QueueNumber.READ_REQUEST:
             self._asked.is_whole = True
         return message
@@ -196,11 +178,11 @@ class UntaggedMessages:
         return message
 
     def _ask(self, message: DDPMessage) -> None:
-        """Take note of a message that is whole, in case it is a Request, also one that was cut off.
+        """Take note of a message that begins, in case it is a Request.
 
         Also on another queue: there are Responders that do not mind.
         """
-        if message.asks is not None or message.first.opcode not in REQUESTS:
+        if message.first.opcode not in REQUESTS:
             return
         request = message.asks = message.what_it_asks()
         if message.repeats:
@@ -211,16 +193,9 @@ class UntaggedMessages:
                 self._asked.fill(request)
         elif request is not None:
             self._asked.ask(request)
-        elif message.is_cut_off and qn == QueueNumber.READ_REQUEST and msn is not None:
+        elif message.lacks_header and qn == QueueNumber.READ_REQUEST and msn is not None:
+            # Nobody knows what it asks for.
             self._asked.ask(Request(msn))
-
-    def _stand_in(self, message: DDPMessage) -> None:
-        """Take note of a Request of which the capture may never show what it asks for."""
-        header = message.first.header
-        is_request = header.qn == QueueNumber.READ_REQUEST and message.first.opcode in REQUESTS
-        if is_request and header.msn is not None and not message.stands_in:
-            message.stands_in = True
-            self._asked.ask(Request(header.msn))
 
     def _skip(self, sequence: MSNSequence, skipped: Skipped) -> None:
         """Take note of MSNs of which no segment was seen."""
@@ -258,15 +233,11 @@ class UntaggedMessages:
         self._report(message)
 
     def _report(self, message: DDPMessage) -> None:
-        first = message.first
-        if first.opcode != Opcode.ATOMIC_RESPONSE:
+        if message.first.opcode != Opcode.ATOMIC_RESPONSE or not message.first.is_message:
             self._out.append(message.event())
-        elif message.due:
-            self._responses.report(message)
         elif message.is_late:
             self._responses.take_late(message)
         else:
-            message.due = 1
             self._responses.take(message)
 
     def _report_skipped(self, skipped: Skipped) -> None:
