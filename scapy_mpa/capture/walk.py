@@ -62,8 +62,7 @@ def walk(
     """
     header = capture.pcap
     is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
-    is_usual = is_usual and not seen and ETHERNET not in decoder.link_types
-    if header is None or not is_usual or not header.is_ordered:
+    if header is None or not is_usual or seen or ETHERNET in decoder.link_types:
         yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
         return
     try:

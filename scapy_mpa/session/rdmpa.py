@@ -193,8 +193,8 @@ def rdmpa(
     recovery = Recovery(dissect, keep, limits, dialect_named(dialect), check=check)
     with open_capture(filename) as capture:
         for frame in capture:
-            found, is_other = recovery.take(frame)
-            packets += found
+            brought, is_other = recovery.receive(frame)
+            packets += recovery.packets(brought)
             if is_other and others:
                 packets.append(dissect(frame))
             if 0 <= count <= len(packets):

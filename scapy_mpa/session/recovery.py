@@ -108,19 +108,12 @@ class Recovery:
         """The numbers of frames that were not followed, by reason; final when it has finished."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
-    def take(self, frame: Frame) -> tuple[list[Packet], bool]:
+    def receive(self, frame: Frame) -> tuple[Brought, bool]:
         """Take a frame.
 
-        Return the packets that it completed, and whether the frame itself is another matter:
-        it is not if its TCP payload belongs to MPA and is, or will be, part of such packets.
-        """
-        brought, is_other = self.receive(frame)
-        return self.packets(brought), is_other
-
-    def receive(self, frame: Frame) -> tuple[Brought, bool]:
-        """Do the same, but for making the packets: :meth:`packets` makes them of what is returned.
-
-        Of many frames that is done faster one step after the other than in turns.
+        Return what it brought, of which :meth:`packets` makes packets, and whether the frame itself
+        is another matter: it is not if its TCP payload belongs to MPA and is, or will be, part of
+        such packets.
         """
         clock, number = self.clock, frame.number
         if not clock.newest:

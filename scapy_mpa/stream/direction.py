@@ -19,7 +19,7 @@ from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary import octets_missing, read
 from scapy_mpa.stream.sequence import SEQUENCE_HALF, SEQUENCE_MASK, SEQUENCE_SPACE, sequence_number
-from scapy_mpa.stream.shapes import Shape, Shapes, ShapeTables
+from scapy_mpa.stream.shapes import Kind, Shape, Shapes, ShapeTables
 from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
@@ -80,7 +80,7 @@ class Shared:
         self.budget = budget
         self.recent = recent
         self.tables = ShapeTables()
-        self.unread_shapes = self.tables.table(crc=True, marked=False, from_start=True)
+        self.unread_shapes = self.tables[Kind(crc=True, marked=False, from_start=True)]
         """Shapes of a direction that takes no FPDUs."""
         self.to_recovery = to_recovery
         self.rows: list[Any] = []
@@ -530,7 +530,8 @@ class Direction:
         # FPDUs and Markers are multiples of 4 octets.
         if not self.crc or offset % MARKER_LENGTH:
             return False
-        rows, shapes = self.shared.rows, self.shared.tables.ahead_of(self.shapes, "length")
+        rows, tables, kind = self.shared.rows, self.shared.tables, self.shapes.kind
+        shapes = tables[kind.after_hole("length")]
         before = len(rows)
         end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
         if end < len(octets) or not (follows or rows[before][4].markers):
@@ -538,7 +539,7 @@ class Direction:
             return False
         if not follows:
             first = rows[before]
-            by_marker = self.shared.tables.ahead_of(self.shapes, "marker")[first[4].key]
+            by_marker = tables[kind.after_hole("marker")][first[4].key]
             rows[before] = (*first[:4], by_marker, *first[5:])
         self.early += len(rows) - before
         self.farthest = max(self.farthest, rows[-1][3] - self.offset - self.have)

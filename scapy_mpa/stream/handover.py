@@ -27,6 +27,7 @@ from scapy_mpa.stream.octets.scan import begins_like_key
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE, compact, sequence_number
+from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
@@ -255,9 +256,7 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
     """Return a direction that goes on in the octets of its island, with what it needs of them."""
     framing, island = half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
-    table = shared.tables.table(
-        crc=framing.crc, marked=framing.markers, from_start=framing.from_start
-    )
+    table = shared.tables[Kind(framing.crc, framing.markers, framing.from_start)]
     origin, index = framing.origin, half.direction
     if not island.runs:
         return Direction(shared, connection, index, half, table, origin, 0, ack)

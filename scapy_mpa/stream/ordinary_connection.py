@@ -28,6 +28,7 @@ from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import compact, first_position, sequence_number
+from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.stream.startup.usual import Agreed, agreed, usual_startup
@@ -195,7 +196,7 @@ class OrdinaryConnection:
             direction.brought_by = 0
             if direction.held:
                 direction.hold(-direction.held)
-            direction.read_as(shared.tables.table(crc=both.crc, marked=marked, from_start=True))
+            direction.read_as(shared.tables[Kind(both.crc, marked, from_start=True)])
             # Without CRCs, the first FPDU is looked at more closely than here.
             direction.takes_no_octets = not both.crc
         self.other.awaits = True

@@ -5,10 +5,8 @@ Real traffic has a few shapes, each of very many FPDUs.  So what follows from UL
 control octets is worked out once, the patterns of lines and records included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, LAST
@@ -16,7 +14,7 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
 from scapy_mpa.wire.rdmap import HeaderRule, header_rule, requests_opened
 from scapy_mpa.wire.terminate import is_terminate
 
-__all__ = ["NOT_ORDINARY", "Shape", "ShapeTables", "Shapes"]
+__all__ = ["NOT_ORDINARY", "Kind", "Shape", "ShapeTables", "Shapes"]
 
 NOT_ORDINARY: Final = 1 << 32
 """Size of an FPDU that is too short for its DDP header, whose header makes no sense where only that
@@ -51,7 +49,7 @@ class Shape:
         "ulpdu_length",
     )
 
-    def __init__(self, table: Shapes, key: int) -> None:
+    def __init__(self, table: "Shapes", key: int) -> None:
         self.table = table
         self.key = key
         """By what it is found in its table, and in another one."""
@@ -88,24 +86,33 @@ class Shape:
         self.first_json: Any = None
 
 
+class Kind(NamedTuple):
+    """What all FPDUs of a table have in common."""
+
+    crc: bool
+    marked: bool
+    from_start: bool
+    """Whether offsets are those of the Full Operation Phase."""
+    ahead: bool = False
+    """Whether octets before them are missing."""
+    located_by: LocatedBy = "length"
+    """What locates them; the first of a direction whose beginning is known says "start"."""
+
+    def after_hole(self, located_by: LocatedBy) -> "Kind":
+        """Return that of FPDUs of the same direction that are found after a hole."""
+        return Kind(self.crc, self.marked, self.from_start, True, located_by)
+
+
 class Shapes(dict[int, Shape]):
     """The shapes of one kind of direction: by the first four octets from ULPDU_Length on, and with
     Markers times 512, plus the phase."""
 
-    __slots__ = ("ahead", "crc", "from_start", "located_by", "marked")
+    __slots__ = ("ahead", "crc", "from_start", "kind", "located_by", "marked")
 
-    def __init__(
-        self, *, crc: bool, marked: bool, from_start: bool, ahead: bool, located_by: LocatedBy
-    ) -> None:
+    def __init__(self, kind: Kind) -> None:
         super().__init__()
-        self.crc = crc
-        self.marked = marked
-        self.from_start = from_start
-        """Whether offsets are those of the Full Operation Phase."""
-        self.ahead = ahead
-        """Whether octets before them are missing."""
-        self.located_by = located_by
-        """What locates them; the first of a direction whose beginning is known says "start"."""
+        self.kind = kind
+        self.crc, self.marked, self.from_start, self.ahead, self.located_by = kind
 
     def __missing__(self, key: int) -> Shape:
         if len(self) >= _MOST:
@@ -114,42 +121,9 @@ class Shapes(dict[int, Shape]):
         return shape
 
 
-class ShapeTables:
-    """The tables of one capture."""
+class ShapeTables(dict[Kind, Shapes]):
+    """The tables of one capture, made as they are asked for."""
 
-    __slots__ = ("_tables",)
-
-    def __init__(self) -> None:
-        self._tables: dict[tuple[bool, bool, bool, bool, LocatedBy], Shapes] = {}
-
-    def table(
-        self,
-        *,
-        crc: bool,
-        marked: bool,
-        from_start: bool,
-        ahead: bool = False,
-        located_by: LocatedBy = "length",
-    ) -> Shapes:
-        """Return the table of the FPDUs that have this in common."""
-        key = crc, marked, from_start, ahead, located_by
-        table = self._tables.get(key)
-        if table is None:
-            table = self._tables[key] = Shapes(
-                crc=crc,
-                marked=marked,
-                from_start=from_start,
-                ahead=ahead,
-                located_by=located_by,
-            )
+    def __missing__(self, kind: Kind) -> Shapes:
+        table = self[kind] = Shapes(kind)
         return table
-
-    def ahead_of(self, table: Shapes, located_by: LocatedBy) -> Shapes:
-        """Return the table of FPDUs of the same direction that are found after a hole."""
-        return self.table(
-            crc=table.crc,
-            marked=table.marked,
-            from_start=table.from_start,
-            ahead=True,
-            located_by=located_by,
-        )

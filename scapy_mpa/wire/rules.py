@@ -14,7 +14,6 @@ from scapy_mpa.wire.ddp import LARGEST_MESSAGE, DDPHeader, ddp_header_length, pa
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
     READ_REQUEST_LENGTH,
-    TERMINATE_CONTROL_LENGTH,
     parse_atomic_request,
     parse_atomic_response,
     parse_control,
@@ -120,8 +119,16 @@ def message_violation(opcode: int, body: bytes, length: int) -> Violation | None
         longest RDMAP header may have.
     :param length: how many there are.
     """
-    check = _CHECKS.get(opcode)
-    return None if check is None else check(body, length)
+    if opcode not in _CHECKS:
+        return None
+    check, clause = _CHECKS[opcode]
+    try:
+        return check(body, length)
+    except RemoteProtocolError as error:
+        if opcode == Opcode.READ_REQUEST and length > READ_REQUEST_LENGTH:
+            # Octets after the header are ULP Payload, which there must not be.
+            clause = "RFC 5040 4.2"
+        return Violation(str(error), clause)
 
 
 def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
@@ -193,12 +200,7 @@ def _of_control(octet: int, tagged: bool, qn: int | None) -> Violation | None:
 
 
 def _read_request(body: bytes, length: int) -> Violation | None:
-    try:
-        request = parse_read_request(body, length)
-    except RemoteProtocolError as error:
-        # Octets after the header are ULP Payload, which there must not be.
-        clause = "RFC 5040 4.2" if length > READ_REQUEST_LENGTH else "RFC 5040 4.4"
-        return Violation(str(error), clause)
+    request = parse_read_request(body, length)
     if request.src_to + request.rdma_read_size > _TO_LIMIT:
         return Violation(
             f"SrcTO {request.src_to:#x} and {request.rdma_read_size} octets exceed 64 bits",
@@ -209,10 +211,6 @@ def _read_request(body: bytes, length: int) -> Violation | None:
 
 
 def _terminate(body: bytes, length: int) -> Violation | None:
-    if len(body) < TERMINATE_CONTROL_LENGTH:
-        return Violation(
-            f"a Terminate Header has 4 octets at least, {len(body)} are there", "RFC 5040 4.8"
-        )
     header = parse_terminate(body)
     if header.problem is not None:
         return Violation(header.problem, "RFC 5040 4.8")
@@ -222,19 +220,12 @@ def _terminate(body: bytes, length: int) -> Violation | None:
     return None
 
 
-def _immediate_data(body: bytes, length: int) -> Violation | None:
-    try:
-        parse_immediate_data(body, length)
-    except RemoteProtocolError as error:
-        return Violation(str(error), "RFC 7306 6.3")
-    return None
+def _immediate_data(body: bytes, length: int) -> None:
+    parse_immediate_data(body, length)
 
 
 def _atomic_request(body: bytes, length: int) -> Violation | None:
-    try:
-        request = parse_atomic_request(body, length)
-    except RemoteProtocolError as error:
-        return Violation(str(error), "RFC 7306 5.2.1")
+    request = parse_atomic_request(body, length)
     if request.atomic_operation_code not in ATOMIC_OPERATIONS:
         return Violation(
             f"Atomic Operation Code {request.atomic_operation_code} is not defined",
@@ -249,19 +240,16 @@ def _atomic_request(body: bytes, length: int) -> Violation | None:
     return None
 
 
-def _atomic_response(body: bytes, length: int) -> Violation | None:
-    try:
-        parse_atomic_response(body, length)
-    except RemoteProtocolError as error:
-        return Violation(str(error), "RFC 7306 5.2.2")
-    return None
+def _atomic_response(body: bytes, length: int) -> None:
+    parse_atomic_response(body, length)
 
 
-_CHECKS: Final[dict[int, Callable[[bytes, int], Violation | None]]] = {
-    Opcode.READ_REQUEST: _read_request,
-    Opcode.TERMINATE: _terminate,
-    Opcode.IMMEDIATE_DATA: _immediate_data,
-    Opcode.IMMEDIATE_DATA_WITH_SE: _immediate_data,
-    Opcode.ATOMIC_REQUEST: _atomic_request,
-    Opcode.ATOMIC_RESPONSE: _atomic_response,
+_CHECKS: Final[dict[int, tuple[Callable[[bytes, int], Violation | None], str]]] = {
+    Opcode.READ_REQUEST: (_read_request, "RFC 5040 4.4"),
+    Opcode.TERMINATE: (_terminate, "RFC 5040 4.8"),
+    Opcode.IMMEDIATE_DATA: (_immediate_data, "RFC 7306 6.3"),
+    Opcode.IMMEDIATE_DATA_WITH_SE: (_immediate_data, "RFC 7306 6.3"),
+    Opcode.ATOMIC_REQUEST: (_atomic_request, "RFC 7306 5.2.1"),
+    Opcode.ATOMIC_RESPONSE: (_atomic_response, "RFC 7306 5.2.2"),
 }
+"""What looks at the header of a message, and the clause that says how many octets it has."""

@@ -37,10 +37,10 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
     late = [each._replace(time_ns=each.time_ns + 2 * LINGER_NS) for each in frames[-copies:]]
     recovery = Recovery(lambda frame: Ether(frame.octets))
     for frame in frames[:-copies]:
-        recovery.take(frame)
+        recovery.receive(frame)
     assert recovery._last
     for frame in late:
-        assert recovery.take(frame) == ([], True)
+        assert recovery.receive(frame) == ([], True)
     assert not recovery._last
 
 
@@ -56,7 +56,7 @@ def test_frames_of_many_directions() -> None:
     for number in range(1, count + 1):
         framed = pcapfile.frame(segment, ports=(number, 4000), vlan=5, tcp_options=b"\1" * 4)
         frame = Frame(number, number * 1000, 1, framed, len(framed), None)
-        assert recovery.take(frame) == ([], True)
+        assert recovery.receive(frame) == ([], True)
         assert sum(len(each.octets) for each in recovery._last.values()) < 17 << 20
     packets = recovery.finish()
     assert len(packets) == count * len(truth)
@@ -121,7 +121,8 @@ def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
     recovery = Recovery(dissect)
     packets: list[Packet] = []
     for number, (time_ns, each) in enumerate(frames, 1):
-        packets += recovery.take(Frame(number, time_ns, 1, each, len(each), None))[0]
+        frame = Frame(number, time_ns, 1, each, len(each), None)
+        packets += recovery.packets(recovery.receive(frame)[0])
     # That they were let go of can be seen.
     assert sum(len(each.octets) for each in recovery._last.values()) < 1 << 20
     packets += recovery.finish()
@@ -149,6 +150,6 @@ def test_a_hole_that_is_filled_after_the_end() -> None:
     put(frames, first, 1, 62)
     recovery = Recovery(dissect)
     for number, (time_ns, each) in enumerate(frames, 1):
-        packets, _ = recovery.take(Frame(number, time_ns, 1, each, len(each), None))
-    assert packets == [] and recovery.not_followed == {"late copy": 1}
+        brought, _ = recovery.receive(Frame(number, time_ns, 1, each, len(each), None))
+    assert brought == [] and recovery.not_followed == {"late copy": 1}
     assert [each.number for each in recovery._last.values()][-1] == len(frames) - 2
