@@ -59,23 +59,15 @@ class Provenance(NamedTuple):
         source, target = connection.endpoints
         if direction:
             source, target = target, source
-        if isinstance(event, FPDURecovered | IFTFrameRecovered):
-            return cls(
-                connection.number,
-                source,
-                target,
-                event.seq,
-                event.offset,
-                event.frames,
-                event.located_by,
-                event.crc,
-                event.out_of_order,
-            )
-        crc: CrcVerdict | None = None
-        ahead = False
-        if isinstance(event, DDPSegmentRecovered | SessionControlSeen):
-            ahead = event.out_of_order
-            crc = event.crc if isinstance(event, DDPSegmentRecovered) else None
+        # Startup frames and the like have neither place, nor CRC, nor order of recovery.
         return cls(
-            connection.number, source, target, event.seq, None, event.frames, None, crc, ahead
+            connection.number,
+            source,
+            target,
+            event.seq,
+            getattr(event, "offset", None),
+            event.frames,
+            getattr(event, "located_by", None),
+            getattr(event, "crc", None),
+            getattr(event, "out_of_order", False),
         )

@@ -271,7 +271,7 @@ def build_immediate_data(header: ImmediateData) -> bytes:
     return header.immediate_data
 
 
-class _Rule(NamedTuple):
+class HeaderRule(NamedTuple):
     """What must hold for untagged segments with the same two control octets."""
 
     qn: int
@@ -280,7 +280,7 @@ class _Rule(NamedTuple):
     longest: int
     largest_mo: int
     """0 for a message that is a single segment."""
-    invalidates: bool
+    has_stag: bool
     """Whether the 32 bits after the control octets are an Invalidate STag, or must be zero."""
 
 
@@ -300,12 +300,12 @@ HEADER_OPCODES: Final = frozenset(_HEADER_LENGTHS)
 """Opcodes of those messages, which are an RDMAP header and nothing else."""
 
 
-def _rules() -> dict[int, _Rule | None]:
+def _rules() -> dict[int, HeaderRule | None]:
     """Return the two control octets, as one number, of every segment that makes sense.
 
     Tagged ones have no further rule: None.
     """
-    rules: dict[int, _Rule | None] = {}
+    rules: dict[int, HeaderRule | None] = {}
     for opcode in Opcode:
         # RFC 7306 4.1 knows its messages with RDMAP version 1 only.
         versions = (0, 1) if opcode <= Opcode.TERMINATE else (1,)
@@ -318,7 +318,7 @@ def _rules() -> dict[int, _Rule | None]:
                 if tagged:
                     rules[key] = None
                     continue
-                rules[key] = _Rule(
+                rules[key] = HeaderRule(
                     QUEUE_NUMBERS[opcode],
                     UNTAGGED_LENGTH + (fixed[0] if fixed else 0),
                     UNTAGGED_LENGTH + fixed[1] if fixed else LARGEST_ULPDU_LENGTH,
@@ -352,15 +352,6 @@ BOUNDS: Final = {
 """By the control octets: whoever looks at very many places makes no call for each."""
 
 
-class HeaderRule(NamedTuple):
-    """What must hold for the rest of an untagged DDP header whose control octets are known."""
-
-    qn: int
-    largest_mo: int
-    has_stag: bool
-    """Whether its first word is an Invalidate STag, and not zero."""
-
-
 def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
     """Return what :func:`plausible` asks of the words after the control octets.
 
@@ -374,7 +365,7 @@ def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
     if rule is None:
         return True
     largest_mo = min(rule.largest_mo, LARGEST_MESSAGE + UNTAGGED_LENGTH - ulpdu_length)
-    return HeaderRule(rule.qn, largest_mo, rule.invalidates)
+    return rule._replace(largest_mo=largest_mo)
 
 
 def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:

@@ -19,7 +19,7 @@ the two apart by what the octets say, and says why; what RFC 5040 allows is neve
 import struct
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from scapy_mpa.wire.ddp import ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
@@ -240,37 +240,28 @@ class _Control(NamedTuple):
     reserved: int
 
 
+_WIDTHS: Final = (4, 4, 8, 1, 1, 1, 13)
+"""Bits of the fields of a :class:`_Control`."""
+_PLACES: Final[tuple[tuple[Literal["big", "little"], tuple[int, ...]], ...]] = (
+    ("big", (28, 24, 16, 15, 14, 13, 0)),
+    ("little", (0, 4, 8, 16, 17, 18, 19)),
+)
+"""By RFC 5040 figure 8 and mirrored: which octet comes first, and the lowest bit of each field."""
+
+
 def _read_control(octets: bytes, mirrored: bool) -> _Control:
-    if mirrored:
-        word = int.from_bytes(octets, "little")
-        return _Control(
-            word & 15,
-            word >> 4 & 15,
-            word >> 8 & 0xFF,
-            bool(word >> 16 & 1),
-            bool(word >> 17 & 1),
-            bool(word >> 18 & 1),
-            word >> 19,
-        )
-    word = int.from_bytes(octets, "big")
-    return _Control(
-        word >> 28,
-        word >> 24 & 15,
-        word >> 16 & 0xFF,
-        bool(word >> 15 & 1),
-        bool(word >> 14 & 1),
-        bool(word >> 13 & 1),
-        word & _RESERVED,
+    order, places = _PLACES[mirrored]
+    word = int.from_bytes(octets, order)
+    layer, etype, code, m, d, r, reserved = (
+        word >> at & (1 << width) - 1 for at, width in zip(places, _WIDTHS, strict=True)
     )
+    return _Control(layer, etype, code, bool(m), bool(d), bool(r), reserved)
 
 
 def _write_control(control: _Control, mirrored: bool) -> bytes:
-    layer, etype, error_code, m, d, r, reserved = control
-    if mirrored:
-        word = reserved << 19 | r << 18 | d << 17 | m << 16 | error_code << 8 | etype << 4 | layer
-        return word.to_bytes(TERMINATE_CONTROL_LENGTH, "little")
-    word = layer << 28 | etype << 24 | error_code << 16 | m << 15 | d << 14 | r << 13 | reserved
-    return word.to_bytes(TERMINATE_CONTROL_LENGTH, "big")
+    order, places = _PLACES[mirrored]
+    word = sum(value << at for value, at in zip(control, places, strict=True))
+    return word.to_bytes(TERMINATE_CONTROL_LENGTH, order)
 
 
 class _Verdict(NamedTuple):
