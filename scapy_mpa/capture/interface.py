@@ -9,19 +9,21 @@ from typing import Final, NamedTuple
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["Interface", "parse_interface"]
+__all__ = ["Interface", "Lengths", "parse_interface", "sound_options"]
+
+Lengths = dict[int, tuple[str, int]]
+"""Of options by their codes: the name, and the octets of the value."""
 
 _END_OF_OPTIONS: Final = 0
 _NAME: Final = 2
 _TIMESTAMP_RESOLUTION: Final = 9
 _FCS_LENGTH: Final = 13
 _TIMESTAMP_OFFSET: Final = 14
-_LENGTHS: Final = {
+_LENGTHS: Final[Lengths] = {
     _TIMESTAMP_RESOLUTION: ("if_tsresol", 1),
     _FCS_LENGTH: ("if_fcslen", 1),
     _TIMESTAMP_OFFSET: ("if_tsoffset", 8),
 }
-"""Of options by their codes: the name, and the octets of the value."""
 
 _POWER_OF_TWO: Final = 0x80
 _MICROSECONDS: Final = b"\x06"
@@ -67,7 +69,7 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     if len(octets) < description.size:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = description.unpack_from(octets)
-    found, fault = _options(octets[description.size :], order)
+    found, fault = sound_options(octets[description.size :], order, _LENGTHS)
     numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
     (seconds,) = _SECONDS[order].unpack(found.get(_TIMESTAMP_OFFSET, bytes(8)))
     name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
@@ -83,11 +85,14 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     )
 
 
-def _options(octets: bytes, order: str) -> tuple[dict[int, bytes], str | None]:
+def sound_options(
+    octets: bytes, order: str, lengths: Lengths
+) -> tuple[dict[int, bytes], str | None]:
     """Return the options that can be true, by code, and what is wrong with the first that cannot.
 
     :param octets: up to the end of options, or of the block.
     :param order: ``<`` or ``>``, as for struct.
+    :param lengths: those that values must have.
     """
     header = _OPTION[order]
     found: dict[int, bytes] = {}
@@ -103,7 +108,7 @@ def _options(octets: bytes, order: str) -> tuple[dict[int, bytes], str | None]:
         if end > len(octets):
             # Where the next option would begin is not known.
             return found, fault or "an option is longer than its block"
-        name, right = _LENGTHS.get(code, ("", length))
+        name, right = lengths.get(code, ("", length))
         if length == right:
             found[code] = octets[start:end]
         else:

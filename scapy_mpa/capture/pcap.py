@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Classic pcap files (draft-ietf-opsawg-pcap), both byte orders, micro- and nanoseconds.
 
-Also those of Alexey Kuznetzov's patched libpcap, whose records carry eight octets more.  Time zone,
+Also those of Alexey Kuznetzov's patched libpcap, whose records carry eight octets more, and those
+of before 1998 (2.0 to 2.3), which have the lengths of a record in another order.  Time zone,
 accuracy and snap length of the file header are not used: writers do not agree on them.
 """
 
@@ -47,8 +48,11 @@ PCAP_MAGICS: Final = {
 }
 """First four octets of the file, and what follows from them."""
 
-_VERSION: Final = 2, 4
+_MAJOR_VERSION: Final = 2
+_MINOR_VERSION: Final = 4
 """Written by all since 1998."""
+_SWAPPED_BEFORE: Final = 3
+"""The original octets come first in records of versions before that one, and may do so in it."""
 
 _FCS_LENGTH_PRESENT: Final = 0x04000000
 _FCS_LENGTH_SHIFT: Final = 28
@@ -67,6 +71,13 @@ class PcapHeader(NamedTuple):
     """Octets of frame check sequence at the end of each frame."""
     length: int
     """Octets of the header itself."""
+    minor: int
+    """Minor version, at most 4."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the captured octets come first in each record."""
+        return self.minor == _MINOR_VERSION
 
 
 def pcap_header(source: Source) -> PcapHeader:
@@ -80,13 +91,13 @@ def pcap_header(source: Source) -> PcapHeader:
     if len(window) < size:
         raise DamagedError("the file ends inside its header", len(window))
     major, minor, link = layout.header.unpack_from(window)
-    if (major, minor) != _VERSION:
+    if major != _MAJOR_VERSION or minor > _MINOR_VERSION:
         raise DamagedError(
             f"pcap version {major}.{minor} is not supported",
             advice="convert it with `editcap OLD NEW` of Wireshark",
         )
     link_type, fcs = link_type_and_fcs(link)
-    return PcapHeader(layout.record, layout.unit, link_type, fcs, size)
+    return PcapHeader(layout.record, layout.unit, link_type, fcs, size, minor)
 
 
 def link_type_and_fcs(field: int) -> tuple[int, int]:
@@ -109,7 +120,8 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
     """
     unpack = header.record.unpack_from
     size = header.record.size
-    _, unit, link_type, fcs, at = header
+    _, unit, link_type, fcs, at, minor = header
+    is_ordered = header.is_ordered
     make = tuple.__new__
     window = source.window
     number = 0
@@ -123,6 +135,8 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
                     raise cut_record(source, at)
                 return
         seconds, fraction, captured, original = unpack(window, at)
+        if not is_ordered and (minor < _SWAPPED_BEFORE or captured > original):
+            captured, original = original, captured
         if captured > MAXIMUM_CAPTURED:
             raise lying_length(source, at, captured)
         end = start + captured

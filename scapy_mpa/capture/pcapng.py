@@ -3,7 +3,8 @@
 
 Read are Section Header, Interface Description, Enhanced Packet, Simple Packet and the obsolete
 Packet Block; all others are skipped, however long. Of an interface's options ``if_name``,
-``if_tsresol``, ``if_tsoffset`` and ``if_fcslen`` count, of a packet's none.
+``if_tsresol``, ``if_tsoffset`` and ``if_fcslen`` count, of a packet's the FCS length among its
+flags.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
-from scapy_mpa.capture.interface import Interface, parse_interface
+from scapy_mpa.capture.interface import Interface, Lengths, parse_interface, sound_options
 from scapy_mpa.capture.source import Source
 
 __all__ = ["MAXIMUM_INTERFACES", "PCAPNG_MAGIC", "pcapng_frames"]
@@ -45,11 +46,15 @@ _SHORTEST_SECTION_HEADER: Final = 28
 
 _MAJOR_VERSION: Final = 1
 
+_FLAGS: Final = 2
+"""``epb_flags`` and ``pack_flags``; bits 5 to 8 are the octets of the FCS."""
+_LENGTHS: Final[Lengths] = {_FLAGS: ("flags", 4)}
+
 _TWO_LENGTHS: Final = "a block has another length after it than in front"
 
 
 class _Order(NamedTuple):
-    """The structs of one byte order; all but ``tail`` begin where a block begins."""
+    """The structs of one byte order; all but ``tail`` and ``flags`` begin where a block begins."""
 
     name: str
     head: Struct
@@ -64,6 +69,8 @@ class _Order(NamedTuple):
     """The same, in a Packet Block."""
     simple: Struct
     """Original octets."""
+    flags: Struct
+    """Flags of a packet."""
 
 
 _ORDERS: Final = {
@@ -75,6 +82,7 @@ _ORDERS: Final = {
         Struct(order + "8xIIIII"),
         Struct(order + "8xH2xIIII"),
         Struct(order + "8xI"),
+        Struct(order + "I"),
     )
     for order in "<>"
 }
@@ -238,12 +246,27 @@ class _Reader:
         octets = window[start:stop]
         if original < captured:
             original = captured
-        if interface.fcs:
-            octets, original = without_fcs(octets, original, interface.fcs)
+        fcs = interface.fcs
+        # The data is padded to a multiple of 4 octets.
+        padded = start + (captured + 3 & ~3)
+        if padded < end and kind != _SIMPLE_PACKET:
+            fcs = self._fcs_of_packet(window[padded:end], at) or fcs
+        if fcs:
+            octets, original = without_fcs(octets, original, fcs)
         # What the class itself would do, without the call of its __new__ in Python.
         return tuple.__new__(
             Frame, (number, time_ns, interface.link_type, octets, original, interface.name)
         )
+
+    def _fcs_of_packet(self, octets: bytes, at: int) -> int:
+        """Return the octets of FCS that a packet's options name, 0 if they do not."""
+        order = self._order
+        found, fault = sound_options(octets, order.name, _LENGTHS)
+        if fault is not None:
+            where = self._source.base + at
+            self._warn(f"at octet {where}: options of a frame are wrong ({fault}) and not used")
+        (flags,) = order.flags.unpack(found.get(_FLAGS, bytes(4)))
+        return int(flags) >> 5 & 0xF
 
     def _cut(self, at: int) -> DamagedError:
         return DamagedError(

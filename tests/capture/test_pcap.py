@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.capture.reading import read
+from tests.cli.command import PCAPS, run
 
 ORDERS = ("<", ">")
 
@@ -66,7 +69,55 @@ def test_original_length_less_than_captured() -> None:
     assert frame.original_length == 3
 
 
-@pytest.mark.parametrize("version", [(2, 5), (2, 3), (1, 4), (3, 0), (543, 0)])
+def swapped(records: list[build.Record], order: str, minor: int) -> bytes:
+    """A file of an early version whose records have the original length first."""
+    file = build.pcap(order=order, version=(2, minor))
+    for seconds, fraction, octets, original in records:
+        lengths = (max(original, len(octets)), len(octets))
+        file += struct.pack(order + "IIII", seconds, fraction, *lengths) + octets
+    return file
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(records=st.lists(record, max_size=5))
+def test_early_versions(order: str, records: list[build.Record]) -> None:
+    """Before 2.3 the original length comes first; in 2.3 it may, and is the larger one."""
+    whole = [(*each[:3], max(each[3], len(each[2]))) for each in records]
+    expected = read(build.pcap(whole, order=order))
+    assert read(build.pcap(whole, order=order, version=(2, 3))) == expected
+    for minor in range(4):
+        assert read(swapped(whole, order, minor)) == expected
+
+
+def test_early_versions_beside_tshark(tshark: str, tmp_path: Path) -> None:
+    """It takes the same octets for captured."""
+    records = [(1, 2, b"abc" * 30, 1500), (3, 4, b"defg" * 20, 80)]
+    for minor in range(5):
+        path = tmp_path / f"{minor}.pcap"
+        file = swapped(records, "<", minor) if minor < 4 else build.pcap(records)
+        path.write_bytes(file)
+        command = [tshark, "-r", str(path), "-Tfields", "-eframe.cap_len", "-eframe.len"]
+        told = subprocess.run(command, capture_output=True, check=True).stdout.split()
+        lengths = [(len(frame.octets), frame.original_length) for frame in read(file)]
+        assert list(map(int, told)) == [each for pair in lengths for each in pair]
+
+
+def test_early_version_of_a_connection(tmp_path: Path) -> None:
+    """What reads the ordinary pcap file fast is not misled by its lengths."""
+    records = [
+        (*divmod(frame.time_ns // 1000, 10**6), frame.octets, len(frame.octets) + 9)
+        for frame in read((PCAPS / "mix_mpa1_crcon.pcap").read_bytes())
+    ]
+    told = []
+    for file in (build.pcap(records), swapped(records, "<", 2)):
+        path = tmp_path / "x.pcap"
+        path.write_bytes(file)
+        told.append(run("dissect", "--json", path).stdout)
+    assert told[0].count("fpdu") > 30
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("version", [(2, 5), (1, 4), (3, 0), (543, 0)])
 def test_other_versions(version: tuple[int, int]) -> None:
     """Versions whose records may differ are refused at once."""
     with pytest.raises(CaptureError, match=r"pcap version \d+\.\d is not supported; convert it"):

@@ -158,6 +158,19 @@ def test_fcs_length_of_an_interface(value: int, fcs: int, captured: int) -> None
     assert frame.octets == octets[: min(captured, 10 - fcs)]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("make", [enhanced, packet])
+def test_fcs_length_of_a_frame(order: str, make: Make) -> None:
+    """The flags of a frame override its interface, unless they say nothing (zero)."""
+    flags = {
+        fcs: option(1, b"comment", order) + option(2, struct.pack(order + "I", fcs << 5 | 2), order)
+        for fcs in (0, 2)
+    }
+    file = section(order) + interface(order, options=option(IF_FCSLEN, b"\x04", order))
+    file += b"".join(make(b"abcdefg", order, options=flags[fcs]) for fcs in (0, 2))
+    assert [frame.octets for frame in read(file)] == [b"abc", b"abcde"]
+
+
 def test_options_end() -> None:
     """What stands behind the end of options is none."""
     options = option(0, b"") + option(IF_NAME, b"eth0")
@@ -235,6 +248,35 @@ def test_any_options_of_an_interface(octets: bytes, order: str) -> None:
     described = interface(order, options=octets)
     file = section(order) + described * 2 + enhanced(b"x", order) + enhanced(b"y", order, index=1)
     assert [frame.original_length >= 0 for frame in read(file)] == [True, True]
+
+
+FLAGS_OF_4 = struct.pack("<HHI", 2, 4, 4 << 5)
+WRONG_OF_A_FRAME = {
+    "longer than its block": (struct.pack("<HHI", 1, 5, 0), "longer than its block", b"abcdefgh"),
+    "good flags before it": (FLAGS_OF_4 + struct.pack("<HH", 1, 1), "longer than its", b"abcd"),
+    "flags of two octets": (option(2, b"\0\0"), "flags is 2 octets long, not 4", b"abcdefgh"),
+    "good flags after them": (option(2, b"") + FLAGS_OF_4, "flags is 0 octets long", b"abcd"),
+    "without an end": (FLAGS_OF_4, None, b"abcd"),
+    "after the end": (bytes(4) + FLAGS_OF_4, None, b"abcdefgh"),
+    "end with a length": (struct.pack("<HH", 0, 9) + b"x", None, b"abcdefgh"),
+    "unknown": (option(0x8ABC, b"x" * 9) + option(2988, b"\0\1\2\3") + FLAGS_OF_4, None, b"abcd"),
+}
+"""Options of a frame of eight octets: what is said of them, and what remains of it without FCS."""
+
+
+@pytest.mark.parametrize("make", [enhanced, packet])
+@pytest.mark.parametrize("name", WRONG_OF_A_FRAME)
+def test_wrong_options_of_a_frame(name: str, make: Make) -> None:
+    """They count as not given, which is said, and cost neither this frame nor the next."""
+    octets, what, left = WRONG_OF_A_FRAME[name]
+    file = section() + interface() + make(b"abcdefgh", options=octets) + enhanced(b"next")
+    capture = open_capture(io.BytesIO(file))
+    assert [frame.octets for frame in capture] == [left, b"next"]
+    assert capture.problem is None
+    where = "capture: at octet 48: options of a frame are wrong (" if what else ""
+    assert (capture.warning or "").startswith(where)
+    assert (capture.warning is None) == (what is None)
+    assert (what or "") in (capture.warning or "")
 
 
 @given(octets=st.binary(max_size=40), order=orders, make=st.sampled_from([enhanced, packet]))
