@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Private Data of NVMe over RDMA: which queue a connection is, and how deep (NVMe over Fabrics).
 
-Nothing in them tells what they are: who knows says ``NVMeRDMARequest(request.private_data)``.
+Nothing in them tells what they are, so they are read as these only if
+:func:`~scapy_mpa.layers.private_data.bind_private_data` says so::
+
+    bind_private_data(MPARequest, NVMeRDMARequest)
+    bind_private_data(MPAReply, NVMeRDMAAccept, rejected=0)
+    bind_private_data(MPAReply, NVMeRDMAReject, rejected=1)
 """
 
 from __future__ import annotations
 
 from scapy.fields import LEShortEnumField, LEShortField, StrFixedLenField
 
-from scapy_mpa.layers.base import _Layer
+from scapy_mpa.layers.private_data import PrivateData
 from scapy_mpa.wire.private_data import NVME_LENGTH, NVME_REJECT_LENGTH
 
 __all__ = ["NVMeRDMAAccept", "NVMeRDMAReject", "NVMeRDMARequest"]
@@ -25,7 +30,7 @@ _STATUS = {
 }
 
 
-class NVMeRDMARequest(_Layer):
+class NVMeRDMARequest(PrivateData):
     """What a host writes into its Request; numbers have 16 bits, the least significant octet first.
 
     ========  ========================================
@@ -52,7 +57,7 @@ class NVMeRDMARequest(_Layer):
     ]
 
 
-class NVMeRDMAAccept(_Layer):
+class NVMeRDMAAccept(PrivateData):
     """What a controller writes into a Reply that accepts: ``recfmt``, ``crqsize`` (depth of its
     receive queue), 16 bits each, and 28 reserved octets.
 
@@ -68,7 +73,7 @@ class NVMeRDMAAccept(_Layer):
     ]
 
 
-class NVMeRDMAReject(_Layer):
+class NVMeRDMAReject(PrivateData):
     """What a controller writes into a Reply that rejects: ``recfmt``, ``sts`` (why), 16 bits each.
 
     :raises RemoteProtocolError: read from fewer than 4 octets.

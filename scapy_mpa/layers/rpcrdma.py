@@ -14,9 +14,9 @@ from typing import Any
 from scapy.fields import BitField, ByteField, Field, StrField, XIntField
 from scapy.volatile import RandChoice
 
-from scapy_mpa.layers.base import _Layer
+from scapy_mpa.layers.private_data import PrivateData
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.private_data import RPC_LENGTH, RPC_MAGIC, RPC_SIZE_UNIT
+from scapy_mpa.wire.private_data import RPC_LENGTH, RPC_MAGIC, RPC_SIZE_UNIT, is_rpc
 
 __all__ = ["RPCRDMAPrivateData"]
 
@@ -42,7 +42,7 @@ class _SizeField(Field):
         return RandChoice(*range(RPC_SIZE_UNIT, 257 * RPC_SIZE_UNIT, RPC_SIZE_UNIT))
 
 
-class RPCRDMAPrivateData(_Layer):
+class RPCRDMAPrivateData(PrivateData):
     """Private Data of RPC-over-RDMA (RFC 8797 4), told by its magic number.
 
     ===================  ====================================================
@@ -62,6 +62,7 @@ class RPCRDMAPrivateData(_Layer):
 
     name = "RPC-over-RDMA Private Data"
     shortest = RPC_LENGTH
+    has_magic = True
     fields_desc = [
         XIntField("magic", RPC_MAGIC),
         ByteField("version", 1),
@@ -71,3 +72,7 @@ class RPCRDMAPrivateData(_Layer):
         _SizeField("receive_size", 4096),
         StrField("rest", b""),
     ]
+
+    @classmethod
+    def fits(cls, octets: bytes) -> bool:
+        return is_rpc(octets)

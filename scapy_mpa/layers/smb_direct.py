@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Private Data of SMB Direct with revision 1: IRD and ORD, which enhanced data would tell.
 
-They are 8 octets without anything that tells what they are: who knows says
-``SMBDirectPrivateData(request.private_data)``.
+They are 8 octets without anything that tells what they are, so they are read as this only if
+:func:`~scapy_mpa.layers.private_data.bind_private_data` says so.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 from scapy.fields import Field
 
-from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.fields import OffWire
+from scapy_mpa.layers.private_data import PrivateData
 from scapy_mpa.wire.private_data import SMB_LENGTH, smb_is_little_endian
 
 __all__ = ["SMBDirectPrivateData"]
@@ -49,7 +49,7 @@ def _order(pkt: Any) -> Any:
     return "little" if pkt.little_endian else "big"
 
 
-class SMBDirectPrivateData(_Layer):
+class SMBDirectPrivateData(PrivateData):
     """Private Data of SMB Direct on revision 1.
 
     =============  =======================================================

@@ -10,6 +10,7 @@ import scapy.all
 
 from scapy_mpa import layers, session
 from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.layers.private_data import bind_private_data, split_private_data
 from scapy_mpa.session import MPAPacketList, rdmpa
 
 __all__ = ["Loaded", "names"]
@@ -37,5 +38,6 @@ def names(loaded: Loaded) -> dict[str, Any]:
     for room in (layers, session):
         # Scapy has some functions of the same names.
         known |= {name: getattr(room, name) for name in room.__all__}
+    known |= {"bind_private_data": bind_private_data, "split_private_data": split_private_data}
     known |= {"Conversation": Conversation, "Endpoint": Endpoint}
     return {**known, "pkts": loaded.pkts, "files": loaded.files, "__name__": "__main__"}

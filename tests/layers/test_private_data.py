@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.packet import Packet
 
 from scapy_mpa.layers import (
     MPAReply,
@@ -21,6 +21,7 @@ from scapy_mpa.layers import (
     RPCRDMAPrivateData,
     SMBDirectPrivateData,
 )
+from scapy_mpa.layers.private_data import PrivateData, bind_private_data, split_private_data
 from scapy_mpa.session import rdmpa
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.private_data import (
@@ -59,13 +60,30 @@ nvmes = st.one_of(
 )
 
 
+@pytest.fixture
+def bound() -> Iterator[None]:
+    """All that have no magic number are bound."""
+    bindings: list[tuple[Any, Any, dict[str, Any]]] = [
+        (MPARequest, SMBDirectPrivateData, {"revision": 1}),
+        (MPARequest, NVMeRDMARequest, {}),
+        (MPAReply, NVMeRDMAAccept, {"rejected": 0}),
+        (MPAReply, NVMeRDMAReject, {"rejected": 1}),
+    ]
+    for frame, layer, fields in bindings:
+        bind_private_data(frame, layer, **fields)
+    yield
+    for frame, layer, fields in bindings:
+        split_private_data(frame, layer, **fields)
+
+
 @given(rpcs | smbs | nvmes)
-def test_build_then_dissect(layer: Packet) -> None:
+def test_build_then_dissect(layer: PrivateData) -> None:
     """What is built is read as the same, and rebuilt."""
     octets = bytes(layer)
     read = type(layer)(octets)
     assert read == layer
     assert bytes(read) == octets == bytes(read.copy())
+    assert type(layer).fits(octets)
 
 
 @given(rpcs, st.sampled_from([MPARequest, MPAReply]), st.booleans())
@@ -127,38 +145,56 @@ def test_nothing_is_guessed(octets: bytes) -> None:
     assert MPARequest(bytes(MPARequest(private_data=octets))).private_data == octets
 
 
-def test_who_knows_makes_the_layer() -> None:
-    """What tells nothing of itself is octets, which the layer reads."""
-    reject = NVMeRDMAReject(sts=6)
-    for layer in (SMBDirectPrivateData(ird=8, ord=1), NVMeRDMAAccept(crqsize=128), reject):
-        octets = MPAReply(bytes(MPAReply(private_data=layer))).private_data
-        assert octets == bytes(layer)
-        assert type(layer)(octets) == layer
+@pytest.mark.usefixtures("bound")
+def test_bound() -> None:
+    """What is bound is read, in the frames that it is bound to, if the length is right."""
+
+    def read(frame: Any) -> Any:
+        return type(frame)(bytes(frame)).private_data
+
+    smb = SMBDirectPrivateData(ird=8, ord=1)
+    assert read(MPARequest(private_data=smb)) == smb
+    assert read(MPARequest(revision=2, s=1, private_data=smb)) == bytes(smb)
+    assert read(MPAReply(private_data=smb)) == bytes(smb)
+    assert read(MPARequest(private_data=bytes(smb) + b"x")) == bytes(smb) + b"x"
+    accept, reject = NVMeRDMAAccept(crqsize=128), NVMeRDMAReject(sts=6)
+    assert read(MPAReply(private_data=accept)) == accept
+    assert read(MPAReply(private_data=reject, rejected=1)) == reject
     assert "no resources" in MPAReply(private_data=reject, rejected=1).show(dump=True)
+    assert read(MPAReply(private_data=reject)) == bytes(reject)
+
+
+def test_split() -> None:
+    """What is not bound any more is not read any more; doing it twice does no harm."""
+    octets = bytes(MPARequest(private_data=bytes(32)))
+    bind_private_data(MPARequest, NVMeRDMARequest)
+    assert isinstance(MPARequest(octets).private_data, NVMeRDMARequest)
+    split_private_data(MPARequest, NVMeRDMARequest)
+    split_private_data(MPARequest, NVMeRDMARequest)
+    assert MPARequest(octets).private_data == bytes(32)
 
 
 @pytest.mark.parametrize(
     "layer", [RPCRDMAPrivateData, SMBDirectPrivateData, NVMeRDMARequest, NVMeRDMAReject]
 )
-def test_too_short(layer: Any) -> None:
+def test_too_short(layer: type[PrivateData]) -> None:
     """Fewer octets than the format has are none of it."""
     with pytest.raises(RemoteProtocolError):
         layer(bytes(layer.shortest - 1))
 
 
+@pytest.mark.usefixtures("bound")
 def test_captures() -> None:
     """NFS and NVMe of the Linux kernel: what both sides say of themselves."""
     of_nfs = [each.private_data for each in rdmpa(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")[:2]]
     assert [(each.send_size, each.receive_size) for each in of_nfs] == [(4096, 4096)] * 2
     assert [each.remote_invalidation for each in of_nfs] == [1, 0]
     packets = rdmpa(PCAPS / "ulp_nvme_rdma_crcoff.pcap.gz")
-    requests = [
-        NVMeRDMARequest(each[MPARequest].private_data) for each in packets if MPARequest in each
-    ]
+    requests = [each[MPARequest].private_data for each in packets if MPARequest in each]
     assert [(each.qid, each.hrqsize, each.hsqsize) for each in requests] == [
         (0, 32, 31),
         (1, 128, 127),
         (2, 128, 127),
     ]
-    replies = [NVMeRDMAAccept(each[MPAReply].private_data) for each in packets if MPAReply in each]
+    replies = [each[MPAReply].private_data for each in packets if MPAReply in each]
     assert [each.crqsize for each in replies] == [32, 128, 128]
