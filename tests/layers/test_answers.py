@@ -12,6 +12,7 @@ from scapy_mpa.layers import (
     DDPUntagged,
     MPAReply,
     MPARequest,
+    MPARtr,
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
     RDMAPReadRequest,
@@ -56,9 +57,9 @@ ATOMIC = untagged(RDMAPAtomicRequest(request_identifier=7))
         (untagged(RDMAPTerminate()), untagged(RDMAPTerminate()), False),
         (untagged(RDMAPSendWithSE() / b"pong"), untagged(RDMAPSend() / b"ping"), True),
         (untagged(RDMAPSend() / b"pong"), READ, False),
-        (MPAReply(), MPARequest(), True),
-        (MPARequest(), MPARequest(), False),
-        (MPAReply(), READ, False),
+        *((MPAReply(), MPARequest(), True), (MPARtr(), MPAReply(), True)),
+        *((each, MPARequest(), False) for each in (MPARequest(), MPARtr())),
+        *((MPAReply(), each, False) for each in (MPAReply(), READ)),
     ],
 )
 def test_answers(other: Packet, request_: Packet, wanted: bool, is_dissected: bool) -> None:

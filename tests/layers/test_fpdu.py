@@ -3,13 +3,10 @@
 
 import pytest
 from crc32c import crc32c
-from hypothesis import given
-from hypothesis import strategies as st
-from scapy.packet import Padding, Raw
+from scapy.packet import Raw
 
-from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, RDMAPSend, RDMAPWrite
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, RDMAPWrite
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.layers.strategies import ulpdus
 from tests.truth import messages, mpastream
 
 WRITE = messages.write(0xDEADBEEF, 0x1000, b"hello")[0]
@@ -21,14 +18,6 @@ def plain(ulpdu: bytes) -> bytes:
 
 
 # Computed
-
-
-@pytest.mark.parametrize(("length", "pad"), [(0, 2), (1, 1), (2, 0), (3, 3), (4, 2)])
-def test_length_pad_and_crc_are_computed(length: int, pad: int) -> None:
-    """The pad makes the FPDU a multiple of four; the CRC's least significant octet is first."""
-    octets = bytes(FPDU() / Raw(b"\xaa" * length))
-    body = length.to_bytes(2, "big") + b"\xaa" * length + bytes(pad)
-    assert octets == body + crc32c(body).to_bytes(4, "little")
 
 
 def test_what_a_user_types() -> None:
@@ -98,16 +87,6 @@ def test_recompute_after_another_payload() -> None:
 # Dissected
 
 
-def test_fields_of_a_dissected_fpdu() -> None:
-    """ULPDU_Length, pad and CRC as they are in the octets."""
-    fpdu = FPDU(plain(WRITE))
-    assert fpdu.ulpdu_length == 19
-    assert fpdu.pad == bytes(3)
-    assert fpdu.crc_verdict() == "good"
-    assert fpdu.layers() == [FPDU, DDPTagged, RDMAPWrite, Raw]
-    assert (fpdu.phase, fpdu.markers, fpdu.provenance) == (None, None, None)
-
-
 def test_crc_verdict() -> None:
     """Bad for any other octets, unknown if the CRC is not there."""
     octets = plain(WRITE)
@@ -118,27 +97,6 @@ def test_crc_verdict() -> None:
     assert FPDU(crc=0).crc_verdict() == "bad"
 
 
-@given(ulpdus(), st.binary(min_size=4, max_size=4), st.binary(max_size=3))
-def test_any_fpdu_is_rebuilt(ulpdu: bytes, crc: bytes, pad: bytes) -> None:
-    """Whatever its ULPDU, pad and CRC are."""
-    octets = bytearray(plain(ulpdu)[:-4] + crc)
-    start = 2 + len(ulpdu)
-    end = len(octets) - 4
-    octets[start:end] = pad.ljust(3)[: end - start]
-    assert bytes(FPDU(bytes(octets))) == octets
-
-
-@pytest.mark.parametrize("ulpdu", [WRITE, messages.read_request(1, 2, 3, 4, 5, 6)[0], b""])
-def test_cut_short_anywhere(ulpdu: bytes) -> None:
-    """What a snap length has left is read and rebuilt, whatever field it cut."""
-    octets = plain(ulpdu)
-    for length in range(1, len(octets)):
-        fpdu = FPDU(octets[:length])
-        assert bytes(fpdu) == octets[:length]
-        assert fpdu.crc_verdict() == "unknown"
-        assert bytes(fpdu.copy()) == octets[:length]
-
-
 def test_cut_short_is_visible() -> None:
     """A field that is cut holds the octets that are left of it."""
     octets = plain(WRITE)
@@ -147,23 +105,6 @@ def test_cut_short_is_visible() -> None:
     assert FPDU(octets[:-4]).crc == b""
     assert FPDU(octets[:-6]).pad == bytes(1)
     assert FPDU(octets[:18])[Raw].load == b"he"
-
-
-def test_next_fpdu_is_padding() -> None:
-    """A stream is not one packet: what follows the CRC is kept apart, and can be read on."""
-    one, two = plain(WRITE), plain(messages.send(1, b"world")[0])
-    first = FPDU(one + two)
-    assert first[Padding].load == two
-    assert bytes(first) == one + two
-    assert first.crc_verdict() == "good"
-    assert FPDU(first[Padding].load).layers() == [FPDU, DDPUntagged, RDMAPSend, Raw]
-
-
-def test_zero_length_ulpdu() -> None:
-    """An FPDU without a ULPDU, one of the RTRs of RFC 6581 9.2."""
-    fpdu = FPDU(plain(b""))
-    assert fpdu.ulpdu_length == 0
-    assert fpdu.layers() == [FPDU]
 
 
 # What the payload is
@@ -186,16 +127,6 @@ def test_t_bit_chooses_the_ddp_header(ulpdu: bytes, layer: type) -> None:
 
 
 # Shown
-
-
-def test_show() -> None:
-    """The CRC both ways: the number and the octets of RFC 5044 figure 5."""
-    assert FPDU(ulpdu_length=2, pad=b"\0", crc=0x83992352).show(dump=True).splitlines() == [
-        "###[ MPA FPDU ]###",
-        "  ulpdu_length= 2",
-        "  pad       = 00",
-        "  crc       = 0x83992352 (52 23 99 83)",
-    ]
 
 
 @pytest.mark.parametrize(

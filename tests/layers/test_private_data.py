@@ -164,16 +164,6 @@ def test_bound() -> None:
     assert read(MPAReply(private_data=reject)) == bytes(reject)
 
 
-def test_split() -> None:
-    """What is not bound any more is not read any more; doing it twice does no harm."""
-    octets = bytes(MPARequest(private_data=bytes(32)))
-    bind_private_data(MPARequest, NVMeRDMARequest)
-    assert isinstance(MPARequest(octets).private_data, NVMeRDMARequest)
-    split_private_data(MPARequest, NVMeRDMARequest)
-    split_private_data(MPARequest, NVMeRDMARequest)
-    assert MPARequest(octets).private_data == bytes(32)
-
-
 @pytest.mark.parametrize(
     "layer", [RPCRDMAPrivateData, SMBDirectPrivateData, NVMeRDMARequest, NVMeRDMAReject]
 )

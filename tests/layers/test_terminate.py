@@ -4,7 +4,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.packet import Raw
 
 from scapy_mpa.layers import (
     FPDU,
@@ -140,24 +139,6 @@ def test_show_says_what_was_decided_and_why(octets: bytes, mirrored: bool, evide
     """The last two lines of the layer."""
     lines = RDMAPTerminate(octets).show(dump=True).splitlines()
     assert lines[-2:] == [f"  mirrored  = {mirrored}", f"  evidence  = {evidence}"]
-
-
-def test_headers_cut_short() -> None:
-    """They stay octets, and what is missing is said."""
-    octets = RFC["untagged"][:-5]
-    message = RDMAPTerminate(octets)
-    assert message.ddp_header == UNTAGGED[:-5]
-    assert message.problem == "the copied DDP header has 18 octets, 13 are there"
-    assert f"problem   = {message.problem}" in message.show(dump=True)
-    assert bytes(message) == octets
-    assert bytes(eval(message.command())) == octets
-
-
-def test_octets_behind_are_payload() -> None:
-    """What no bit accounts for."""
-    message = RDMAPTerminate(RFC["tagged"] + b"more")
-    assert message[Raw].load == b"more"
-    assert bytes(message) == RFC["tagged"] + b"more"
 
 
 def test_changed_fields_are_built() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.wire.dialect import TRAITS, Dialect, SBit, largest_pd_length
+from scapy_mpa.wire.dialect import Dialect, largest_pd_length
 from scapy_mpa.wire.startup import parse_startup
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
 
@@ -37,20 +37,3 @@ def test_the_rtr_frame_tells(key: bytes) -> None:
 def test_largest_private_data() -> None:
     """65535 octets in draft-ietf-rddp-mpa-01 6.1.1, 512 in RFC 5044 7.1.1 and what builds on it."""
     assert [largest_pd_length(revision) for revision in (0, 1, 2, 77)] == [65535, 512, 512, 512]
-
-
-def test_versions_go_with_revisions() -> None:
-    """RFC 5044 C.1: DDP and RDMAP have version 0 with revision 0, and 1 with all others."""
-    assert all(each.version == (each.revision != 0) for each in TRAITS.values())
-
-
-def test_what_s_means() -> None:
-    """A third frame in one proposal, enhanced data in two documents, nothing elsewhere."""
-    meanings = {dialect: traits.s_bit for dialect, traits in TRAITS.items()}
-    assert {each for each, s in meanings.items() if s is SBit.RTR_FRAME} == {
-        Dialect.RTR_PROPOSAL_2007
-    }
-    assert {each for each, s in meanings.items() if s is SBit.ENHANCED_DATA} == {
-        Dialect.RFC6581,
-        Dialect.DRAFT_PEER_CONNECT_01,
-    }

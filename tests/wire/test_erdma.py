@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, conversation_of
+from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import MPAReply, MPARequest
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -68,12 +68,6 @@ def test_layer(extension: bytes, data: bytes) -> None:
     assert bytes(read) == octets
 
 
-def test_layer_of_other_revisions_has_none() -> None:
-    """The field is there with revision 129 only."""
-    assert "extension" not in MPARequest(bytes(MPARequest())).command()
-    assert bytes(MPARequest(revision=129, crc=0)) == REQUEST[:18] + bytes(10)
-
-
 @given(st.integers(0, 300), st.integers(0, 300), st.sampled_from((1, 7, 40, 1460)))
 def test_followed(one: int, other: int, mss: int) -> None:
     """FPDUs begin behind extension and Private Data, however the octets lie in segments."""
@@ -110,10 +104,3 @@ def test_extension_goes_with_the_revision() -> None:
     for dialect, extension in (("erdma", b"1234567"), ("rfc5044", b"12345678")):
         with pytest.raises(LocalProtocolError, match="an extension has 8 octets"):
             Conversation(dialect=dialect).startup(extension=extension)
-
-
-def test_preset() -> None:
-    """It is recognised without being told."""
-    records = plain(conversation_of("erdma").frames())
-    assert records[-1]["dialect"] == "erdma" and records[-1]["revision"] == 129
-    assert records[-1]["errors"] == 0 and records[-1]["crc"] is False

@@ -18,15 +18,13 @@ from scapy_mpa.wire.startup import (
     build_startup,
     parse_startup,
 )
-from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, enhanced_data, startup_frame
+from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
 
 RTR_KEY = b"MPA ID Rtr Frame"
 
 REQUEST = bytes.fromhex("4d 50 41 20 49 44 20 52 65 71 20 46 72 61 6d 65")
 REPLY = bytes.fromhex("4d 50 41 20 49 44 20 52 65 70 20 46 72 61 6d 65")
 
-IRD_OR_ORD = st.integers(0, 0x3FFF)
-CONTROL_FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
 FRAMES = st.builds(
     startup_frame,
     st.sampled_from((REQUEST_KEY, REPLY_KEY, RTR_KEY)),
@@ -95,17 +93,6 @@ def test_enhanced_data_that_do_not_fit(letters: str, ird: int, ord: int) -> None
     """IRD and ORD have 14 bits each, and there are four control flags (RFC 6581 9)."""
     with pytest.raises(LocalProtocolError, match="RFC 6581 9"):
         build_enhanced(letters, ird, ord)
-
-
-@given(CONTROL_FLAGS, IRD_OR_ORD, IRD_OR_ORD, st.binary(max_size=508))
-def test_enhanced_data_come_back(letters: str, ird: int, ord: int, private_data: bytes) -> None:
-    """What is built is what RFC 6581 9 draws, and is read back as it was."""
-    enhanced = build_enhanced(letters, ird, ord)
-    bits = {letter.lower(): int(letter in letters) for letter in "ABCD"}
-    assert enhanced == enhanced_data(ird, ord, **bits)
-    found = frame(REPLY, enhanced=1, revision=2, private_data=enhanced + private_data)
-    assert (found.control_flags, found.ird, found.ord) == (letters, ird, ord)
-    assert found.private_data == private_data
 
 
 @pytest.mark.parametrize(
@@ -258,12 +245,6 @@ def test_cut_short() -> None:
         found = parse_startup(whole[:there])
         assert found.length == len(whole)
         assert (found.pd_length, found.data) == (6, b"abcdef"[: there - 20])
-
-
-def test_any_key() -> None:
-    """A Key may be overridden; everything else stays."""
-    startup = frame(private_data=b"hello")
-    assert build_startup(startup, key=bytes(16)) == bytes(16) + build_startup(startup)[16:]
 
 
 @pytest.mark.parametrize(
