@@ -11,7 +11,7 @@ from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
-from tests.cli.command import PCAPS, process, run
+from tests.cli.command import PCAPS, run
 from tests.cli.test_whole_files import unchanged
 
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
@@ -127,23 +127,6 @@ def test_what_only_pcapng_has_a_place_for(
     target = tmp_path / "clean.pcapng"
     assert run("clean", "-q", source, "-o", target).exit_code == 0
     assert frames_of(target)[-1][1:] == odd[1:]
-
-
-def test_pipes(marked: Path, tmp_path: Path) -> None:
-    """From standard input to standard output, the same as from file to file."""
-    target = tmp_path / "clean.pcapng"
-    run("clean", marked, "--output", target)
-    done = process("clean", "-", "-o", "-", input=marked.read_bytes())
-    assert done.returncode == 0
-    assert done.stdout == target.read_bytes()
-    assert done.stderr.startswith(b"scapy-mpa: standard input: 1 connection with MPA")
-
-
-def test_help_teaches() -> None:
-    """What is changed, and examples."""
-    shown = run("clean", "--help").stdout
-    for words in ("Markers     removed", "wireshark -k -i -", "Exit status:\n    0  all was read"):
-        assert words in shown
 
 
 def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:

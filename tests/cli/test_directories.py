@@ -13,7 +13,7 @@ import pytest
 
 from tests.capture import build
 from tests.capture.compressed import COMPRESS
-from tests.cli.command import PCAPS, process, run
+from tests.cli.command import PCAPS, run
 
 RPING = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
 MIX = (PCAPS / "mix_mpa1_crcon.pcap").read_bytes()
@@ -99,9 +99,9 @@ PATTERNS = {
 def test_pattern(tmp_path: Path, pattern: str) -> None:
     """It is the files that match, sorted, and what is in directories that do."""
     directory = filled(tmp_path, dict.fromkeys(["b.pcap", "a1.pcap", "a[1].pcap"], RPING))
-    done = process("summary", directory / pattern)
-    named = process("summary", *(directory / name for name in PATTERNS[pattern]))
-    assert (done.stdout, done.stderr, done.returncode) == (named.stdout, b"", 0)
+    done = run("summary", directory / pattern)
+    named = run("summary", *(directory / name for name in PATTERNS[pattern]))
+    assert (done.stdout, done.stderr, done.exit_code) == (named.stdout, "", 0)
 
 
 def test_pattern_that_nothing_matches(tmp_path: Path) -> None:

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-
-import pytest
 
 from tests.cli.command import COMMAND, PCAPS, environment, run
 from tests.cli.test_process import drained, posix
@@ -72,11 +69,3 @@ def test_on_a_terminal() -> None:
 def test_what_is_read_soon() -> None:
     """There is no time for it."""
     assert run("summary", "--wide", "--every", 1, RPING).stdout == TABLE
-
-
-@pytest.mark.parametrize("words", [("--every", 1, "--json"), ("--every", 0), ("--every", "nan")])
-def test_what_makes_no_sense(words: tuple[object, ...]) -> None:
-    """It is said."""
-    result = run("summary", *words, RPING)
-    assert result.exit_code == 2
-    assert re.search(r"^Error: .*--every", result.stderr, re.MULTILINE)

@@ -82,28 +82,6 @@ def test_port_of_vxlan(tmp_path: Path) -> None:
     assert fpdus("--vxlan-port", 7000, path) == 35
 
 
-WRONG = {
-    "user0": "no pair such as user0=ethernet",
-    "user16=1": "'user16' is no link type",
-    "65536=1": "'65536' is no link type",
-    "1=": "'' is no link type",
-    "user0=usb": "'usb' is no link type",
-    "user0=220": "'220' is no link type that can be read",
-    "user0=user1": "'user1' is no link type that can be read",
-    "²=1": "'²' is no link type",
-}
-
-
-@pytest.mark.parametrize("told", WRONG)
-@pytest.mark.parametrize("command", ["dissect", "summary", "clean"])
-def test_wrong(told: str, command: str) -> None:
-    """One sentence says what is wrong."""
-    output = ("-o", "-") if command == "clean" else ()
-    result = run(command, "--link-type", told, RPING, *output)
-    assert result.exit_code == 2
-    assert WRONG[told] in result.stderr
-
-
 def test_all_are_named_and_listed() -> None:
     """Each link type that is read has a name, but for two of raw IP; the document has them all."""
     told = (ROOT / "docs" / "limits.md").read_text().partition("## What is bounded")[0]

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, environment, process
+from scapy_mpa.cli.main import _serve
+from tests.cli.command import COMMAND, PCAPS, environment, run
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
@@ -111,29 +112,21 @@ def test_crc32c_comes_without_its_package() -> None:
     ],
     ids=" ".join,
 )
-def test_files_alone_are_read_as_with_options(command: str, names: list[str]) -> None:
+def test_files_alone_are_read_as_with_options(
+    command: str,
+    names: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Without options everything is as with an option that says what holds anyway."""
-    files = [PCAPS / name for name in names]
-    plain = process(command, *files)
-    parsed = process(command, "--limit-idle", 7200, *files)
-    assert plain.stdout == parsed.stdout
-    assert plain.stderr == parsed.stderr
-    assert plain.returncode == parsed.returncode
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("", "dissect", "summary", "nope", "dissekt x.pcap"),
-        *("dissect --nope x.pcap", "dissect --connection x x.pcap"),
-    ],
-)
-def test_what_is_missing_is_said(line: str) -> None:
-    """A command line that lacks something, or has a wrong word, is answered with its usage."""
-    done = process(*line.split())
-    assert done.returncode == 2
-    assert b"Usage: scapy-mpa" in done.stdout + done.stderr
-    assert b"Traceback" not in done.stderr
+    files = [str(PCAPS / name) for name in names]
+    monkeypatch.setattr(sys, "argv", ["scapy-mpa", command, *files])
+    with pytest.raises(SystemExit) as plain:
+        _serve()
+    printed = capsys.readouterr()
+    parsed = run(command, "--limit-idle", 7200, *files)
+    assert (printed.out, printed.err) == (parsed.stdout, parsed.stderr)
+    assert plain.value.code == parsed.exit_code
 
 
 def test_shells_are_given_completions() -> None:

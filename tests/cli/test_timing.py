@@ -12,9 +12,6 @@ from scapy_mpa.craft import Conversation
 from tests.captures import PCAPS
 from tests.cli.command import records, run
 
-JUMBO = PCAPS / "jumbo9000_mix_crcon.pcap.gz"
-BEGIN = 1_700_000_000_000_000_000
-
 
 def cells(*arguments: object) -> list[list[str]]:
     """The lines of the second table, split."""
@@ -55,48 +52,7 @@ def test_percentiles(count: int, tmp_path: Path) -> None:
     assert [float(each) for each in ranks] == wanted
 
 
-def test_request() -> None:
-    """The record of a Response names the frame of its Request, and the line says how long after."""
-    told = [each for each in records("--type", "message", JUMBO) if each["latency"] is not None]
-    assert len(told) == 5
-    frames = {
-        (each["src"], each["msn"]): each["frame"]
-        for each in records("--type", "message", JUMBO)
-        if each["message"] == "RDMA Read Request"
-    }
-    assert [each["request_frame"] for each in told] == [
-        frames[each["dst"], each["answers"]] for each in told
-    ]
-    assert all(each["frame"] > each["request_frame"] for each in told)
-    lines = run("dissect", "--type", "message", JUMBO).stdout
-    assert all(f" after {each['latency'] * 1e6:.1f} us" in lines for each in told)
-
-
-def test_found_later_than_captured(tmp_path: Path) -> None:
-    """A Request that overtakes what was sent before it is found when that comes: what counts is
-    when it was captured."""
-    conversation = Conversation()
-    conversation.initiator.send(b"before")
-    conversation.initiator.read(bytes(100))
-    segments = conversation.segments()
-    at = next(n for n, each in enumerate(segments) if b"before" in each.octets)
-    path = tmp_path / "overtaken.pcap"
-    swapped = [*segments[:at], segments[at + 1], segments[at], *segments[at + 2 :]]
-    frames = [replace(each, time_ns=BEGIN + n * n * 1000) for n, each in enumerate(swapped, 1)]
-    conversation.write(path, frames)
-    (told,) = [each for each in records("--type", "message", path) if each["answers"] is not None]
-    assert told["request_frame"] == at + 1
-    assert told["latency"] == pytest.approx((told["captured"]["frame"] ** 2 - (at + 1) ** 2) / 1e6)
-
-
 def test_nothing_to_show() -> None:
     """Without Reads and Atomics, a line says so."""
     text = run("summary", "--timing", PCAPS / "rping_mpa1_crcon.pcap").stdout
     assert text.endswith("\nno RDMA Read or Atomic whose Request was captured\n")
-
-
-def test_with_json() -> None:
-    """Records have it anyway."""
-    result = run("summary", "--timing", "--json", JUMBO)
-    assert result.exit_code == 2
-    assert "message" in result.stderr
