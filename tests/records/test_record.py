@@ -40,7 +40,7 @@ from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.sctp_ddp import SessionControl
-from scapy_mpa.wire.startup import StartupKind, parse_startup
+from scapy_mpa.wire.startup import parse_startup
 from tests.records import made
 from tests.records.made import CLOCK
 from tests.truth import messages, mpastream, sctpstream
@@ -268,16 +268,6 @@ def test_payload_is_last_and_only_when_asked_for() -> None:
     assert list(record)[-1] == "payload"
     assert record["payload"] == "00ff"
     assert "payload" not in record_of(ENHANCED, CLOCK, payload=True)
-
-
-def test_startup_frame_without_room_for_enhanced_data() -> None:
-    """With S set and too few octets there are no enhanced data, and Private Data stay whole."""
-    octets = mpastream.startup_frame(
-        mpastream.REQUEST_KEY, enhanced=1, revision=2, private_data=b"\x01\x02"
-    )
-    record = record_of(startup(octets, Dialect.RFC6581), CLOCK)
-    assert record["kind"] == StartupKind.REQUEST.value
-    assert (record["enhanced"], record["private_data"], record["ird"]) == (False, "0102", None)
 
 
 @given(made.events)
