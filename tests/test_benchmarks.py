@@ -4,8 +4,6 @@
 No time is asserted.
 """
 
-import argparse
-import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,17 +11,13 @@ from pathlib import Path
 
 import pytest
 from crc32c import crc32c
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.comparisons import COMPARISONS, Command
 from benchmarks.generate import Made, generate
 from benchmarks.measure import ROOT, CommandError, measured
-from benchmarks.network import Impairment, Receiver, passing
 from benchmarks.profiles import MARKERS, PROFILES
 from benchmarks.run import Row, Side, compare, own_table, table
-from benchmarks.size import size_argument, size_text
-from benchmarks.traffic import EMSS, mulpdu
+from benchmarks.traffic import EMSS
 from tests.truth import mpastream, walker
 
 SIZE = 200_000
@@ -122,67 +116,6 @@ def test_capture_is_reproducible(tmp_path: Path) -> None:
     assert captures[0] == captures[1] != captures[2]
 
 
-def test_mulpdu() -> None:
-    """What the formulas of RFC 5044 4.5 give for Ethernet, worked out by hand."""
-    assert mulpdu(1460, markers=False) == 1460 - 6
-    assert mulpdu(1460, markers=True) == 1460 - (6 + 4 * 3)
-    assert mulpdu(1447, markers=True) == 1447 - (6 + 4 * 3 + 3)
-
-
-@given(
-    lengths=st.lists(st.integers(1, 9), max_size=60),
-    loss=st.sampled_from((0.0, 0.1, 0.5)),
-    reordering=st.sampled_from((0.0, 0.2, 1.0)),
-    seed=st.integers(0, 1000),
-)
-def test_every_segment_passes_and_is_received_once(
-    lengths: list[int], loss: float, reordering: float, seed: int
-) -> None:
-    """Whatever happens on the way, the receiver gets each segment, and acknowledges what it has."""
-    position = 1000
-    sent = {}
-    payloads = [bytes([number % 256]) * length for number, length in enumerate(lengths)]
-    for payload in payloads:
-        sent[position] = payload
-        position += len(payload)
-    receiver = Receiver(1000)
-    received: dict[int, bytes] = {}
-    captured = []
-    for segment in passing(Impairment(loss, reordering), payloads, 1000, random.Random(seed)):
-        assert sent[segment.position] == segment.payload
-        captured.append(segment.position)
-        if segment.is_received:
-            assert segment.position not in received
-            received[segment.position] = segment.payload
-            receiver.take(segment.position, len(segment.payload))
-        front = 1000
-        while front in received:
-            front += len(received[front])
-        assert receiver.acknowledges == front
-    assert received == sent
-    if not loss and not reordering:
-        assert captured == sorted(captured)
-
-
-def test_sizes_as_text() -> None:
-    """Sizes are read and written in decimal units; what is no size is refused."""
-    assert [size_argument(text) for text in ("7", "200k", "20M", "1G")] == [
-        7,
-        200_000,
-        20_000_000,
-        1_000_000_000,
-    ]
-    assert [size_text(octets) for octets in (7, 200_400, 20_000_056, 10**9)] == [
-        "7 B",
-        "200 kB",
-        "20 MB",
-        "1 GB",
-    ]
-    for text in ("", "M", "0", "-1", "1.5M", "20MB"):
-        with pytest.raises(argparse.ArgumentTypeError):
-            size_argument(text)
-
-
 def test_measured_counts_whole_lines() -> None:
     """Lines are counted once each, in however many pieces the output comes."""
     lines = 50_000
@@ -191,14 +124,6 @@ def test_measured_counts_whole_lines() -> None:
     assert usage.found == lines + 1
     assert usage.cpu > 0
     assert usage.peak > 1 << 20
-
-
-def test_measured_counts_the_memory_of_the_command_only() -> None:
-    """What this process uses does not count, what the command uses does."""
-    ballast = bytearray(100 << 20)
-    code = "print(len(b'x' * (30 << 20)))"
-    usage = measured([sys.executable, "-c", code], len)
-    assert 30 << 20 < usage.peak < len(ballast)
 
 
 def test_measured_reports_failure() -> None:
@@ -225,16 +150,6 @@ def test_row_without_the_other_command(made: tuple[Path, Made], name: str) -> No
     assert cells[0] == "| small-markers"
     assert cells[3] == "100 %"
     assert cells[-1] == "- |"
-
-
-@pytest.mark.parametrize("name", ["listing", "json"])
-@of_profile("small")
-def test_row_with_tshark(made: tuple[Path, Made], name: str, tshark: str) -> None:
-    """Where tshark is known to find all FPDUs, all are counted in its output."""
-    path, promise = made
-    row = compare(COMPARISONS[name], path, runs=1)
-    assert row.theirs is not None
-    assert row.theirs.found == row.ours.found == promise.fpdus
 
 
 @of_profile("bulk")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "scapy_mpa"
@@ -128,7 +129,12 @@ def name_of(path: Path) -> str:
 
 
 FILES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The parsed modules, by name."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 
 
 def room_of(module: str) -> str:
@@ -174,16 +180,19 @@ def imports_of(module: str) -> list[Import]:
             in_body = is_typing_only(node) and child in getattr(node, "body", ())
             visit(child, is_executed and not in_body)
 
-    visit(TREES[module])
+    visit(trees()[module])
     return found
 
 
-IMPORTS = {module: imports_of(module) for module in FILES}
+@cache
+def imports() -> dict[str, list[Import]]:
+    """What each module imports."""
+    return {module: imports_of(module) for module in FILES}
 
 
 def public_names(module: str) -> list[str] | None:
     """What ``__all__`` of a module lists; None if there is none that is written out."""
-    for node in TREES[module].body:
+    for node in trees()[module].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             listed = getattr(node.value, "elts", [None])
             if all(isinstance(each, ast.Constant) for each in listed):
@@ -191,7 +200,10 @@ def public_names(module: str) -> list[str] | None:
     return None
 
 
-PUBLIC = {module: public_names(module) for module in FILES}
+@cache
+def public() -> dict[str, list[str] | None]:
+    """What each module lists."""
+    return {module: public_names(module) for module in FILES}
 
 
 def is_own(target: str) -> bool:
@@ -225,7 +237,7 @@ def wrong_imports(rooms: tuple[str, ...], is_wrong: Callable[[str, Import], bool
     return [
         f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
         for module in modules_in(rooms)
-        for found in IMPORTS[module]
+        for found in imports()[module]
         if is_wrong(module, found)
     ]
 
@@ -260,7 +272,7 @@ def test_rooms_of_the_stream_core_point_down() -> None:
 def test_the_stream_core_has_no_import_circle() -> None:
     """Not even for typing: of two modules that need each other, neither can be read first."""
     left = {
-        module: {found.target for found in IMPORTS[module]} for module in modules_in(("stream",))
+        module: {found.target for found in imports()[module]} for module in modules_in(("stream",))
     }
     while free := [module for module, targets in left.items() if not targets & left.keys()]:
         for module in free:
@@ -272,11 +284,11 @@ def test_imported_names_are_public() -> None:
     """What a module takes from another one that has ``__all__`` stands there."""
     assert [
         f"{place(module, node.lineno)}: {node.module}.{alias.name}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and PUBLIC.get(node.module or "") is not None
+        if isinstance(node, ast.ImportFrom) and public().get(node.module or "") is not None
         for alias in node.names
-        if alias.name not in {*(PUBLIC[node.module or ""] or ()), "*"}
+        if alias.name not in {*(public()[node.module or ""] or ()), "*"}
         and f"{node.module}.{alias.name}" not in FILES
     ] == []
 
@@ -295,7 +307,7 @@ def test_core_calls_no_io_builtin() -> None:
     assert [
         f"{place(module, node.lineno)}: {node.id}"
         for module in modules_in(PURE_ROOMS)
-        for node in ast.walk(TREES[module])
+        for node in ast.walk(trees()[module])
         if isinstance(node, ast.Name) and node.id in IO_BUILTINS
     ] == []
 
