@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDU without Markers: what is computed, what is kept, what is cut short (RFC 5044 4.1, 4.4)."""
+"""FPDU with Markers and without: what is computed, what is kept, what is cut short (RFC 5044 4)."""
 
 import pytest
 from crc32c import crc32c
-from scapy.packet import Raw
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.packet import Padding, Raw
 
-from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, RDMAPWrite
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker, RDMAPSend, RDMAPWrite
 from scapy_mpa.wire.errors import LocalProtocolError
+from tests.layers.strategies import ulpdus
 from tests.truth import messages, mpastream
+from tests.wire.placed import placed
 
 WRITE = messages.write(0xDEADBEEF, 0x1000, b"hello")[0]
 
@@ -153,3 +157,128 @@ def test_summary(octets: bytes, text: str) -> None:
 def test_summary_of_a_crafted_one() -> None:
     """What is still to be computed is not judged."""
     assert (FPDU() / b"abc").summary() == "MPA FPDU 3 octets / Raw"
+
+
+# No FPDU follows another one at phase 4: a CRC that ends there would lie where a Marker must.
+PHASES = st.integers(0, 127).map(lambda word: word * 4).filter(lambda phase: phase != 4)
+
+
+@given(ulpdus(), PHASES, st.integers(0, 0xFFFF))
+def test_markers_are_read_and_rebuilt(ulpdu: bytes, phase: int, reserved: int) -> None:
+    """Dissected with its phase, an FPDU shows its Markers apart from its ULPDU."""
+    octets, truth = placed(ulpdu, phase, marker_reserved=reserved)
+    fpdu = FPDU(octets, phase=phase)
+    assert bytes(fpdu) == octets
+    assert bytes(fpdu.payload) == ulpdu
+    assert fpdu.crc_verdict() == "good"
+    assert len(fpdu.markers or []) == truth.markers
+    assert all(marker.reserved == reserved for marker in fpdu.markers or [])
+
+
+@given(st.binary(min_size=1, max_size=1300), ulpdus(), st.binary(max_size=3), st.none() | PHASES)
+def test_any_octets_are_rebuilt(octets: bytes, ulpdu: bytes, pad: bytes, phase: int | None) -> None:
+    """Whatever they are, with Markers or without: lengths that lie, Markers, pads and CRCs that are
+    none."""
+    damaged = placed(ulpdu, phase)[0][: -4 - len(pad)] + pad + octets[:4].ljust(4)
+    for each in (octets, damaged):
+        assert bytes(FPDU(each, phase=phase)) == each
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("phase", [None, 0, 8, 488, 492, 496, 500, 504, 508])
+def test_cut_short_anywhere(phase: int | None) -> None:
+    """Before, in, and behind a Marker, and in any other field."""
+    octets, _ = placed(messages.read_request(1, 2, 3, 4, 5, 6)[0] + bytes(range(256)) * 3, phase)
+    for length in range(1, len(octets)):
+        fpdu = FPDU(octets[:length], phase=phase)
+        assert bytes(fpdu) == octets[:length]
+        assert fpdu.crc_verdict() == "unknown"
+        assert bytes(fpdu.copy()) == octets[:length]
+
+
+@pytest.mark.parametrize("length", [65535, 65534, 65532, 1])
+def test_largest(length: int) -> None:
+    """An FPDU that FPDUPTR cannot span is still laid out, and rebuilt."""
+    for phase in (0, 4, 508):
+        octets = bytes(FPDU(phase=phase) / Raw(bytes(length)))
+        fpdu = FPDU(octets, phase=phase)
+        assert fpdu.ulpdu_length == length
+        assert Padding not in fpdu
+        assert bytes(fpdu) == octets
+        for cut in (1, 3, 4, 5):
+            assert bytes(FPDU(octets[:-cut], phase=phase)) == octets[:-cut]
+
+
+def test_given_markers_replace_computed_ones() -> None:
+    """From the first on; those left are computed, and the CRC covers what was given."""
+    right = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    given = [MPAMarker(reserved=7), MPAMarker(fpduptr=3)]
+    octets = bytes(FPDU(phase=0, markers=given) / Raw(bytes(1400)))
+    fpdu = FPDU(octets, phase=0)
+    assert [(marker.reserved, marker.fpduptr) for marker in fpdu.markers] == [
+        (7, 0),
+        (0, 3),
+        (0, 1020),
+    ]
+    assert fpdu.crc_verdict() == "good"
+    assert len(octets) == len(bytes(right))
+
+
+def test_markers_that_find_no_place_are_left_out() -> None:
+    """A payload that has become shorter needs fewer of them."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    fpdu.payload = Raw(b"short")
+    del fpdu.ulpdu_length, fpdu.pad, fpdu.crc
+    assert bytes(fpdu) == placed(b"short", 0)[0]
+
+
+@pytest.mark.parametrize("phase", [1, 2, 6, 512, -4])
+def test_impossible_phase(phase: int) -> None:
+    """An FPDU begins at a multiple of four below 512: else it can be neither read nor made."""
+    with pytest.raises(LocalProtocolError, match="RFC 5044"):
+        FPDU(bytes(8), phase=phase)
+    with pytest.raises(LocalProtocolError, match="RFC 5044"):
+        bytes(FPDU(phase=phase))
+
+
+def test_markers_without_a_phase() -> None:
+    """Nobody knows where they belong."""
+    with pytest.raises(LocalProtocolError, match="phase"):
+        bytes(FPDU(markers=[MPAMarker()]))
+
+
+def test_what_follows_is_padding() -> None:
+    """A Marker right behind the CRC belongs to the next FPDU (RFC 5044 4.3)."""
+    octets = bytes(FPDU(phase=500) / Raw(b"abcdef"))
+    assert len(octets) == 12
+    fpdu = FPDU(octets + b"next", phase=500)
+    assert fpdu.markers is None
+    assert fpdu[Padding].load == b"next"
+    assert bytes(fpdu) == octets + b"next"
+
+
+def test_marker_alone() -> None:
+    """Four octets, of which some may be missing."""
+    marker = MPAMarker(bytes.fromhex("0001 0014"))
+    assert (marker.reserved, marker.fpduptr) == (1, 0x14)
+    for length in range(1, 5):
+        assert bytes(MPAMarker(bytes.fromhex("00010014")[:length])) == bytes(marker)[:length]
+    assert bytes(MPAMarker()) == bytes(4)
+
+
+def test_show() -> None:
+    """Phase and Markers are shown where there are some."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(24)), phase=0)
+    lines = fpdu.show(dump=True).splitlines()
+    assert lines[:9] == [
+        "###[ MPA FPDU ]###",
+        "  ulpdu_length= 42",
+        "  pad       = b''",
+        "  crc       = 0x83992352 (52 23 99 83)",
+        "  phase     = 0",
+        "  \\markers   \\",
+        "   |###[ MPA Marker ]###",
+        "   |  reserved  = 0",
+        "   |  fpduptr   = 0",
+    ]
+    assert fpdu.summary().startswith("MPA FPDU 42 octets, 1 Marker, CRC good / DDP Untagged ")

@@ -87,29 +87,6 @@ def test_figures_15_to_17(figure: str, initiator: str, responder: str, result: s
 
 
 @pytest.mark.parametrize(
-    ("rnic", "revisions", "markers", "crcs"),
-    [
-        (RDMAC, {0}, {1}, {1}),
-        (NON_PERMISSIVE, {1}, {0, 1}, {0, 1}),
-        (PERMISSIVE, {0, 1}, {0, 1}, {0, 1}),
-    ],
-)
-def test_figure_14(rnic: RNIC, revisions: set[int], markers: set[int], crcs: set[int]) -> None:
-    """The revisions and versions that each kind uses, and what it may ask for."""
-    met = [
-        (interoperate(one, other), side)
-        for one, other in product(PEERS, repeat=2)
-        for side, each in enumerate((one, other))
-        if each.rnic is rnic
-    ]
-    said = [agreement[side] for agreement, side in met]
-    assert {offer.revision for offer in said} == revisions
-    assert {int(offer.markers) for offer in said} == markers
-    assert {int(offer.crc) for offer in said} == crcs
-    assert {agreement.version for agreement, _ in met} - {None} == revisions
-
-
-@pytest.mark.parametrize(
     ("one", "other", "request_", "reply", "version"),
     [
         # C.2.1 and C.2.2: the connection is closed.
