@@ -58,25 +58,6 @@ def test_file_to_file(marked: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
-def test_what_a_limit_has_dropped(marked: Path, tmp_path: Path, quiet: tuple[str, ...]) -> None:
-    """It is said, and what to do."""
-    conversation = Conversation()
-    for _ in range(8):
-        conversation.initiator.send(bytes(1000))
-    segments = conversation.segments()
-    path = tmp_path / "lossy.pcap"
-    # The first FPDU comes never, and all others wait for it.
-    first = next(at for at, each in enumerate(segments) if len(each.octets) > 500)
-    conversation.write(path, [*segments[:first], *segments[first + 1 :]])
-    result = run("clean", path, "-o", tmp_path / "clean.pcapng", "--limit-half", "1", *quiet)
-    assert result.exit_code == 0
-    said = "because of a limit; it can be raised by --limit-half"
-    assert any(said in line for line in result.stderr.splitlines())
-    whole = run("clean", path, "-o", tmp_path / "clean.pcapng", *quiet)
-    assert said not in whole.stderr
-
-
-@pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...]) -> None:
     """As of other commands: what is in them is as it was."""
     source = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"

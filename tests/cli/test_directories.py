@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import os
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -110,20 +108,6 @@ def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
     assert done.stderr == f"scapy-mpa: {tmp_path / '*.pcap'}: no file matches; check the pattern\n"
     assert done.exit_code == 2
     assert done.stdout == run("summary", PCAPS / "mix_mpa1_crcon.pcap").stdout
-
-
-def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system says is passed on."""
-
-    def refuse(path: str) -> NoReturn:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(os, "listdir", refuse)
-    done = run("dissect", tmp_path)
-    assert done.stderr == (
-        f"scapy-mpa: {tmp_path}: the directory cannot be read (Permission denied); name a file\n"
-    )
-    assert done.exit_code == 2
 
 
 def test_clean_takes_one_file(tmp_path: Path) -> None:

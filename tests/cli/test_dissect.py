@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from scapy_mpa.cli.hexdump import hex_dump
+from scapy_mpa.craft import Conversation
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
-from tests.cli.command import PCAPS, parsed, records, run
+from scapy_mpa.wire.rdmap_names import AtomicOperation
+from tests.cli.command import PCAPS, records, run
 from tests.cli.test_ring import frames_of
 from tests.stream import feed
 from tests.truth import impair, mpastream, pcapfile
@@ -43,13 +46,6 @@ def test_lines() -> None:
     assert result.stdout == LINES
     assert result.stderr == ""
     assert result.exit_code == 1
-
-
-def test_lines_are_aligned() -> None:
-    """What a record is begins in the same column on both directions' lines of a connection."""
-    lines = run("dissect", "--connection", 3, "--type", "fpdu,startup", FIVE_CONNECTIONS).stdout
-    found = [re.search(r"(Request|Reply|RDMA)", line) for line in lines.splitlines()]
-    assert len({each and each.start() for each in found}) == 1 and all(found)
 
 
 def test_findings_stand_out() -> None:
@@ -220,8 +216,81 @@ def test_several_files() -> None:
     ]
 
 
-def test_standard_input() -> None:
-    """``-`` gives what the file gives."""
-    piped = run("dissect", "--json", "-", stdin=RPING.read_bytes())
-    assert parsed(piped.stdout) == records(RPING)
-    assert piped.exit_code == 0
+def split(text: str) -> list[tuple[str, str]]:
+    """Each line with the lines that are indented below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith(" " * 8):
+            found[-1][1].append(line)
+        else:
+            found.append((line, []))
+    return [(line, "\n".join(below)) for line, below in found]
+
+
+def test_layers() -> None:
+    """The lines are the same; below each startup frame and FPDU stand all its fields."""
+    plain = run("dissect", TERMINATE).stdout.splitlines()
+    verbose = run("dissect", "-V", TERMINATE)
+    assert verbose.exit_code == 1
+    shown = split(verbose.stdout)
+    assert [line for line, _ in shown] == plain
+    request, reply, send, terminate, ended = (below for _, below in shown)
+    for startup in (request, reply):
+        for name in ("revision", "markers", "crc", "rejected", "pd_length", "ird", "ord"):
+            assert re.search(rf" {name} *= ", startup)
+    for fpdu in (send, terminate):
+        for name in ("ulpdu_length", "crc", "last", "opcode", "qn", "msn", "mo"):
+            assert re.search(rf" {name} *= ", fpdu)
+    assert ended == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["rping_ipv6_mpa2_crcon.pcap", "live_siw_probe_guest_eth0.pcap.gz"]
+)
+def test_every_packet_has_layers(name: str) -> None:
+    """Packets that break rules are shown like all others."""
+    result = run("dissect", "-V", "--type", "startup,fpdu", PCAPS / name)
+    assert all(below for _, below in split(result.stdout))
+
+
+def test_dump() -> None:
+    """Offset, octets, characters."""
+    assert hex_dump(bytes(range(0x1E, 0x30))) == [
+        "        0000  1e 1f 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d  .. !\"#$%&'()*+,-",
+        "        0010  2e 2f                                            ./",
+    ]
+    assert hex_dump(b"") == []
+
+
+@pytest.mark.parametrize("crc", [True, False])
+def test_headers(crc: bool, tmp_path: Path) -> None:
+    """Of each message that is an RDMAP header: after the numbers of every DDP header, and by the
+    names of the standards; messages of another kind have none."""
+    talk = Conversation(crc=crc)
+    talk.initiator.immediate(bytes.fromhex("0102030405060708"))
+    talk.initiator.atomic(stag=0x10, to=0x20, original=41, add_or_swap_data=5)
+    talk.initiator.atomic(
+        *(AtomicOperation.CMP_SWAP, 0x11, 0x21), add_or_swap_data=8, compare_data=7, original=7
+    )
+    talk.initiator.read(b"four", 1, 2, 3, 4)
+    path = tmp_path / "headers.pcap"
+    talk.write(path)
+    lines = run("dissect", "--type", "fpdu", path).stdout
+    for said in (
+        "Immediate Data qn 0 msn 1 mo 0 8 octets L 0x0102030405060708,",
+        "52 octets L FetchAdd 0x5 at stag 0x00000010 to 0x20,",
+        "12 octets L was 0x29,",
+        "52 octets L CmpSwap 0x8 if 0x7 at stag 0x00000011 to 0x21,",
+        "28 octets L reads 4 of stag 0x00000003,",
+    ):
+        assert said in lines
+    found = [each["header"] for each in records("--type", "fpdu", path)]
+    immediate, fetch_add, was, compare_swap, _, read, response = found
+    assert immediate == {"immediate_data": "0102030405060708"}
+    assert (fetch_add["operation"], fetch_add["add_or_swap_data"]) == ("FetchAdd", "0x5")
+    assert (fetch_add["remote_stag"], fetch_add["remote_to"]) == ("0x00000010", "0x20")
+    assert was == {"original_request_identifier": "0x1", "original_remote_data_value": "0x29"}
+    assert (compare_swap["operation"], compare_swap["compare_data"]) == ("CmpSwap", "0x7")
+    sink = {"sink_stag": "0x00000001", "sink_to": "0x2", "rdma_read_size": 4}
+    assert read == {**sink, "src_stag": "0x00000003", "src_to": "0x4"}
+    assert response is None

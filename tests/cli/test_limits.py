@@ -42,8 +42,7 @@ def test_sizes() -> None:
         assert values(summary, "--limit-half", text, "--limit-total", text)[:2] == [octets] * 2
 
 
-@pytest.mark.parametrize("command", ["dissect", "summary"])
-def test_gaps(tmp_path: Path, command: str) -> None:
+def test_gaps(tmp_path: Path) -> None:
     """Octets that were dropped are gaps, counted, and told of with what to do."""
     rng = random.Random(1)
     pair = halves(rng, markers=(False, False), crc=True, count=12, mulpdu=9000)
@@ -51,20 +50,19 @@ def test_gaps(tmp_path: Path, command: str) -> None:
     segments = impair.conversation(pair, (cut[0], cut[1]), rng)
     path = tmp_path / "cut.pcap"
     path.write_bytes(pcapfile.pcap(pcapfile.frames(segments)))
-    assert run(command, path).stderr == ""
-    result = run(command, "--limit-half", 1000, path)
-    gaps = [
-        record
-        for record in parsed(run("dissect", "--json", "--limit-half", 1000, path).stdout)
-        if record["type"] == "gap"
-    ]
+    limited = ("--limit-half", 1000, path)
+    found = parsed(run("dissect", "--json", *limited).stdout)
+    gaps = [record for record in found if record["type"] == "gap"]
     assert gaps
     assert {record["reason"] for record in gaps} == {"limit"}
-    assert result.stderr == (
-        f"scapy-mpa: {path}: {len(gaps)} gaps because of a limit; {RAISED_BY}\n"
-    )
-    assert result.exit_code == 0
-    (record,) = parsed(run("summary", "--json", "--limit-half", 1000, path).stdout)
+    for command in (["dissect"], ["summary"], ["clean", "-q", "-o", tmp_path / "clean.pcapng"]):
+        assert run(*command, path).stderr == ""
+        result = run(*command, *limited)
+        assert result.exit_code == 0
+        assert result.stderr == (
+            f"scapy-mpa: {path}: {len(gaps)} gaps because of a limit; {RAISED_BY}\n"
+        )
+    (record,) = parsed(run("summary", "--json", *limited).stdout)
     assert record["gaps"]["src"] + record["gaps"]["dst"] == len(gaps)
 
 

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES, NAMES
 from tests.capture.build import ethernet, ipv4, pcap
 from tests.cli.command import PCAPS, ROOT, run
+from tests.cli.test_ring import frames_of as stamped
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
 
 def frames_of(path: Path) -> list[bytes]:
     """The octets of the frames of a capture."""
-    with open_capture(path) as capture:
-        return [frame.octets for frame in capture]
+    return [octets for _, octets in stamped(path)]
 
 
 def capture_of(path: Path, link: int, frames: list[bytes]) -> Path:

@@ -185,18 +185,6 @@ def test_captures_at_one_time(tmp_path: Path) -> None:
     assert [each["frame"] for each in parsed(result.stdout)] == alone * 2
 
 
-def test_one_that_begins_when_the_other_ends(
-    tmp_path: Path, whole: list[dict[str, object]]
-) -> None:
-    """Two frames may have the same time, on either side of the end of a file."""
-    frames = [
-        (FRAMES[THIRD][0], each) if at == THIRD - 1 else (when, each)
-        for at, (when, each) in enumerate(FRAMES)
-    ]
-    paths = written(tmp_path, {"r_00001.pcap": frames[:THIRD], "r_00002.pcap": frames[THIRD:]})
-    assert [each["frame"] for each in told(*paths)] == [each["frame"] for each in whole]
-
-
 def test_damaged_files(tmp_path: Path) -> None:
     """What cannot be read of one of them costs no more than that."""
     names = [f"r_{number:05}.pcap" for number in range(5)]

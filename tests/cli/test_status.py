@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.capture.build import enhanced, interface, option, section
 from tests.cli.command import PCAPS, parsed, process, run
 from tests.truth import pcapfile
-from tests.truth.impair import SYN, Segment
 from tests.truth.walker import read_pcap
 
 CLEAN = PCAPS / "rping_mpa2_crcon.pcap"
@@ -152,24 +151,6 @@ def test_many_unknown_link_types(tmp_path: Path, links: Sequence[int], said: str
     result = run("summary", path)
     assert_one_complaint(result.stderr, f"nothing can be followed in {len(links)} frames: ", said)
     assert len(result.stderr) < 400
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("way", ["pcap", "big-endian"])
-def test_late_copies_are_counted(tmp_path: Path, command: str, way: str) -> None:
-    """A copy that comes when its connection was let go is told of, and is no connection."""
-    syn = Segment(0, 5, 0, SYN, b"")
-    others = [pcapfile.frame(syn, hosts=("10.0.0.9", "10.0.0.8"))]
-    # A minute between two frames: what is over is let go long before the next one comes.
-    octets = pcapfile.pcap(
-        [*FRAMES, *others, FRAMES[8]], step=60_000_000_000, order="<" if way == "pcap" else ">"
-    )
-    path = tmp_path / "late.pcap"
-    path.write_bytes(octets)
-    result = run(command, "--json", path)
-    assert result.stderr == f"scapy-mpa: {path}: 1 frame not followed: 1 late copy\n"
-    ends = [each for each in parsed(result.stdout) if each["type"] == "connection"]
-    assert [each["connection"] for each in ends] == [0, 1]
 
 
 @given(st.data())
