@@ -72,7 +72,8 @@ def bound() -> Iterator[None]:
     for frame, layer, fields in bindings:
         bind_private_data(frame, layer, **fields)
     yield
-    for frame, layer, fields in bindings:
+    # Doing it twice does no harm.
+    for frame, layer, fields in bindings * 2:
         split_private_data(frame, layer, **fields)
 
 

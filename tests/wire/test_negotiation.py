@@ -122,6 +122,8 @@ def test_broken(
         assert found.ird[0] == 5, "it must have so many if it goes on"
     elif terminates:
         assert found.rtr == ()
+        # That there is no match was said of the Reply.
+        assert found.judge(SEND, 18) == (RTR.SEND, None)
     else:
         assert not found.peer_to_peer and found.rtr is None
     if wanted == ["RFC 6581 10"]:

@@ -252,6 +252,8 @@ def test_erdma() -> None:
     assert (frame.extension, frame.data) == (bytes(range(1, 9)), b"abc")
     assert (frame.pd_length, frame.length) == (3, len(ERDMA))
     assert build_startup(frame) == ERDMA
+    made = MPARequest(revision=129, crc=0, extension=frame.extension, private_data=b"abc")
+    assert bytes(made) == ERDMA
     assert frame.dialect is Dialect.ERDMA
     assert frame.problems() == []
 
