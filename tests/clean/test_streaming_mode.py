@@ -54,8 +54,9 @@ KNOWN = {MARKED: REQUEST, ERDMA: REQUEST}
 """Startup frames that are written as others."""
 
 
-@pytest.mark.parametrize("when", SAID)
-@pytest.mark.parametrize("size", [None, 1, 7, 21])
+@pytest.mark.parametrize(
+    ("when", "size"), [(when, size) for when in SAID for size in (None, 1, 7, 21)]
+)
 def test_it_is_all_there(when: str, size: int | None) -> None:
     """All octets of both directions, also in the segments of startup frames, and where numbers are
     others than captured; numbers go on without a gap."""

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -116,3 +118,12 @@ def test_clean_takes_one_file(tmp_path: Path) -> None:
     assert done.stderr == f"scapy-mpa: {tmp_path}: it is a directory; name a capture file in it\n"
     assert done.exit_code == 2
     assert not (tmp_path / "out.pcapng").exists()
+
+
+def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says is passed on."""
+    refusal = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr(os, "listdir", Mock(side_effect=refusal))
+    said = "the directory cannot be read (Permission denied); name a file"
+    done = run("dissect", tmp_path)
+    assert (done.stderr, done.exit_code) == (f"scapy-mpa: {tmp_path}: {said}\n", 2)

@@ -210,8 +210,7 @@ def messages(path: Path) -> dict[str, Record]:
     return {each["message"]: each for each in found if each["fpdus"] > 1}
 
 
-@pytest.mark.parametrize("name", SAID)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in SAID])
 def test_octets_of_messages(kind: str, name: str, tmp_path: Path) -> None:
     """They are those that were said, in however many DDP segments; what was not captured is zeros,
     and ``missing`` says where."""

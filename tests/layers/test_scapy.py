@@ -219,8 +219,13 @@ def test_fuzz_varies_what_is_not_computed() -> None:
 # Provenance
 
 
-@pytest.mark.parametrize("layer", [FPDU, MPARequest, MPAReply])
-@pytest.mark.parametrize("found", [FOUND, (1, 3), [1, 2], "text", {"a": 1}, Raw(b"x"), range(3)])
+CARRIERS = [
+    *((FPDU, each) for each in (FOUND, (1, 3), [1, 2], "text", {"a": 1}, Raw(b"x"), range(3))),
+    *((layer, FOUND) for layer in (MPARequest, MPAReply)),
+]
+
+
+@pytest.mark.parametrize(("layer", "found"), CARRIERS)
 def test_provenance(layer: type[Packet], found: object) -> None:
     """It survives copying and stacking, and is found from below, whatever it is; it is shown in a
     line, and neither compared nor built, nor part of what made the packet."""

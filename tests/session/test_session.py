@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from scapy.config import conf
+from scapy.consts import LINUX
+from scapy.data import MTU
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -83,6 +85,31 @@ def test_frames_longer_than_scapys_mtu(
     assert bytes(found[-1]) == bytes(rdmpa(path, others=True)[-1]) == octets
 
 
+@pytest.mark.skipif(not LINUX, reason="about packet sockets of Linux")
+def test_long_frames_of_an_interface(long_frames: list[Frame]) -> None:
+    """The loopback interface of Linux brings datagrams of any length, and so does offload."""
+    from scapy.arch.linux import L2ListenSocket
+
+    frames = iter(long_frames)
+
+    class Listening(L2ListenSocket):
+        def __init__(self) -> None:
+            self.ins = self.outs = None
+
+        def recv_raw(self, x: int = MTU) -> tuple[type[Packet], bytes, float]:
+            frame = next(frames, None)
+            if frame is None:
+                raise EOFError
+            return Ether, frame.octets[:x], frame.time_ns / 10**9
+
+    found: list[Packet] = []
+    session, sock = MPASession(others=False), Listening()
+    with pytest.raises(EOFError):
+        while True:
+            found += session.recv(sock)
+    assert crcs(found) == ["good"] * 7
+
+
 def unwrapped(octets: bytes) -> bytes:
     """The IP packet in an Ethernet frame."""
     return octets[14:]
@@ -107,9 +134,8 @@ LINK_TYPES: dict[str, tuple[int, Any, type[Packet]]] = {
 
 
 @pytest.mark.parametrize("name", LINK_TYPES)
-@pytest.mark.parametrize("supersession", [None, IPSession])
 def test_link_types_that_scapy_does_not_know(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str, supersession: Any
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP; what
     people have bound to one of their own is what its frames begin with."""
@@ -123,19 +149,21 @@ def test_link_types_that_scapy_does_not_know(
     path.write_bytes(
         build.pcap([(n, 0, each, len(each)) for n, each in enumerate(frames)], link=field)
     )
-    session = MPASession(supersession=supersession)
-    found = sniff(offline=str(path), session=session, quiet=True)
+    found, split = (
+        sniff(offline=str(path), session=MPASession(supersession=each), quiet=True)
+        for each in (None, IPSession)
+    )
     if field == 147:
-        assert crcs(found) == ["good"] * 5
+        assert crcs(found) == crcs(split) == ["good"] * 5
         return
     listed = rdmpa(path, others=True)
     assert {type(each) for each in found} == {type(each) for each in listed} == {lowest}
+    assert {type(each) for each in split} == {lowest}
     assert crcs(listed) == ["good"] * 5
-    if supersession is None:
-        wanted = [(bytes(each), each.wirelen) for each in listed]
-        assert [(bytes(each), each.wirelen) for each in found] == wanted
-    elif wrap is unwrapped:
-        assert crcs(found) == ["good"] * 5
+    wanted = [(bytes(each), each.wirelen) for each in listed]
+    assert [(bytes(each), each.wirelen) for each in found] == wanted
+    if wrap is unwrapped:
+        assert crcs(split) == ["good"] * 5
 
 
 def test_captures_do_not_mix(tmp_path: pathlib.Path) -> None:
@@ -239,6 +267,7 @@ def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
     assert listed.not_followed() == counts
     assert len(listed.connections()) == 127
     assert [each["connection"] for each in listed.errors() if each["code"] == 2] == [53, 107, 107]
+    assert listed.gaps() == listed.overlaps() == []
     assert (listed + rdmpa(RPING) + listed).not_followed() == {"not TCP": 12, "not IP": 4}
 
     # A late copy, of a connection that was ended.
@@ -249,10 +278,16 @@ def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
     wrpcap(str(path), [*frames, late])
     assert rdmpa(path).not_followed() == {"late copy": 1}
 
+    assert len(rdmpa(RPING, count=3)) == 3
     session = MPASession(others=False)
     assert session.not_followed == {}
     sniff(offline=[live, str(path), live], session=session, quiet=True, store=False)
     assert session.not_followed == {"not TCP": 12, "not IP": 4, "late copy": 1}
+
+    # Of a capture that is not read to its end, too.
+    session = MPASession()
+    found = sniff(offline=live, session=session, quiet=True, count=20)
+    assert sum(session.not_followed.values()) == sum(TCP not in each for each in found) > 0
 
     odd, session = Ether() / IP() / TCP() / Raw(bytes(70_000)), MPASession()
     found = sniff(opened_socket=Interface([odd, frames[0]]), session=session, quiet=True)
