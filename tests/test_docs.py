@@ -78,11 +78,12 @@ def test_examples(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The examples, one after the other in one directory, answer what is shown; programs end
-    well."""
+    """The examples, one after the other in one directory, answer what is shown; programs end well:
+    these in a process of their own, where each has its own names."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pcaps").symlink_to(ROOT / "pcaps")
     told: list[str] = []
+    programs = []
     for number, (kind, text) in enumerate(blocks_of(document)):
         if kind == "console":
             is_answered(text, request)
@@ -91,7 +92,9 @@ def test_examples(
             test = doctest.DocTestParser().get_doctest(text, {}, name, str(document), 0)
             doctest.DocTestRunner().run(test, out=told.append)
         else:
-            answer(sys.executable, "-c", text)
+            programs.append(text)
+    if programs:
+        answer(sys.executable, "-c", f"for each in {programs}: exec(each, {{}})")
     assert not told, "".join(told)
 
 

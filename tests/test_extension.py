@@ -40,43 +40,37 @@ def test_metadata_is_what_scapy_demands() -> None:
     assert distribution.read_text("top_level.txt") == "scapy_mpa\n"
 
 
-def test_extension_is_accepted_and_registers_the_contrib_module() -> None:
-    """Scapy takes the extension without a warning and knows its one module."""
+def test_extension() -> None:
+    """Scapy takes it without a warning and knows its one module; the layers come with
+    ``load_contrib``, by name, as in Scapy's own shell.  The contrib module hands out what
+    ``scapy_mpa.all`` has, ``rdmpa`` too, not copies of it."""
     printed = run(
-        LOAD + "print([(e.name, sorted(e.specs)) for e in conf.exts.exts])",
-    )
-    assert printed == "[('scapy-mpa', ['scapy.contrib.mpa'])]"
-
-
-def test_extension_does_not_import_the_layers_by_itself() -> None:
-    """Loading the extension registers; the layers come with ``load_contrib``."""
-    assert run(LOAD + "import sys; print('scapy_mpa.layers' in sys.modules)") == "False"
-
-
-def test_load_contrib_brings_the_layers() -> None:
-    """After ``load_contrib("mpa")`` the packets are there by name, as in Scapy's own shell."""
-    printed = run(
-        LOAD + "load_contrib('mpa')\n"
-        "print(MPARequest.__name__, FPDU.__name__, bytes(FPDU() / DDPTagged() / RDMAPWrite())[:2])",
-    )
-    assert printed == r"MPARequest FPDU b'\x00\x0e'"
-
-
-def test_everything_exists_once() -> None:
-    """The contrib module hands out what ``scapy_mpa.all`` has, ``rdmpa`` too, not copies of it."""
-    printed = run(
-        "from scapy.all import *\nconf.exts.load('scapy-mpa')\nload_contrib('mpa')\n"
+        LOAD + "import sys\n"
+        "print([(e.name, sorted(e.specs)) for e in conf.exts.exts])\n"
+        "print('scapy_mpa.layers' in sys.modules)\n"
+        "load_contrib('mpa')\n"
+        "print(MPARequest.__name__, bytes(FPDU() / DDPTagged() / RDMAPWrite())[:2])\n"
         "from scapy_mpa import all as names, layers, session\n"
         "print({*layers.__all__, *session.__all__} <= {*names.__all__},"
         " all(eval(name) is getattr(names, name) for name in names.__all__))",
     )
-    assert printed == "True True"
+    assert printed.splitlines() == [
+        "[('scapy-mpa', ['scapy.contrib.mpa'])]",
+        "False",
+        r"MPARequest b'\x00\x0e'",
+        "True True",
+    ]
 
 
 def test_ls_lists_the_layers() -> None:
-    """Scapy's ``ls`` shows public names alone, and finds each by the beginning of its name."""
+    """Scapy's ``ls`` shows public names alone, and finds each by the beginning of its name.
+
+    The list of all layers can be asked for as without them, as ``explore()`` does first.  Scapy
+    evaluates the names of the modules, so names that it does not know are an error.
+    """
     printed = run(
-        "from scapy.all import ls\nimport scapy_mpa.all\nls()\nprint('MPA')\nls('MPA')",
+        "from scapy.all import conf, ls\nbefore = conf.layers.layers()\nimport scapy_mpa.all\n"
+        "ls()\nprint('MPA')\nls('MPA')\nprint(set(before) <= set(conf.layers.layers()))",
     )
     everything, _, found = printed.partition("\nMPA\n")
     listed = {line.split()[0] for line in everything.splitlines()}
@@ -84,6 +78,7 @@ def test_ls_lists_the_layers() -> None:
     assert not {name for name in vars(base) | vars(ddp) | vars(rdmap) if name[0] == "_"} & listed
     startup = {"MPA", "MPARequest", "MPAReply", "MPARtr", "MPAMarker"}
     assert startup <= {line.split()[0] for line in found.splitlines()}
+    assert found.endswith("\nTrue")
 
 
 def test_explore_lists_the_layers() -> None:
@@ -97,15 +92,3 @@ def test_explore_lists_the_layers() -> None:
     assert printed.startswith("Packets contained in scapy.contrib.mpa:\n")
     assert "MPA FPDU" in printed
     assert printed.endswith("True True")
-
-
-def test_list_of_all_layers_can_be_asked_for() -> None:
-    """What ``explore()`` asks first works with these layers as it does without them.
-
-    Scapy evaluates the names of the modules, so names that it does not know are an error.
-    """
-    printed = run(
-        "from scapy.all import conf\nbefore = conf.layers.layers()\nimport scapy_mpa.all\n"
-        "print(set(before) <= set(conf.layers.layers()))"
-    )
-    assert printed == "True"

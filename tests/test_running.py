@@ -9,10 +9,12 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import tests
+from tests import conftest
 from tests.cli.command import ROOT, environment
 from tests.conftest import _MUST_RUN
 
@@ -35,10 +37,15 @@ def status(*arguments: str, must_run: str = "1", **variables: str) -> int:
     return done.returncode
 
 
-def test_a_run_without_tests_fails() -> None:
-    """If `sh run test` asks for it."""
-    assert status("-k", "nosuch", ONE) != 0
-    assert status(ONE) == 0
+@pytest.mark.parametrize("executed", [0, 1])
+def test_a_run_without_tests_fails(executed: int) -> None:
+    """If `sh run test` asks for it: what was not executed, or skipped, has shown nothing."""
+    counter, session = conftest._Executed(), SimpleNamespace(exitstatus=pytest.ExitCode.OK)
+    reports = [("setup", False), ("call", True), *[("call", False)] * executed]
+    for when, skipped in reports:
+        counter.pytest_runtest_logreport(SimpleNamespace(when=when, skipped=skipped))  # type: ignore[arg-type]
+    counter.pytest_sessionfinish(session)  # type: ignore[arg-type]
+    assert (session.exitstatus == pytest.ExitCode.OK) == bool(executed)
 
 
 @pytest.mark.slow

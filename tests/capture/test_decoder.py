@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP headers, and the decoder's fast route against its plain one."""
+"""TCP headers, and what a decoder remembers of heads: as if it read each frame anew."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture import Decoder, Frame, decoder
 from scapy_mpa.capture.decoder import segment_of
+from scapy_mpa.capture.headers import FRAGMENT
+from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.stream.segment import Segment
-from tests.capture import build
+from tests.capture import build, links
 from tests.capture.build import ethernet, ipv4, ipv6, tcp
-from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED
+from tests.capture.links import SNAP4, V4, wifi
+from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED, frame_of
 
 PAYLOAD = b"payload"
 SEGMENT = Segment(build.FLOW4, build.SEQ, build.ACK, build.FLAGS, PAYLOAD, len(PAYLOAD), 1, 0)
@@ -33,109 +37,130 @@ def decode(link_type: int, octets: bytes, original: int | None = None) -> Segmen
     return dict(decoder.not_followed) if segment is None else segment._replace(flow=build.FLOW4)
 
 
+@given(
+    link_type=st.sampled_from([0, 1, 101, 108, 113, 228, 229, 276, 9]),
+    octets=st.binary() | st.sampled_from([each[1] for each in FOLLOWED.values()]),
+)
+def test_any_octets(link_type: int, octets: bytes) -> None:
+    """Whatever the octets: a reason that is counted, or a segment made of octets of its frame."""
+    decoder = Decoder()
+    segment = decoder.segment(Frame(3, 4, link_type, octets, len(octets), None))
+    assert (segment is None) == (decoder.not_followed.total() == 1)
+    if segment is not None:
+        assert len(segment.flow) in (12, 36)
+        assert segment.flow[:-4] in octets and segment.payload in octets
+        assert len(segment.payload) <= segment.length
+        assert (segment.frame, segment.time_ns) == (3, 4)
+
+
+EMPTY = SEGMENT._replace(payload=b"", length=0)
+HEADERS: dict[str, tuple[bytes, int, Any]] = {
+    # A segment, how many octets of it were not captured, and what is found.
+    **{f"{words} words": (tcp(options=b"\x01" * 4 * words), 0, SEGMENT) for words in range(11)},
+    "no payload": (tcp(b""), 0, EMPTY),
+    **{
+        f"data offset {at}": (tcp(data_offset=at), 0, "TCP header damaged")
+        for at in (0, 1, 4, 7, 15)
+    },
+    **{f"{n} octets": (tcp()[:n] + bytes(60), 0, "TCP header damaged") for n in range(1, 20)},
+    # A header of which the snap length cut anything, options included.
+    **{f"{n} cut": (tcp(options=b"\x01" * 12), n, "TCP header cut") for n in range(8, 40)},
+    "payload cut": (tcp(options=b"\x01" * 12), 7, SEGMENT._replace(payload=b"")),
+}
+
+
 @pytest.mark.parametrize("route", [FAST, PLAIN, PLAIN6], ids=["fast", "plain", "IPv6"])
-class TestTCP:
-    """RFC 9293 3.1, on either route."""
-
-    def test_options(self, route: Any) -> None:
-        """Options are passed over, up to 40 octets."""
-        link_type, link, ether_type, ip = route
-        for words in range(11):
-            segment = tcp(options=b"\x01" * 4 * words)
-            assert decode(link_type, link(ip(segment), ether_type)) == SEGMENT
-
-    def test_no_payload(self, route: Any) -> None:
-        """A bare ACK is a segment, too."""
-        link_type, link, ether_type, ip = route
-        expected = SEGMENT._replace(payload=b"", length=0)
-        assert decode(link_type, link(ip(tcp(b"")), ether_type)) == expected
-
-    @pytest.mark.parametrize("data_offset", [0, 1, 4, 7, 15])
-    def test_data_offset(self, route: Any, data_offset: int) -> None:
-        """A data offset inside the header or behind the segment is damage."""
-        link_type, link, ether_type, ip = route
-        octets = link(ip(tcp(data_offset=data_offset)), ether_type)
-        assert decode(link_type, octets) == {"TCP header damaged": 1}
-        assert decode(link_type, octets + bytes(60)) == {"TCP header damaged": 1}
-
-    def test_too_short(self, route: Any) -> None:
-        """A segment that has no room for a header is damaged, padding or not."""
-        link_type, link, ether_type, ip = route
-        for length in range(20):
-            octets = link(ip(tcp()[:length]) + bytes(60), ether_type)
-            if length or ip is ipv4:
-                assert decode(link_type, octets) == {"TCP header damaged": 1}
-
-    def test_cut(self, route: Any) -> None:
-        """A header of which the snap length cut anything, options included, is counted."""
-        link_type, link, ether_type, ip = route
-        octets = link(ip(tcp(options=b"\x01" * 12)), ether_type)
-        for cut in range(8, 8 + 32):
-            assert decode(link_type, octets[:-cut], len(octets)) == {"TCP header cut": 1}
-        expected = SEGMENT._replace(payload=b"")
-        assert decode(link_type, octets[:-7], len(octets)) == expected
+def test_tcp(route: Any) -> None:
+    """RFC 9293 3.1, on either route; what is filled up behind the packet changes nothing."""
+    link_type, link, ether_type, ip = route
+    for name, (segment, cut, expected) in HEADERS.items():
+        there = segment[: int(name.split()[0])] if name.endswith(" octets") else segment
+        octets = link(ip(there), ether_type)
+        wanted = {expected: 1} if isinstance(expected, str) else expected
+        for padding in (b"",) if cut else (b"", bytes(60)):
+            whole = octets + padding
+            found = decode(link_type, whole[: len(whole) - cut], len(whole))
+            assert found == wanted, name
 
 
-ORDINARY = ethernet(ipv4(tcp(options=b"\x01" * 12)))
+FRAMES = [each[:2] for each in (*FOLLOWED.values(), *NOT_FOLLOWED.values())]
+
+
+def check(remembering: Decoder, frame: Frame) -> None:
+    """A decoder says of a frame what is said of it alone.  Of a fragment it may say more."""
+    expected: tuple[Any, dict[str, int]]
+    try:
+        if read_headers(*frame[2:5])[0] == FRAGMENT:
+            return
+        expected = segment_of(frame), {}
+    except NotFollowedError as error:
+        expected = None, {error.reason: 1}
+    remembering.not_followed.clear()
+    assert (remembering.segment(frame), remembering.not_followed) == expected
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_each_bit(name: str) -> None:
+    """A frame that differs in one bit from one that was remembered."""
+    link_type, octets, _ = FOLLOWED[name]
+    remembering = Decoder()
+    for at in range(octets.index(b"\x9c\x40") - 8):
+        for bit in range(8):
+            changed = bytearray(octets)
+            changed[at] ^= 1 << bit
+            check(remembering, frame_of(link_type, octets))
+            check(remembering, frame_of(link_type, bytes(changed) + bytes(9)))
 
 
 @st.composite
-def frames(draw: st.DrawFn) -> Frame:
-    """Frames that are ordinary, or nearly so, or anything at all."""
-    link_type, octets = draw(
-        st.sampled_from(
-            [(link, octets) for link, octets, _ in [*FOLLOWED.values(), *NOT_FOLLOWED.values()]]
-            + [(1, ORDINARY)] * 20
-            + [(link, ORDINARY) for link in (0, 9, 101, 113, 276)]
-            + [(1, b"")]
-        )
-    )
-    changed = bytearray(octets)
-    for _ in range(draw(st.integers(0, 3))):
-        at = draw(st.integers(0, 80))
-        changed[at : at + 1] = draw(st.binary(min_size=1, max_size=1))
-    octets = bytes(changed) + draw(st.binary(max_size=10))
-    cut = draw(st.one_of(st.none(), st.integers(0, len(octets))))
-    captured = octets[:cut]
-    original = draw(st.sampled_from([len(octets), len(captured), len(captured) + 70_000]))
-    return Frame(3, 4, link_type, captured, original, None)
+def alike(draw: st.DrawFn) -> list[Frame]:
+    """Frames of few link types that differ in a few octets, and in where they were cut."""
+    bases = draw(st.lists(st.sampled_from(FRAMES), min_size=1, max_size=3))
+    frames = []
+    for link_type, octets in draw(st.lists(st.sampled_from(bases), min_size=2, max_size=20)):
+        changed = bytearray(octets)
+        for at in draw(st.lists(st.integers(0, min(len(octets), 90) - 1), max_size=3)):
+            changed[at] = draw(st.sampled_from([0, 1, 4, 0x10, 0x80, 0xFF]) | st.integers(0, 255))
+        captured = bytes(changed)[: draw(st.sampled_from([None, None, None, -2, -5]))]
+        frames.append(frame_of(link_type, captured, draw(st.sampled_from([len(octets), 200]))))
+    return frames
 
 
-@given(frame=frames())
-def test_fast_and_plain_route_agree(frame: Frame) -> None:
-    """The decoder's answer is that of the plain route, segment or reason."""
-    decoder = Decoder()
-    segment = decoder.segment(frame)
-    try:
-        expected = segment_of(frame)
-    except NotFollowedError as error:
-        assert segment is None
-        assert decoder.not_followed == {error.reason: 1}
-    else:
-        assert segment == expected
-        assert type(segment) is Segment
-        assert not decoder.not_followed
+@given(frames=alike())
+def test_any_frames(frames: list[Frame]) -> None:
+    """Frame after frame."""
+    remembering = Decoder()
+    for frame in frames:
+        check(remembering, frame)
 
 
-@given(frame=frames())
-def test_what_holds_for_every_segment(frame: Frame) -> None:
-    """A segment is made of octets of its frame, all that there are up to its length."""
-    segment = Decoder().segment(frame)
-    if segment is None:
-        return
-    assert len(segment.flow) in (12, 36)
-    assert segment.flow[:-4] in frame.octets
-    assert segment.payload in frame.octets
-    assert len(segment.payload) <= segment.length
-    if len(segment.payload) < segment.length:
-        # By a snap length, or before it was captured: nothing that was captured follows.
-        assert frame.octets.endswith(segment.payload)
-    assert (segment.frame, segment.time_ns) == (3, 4)
+DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {
+    "PPP": lambda number: (204, bytes([number]) + b"\0\x21" + V4),
+    "802.11": lambda number: (105, wifi(SNAP4, duration=number, sequence=number << 8)),
+    "radiotap": lambda number: (127, links.radiotap(wifi(SNAP4), bytes([number] * 8), 1)),
+    "AVS": lambda number: (
+        163,
+        links.avs(wifi(SNAP4)).replace(bytes(range(9)), bytes([number] * 9)),
+    ),
+    "NFLOG": lambda number: (239, links.nflog(V4, first=links.nflog_first(second=number))),
+    "NFLOG, length": lambda number: (239, links.nflog(ipv4(tcp(bytes(number))))),
+    "ERF": lambda number: (197, links.erf(22, V4 + bytes(number), time=number)),
+    "PKTAP": lambda number: (258, links.pktap(12, V4, process=number)),
+    "InfiniBand": lambda number: (242, links.ip_over_infiniband(V4, head=bytes([number] * 40))),
+}
 
 
-@given(link_type=st.sampled_from([0, 1, 101, 108, 113, 228, 229, 276, 9]), octets=st.binary())
-def test_any_octets(link_type: int, octets: bytes) -> None:
-    """Whatever the octets: a segment, or a reason that is counted."""
-    decoder = Decoder()
-    segment = decoder.segment(Frame(1, 0, link_type, octets, len(octets), None))
-    assert (segment is None) == (decoder.not_followed.total() == 1)
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What differs from frame to frame makes no frame a new one."""
+    read = []
+
+    def reading(*arguments: Any) -> Any:
+        read.append(arguments)
+        return read_headers(*arguments)
+
+    monkeypatch.setattr(decoder, "read_headers", reading)
+    remembering = Decoder()
+    for number in range(1, 40):
+        assert remembering.segment(frame_of(*DIFFERENT[name](number))) is not None
+    assert len(read) == 1

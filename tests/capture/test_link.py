@@ -154,17 +154,6 @@ def test_runt(name: str) -> None:
         assert what in ("cut", "damaged" if length < tcp_at else "cut") or reason == "not IP"
 
 
-def test_reasons_add_up() -> None:
-    """Each frame that is not followed is counted once."""
-    decoder = Decoder()
-    for link_type, octets, _ in [*NOT_FOLLOWED.values(), *FOLLOWED.values()] * 3:
-        decoder.segment(frame_of(link_type, octets))
-    assert decoder.not_followed.total() == 3 * len(NOT_FOLLOWED)
-    reasons = [reason for _, _, reason in NOT_FOLLOWED.values()]
-    assert decoder.not_followed["not IP"] == 3 * reasons.count("not IP")
-    assert decoder.not_followed["link type 220"] == 3 * reasons.count("link type 220")
-
-
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
     """Wireshark's dissector finds the same segments, so the frames of this file are right.
 

@@ -9,8 +9,8 @@ import gzip
 import io
 import lzma
 import os
+import re
 import struct
-import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -22,6 +22,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.capture.compressed import COMPRESS, lz4, zstd
+from tests.captures import CRAFTED, PCAPS, REAL, capture_name
 
 FILE = build.pcap([(1, 2, b"abc", 1500), (3, 4, b"defg", 4)])
 OCTETS = [b"abc", b"defg"]
@@ -73,55 +74,40 @@ def test_open_file_stays_open() -> None:
     assert not file.closed
 
 
-def test_open_file_has_its_name(tmp_path: Path) -> None:
-    """An open file is named as it was opened."""
-    path = tmp_path / "x"
-    path.write_bytes(FILE)
-    with path.open("rb") as file, open_capture(file) as capture:
-        assert capture.name == str(path)
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``-`` is standard input, which cannot seek; a process without it is told to name a file, and
+    nobody types a capture."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(FILE))))
+    with open_capture("-") as capture:
+        assert (capture.name, capture.size) == ("standard input", None)
+        assert [frame.octets for frame in capture] == OCTETS
+        assert capture.problem is None
+    terminal = io.BytesIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    for stdin, told in (
+        (None, "it is not open; name a"),
+        (io.StringIO(), "it is not open; name a"),
+        (io.TextIOWrapper(terminal), "it is a terminal; pipe a capture"),
+    ):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(CaptureError, match=f"^standard input: {told}"):
+            open_capture("-")
 
 
-def test_standard_input() -> None:
-    """``-`` is standard input, which cannot seek."""
-    code = (
-        "from scapy_mpa.capture import open_capture\n"
-        "with open_capture('-') as capture:\n"
-        "    print(capture.name, capture.size, [f.octets for f in capture], capture.problem)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=gzip.compress(FILE), capture_output=True, check=True
-    )
-    assert done.stdout.decode().strip() == f"standard input None {OCTETS} None"
-
-
-@pytest.mark.parametrize("closed", [None, io.StringIO()], ids=["none", "without buffer"])
-def test_standard_input_not_open(monkeypatch: pytest.MonkeyPatch, closed: Any) -> None:
-    """A process without standard input is told to name a file."""
-    monkeypatch.setattr(sys, "stdin", closed)
-    with pytest.raises(CaptureError, match=r"^standard input: it is not open; name a"):
-        open_capture("-")
-
-
-def test_standard_input_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody types a capture."""
-    buffer = io.BytesIO()
-    monkeypatch.setattr(buffer, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(buffer))
-    with pytest.raises(CaptureError, match=r"^standard input: it is a terminal; pipe a capture"):
-        open_capture("-")
-
-
-@pytest.mark.parametrize("file", [FILE, NG_FILE], ids=["pcap", "pcapng"])
-@pytest.mark.parametrize("buffering", [0, -1], ids=["raw", "buffered"])
-def test_live_pipe(file: bytes, buffering: int) -> None:
+@pytest.mark.parametrize("compress", [bytes, *COMPRESS.values()], ids=["plain", *COMPRESS])
+def test_live_pipe(compress: Any) -> None:
     """A frame is yielded as soon as it has arrived, not when a buffer is full."""
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "wb", buffering=0) as out, os.fdopen(reading, "rb", buffering) as pipe:
-        out.write(file[:-9])
-        with open_capture(pipe) as capture:
-            assert next(iter(capture)).octets == OCTETS[0]
-            out.write(file[-9:])
-            assert next(iter(capture)).octets == OCTETS[1]
+    for file, buffering in ((FILE, 0), (FILE, -1), (NG_FILE, 0), (NG_FILE, -1)):
+        reading, writing = os.pipe()
+        with (
+            os.fdopen(writing, "wb", buffering=0) as out,
+            os.fdopen(reading, "rb", buffering) as pipe,
+        ):
+            out.write(compress(file[:-9]))
+            with open_capture(pipe) as capture:
+                assert next(iter(capture)).octets == OCTETS[0]
+                out.write(compress(file[-9:]))
+                assert next(iter(capture)).octets == OCTETS[1]
 
 
 @pytest.mark.parametrize("name", COMPRESS)
@@ -141,18 +127,6 @@ def test_skippable_frames(name: str) -> None:
     """They hold nothing of the file."""
     stored = COMPRESS[name](FILE[:50]) + SKIPPABLE + COMPRESS[name](FILE[50:]) + SKIPPABLE
     assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
-
-
-@pytest.mark.parametrize("name", COMPRESS)
-def test_live_compressed_pipe(name: str) -> None:
-    """What a pipe has brought is decompressed at once."""
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "wb", buffering=0) as out, os.fdopen(reading, "rb", 0) as pipe:
-        out.write(COMPRESS[name](FILE[:-9]))
-        with open_capture(pipe) as capture:
-            assert next(iter(capture)).octets == OCTETS[0]
-            out.write(COMPRESS[name](FILE[-9:]))
-            assert next(iter(capture)).octets == OCTETS[1]
 
 
 def flushed(name: str, octets: bytes) -> bytes:
@@ -215,57 +189,6 @@ def test_too_much_memory(name: str, stored: bytes) -> None:
     )
 
 
-class TestNotOpened:
-    """Files that cannot be opened: one line that says which, why, and what to do."""
-
-    def test_missing(self, tmp_path: Path) -> None:
-        """There is no such file."""
-        path = tmp_path / "x"
-        with pytest.raises(CaptureError) as caught:
-            open_capture(path)
-        assert str(caught.value) == f"{path}: there is no such file; check the name"
-
-    def test_directory(self, tmp_path: Path) -> None:
-        """A directory is not read."""
-        with pytest.raises(CaptureError, match=r"it is a directory; name a capture file in it$"):
-            open_capture(tmp_path)
-
-    @pytest.mark.parametrize(
-        ("number", "text"),
-        [
-            (errno.EACCES, "there is no permission to read it; ask its owner, or"),
-            (errno.ELOOP, r"it cannot be opened \(Too many"),
-        ],
-    )
-    def test_refused(self, monkeypatch: pytest.MonkeyPatch, number: int, text: str) -> None:
-        """What the system says is passed on."""
-
-        def refuse(*args: object, **kwargs: object) -> NoReturn:
-            raise OSError(number, os.strerror(number))
-
-        with monkeypatch.context() as patch:
-            patch.setattr(builtins, "open", refuse)
-            with pytest.raises(CaptureError, match=f"^x: {text}"):
-                open_capture("x")
-
-    def test_impossible_name(self) -> None:
-        """A name that no file can have does not break the line."""
-        with pytest.raises(CaptureError, match=r"^'a\\x00\\nb': it cannot be opened \(embedded"):
-            open_capture("a\0\nb")
-
-    def test_name_that_would_break_the_line(self, tmp_path: Path) -> None:
-        """Names are the user's, but a message stays one line."""
-        with pytest.raises(CaptureError) as caught:
-            open_capture(tmp_path / "a\nb")
-        assert "\n" not in str(caught.value)
-
-    def test_refused_file_is_closed(self, tmp_path: Path) -> None:
-        """Nothing is left open: pytest makes an error of the warning that would come."""
-        (tmp_path / "x").write_bytes(b"not a capture")
-        with pytest.raises(CaptureError):
-            open_capture(tmp_path / "x")
-
-
 @pytest.mark.parametrize("octets", [b"", *(compress(b"") for compress in COMPRESS.values())])
 def test_empty(octets: bytes) -> None:
     """An empty file is no capture without frames: even that has a header."""
@@ -314,22 +237,16 @@ class FailingFile(io.BytesIO):
         return super().read1(30)
 
 
-def test_reading_fails_at_once() -> None:
-    """What the system says of the first read is the error of opening."""
+def test_reading_fails() -> None:
+    """What the system says of the first read is the error of opening; of a later one it is the
+    problem, after all whole frames."""
+    said = "reading failed (Input/output error); check the disk or the network it is read from"
     with pytest.raises(CaptureError) as caught:
         open_capture(FailingFile(FILE, 0))
-    assert str(caught.value) == (
-        "capture: at octet 0, before any frame: reading failed (Input/output error); "
-        "check the disk or the network it is read from"
-    )
-
-
-def test_reading_fails_later() -> None:
-    """What the system says of a later read is the problem, behind all whole frames."""
+    assert str(caught.value) == f"capture: at octet 0, before any frame: {said}"
     capture = open_capture(FailingFile(FILE, 2))
     assert [frame.octets for frame in capture] == OCTETS[:1]
-    text = str(capture.problem)
-    assert text.startswith("capture: at octet 60, after frame 1: reading failed (Input/output")
+    assert str(capture.problem) == f"capture: at octet 60, after frame 1: {said}"
 
 
 class Giving:
@@ -371,3 +288,61 @@ def test_files_that_are_not_to_be_read(tmp_path: Path) -> None:
     waiting: Any = Giving(None)
     with pytest.raises(CaptureError, match="open it in blocking mode"):
         open_capture(waiting)
+
+
+NOT_OPENED: dict[str, tuple[str, int | None, str]] = {
+    # A name, what the system says of it, and what is told.
+    "missing": ("x", None, "{}: there is no such file; check the name"),
+    "directory": ("", None, "{}: it is a directory; name a capture file in it"),
+    "no permission": (
+        "x",
+        errno.EACCES,
+        "{}: there is no permission to read it; ask its owner, or",
+    ),
+    "refused": ("x", errno.ELOOP, "{}: it cannot be opened (Too many"),
+    "impossible name": ("a\0\nb", None, "a\\x00\\nb': it cannot be opened (embedded"),
+    "a name that would break the line": ("a\nb", None, "a\\nb': there is no such file"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_OPENED)
+def test_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that cannot be opened: one line that says which, why, and what to do."""
+    file, number, told = NOT_OPENED[name]
+    path = os.path.join(tmp_path, file).rstrip(os.sep)
+
+    def refuse(*args: object, **kwargs: object) -> NoReturn:
+        raise OSError(number, os.strerror(number or 0))
+
+    with monkeypatch.context() as patch, pytest.raises(CaptureError) as caught:
+        if number is not None:
+            patch.setattr(builtins, "open", refuse)
+        open_capture(path)
+    assert told.format(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_refused_file_is_closed(tmp_path: Path) -> None:
+    """Nothing is left open: pytest makes an error of the warning that would come."""
+    (tmp_path / "x").write_bytes(b"not a capture")
+    with pytest.raises(CaptureError):
+        open_capture(tmp_path / "x")
+
+
+PACKETS = {
+    name: int(packets)
+    for name, packets in re.findall(
+        r"^\| (\S+) \| (\d+) \|", (PCAPS / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+}
+
+each_file = pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
+
+
+@each_file
+def test_packets(path: Path) -> None:
+    """As many frames as the table of the captures says, and no problem."""
+    with open_capture(path) as capture:
+        assert sum(1 for _ in capture) == PACKETS[path.relative_to(PCAPS).as_posix()]
+        assert capture.problem is None
+        assert capture.octets_read == capture.size == path.stat().st_size

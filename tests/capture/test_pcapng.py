@@ -126,17 +126,6 @@ def test_long_unknown_block_is_skipped() -> None:
     assert [frame.octets for frame in frames] == [b"a", b"b"]
 
 
-def test_section_without_frames() -> None:
-    """A header alone is no error."""
-    assert read(section()) == []
-    assert read(section() + interface()) == []
-
-
-def test_minor_versions() -> None:
-    """Versions 1.0 and 1.2 are the same (draft-ietf-opsawg-pcapng 4.1)."""
-    assert len(read(section(version=(1, 2)) + interface() + enhanced(b"x"))) == 1
-
-
 def test_other_major_version() -> None:
     """Another major version is refused: in the first header at once, later where it comes."""
     with pytest.raises(CaptureError, match=r"pcapng version 2\.0 is not supported; convert it"):

@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.capture.build_frame import checksum
 from scapy_mpa.capture.decoder import segment_of
 from scapy_mpa.capture.reframe import Reframer
-from scapy_mpa.stream.segment import reverse_flow
 from tests.capture.build import FLOW4, FLOW6, ipv4, ipv6, tcp
 
 MACS = bytes(range(12))
@@ -35,43 +30,6 @@ def captured(name: str) -> tuple[Frame, bytes]:
     link_type, link, network = HEADERS[name]
     octets = link + network(tcp())
     return Frame(1, 0, link_type, octets, len(octets), "eth0"), FLOW4 if network is ipv4 else FLOW6
-
-
-@pytest.mark.parametrize("name", HEADERS)
-@given(
-    payload=st.binary(max_size=100),
-    seq=st.integers(0, 0xFFFFFFFF),
-    ack=st.integers(0, 0xFFFFFFFF),
-    flags=st.integers(0, 0xFF),
-)
-def test_segment_is_read_back(name: str, payload: bytes, seq: int, ack: int, flags: int) -> None:
-    """On any link, in both directions."""
-    sample, flow = captured(name)
-    reframer = Reframer(sample, flow)
-    for each, way in ((reframer, flow), (reframer.reversed(), reverse_flow(flow))):
-        frame = each.frame(9, 123, seq, ack, flags, payload)
-        segment = segment_of(frame)
-        assert segment[:8] == (way, seq, ack, flags, payload, len(payload), 9, 123)
-        assert (frame.link_type, frame.interface) == (sample.link_type, "eth0")
-        link = HEADERS[name][1]
-        if each is reframer:
-            assert frame.octets.startswith(link)
-        elif link.startswith(MACS):
-            assert frame.octets.startswith(MACS[6:] + MACS[:6] + link[12:])
-
-
-@pytest.mark.parametrize("name", HEADERS)
-def test_checksums(name: str) -> None:
-    """Of IP and of TCP, with an odd number of octets."""
-    sample, flow = captured(name)
-    for each, way in ((Reframer(sample, flow), flow), (Reframer(sample, flow).reversed(), None)):
-        octets = each.frame(1, 0, 1, 2, 0x18, b"odd").octets[len(HEADERS[name][1]) :]
-        way = way or reverse_flow(flow)
-        if len(flow) == 12:
-            assert checksum(octets[:20]) == 0
-        segment = octets[-23:]
-        pseudo = way[:-4] + struct.pack(">II", len(segment), 6)
-        assert checksum(pseudo + segment) == 0
 
 
 def test_options_and_extensions_stay() -> None:

@@ -9,7 +9,6 @@ from itertools import pairwise, zip_longest
 
 import pytest
 
-from scapy_mpa.clean import Cleaner
 from tests.clean.cleaning import clean, frames_of, segments
 from tests.stream.talk import Talk
 from tests.truth import mpastream, pcapfile
@@ -101,44 +100,3 @@ def test_what_they_speak_of(seed: int) -> None:
         last[direction] = segment.ack
     assert len(news) > 2
     assert news <= {(flows.index(each.flow), each.ack) for each in segments(cleaned.frames)}
-
-
-def written_at_once(talk: Talk) -> list[int]:
-    """How many frames of a capture are written when each of its frames was read."""
-    cleaner, total, found = Cleaner(), 0, []
-    for frame in frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))):
-        total += len(cleaner.receive(frame))
-        found.append(total)
-    return found
-
-
-@pytest.mark.parametrize("rejections", range(3))
-def test_a_reply_waits_for_no_request_that_was_captured(rejections: int) -> None:
-    """What it acknowledges is the Request before it, also after rejections."""
-    talk = Talk(ISN)
-    for number in range(rejections + 1):
-        talk.say(0, REQUEST)
-        is_last = number == rejections
-        key = mpastream.REPLY_KEY
-        talk.say(1, REPLY if is_last else mpastream.startup_frame(key, crc=1, rejected=1))
-    assert written_at_once(talk) == list(range(1, len(talk.segments) + 1))
-
-
-@pytest.mark.parametrize("lost", [(), (3,), (4,), (5,), (4, 5), (3, 4), (3, 4, 5)])
-def test_which_request_a_reply_answers(lost: tuple[int, ...]) -> None:
-    """Of two startups, the first of them rejected: what was not captured is supplied, once, before
-    the Reply that answers it.  What is lost are numbers of segments after the handshake."""
-    talk = Talk(ISN)
-    talk.say(0, REQUEST)
-    talk.say(1, mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1))
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
-    octets, _ = mpastream.build_stream([b"\x41\x43" + bytes(15) + b"\1" + bytes(4)] * 3)
-    talk.say(0, octets)
-    kept = [each for number, each in enumerate(talk.segments) if number not in lost]
-    cleaned = clean(frames_of(pcapfile.pcap(pcapfile.frames(kept))))
-    kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
-    first = [kind for number, kind in ((3, b"Req"), (4, b"Rep")) if number not in lost]
-    assert kinds[-2:] == [b"Req", b"Rep"]
-    assert kinds[:-2] in (first, [b"Req", *first]) if first else not kinds[:-2]
-    assert cleaned.report.fpdus == 3

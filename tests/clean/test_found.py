@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,10 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
-from scapy_mpa.stream.segment import ACK
-from tests.captures import OVER_TCP, capture_name
-from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
+from tests.captures import OVER_IFT, OVER_TCP, capture_name
+from tests.clean.cleaning import clean, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import conversations
-from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
+from tests.craft.test_impaired import IMPAIRMENTS, Impairment, reorder
 from tests.truth.cases import case
 
 SOUND = ("none", "CRC", "flip", "FPDUPTR")
@@ -42,10 +40,13 @@ def check(frames: list[Frame], *, twice: bool = True) -> None:
 
 
 @pytest.mark.examples
-@pytest.mark.parametrize("capture", OVER_TCP, ids=capture_name)
-def test_real_captures(capture: Path) -> None:
-    """Real captures, with whatever happened to them."""
-    check(frames_of(capture))
+@pytest.mark.parametrize("capture", OVER_TCP + OVER_IFT, ids=capture_name)
+def test_captures(capture: Path) -> None:
+    """Real captures, with whatever happened to them; IFT is copied as it is."""
+    frames = frames_of(capture)
+    check(frames)
+    if capture in OVER_IFT:
+        assert clean(frames).frames == frames
 
 
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
@@ -56,78 +57,30 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
     check(frames)
 
 
-@pytest.mark.parametrize("impair", IMPAIRMENTS)
-@given(
-    conversation=conversations(
-        crc=True, revision=1, rtr_frame=True, beginnings=("SYN",), handshake=True
-    ),
-    seed=st.integers(0, 1 << 20),
-)
-def test_conversations_with_an_rtr_frame(
-    impair: Impairment, conversation: Conversation, seed: int
-) -> None:
-    """The same where an Rtr Frame is taken away."""
-    frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
-    check(frames, twice=False)
-
-
-@pytest.mark.parametrize("impair", [lose, reorder])
-@given(
-    conversation=conversations(beginnings=("rejection",), crc=True, rtr_frames=False),
-    seed=st.integers(0, 1 << 20),
-)
-def test_behind_a_rejection(impair: Impairment, conversation: Conversation, seed: int) -> None:
-    """Which of four startup frames are missing or late decides what must be supplied."""
-    check(conversation.frames(impair(conversation.segments(), random.Random(seed))))
-
-
 @pytest.mark.parametrize(
     ("missing", "supplied"),
-    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((1, 2), 1), ((2, 3), 2)],
+    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((1, 2), 1), ((2, 3), 2), ((1, 2, 3), 1)],
 )
 def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int) -> None:
-    """Of a Request, its rejection, another Request and its Reply, all but the rejection."""
+    """Of a Request, its rejection, another Request and its Reply, all but the rejection, once,
+    before the Reply that answers it.
+
+    Private Data of any length make a hole that is no multiple of 4 octets, as FPDUs are.
+    """
     conversation = Conversation(revision=1)
     conversation.startup(rejected=True)
-    conversation.startup()
+    conversation.startup(b"odd")
     conversation.initiator.send(bytes(100))
     conversation.responder.send(bytes(100))
-    segments = conversation.segments()
-    frames = [each for each in segments if each.octets.startswith(b"MPA ID")]
+    sent = conversation.segments()
+    frames = [each for each in sent if each.octets.startswith(b"MPA ID")]
     lost = [frames[at] for at in missing]
-    captured = conversation.frames([each for each in segments if each not in lost])
+    captured = conversation.frames([each for each in sent if each not in lost])
     check(captured)
-    report = clean(captured).report
-    assert (report.fpdus, report.startup_frames) == (2, supplied)
-
-
-def test_a_reply_that_is_supplied_answers_the_last_request() -> None:
-    """Though all that its sender was captured to acknowledge is the one before."""
-    conversation = Conversation(revision=1, ack_every=0)
-    conversation.startup(rejected=True)
-    conversation.startup()
-    conversation.initiator.send(b"")
-    conversation.close()
-    segments = [each for each in conversation.segments() if each.side == 0]
-    first = next(at for at, each in enumerate(segments) if each.octets)
-    request, syn = segments[first], conversation.segments()[1]
-    acknowledged = request.seq + len(request.octets)
-    heard = replace(syn, flags=ACK, seq=syn.seq + 1, ack=acknowledged, time_ns=request.time_ns)
-    segments[first + 1 : first + 1] = [heard]
-    check(conversation.frames([segments[0], syn, *segments[1:]]))
-
-
-@pytest.mark.parametrize("octets", range(4))
-def test_a_hole_with_another_startup_in_it(octets: int) -> None:
-    """Private Data of any length make a hole that is no multiple of 4 octets, as FPDUs are."""
-    conversation = Conversation(revision=1)
-    conversation.startup(rejected=True)
-    conversation.startup(bytes(octets))
-    conversation.initiator.send(bytes(100))
-    conversation.close()
-    segments = conversation.segments()
-    at = [n for n, each in enumerate(segments) if each.octets.startswith(b"MPA ID")]
-    check(conversation.frames([each for n, each in enumerate(segments) if n not in at[1:]]))
+    cleaned = clean(captured)
+    assert (cleaned.report.fpdus, cleaned.report.startup_frames) == (2, supplied)
+    kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
+    assert kinds[-2:] == [b"Req", b"Rep"]
 
 
 @given(
@@ -144,19 +97,6 @@ def test_a_request_behind_fpdus(conversation: Conversation, request: int, seed: 
     first, *rest = conversation.segments()
     rest = reorder(rest, random.Random(seed))
     check(conversation.frames([*rest[:request], first, *rest[request:]]), twice=False)
-
-
-def test_a_request_behind_the_second_fpdu() -> None:
-    """The first FPDU comes behind the second one, and behind the Request, which is written once."""
-    conversation = Conversation(revision=2, handshake=False)
-    conversation.startup()
-    conversation.initiator.send(b"")
-    conversation.initiator.send(b"")
-    segments = conversation.segments()
-    frames = conversation.frames([segments[at] for at in (1, 3, 0, 2, 4)])
-    check(frames)
-    report = clean(frames).report
-    assert (report.fpdus, report.startup_frames, report.left_out) == (2, 1, 0)
 
 
 @given(conversation=conversations(), at=st.integers(0, 200))

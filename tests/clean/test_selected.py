@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.stream.events import ConnectionId
-from tests.capture import test_fragments as of_fragments
-from tests.clean.cleaning import PCAPS, clean, frames_of, renumbered, segments
+from tests.clean.cleaning import PCAPS, clean, frames_of, renumbered
 
 OVER_TCP = frames_of(PCAPS / "rping_mpa2_crcon.pcap")
 OVER_SCTP = frames_of(PCAPS / "crafted" / "sctp_enhanced.pcap")
@@ -37,18 +34,3 @@ def test_numbers_are_those_of_a_listing() -> None:
     assert cleaner.report.not_selected == len(OVER_SCTP)
     assert f"{len(OVER_SCTP)} frames left out: not of what is selected" in cleaner.report.lines()
     assert selected(frames, lambda identity: identity.number == 0)[0] == []
-
-
-@of_fragments.both
-@pytest.mark.parametrize("decapsulate", [False, True])
-def test_fragments_become_whole(version: int, decapsulate: bool) -> None:
-    """None of them is lost: the packet is written as one."""
-    fragments = of_fragments.frames_of(version)
-    frames = [
-        Frame(number, number, 1, octets, len(octets), None)
-        for number, octets in enumerate(fragments, 1)
-    ]
-    found, _ = selected(frames, lambda identity: True, decapsulate=decapsulate)
-    (segment,) = segments(found)
-    assert segment.payload == of_fragments.PAYLOAD
-    assert len(fragments) > len(found) == 1

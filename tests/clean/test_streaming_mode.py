@@ -32,14 +32,6 @@ SAID: dict[str, Said] = {
         (0, [REQUEST]),
         (1, [REPLY]),
     ],
-    "after a rejection": [
-        (0, [REQUEST]),
-        (1, [REJECTION]),
-        (1, [b"so"]),
-        (0, [b"sorry"]),
-        (0, [REQUEST]),
-        (1, [REPLY]),
-    ],
     "after a rejection, in its segment": [
         (0, [MARKED]),
         (1, [REJECTION, b"so"]),
@@ -62,12 +54,16 @@ KNOWN = {MARKED: REQUEST, ERDMA: REQUEST}
 """Startup frames that are written as others."""
 
 
-def check(said: Said, size: int | None = None) -> None:
-    """All octets of both directions are there, and numbers go on without a gap."""
+@pytest.mark.parametrize(
+    ("when", "size"), [(when, size) for when in SAID for size in (None, 1, 7, 21)]
+)
+def test_it_is_all_there(when: str, size: int | None) -> None:
+    """All octets of both directions, also in the segments of startup frames, and where numbers are
+    others than captured; numbers go on without a gap."""
     talk = Talk()
-    for direction, parts in said:
+    for direction, parts in SAID[when]:
         talk.say(direction, b"".join(parts), size=size)
-    if any(REPLY in parts for _, parts in said):
+    if any(REPLY in parts for _, parts in SAID[when]):
         talk.say(0, STREAM)
         talk.say(1, STREAM)
     talk.close()
@@ -81,20 +77,7 @@ def check(said: Said, size: int | None = None) -> None:
             if each.flow == flow and each.payload:
                 assert each.seq == (first + len(octets)) % 2**32
                 octets += each.payload
-        parts = [part for sender, each in said if sender == direction for part in each]
+        parts = [part for sender, each in SAID[when] if sender == direction for part in each]
         expected = b"".join(KNOWN.get(part, part) for part in parts)
         assert octets[: len(expected)] == expected
         assert octets[len(expected) :] in (b"", STREAM)
-
-
-@pytest.mark.parametrize("when", SAID)
-def test_it_is_all_there(when: str) -> None:
-    """Also in the segments of startup frames, and where numbers are others than captured."""
-    check(SAID[when])
-
-
-@pytest.mark.parametrize("when", SAID)
-@pytest.mark.parametrize("size", [1, 7, 21])
-def test_in_small_segments(when: str, size: int) -> None:
-    """Which begin and end amid it."""
-    check(SAID[when], size)

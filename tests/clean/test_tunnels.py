@@ -46,25 +46,21 @@ def count(cleaned: Cleaned, tshark: str, path: Path) -> int:
     return len(subprocess.run(command, capture_output=True, check=True).stdout.split())
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", ALONE)
 def test_kept(name: str, tmp_path: Path, tshark: str) -> None:
-    """The same FPDUs, in the same tags and tunnels, for any tool that looks into them."""
+    """The same FPDUs, in the same tags and tunnels, for any tool that looks into them; or as if
+    none had been there, Ethernet addresses being those next to the IP packet."""
     frames = inside(name)
     cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(frames) == fpdus(PLAIN)
     assert clean(cleaned.frames).frames == cleaned.frames
     if name not in NOT_IN_TSHARK:
         assert count(cleaned, tshark, tmp_path / "kept.pcapng") == fpdus(PLAIN).total()
-
-
-@pytest.mark.parametrize("name", ALONE)
-def test_left_out(name: str) -> None:
-    """As if none had been there; Ethernet addresses are those next to the IP packet."""
     wanted = [each.octets[14:] for each in clean(PLAIN).frames]
-    cleaned = clean(inside(name), decapsulate=True)
-    assert [each.octets[14:] for each in cleaned.frames] == wanted
-    assert {each.link_type for each in cleaned.frames} == {1}
-    assert {each.octets[12:14] for each in cleaned.frames} == {b"\x08\x00"}
+    left_out = clean(frames, decapsulate=True).frames
+    assert [each.octets[14:] for each in left_out] == wanted
+    assert {(each.link_type, each.octets[12:14]) for each in left_out} == {(1, b"\x08\x00")}
 
 
 @pytest.mark.parametrize("decapsulate", [False, True])

@@ -17,12 +17,12 @@ from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.segment import FIN, SYN, reverse_flow
 from tests.captures import PCAPS
-from tests.clean.cleaning import clean, fpdus, frames_of, recovered, renumbered, segments
+from tests.clean.cleaning import clean, frames_of, recovered, segments
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import reorder
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
 from tests.test_docs import answer
-from tests.truth import mpastream, pcapfile
+from tests.truth import pcapfile
 
 READABLE = (
     "ulp_nfs4_rdma_crcoff.pcap",
@@ -38,7 +38,6 @@ READABLE = (
 themselves."""
 
 A, B, C = (STREAM[first.end : second.end] for first, second in pairwise(TRUTH[:4]))
-MARKED = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, markers=1)
 
 
 @pytest.mark.parametrize("name", READABLE)
@@ -83,29 +82,6 @@ def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> 
     chosen = ("-Y", "iwarp_ddp_rdmap", "-T", "fields", "-e", "iwarp_mpa.ulpdulength")
     shown = answer(tshark, "-n", "-r", str(tmp_path / "a.pcapng"), *chosen)
     assert len(re.findall(r"\d+", shown)) == 3
-
-
-def test_startup_frames_alone_are_supplied() -> None:
-    """A capture that begins in the middle: all that was captured follows them as it was."""
-    frames = renumbered(frames_of(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")[49:])
-    cleaned = clean(frames)
-    assert [each.frame for each in cleaned.written if each.comment is None] == frames
-    assert len(cleaned.comments) == 5
-
-
-def test_markers_one_way() -> None:
-    """Segments of the way without Markers are kept; what they acknowledge follows."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, MARKED)
-    marked, _ = mpastream.build_stream([each.ulpdu for each in TRUTH], markers=True)
-    talk.say(0, marked)
-    talk.say(1, A + B + C)
-    talk.close()
-    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
-    cleaned = clean(frames)
-    assert fpdus(cleaned.frames) == fpdus(frames)
-    assert any(each.octets.endswith(A + B + C) for each in cleaned.frames)
 
 
 def test_segments_of_an_fpdu_wait_for_its_end() -> None:

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.craft.impairments import Duplication, Reordering, impair
 from scapy_mpa.craft.mutations import Mutation, mutations
-from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import pad_length
-from tests.clean.cleaning import Cleaned, clean, fpdus, segments
+from tests.clean.cleaning import Cleaned, clean, fpdus, recovered, segments
 
 LENGTHS = st.lists(st.integers(0, 700), max_size=9)
 PACKINGS = st.sampled_from(("aligned", "packed", "stream"))
@@ -78,19 +77,6 @@ def test_softuiwarp_recognised(lengths: list[int], packing: Any, mss: int) -> No
     assert (report.left_out, report.holes, report.missing, report.late, report.cut) == (0,) * 5
 
 
-@pytest.mark.parametrize("length", range(4, 8))
-def test_cut_short_is_not_padded_otherwise(length: int) -> None:
-    """An FPDU that lacks two octets, since the snap length took them, is not one of SoftUiWARP."""
-    conversation = sends([length, 20])
-    frames = conversation.frames()
-    number = [n for n, each in enumerate(conversation.segments()) if each.octets][2]
-    frames[number] = frames[number]._replace(octets=frames[number].octets[:-2])
-    cleaned = clean(frames)
-    assert (cleaned.report.cut, cleaned.report.holes) == (1, 0)
-    (written,) = (each for each in segments(cleaned.frames) if each.length > len(each.payload))
-    assert written.length - len(written.payload) == 2
-
-
 def startups(cleaned: Cleaned) -> list[bytes]:
     """The startup frames that are written."""
     payloads = [each.payload for each in segments(cleaned.frames)]
@@ -144,3 +130,32 @@ def test_erdma_with_a_rule_broken(mutation: Mutation) -> None:
     frames = mutation.case(0).conversation.frames()
     cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(frames)
+
+
+@pytest.mark.parametrize("markers", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("crc", [True, False])
+@pytest.mark.parametrize("is_impaired", [False, True])
+def test_cleaned(markers: tuple[bool, bool], crc: bool, is_impaired: bool) -> None:
+    """Every FPDU is there, without Markers, with a CRC that is good or a CRC field of zeros."""
+    made = Conversation(dialect="osc", markers=markers, crc=crc, packing="stream", mss=400)
+    rng = Random(1)
+    for _ in range(15):
+        for side in made.sides:
+            side.send(rng.randbytes(rng.randrange(900)))
+    made.close()
+    segments = made.segments()
+    if is_impaired:
+        segments = impair(segments, Reordering(0.3), Duplication(0.3), seed=4)
+    cleaned = clean(made.frames(segments))
+    found = recovered(cleaned.frames)
+    for side in (0, 1):
+        wanted = [
+            each.ulpdu for each in made.script if isinstance(each, FPDUItem) and each.side == side
+        ]
+        mine = [each for each in found if each.direction == side]
+        assert [each.ulpdu for each in mine] == wanted
+        assert {each.crc for each in mine} == {"good" if crc else "off"}
+        assert crc or all(each.octets.endswith(bytes(4)) for each in mine)
+    placed = [each for each in made.layout() if isinstance(each.item, FPDUItem)]
+    bare = sum((len(each.item.ulpdu) + 5 & ~3) + 4 * crc for each in placed)
+    assert cleaned.report.markers == (sum(len(each.octets) for each in placed) - bare) // 4

@@ -5,6 +5,7 @@ one its records."""
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,52 +18,53 @@ from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment as Received
 from tests.cli.command import Record, parsed, run
-from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, ULPDUS, Talk
+from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, ULPDUS, Talk, started
+from tests.stream.test_whatever_comes import PIECES
 from tests.truth import messages, mpastream, pcapfile
-from tests.truth.impair import ACK, FIN, RST, SYN
+from tests.truth.impair import ACK, PSH, SYN, Segment
 
-FAULT = "a fault of scapy-mpa"
 BESIDE = "10.0.0.1:40001"
 """The Initiator of the connection in which all is as it should be."""
 
-KEYS = mpastream.REQUEST_KEY, mpastream.REPLY_KEY, mpastream.RTR_KEY
-FRAMES = [
-    mpastream.startup_frame(key, crc=crc, revision=revision, enhanced=revision // 2, **more)
-    for key in KEYS
-    for revision in (0, 1, 2)
-    for crc in (0, 1)
-    for more in ({}, {"rejected": 1}, {"markers": 1}, {"private_data": b"p" * 37})
+
+PIECES_AND_TERMINATES = [
+    *PIECES,
+    *(
+        mpastream.build_stream(messages.terminate(0, 2, 1, ULPDUS[0]), markers=each)[0]
+        for each in (False, True)
+    ),
 ]
-TERMINATE = messages.terminate(0, 2, 1, ULPDUS[0])
-FPDUS = [
-    STREAM[: TRUTH[0].end],
-    STREAM,
-    STREAM[: TRUTH[2].end - 9],
-    mpastream.build_stream(ULPDUS[:3], markers=True)[0],
-    mpastream.build_stream(ULPDUS[:3], crc=False)[0],
-    mpastream.build_stream(ULPDUS[:3], damage={0: mpastream.Damage(crc_xor=1)})[0],
-    mpastream.build_stream(ULPDUS[:3], damage={1: mpastream.Damage(ulpdu_length=3000)})[0],
-    mpastream.build_stream(TERMINATE)[0],
-    mpastream.build_stream(TERMINATE, markers=True)[0],
-    mpastream.build_stream([b""])[0],
-]
-WORDS = [b"HTTP/1.1 200 OK\r\n\r\n", b"M", b"MPA ID Re", bytes(12), bytes(300), b"x" * 40_000]
-LIKELY = [REQUEST, REPLY, *FPDUS[:2]]
+_FPDUS = re.compile(r"(\d+) FPDUs?, \d+ Markers? removed|(\d+) FPDUs? found too late, copied")
 
 
-def any_startup(rng: random.Random) -> Talk:
-    """A connection whose sides say anything, in any order, and which ends in any way."""
-    talk = Talk(syn=rng.random() < 0.7)
-    for _ in range(rng.randint(1, 9)):
-        octets = rng.choice(rng.choice([LIKELY, LIKELY, FRAMES, FPDUS, WORDS]))
-        if rng.random() < 0.2:
-            octets = octets[: rng.randint(1, len(octets))]
-        size = rng.choice([None, None, 500, 7, 1]) if len(octets) < 2000 else 1448
-        talk.say(rng.randrange(2), octets, size=size, captured=rng.random() < 0.93)
-        if talk.segments and rng.random() < 0.2:
-            talk.segments.append(rng.choice(talk.segments))
-    for _ in range(rng.randrange(4)):
-        talk.say(rng.randrange(2), flags=rng.choice([FIN | ACK, FIN | ACK, RST, RST | ACK, SYN]))
+def script(rng: random.Random) -> Talk:
+    """Segments between two ports: connections one after the other, ended in any way, in which
+    either side says anything, in any order; holes, and octets captured late."""
+    begin = rng.randrange(3)
+    talk = started((1000, 5000)) if begin == 2 else Talk((1000, 5000), syn=begin == 1)
+    holes: list[tuple[int, int, int, int]] = []
+    for _ in range(rng.randrange(4, 20)):
+        direction, size = rng.randrange(2), rng.randrange(1, 300)
+        flags = rng.choice((PSH | ACK, PSH | ACK, PSH | ACK, SYN, rng.randrange(64)))
+        piece = rng.choice(PIECES_AND_TERMINATES)
+        octets = rng.choice((b"", b"!", piece, piece[size:][:size]))
+        where = rng.choice(("next", "hole", "hole", "late", "late", "late", "anew", "anew", "any"))
+        if where == "hole":
+            talk.say(direction, octets[:40], flags=PSH | ACK)
+            holes.append((direction, talk.next[direction], talk.next[1 - direction], size))
+            talk.next[direction] += size
+        elif where == "anew":
+            talk.next = [rng.getrandbits(32), rng.getrandbits(32)]
+            talk.say(direction, flags=SYN)
+            talk.say(1 - direction, flags=SYN | ACK)
+        if where == "late" and holes:
+            direction, seq, ack, size = rng.choice(holes)
+            late = Segment(direction, seq % 2**32, ack % 2**32, flags, octets[:size])
+            talk.segments.append(late)
+        elif where == "any":
+            talk.copy(direction, rng.getrandbits(32), octets, flags)
+        else:
+            talk.say(direction, octets, flags=flags)
     return talk
 
 
@@ -78,14 +80,15 @@ def regular() -> Talk:
     return talk
 
 
-def capture_of(talks: list[Talk], path: Path) -> Path:
+def capture_of(talks: list[Talk], path: Path, *, step: int = 1_000_000) -> Path:
     """A capture of connections whose segments come by turns."""
     frames = [
         [pcapfile.frame(each, ports=(40000 + port, 4000)) for each in talk.segments]
         for port, talk in enumerate(talks)
     ]
     turns = range(max(map(len, frames)))
-    path.write_bytes(pcapfile.pcap([each[at] for at in turns for each in frames if at < len(each)]))
+    octets = [each[at] for at in turns for each in frames if at < len(each)]
+    path.write_bytes(pcapfile.pcap(octets, step=step))
     return path
 
 
@@ -101,9 +104,10 @@ def fpdus_beside(records: list[Record]) -> int:
 
 def check_every_way_in(path: Path) -> None:
     """Read a capture that holds the regular connection by all commands, and from Python."""
+    fault = "a fault of scapy-mpa"
     found = run("dissect", "--json", "--check", path)
     assert found.exit_code in (0, 1)
-    assert FAULT not in found.output
+    assert fault not in found.output
     records = parsed(found.stdout)
     assert fpdus_beside(records) == 4
     octets = path.read_bytes()
@@ -111,58 +115,33 @@ def check_every_way_in(path: Path) -> None:
 
     whole = run("dissect", "--type", "message,error,connection", "--payload", path)
     assert whole.exit_code in (0, 1)
-    assert FAULT not in whole.output
+    assert fault not in whole.output
     table = run("summary", "--json", path)
     ends = [each for each in records if each["type"] == "connection"]
     assert len(parsed(table.stdout)) == len(ends)
 
     cleaned = path.with_name("clean.pcap")
-    assert run("clean", path, "-o", cleaned).exit_code == 0
-    again = parsed(run("dissect", "--json", cleaned).stdout)
-    assert fpdus_beside(again) == 4
+    result = run("clean", path, "-o", cleaned)
+    assert result.exit_code == 0
+    count = sum(each["type"] == "fpdu" for each in records)
+    said = sum(int(number) for each in _FPDUS.findall(result.stderr) for number in each if number)
+    assert said == count
+    assert fpdus_beside(parsed(run("dissect", "--json", cleaned).stdout)) == 4
 
     recovered = rdmpa(str(path), check=True)
     assert len(recovered.connections()) == len(ends)
-    assert not [each for each in recovered.errors() if FAULT in each["text"]]
+    assert not [each for each in recovered.errors() if fault in each["text"]]
     packets = sniff(offline=str(path), session=MPASession, quiet=True)
-    mpa = sum(FPDU in each for each in packets)
-    assert (
-        mpa
-        == sum(each["type"] == "fpdu" for each in records)
-        == sum(FPDU in each for each in recovered)
-    )
+    assert sum(FPDU in each for each in packets) == sum(FPDU in each for each in recovered) == count
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_random_startups(seed: int, tmp_path: Path) -> None:
-    """Frames, FPDUs, Terminates and words in any order, from either side, with the SYN and without,
-    closed in any way: a result, and the connection beside is reported whole."""
-    talks = [any_startup(random.Random(seed)), regular()]
-    check_every_way_in(capture_of(talks, tmp_path / "any.pcap"))
-
-
-ANSWERS = {
-    "an FPDU": [FPDUS[0]],
-    "a Terminate": [FPDUS[7]],
-    "FPDUs, then the Reply": [FPDUS[1], REPLY],
-    "words that are many": [b"x" * 262_144],
-}
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_something_else_in_place_of_the_reply(answer: str, tmp_path: Path) -> None:
-    """It breaks rule 3 or 5 of RFC 5044 7.1.2; both connections are reported."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    for octets in ANSWERS[answer]:
-        talk.say(1, octets, size=1448)
-    talk.close()
-    path = capture_of([talk, regular()], tmp_path / "answer.pcap")
-    check_every_way_in(path)
-    found = run("dissect", "--json", path)
-    assert found.exit_code == 1
-    texts = [each["text"] for each in parsed(found.stdout) if each["type"] == "error"]
-    assert any("RFC 5044 7.1.2" in each for each in texts)
+@pytest.mark.parametrize("seed", range(140))
+def test_any_segments(seed: int, tmp_path: Path) -> None:
+    """Startup frames, FPDUs, Terminates and anything else in any order, from either side, with any
+    flags: a result, and the connection beside is reported whole."""
+    rng = random.Random(seed)
+    step = rng.choice((1, 1_000_000, 10**9, 5 * 60 * 10**9))
+    check_every_way_in(capture_of([script(rng), regular()], tmp_path / "any.pcap", step=step))
 
 
 @pytest.mark.parametrize("where", [OrdinaryConnection, intake])

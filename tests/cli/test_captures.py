@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures import OVER_TCP, PCAPS, capture_name, expectation
-from tests.cli.command import Record, records, run
+from tests.captures import OF_OSC, OVER_IFT, OVER_TCP, capture_name, expectation
+from tests.cli.command import PCAPS, Record, records, run
+from tests.truth import oscwalker
 
 INVALID_STARTUP_FRAME = 4
 
@@ -96,24 +97,6 @@ def test_capture(path: Path) -> None:
     assert gaps == [hole[:3] for hole in expected["holes"]]
 
 
-def test_linux_siw_echoes_s() -> None:
-    """S in Request and Reply of revision 1, and no Rtr Frame: RFC 5044, and nothing is wrong."""
-    found = records("--connection", "11", PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
-    startups = [each for each in found if each["type"] == "startup"]
-    assert [(each["revision"], each["s"]) for each in startups] == [(1, True), (1, True)]
-    assert [each["dialect"] for each in found if "dialect" in each] == ["rfc5044"] * 3
-    assert "fpdu" in {each["type"] for each in found}
-    assert "error" not in {each["type"] for each in found}
-
-
-def test_a_request_that_was_never_finished() -> None:
-    """RFC 5044 7.1.2 rule 10: siw waits for the last octet of a header, and then closes."""
-    found = records("--connection", "34", PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
-    (wrong,) = [each for each in found if each["type"] == "error"]
-    assert wrong["code"] == 1
-    assert "closed 19 octets into a startup frame (RFC 5044 7.1.2 rule 10)" in wrong["text"]
-
-
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
@@ -130,3 +113,93 @@ def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
     assert {each.exit_code for each in (as_json, text, summary, table)} == {
         int('"type":"error"' in as_json.stdout or '"cause":"terminate"' in as_json.stdout)
     }
+
+
+SPECULATIVE = PCAPS / "crafted" / "ift_speculative.pcap"
+SHIFTS = {
+    name: 31 - place
+    for place, name in enumerate(["ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm"])
+}
+VERDICTS = {True: "good", False: "bad", None: "off"}
+
+
+@pytest.mark.parametrize("path", OVER_IFT, ids=capture_name)
+def test_ift_capture(path: Path) -> None:
+    """Each adaption indication with all of its flags (4.2), and each frame once, with its verdicts;
+    what stands in a payload is no frame (5.1, 8)."""
+    expected = json.loads(expectation(path).read_text())
+    found = records(path)
+    role = roles(found)
+    indications, frames = [], []
+    for record in found:
+        if record["type"] == "connection":
+            continue
+        place = [record["connection"], role[record["connection"], record["src"]]]
+        if record["type"] == "adaption_indication":
+            flags = sum(record[flag] << shift for flag, shift in SHIFTS.items())
+            indications.append([*place, flags, record["vtag"]])
+        else:
+            assert record["type"] == "ift_frame"
+            names = ("seq", "header_size", "payload_size", "vtag", "header_crc", "payload_crc")
+            first = record["tagged"] << 7 | record["last"] << 6 | record["ddp_version"]
+            control = f"{first:02x}{record['rdmap_version'] << 6 | record['opcode']:02x}"
+            frames.append([*place, *(record[name] for name in names), control])
+    assert sorted(indications) == sorted(expected["indications"])
+    wanted = [[*row[:6], VERDICTS[row[6]], VERDICTS[row[7]], row[8]] for row in expected["frames"]]
+    assert sorted(frames) == sorted(wanted)
+
+
+def test_8_speculative_placement() -> None:
+    """The capture shows frames in order, and two that came before others, in the stream's order."""
+    found = [record for record in records(SPECULATIVE) if record["type"] == "ift_frame"]
+    placed = [record["placed"] for record in found]
+    assert (placed.count("speculative"), set(placed)) == (2, {"speculative", "in order"})
+    for side in {record["src"] for record in found}:
+        offsets = [record["offset"] for record in found if record["src"] == side]
+        assert offsets == sorted(offsets)
+
+
+def test_lines_and_layers() -> None:
+    """The listing tells of flags, VTags and placement; -V shows the layers."""
+    text = run("dissect", SPECULATIVE).stdout
+    assert "Adaption indication phase 0 RDMA HC PC SP VTag 0x1a2b" in text
+    assert text.count("placed speculatively, seq") == 2
+    assert "draft-williams-iwarp-ift-01" in run("summary", "--wide", SPECULATIVE).stdout
+    tree = run("dissect", "-V", SPECULATIVE).stdout
+    assert "###[ IFT Adaption Indication ]###" in tree
+    assert "###[ IFT Frame ]###" in tree and "###[ DDP Tagged ]###" in tree
+
+
+@pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
+@pytest.mark.parametrize("forced", [(), ("--dialect", "osc")], ids=["recognised", "forced"])
+def test_osc_capture(path: Path, forced: tuple[str, ...]) -> None:
+    """Every startup frame and FPDU once, and nothing wrong."""
+    expected = oscwalker.walk(path)
+    assert json.loads(expectation(path).read_text()) == expected
+    found = records("--check", "--payload", *forced, path)
+    (connection,) = [each for each in found if each["type"] == "connection"]
+    assert (connection["dialect"], connection["errors"], connection["ended"]) == (
+        "osc",
+        0,
+        "closed",
+    )
+    # Revisions 0 and 1 are OSC's own here, not those of RFC 5044 appendix C.
+    assert connection["rnics"] is None
+    roles = {connection["initiator"]: "i", connection["responder"]: "r"}
+    startup = [
+        [each["connection"], each["kind"], each["revision"], each["markers"], each["crc"]]
+        for each in found
+        if each["type"] == "startup"
+    ]
+    assert startup == expected["startup"]
+    told = [each for each in found if each["type"] == "fpdu"]
+    names = ("seq", "ulpdu_length", "markers", "crc", "payload")
+    fpdus = [[each["connection"], roles[each["src"]], *map(each.get, names)] for each in told]
+    wanted = [[*row[:-1], row[-1][28 if row[-1] >= "8" else 36 :]] for row in expected["fpdus"]]
+    assert sorted(fpdus) == sorted(wanted)
+
+
+@pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
+def test_summary_names_it(path: Path) -> None:
+    """In the table of connections."""
+    assert " osc " in run("summary", "--wide", path).stdout

@@ -11,7 +11,7 @@ from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
-from tests.cli.command import PCAPS, process, run
+from tests.cli.command import PCAPS, run
 from tests.cli.test_whole_files import unchanged
 
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
@@ -55,25 +55,6 @@ def test_file_to_file(marked: Path, tmp_path: Path) -> None:
     assert all(line.startswith(f"scapy-mpa: {marked}: ") for line in report)
     assert "1 connection with MPA: " in report[0]
     assert any("supplied: 2 startup frames, 1 TCP handshake" in line for line in report)
-
-
-@pytest.mark.parametrize("quiet", [(), ("-q",)])
-def test_what_a_limit_has_dropped(marked: Path, tmp_path: Path, quiet: tuple[str, ...]) -> None:
-    """It is said, and what to do."""
-    conversation = Conversation()
-    for _ in range(8):
-        conversation.initiator.send(bytes(1000))
-    segments = conversation.segments()
-    path = tmp_path / "lossy.pcap"
-    # The first FPDU comes never, and all others wait for it.
-    first = next(at for at, each in enumerate(segments) if len(each.octets) > 500)
-    conversation.write(path, [*segments[:first], *segments[first + 1 :]])
-    result = run("clean", path, "-o", tmp_path / "clean.pcapng", "--limit-half", "1", *quiet)
-    assert result.exit_code == 0
-    said = "because of a limit; it can be raised by --limit-half"
-    assert any(said in line for line in result.stderr.splitlines())
-    whole = run("clean", path, "-o", tmp_path / "clean.pcapng", *quiet)
-    assert said not in whole.stderr
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
@@ -127,23 +108,6 @@ def test_what_only_pcapng_has_a_place_for(
     target = tmp_path / "clean.pcapng"
     assert run("clean", "-q", source, "-o", target).exit_code == 0
     assert frames_of(target)[-1][1:] == odd[1:]
-
-
-def test_pipes(marked: Path, tmp_path: Path) -> None:
-    """From standard input to standard output, the same as from file to file."""
-    target = tmp_path / "clean.pcapng"
-    run("clean", marked, "--output", target)
-    done = process("clean", "-", "-o", "-", input=marked.read_bytes())
-    assert done.returncode == 0
-    assert done.stdout == target.read_bytes()
-    assert done.stderr.startswith(b"scapy-mpa: standard input: 1 connection with MPA")
-
-
-def test_help_teaches() -> None:
-    """What is changed, and examples."""
-    shown = run("clean", "--help").stdout
-    for words in ("Markers     removed", "wireshark -k -i -", "Exit status:\n    0  all was read"):
-        assert words in shown
 
 
 def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from scapy_mpa.layers import MPAReply, MPARequest
@@ -61,22 +59,6 @@ def test_layer_takes_a_dialect() -> None:
     assert "reserved" in MPARequest(revision=2, s=1, d=1, dialect=DRAFT).show(dump=True)
     with pytest.raises(LocalProtocolError):
         MPARequest(dialect="x")
-
-
-def test_unknown_dialect() -> None:
-    """The command line says which there are."""
-    for command in (("dissect",), ("summary",), ("clean", "-o", "-")):
-        result = run(*command, "--dialect", "rfc1149", OF_DRAFT)
-        assert result.exit_code == 2
-        assert DRAFT in " ".join(result.stderr.split())
-
-
-def test_clean(tmp_path: Path) -> None:
-    """A forced dialect does not change what is written of MPA."""
-    one, other = tmp_path / "one.pcap", tmp_path / "other.pcap"
-    assert run("clean", OF_DRAFT, "-o", one).exit_code == 0
-    assert run("clean", "--dialect", DRAFT, OF_DRAFT, "-o", other).exit_code == 0
-    assert one.read_bytes() == other.read_bytes()
 
 
 def test_summary() -> None:

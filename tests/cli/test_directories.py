@@ -7,13 +7,13 @@ import errno
 import gzip
 import os
 from pathlib import Path
-from typing import NoReturn
+from unittest.mock import Mock
 
 import pytest
 
 from tests.capture import build
 from tests.capture.compressed import COMPRESS
-from tests.cli.command import PCAPS, process, run
+from tests.cli.command import PCAPS, run
 
 RPING = (PCAPS / "rping_mpa2_crcon.pcap").read_bytes()
 MIX = (PCAPS / "mix_mpa1_crcon.pcap").read_bytes()
@@ -99,9 +99,9 @@ PATTERNS = {
 def test_pattern(tmp_path: Path, pattern: str) -> None:
     """It is the files that match, sorted, and what is in directories that do."""
     directory = filled(tmp_path, dict.fromkeys(["b.pcap", "a1.pcap", "a[1].pcap"], RPING))
-    done = process("summary", directory / pattern)
-    named = process("summary", *(directory / name for name in PATTERNS[pattern]))
-    assert (done.stdout, done.stderr, done.returncode) == (named.stdout, b"", 0)
+    done = run("summary", directory / pattern)
+    named = run("summary", *(directory / name for name in PATTERNS[pattern]))
+    assert (done.stdout, done.stderr, done.exit_code) == (named.stdout, "", 0)
 
 
 def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
@@ -112,23 +112,18 @@ def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
     assert done.stdout == run("summary", PCAPS / "mix_mpa1_crcon.pcap").stdout
 
 
-def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system says is passed on."""
-
-    def refuse(path: str) -> NoReturn:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(os, "listdir", refuse)
-    done = run("dissect", tmp_path)
-    assert done.stderr == (
-        f"scapy-mpa: {tmp_path}: the directory cannot be read (Permission denied); name a file\n"
-    )
-    assert done.exit_code == 2
-
-
 def test_clean_takes_one_file(tmp_path: Path) -> None:
     """It says so of a directory."""
     done = run("clean", filled(tmp_path, CAPTURES), "-o", tmp_path / "out.pcapng")
     assert done.stderr == f"scapy-mpa: {tmp_path}: it is a directory; name a capture file in it\n"
     assert done.exit_code == 2
     assert not (tmp_path / "out.pcapng").exists()
+
+
+def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says is passed on."""
+    refusal = PermissionError(errno.EACCES, "Permission denied")
+    monkeypatch.setattr(os, "listdir", Mock(side_effect=refusal))
+    said = "the directory cannot be read (Permission denied); name a file"
+    done = run("dissect", tmp_path)
+    assert (done.stderr, done.exit_code) == (f"scapy-mpa: {tmp_path}: {said}\n", 2)

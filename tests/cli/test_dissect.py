@@ -9,11 +9,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from click import Context
 
-from scapy_mpa.cli.group import cli
+from scapy_mpa.cli.hexdump import hex_dump
+from scapy_mpa.craft import Conversation
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
-from tests.cli.command import PCAPS, lines_of, parsed, records, run
+from scapy_mpa.wire.rdmap_names import AtomicOperation
+from tests.cli.command import PCAPS, records, run
 from tests.cli.test_ring import frames_of
 from tests.stream import feed
 from tests.truth import impair, mpastream, pcapfile
@@ -47,13 +48,6 @@ def test_lines() -> None:
     assert result.exit_code == 1
 
 
-def test_lines_are_aligned() -> None:
-    """What a record is begins in the same column on both directions' lines of a connection."""
-    lines = run("dissect", "--connection", 3, "--type", "fpdu,startup", FIVE_CONNECTIONS).stdout
-    found = [re.search(r"(Request|Reply|RDMA)", line) for line in lines.splitlines()]
-    assert len({each and each.start() for each in found}) == 1 and all(found)
-
-
 def test_findings_stand_out() -> None:
     """Bad CRCs, errors and places that were searched for are said in words."""
     text = run("dissect", PROBE).stdout
@@ -64,8 +58,11 @@ def test_findings_stand_out() -> None:
     assert re.search(r" no MPA, ", text)
 
 
-OF_SCTP = {"session_control", "ddp_segment"}
-"""Types of records that there are of DDP over SCTP only."""
+OF_OTHERS = {
+    *("session_control", "ddp_segment", "adaption_indication", "ift_frame"),
+    *(CAPTURE, CAPTURE_END),
+}
+"""Types of records that there are of DDP over SCTP or IFT only, and those of no connection."""
 
 
 def test_both_readings_of_a_terminate_are_named() -> None:
@@ -95,16 +92,11 @@ def battered(tmp_path: Path) -> Path:
     return path
 
 
-OF_IFT = {"adaption_indication", "ift_frame"}
-"""Types of record that a connection of MPA has none of."""
-
-
 def test_lines_say_what_the_records_say(battered: Path) -> None:
     """Line by line: numbers, names, and whatever is not as usual."""
     lines = run("dissect", "--type", ",".join(RECORD_TYPES), battered).stdout.splitlines()
     found = records("--type", ",".join(RECORD_TYPES), battered)
-    of_others = {*OF_IFT, *OF_SCTP, CAPTURE, CAPTURE_END, "streaming"}
-    assert {record["type"] for record in found} == set(RECORD_TYPES) - of_others
+    assert {record["type"] for record in found} == set(RECORD_TYPES) - OF_OTHERS - {"streaming"}
     times = [at for at, _ in frames_of(battered)]
     for line, record in zip(lines, found, strict=True):
         frame, seconds, number, src, arrow, dst, what = line.split(maxsplit=6)
@@ -153,26 +145,16 @@ def test_lines_say_what_the_records_say(battered: Path) -> None:
                 assert (f"{count} {text}" in what) == (count != "0/0")
 
 
-def test_json_prints_all_types_but_messages() -> None:
-    """Without ``--type`` a message is not printed: its FPDUs are."""
-    found = {record["type"] for record in lines_of(run("dissect", "--json", PROBE).stdout)}
-    assert found == set(RECORD_TYPES) - OF_IFT - OF_SCTP - {"message", "gap", "overlap"}
-
-
-@pytest.mark.parametrize("kind", ["startup", "fpdu", "message", "error", "connection"])
-def test_type(kind: str) -> None:
-    """``--type`` with one type prints nothing else, and misses none."""
-    found = records("--type", kind, PROBE)
-    assert found
-    assert {record["type"] for record in found} == {kind}
-    if kind != "message":
-        assert found == [record for record in records(PROBE) if record["type"] == kind]
-
-
-def test_type_takes_a_list() -> None:
-    """Types are separated by commas, with or without blanks."""
-    found = records("--type", "startup, connection", RPING)
-    assert [record["type"] for record in found] == ["startup", "startup", "connection"]
+@pytest.mark.parametrize("kinds", ["startup", "fpdu", "message", "error", "startup, connection"])
+def test_type(kinds: str) -> None:
+    """Of the types that are named, separated by commas, all is printed, and nothing else; without
+    ``--type`` no message is: its FPDUs are."""
+    found, everything = records("--type", kinds, PROBE), records(PROBE)
+    assert {record["type"] for record in found} == set(kinds.split(", "))
+    if kinds != "message":
+        assert found == [record for record in everything if record["type"] in kinds]
+    printed = {record["type"] for record in everything}
+    assert printed == set(RECORD_TYPES) - OF_OTHERS - {"message", "gap", "overlap"}
 
 
 def test_messages_follow_the_fpdu_that_completes_them() -> None:
@@ -190,26 +172,11 @@ def test_messages_follow_the_fpdu_that_completes_them() -> None:
     assert sum(record["fpdus"] for record in found if record["type"] == "message") == fpdus
 
 
-def test_unknown_type_names_the_known_ones() -> None:
-    """A wrong ``--type`` is a usage error from which one learns the right names."""
-    result = run("dissect", "--type", "fpdu,packet", RPING)
-    assert result.exit_code == 2
-    assert "'packet'" in result.stderr
-    assert all(name in result.stderr for name in RECORD_TYPES)
-
-
 def test_connection() -> None:
     """``--connection`` may be repeated, and counts what the records count."""
     everything = records(FIVE_CONNECTIONS)
     found = records("--connection", 1, "--connection", 4, FIVE_CONNECTIONS)
     assert found == [record for record in everything if record["connection"] in (1, 4)]
-
-
-def test_connection_that_is_not_there() -> None:
-    """A number that no connection has is an error of the command line."""
-    result = run("dissect", "--connection", 7, RPING)
-    assert (result.stdout, result.exit_code) == ("", 2)
-    assert result.stderr == "scapy-mpa: no connection 7: they are 0 to 0\n"
 
 
 def test_payload_in_json() -> None:
@@ -234,51 +201,96 @@ def test_payload_in_text() -> None:
     )
 
 
-def test_layers_and_json_exclude_each_other() -> None:
-    """One of the two was meant."""
-    result = run("dissect", "-V", "--json", RPING)
-    assert result.exit_code == 2
-    assert "choose one" in result.stderr
-
-
 def test_several_files() -> None:
-    """Each file has a heading and a state of its own; numbers of connections go on."""
-    text = run("dissect", FIVE_CONNECTIONS, TERMINATE, TERMINATE).stdout
+    """Each file has a heading and a state of its own; numbers of connections go on.  JSON has no
+    headings."""
+    files = (FIVE_CONNECTIONS, TERMINATE, TERMINATE)
+    text = run("dissect", *files).stdout
     headings = re.findall(r"^==> (.*) <==$", text, re.MULTILINE)
-    assert headings == [str(FIVE_CONNECTIONS), str(TERMINATE), str(TERMINATE)]
+    assert headings == [str(file) for file in files]
     second, third = text.split(f"==> {TERMINATE} <==\n")[1:]
     assert second == LINES.replace("#0 ", "#5 ")
     assert third == LINES.replace("#0 ", "#6 ")
-
-
-def test_several_files_as_json() -> None:
-    """JSON has no headings, and each connection its own number."""
-    found = records(TERMINATE, FIVE_CONNECTIONS, TERMINATE)
-    ends = [record["connection"] for record in found if record["type"] == "connection"]
-    assert sorted(ends) == list(range(7))
-    assert records("--connection", 6, TERMINATE, FIVE_CONNECTIONS, TERMINATE) == [
+    assert records("--connection", 6, *files) == [
         {**record, "connection": 6} for record in records(TERMINATE)
     ]
 
 
-def test_standard_input() -> None:
-    """``-`` gives what the file gives."""
-    piped = run("dissect", "--json", "-", stdin=RPING.read_bytes())
-    assert parsed(piped.stdout) == records(RPING)
-    assert piped.exit_code == 0
+def split(text: str) -> list[tuple[str, str]]:
+    """Each line with the lines that are indented below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith(" " * 8):
+            found[-1][1].append(line)
+        else:
+            found.append((line, []))
+    return [(line, "\n".join(below)) for line, below in found]
 
 
-def test_help_teaches() -> None:
-    """Help has examples, the exit status, and the names that ``--type`` takes."""
-    text = run("dissect", "--help").stdout
-    assert text.count("\n    scapy-mpa dissect ") + text.count("| scapy-mpa dissect ") >= 4
-    assert "Exit status:" in text
-    assert all(name in text for name in RECORD_TYPES)
+def test_layers() -> None:
+    """The lines are the same; below each startup frame and FPDU stand all its fields."""
+    plain = run("dissect", TERMINATE).stdout.splitlines()
+    verbose = run("dissect", "-V", TERMINATE)
+    assert verbose.exit_code == 1
+    shown = split(verbose.stdout)
+    assert [line for line, _ in shown] == plain
+    request, reply, send, terminate, ended = (below for _, below in shown)
+    for startup in (request, reply):
+        for name in ("revision", "markers", "crc", "rejected", "pd_length", "ird", "ord"):
+            assert re.search(rf" {name} *= ", startup)
+    for fpdu in (send, terminate):
+        for name in ("ulpdu_length", "crc", "last", "opcode", "qn", "msn", "mo"):
+            assert re.search(rf" {name} *= ", fpdu)
+    assert ended == ""
 
 
-@pytest.mark.parametrize("command", ["", *cli.list_commands(Context(cli))])
-def test_help_fits_a_terminal(command: str) -> None:
-    """No line of it has more than 80 characters."""
-    text = run(*command.split(), "--help").stdout
-    assert text.startswith("Usage: ")
-    assert [line for line in text.splitlines() if len(line) > 80] == []
+@pytest.mark.parametrize(
+    "name", ["rping_ipv6_mpa2_crcon.pcap", "live_siw_probe_guest_eth0.pcap.gz"]
+)
+def test_every_packet_has_layers(name: str) -> None:
+    """Packets that break rules are shown like all others."""
+    result = run("dissect", "-V", "--type", "startup,fpdu", PCAPS / name)
+    assert all(below for _, below in split(result.stdout))
+
+
+def test_dump() -> None:
+    """Offset, octets, characters."""
+    assert hex_dump(bytes(range(0x1E, 0x30))) == [
+        "        0000  1e 1f 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d  .. !\"#$%&'()*+,-",
+        "        0010  2e 2f                                            ./",
+    ]
+    assert hex_dump(b"") == []
+
+
+@pytest.mark.parametrize("crc", [True, False])
+def test_headers(crc: bool, tmp_path: Path) -> None:
+    """Of each message that is an RDMAP header: after the numbers of every DDP header, and by the
+    names of the standards; messages of another kind have none."""
+    talk = Conversation(crc=crc)
+    talk.initiator.immediate(bytes.fromhex("0102030405060708"))
+    talk.initiator.atomic(stag=0x10, to=0x20, original=41, add_or_swap_data=5)
+    talk.initiator.atomic(
+        *(AtomicOperation.CMP_SWAP, 0x11, 0x21), add_or_swap_data=8, compare_data=7, original=7
+    )
+    talk.initiator.read(b"four", 1, 2, 3, 4)
+    path = tmp_path / "headers.pcap"
+    talk.write(path)
+    lines = run("dissect", "--type", "fpdu", path).stdout
+    for said in (
+        "Immediate Data qn 0 msn 1 mo 0 8 octets L 0x0102030405060708,",
+        "52 octets L FetchAdd 0x5 at stag 0x00000010 to 0x20,",
+        "12 octets L was 0x29,",
+        "52 octets L CmpSwap 0x8 if 0x7 at stag 0x00000011 to 0x21,",
+        "28 octets L reads 4 of stag 0x00000003,",
+    ):
+        assert said in lines
+    found = [each["header"] for each in records("--type", "fpdu", path)]
+    immediate, fetch_add, was, compare_swap, _, read, response = found
+    assert immediate == {"immediate_data": "0102030405060708"}
+    assert (fetch_add["operation"], fetch_add["add_or_swap_data"]) == ("FetchAdd", "0x5")
+    assert (fetch_add["remote_stag"], fetch_add["remote_to"]) == ("0x00000010", "0x20")
+    assert was == {"original_request_identifier": "0x1", "original_remote_data_value": "0x29"}
+    assert (compare_swap["operation"], compare_swap["compare_data"]) == ("CmpSwap", "0x7")
+    sink = {"sink_stag": "0x00000001", "sink_to": "0x2", "rdma_read_size": 4}
+    assert read == {**sink, "src_stag": "0x00000003", "src_to": "0x4"}
+    assert response is None

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES, NAMES
 from tests.capture.build import ethernet, ipv4, pcap
 from tests.cli.command import PCAPS, ROOT, run
+from tests.cli.test_ring import frames_of as stamped
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
 
 def frames_of(path: Path) -> list[bytes]:
     """The octets of the frames of a capture."""
-    with open_capture(path) as capture:
-        return [frame.octets for frame in capture]
+    return [octets for _, octets in stamped(path)]
 
 
 def capture_of(path: Path, link: int, frames: list[bytes]) -> Path:
@@ -80,28 +79,6 @@ def test_port_of_vxlan(tmp_path: Path) -> None:
     assert fpdus("--vxlan-port", 7000, tmp_path / "clean.pcap") == 35
     path = capture_of(tmp_path / "outer.pcap", 1, [ethernet(each) for each in frames])
     assert fpdus("--vxlan-port", 7000, path) == 35
-
-
-WRONG = {
-    "user0": "no pair such as user0=ethernet",
-    "user16=1": "'user16' is no link type",
-    "65536=1": "'65536' is no link type",
-    "1=": "'' is no link type",
-    "user0=usb": "'usb' is no link type",
-    "user0=220": "'220' is no link type that can be read",
-    "user0=user1": "'user1' is no link type that can be read",
-    "²=1": "'²' is no link type",
-}
-
-
-@pytest.mark.parametrize("told", WRONG)
-@pytest.mark.parametrize("command", ["dissect", "summary", "clean"])
-def test_wrong(told: str, command: str) -> None:
-    """One sentence says what is wrong."""
-    output = ("-o", "-") if command == "clean" else ()
-    result = run(command, "--link-type", told, RPING, *output)
-    assert result.exit_code == 2
-    assert WRONG[told] in result.stderr
 
 
 def test_all_are_named_and_listed() -> None:

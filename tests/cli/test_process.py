@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line among other processes: pipes and terminals."""
+"""The command line among other processes: pipes and terminals, also while a capture goes on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import os
 import re
 import select
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.cli.command import COMMAND, PCAPS, environment, process, run
+from tests.cli.test_ring import frames_of, octets_of
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
@@ -20,22 +22,14 @@ PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes, signals and terminals")
 
 
-def test_module_is_the_command() -> None:
-    """``python -m scapy_mpa`` prints what the command prints."""
-    done = process("dissect", "--json", RPING)
-    assert done.stdout.decode() == run("dissect", "--json", RPING).stdout
-    assert (done.stderr, done.returncode) == (b"", 0)
-    assert process("--version").stdout.startswith(b"scapy-mpa, version ")
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_pipe_into_it(compressed: bool) -> None:
-    """Standard input may be a pipe, gzip-compressed or not."""
-    path = LARGE if compressed else RPING
+@pytest.mark.parametrize("path", [RPING, LARGE], ids=["plain", "compressed"])
+def test_pipe_into_it(path: Path) -> None:
+    """``python -m scapy_mpa`` is the command; standard input may be a pipe, gzip-compressed or not,
+    and gives what the file gives."""
     done = process("dissect", "--json", "-", input=path.read_bytes())
     wanted = run("dissect", "--json", path).stdout
     assert done.stdout.decode() == wanted.replace(json.dumps(str(path)), '"standard input"')
-    assert done.returncode == 0
+    assert (done.stderr, done.returncode) == (b"", 0)
 
 
 @posix
@@ -140,3 +134,58 @@ def drained(terminal: int) -> bytes:
             os.close(terminal)
             return b"".join(pieces)
         pieces.append(piece)
+
+
+OCTETS = RPING.read_bytes()
+BEGIN = octets_of(frames_of(RPING)[:13])
+TABLE = run("summary", "--wide", "-", stdin=OCTETS).stdout
+STANDING = run("summary", "--wide", "-", stdin=BEGIN).stdout.replace("capture ended", "open")
+CLEAR = "\x1b[H\x1b[2J"
+
+
+def printed(out: int, shown: int) -> str:
+    """What is printed on a pipe or a terminal while half of a capture is there, and then all.
+
+    :param out: is read.
+    :param shown: is standard output.
+    """
+    with subprocess.Popen(
+        [*COMMAND, "summary", "--wide", "--every", "1", "-"],
+        stdin=subprocess.PIPE,
+        stdout=shown,
+        env=environment(TERM="xterm", NO_COLOR=""),
+    ) as running:
+        os.close(shown)
+        assert running.stdin is not None
+        running.stdin.write(BEGIN)
+        running.stdin.flush()
+        seen = b""
+        # It comes again though nothing else does.
+        while seen.count(b"open") < 2:
+            seen += os.read(out, 1 << 16)
+        running.stdin.write(OCTETS[len(BEGIN) :])
+        running.stdin.close()
+        text = (seen + drained(out)).decode().replace("\r\n", "\n")
+        assert running.wait(30) == 0
+    return text
+
+
+@posix
+def test_in_a_pipe() -> None:
+    """Tables come one after the other, and at the end as without it."""
+    *standing, last = printed(*os.pipe()).split("\n\n")
+    assert len(standing) >= 2
+    assert {f"{each}\n" for each in standing} <= {"no TCP connections\n", STANDING, TABLE}
+    assert last == TABLE
+
+
+@posix
+def test_on_a_terminal() -> None:
+    """Each is in the place of the one before."""
+    import pty
+
+    nothing, *standing, last = printed(*pty.openpty()).split(CLEAR)
+    assert nothing == ""
+    assert len(standing) >= 2
+    assert set(standing) <= {"no TCP connections\n", STANDING, TABLE}
+    assert last == TABLE

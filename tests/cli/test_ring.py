@@ -125,12 +125,17 @@ APART = {
 }
 
 
-@pytest.mark.parametrize("how", APART)
+@pytest.mark.parametrize("how", [*APART, "separate"])
 def test_several_captures(tmp_path: Path, how: str) -> None:
-    """Files whose names say nothing of a ring are read one by one, however their times go on."""
-    paths = written(tmp_path, dict(zip(APART[how], PARTS, strict=True)))
+    """Files whose names say nothing of a ring are read one by one, however their times go on; so
+    are those of a ring on demand, and one that is named twice goes on in nothing."""
+    names = APART.get(how, OF_ONE_RING["dumpcap"])
+    paths = written(tmp_path, dict(zip(names, PARTS, strict=True)))
+    if how != "separate":
+        paths.append(paths[0])
     alone = [told(path) for path in paths]
-    assert [each["frame"] for each in told(*paths)] == [
+    options = ["--separate"] if how == "separate" else []
+    assert [each["frame"] for each in told(*options, *paths)] == [
         each["frame"] for records in alone for each in records
     ]
 
@@ -147,19 +152,6 @@ def test_any_number_of_files(
     parts = {f"r_{at:05}.pcap": FRAMES[begin:end] for at, (begin, end) in enumerate(ends)}
     paths = written(tmp_path_factory.mktemp("ring"), parts)
     assert told(*data.draw(st.permutations(paths), "order")) == whole
-
-
-def test_separate(tmp_path: Path) -> None:
-    """On demand each file is a capture of its own."""
-    paths = written(tmp_path, dict(zip(OF_ONE_RING["dumpcap"], PARTS, strict=True)))
-    apart = told("--separate", *paths)
-    assert [each["frame"] for each in apart] == [
-        each["frame"] for path in paths for each in told(path)
-    ]
-    rows = run("summary", "--separate", *paths).stdout
-    assert [line for line in rows.splitlines() if line.startswith("==>")] == [
-        f"==> {path} <==" for path in paths
-    ]
 
 
 def test_headings_and_tables(tmp_path: Path) -> None:
@@ -193,18 +185,6 @@ def test_captures_at_one_time(tmp_path: Path) -> None:
     assert [each["frame"] for each in parsed(result.stdout)] == alone * 2
 
 
-def test_one_that_begins_when_the_other_ends(
-    tmp_path: Path, whole: list[dict[str, object]]
-) -> None:
-    """Two frames may have the same time, on either side of the end of a file."""
-    frames = [
-        (FRAMES[THIRD][0], each) if at == THIRD - 1 else (when, each)
-        for at, (when, each) in enumerate(FRAMES)
-    ]
-    paths = written(tmp_path, {"r_00001.pcap": frames[:THIRD], "r_00002.pcap": frames[THIRD:]})
-    assert [each["frame"] for each in told(*paths)] == [each["frame"] for each in whole]
-
-
 def test_damaged_files(tmp_path: Path) -> None:
     """What cannot be read of one of them costs no more than that."""
     names = [f"r_{number:05}.pcap" for number in range(5)]
@@ -224,13 +204,6 @@ def test_damaged_files(tmp_path: Path) -> None:
     (alone,) = written(tmp_path, {"x.pcap": [*FRAMES[: 2 * THIRD - 1], *FRAMES[2 * THIRD :]]})
     expected = parsed(run("summary", "--json", alone).stdout)
     assert parsed(result.stdout) == expected
-
-
-def test_a_file_that_is_named_twice(tmp_path: Path) -> None:
-    """It is read twice, and goes on in nothing."""
-    one, other = written(tmp_path, {"r_00001.pcap": PARTS[0], "r_00002.pcap": PARTS[1]})
-    frames = [each["frame"] for path in (one, one, other) for each in told(path)]
-    assert [each["frame"] for each in told(one, one, other)] == frames
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="there is no /dev/fd")

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 from scapy_mpa.craft.mutations import find
-from tests.cli.command import PCAPS, lines_of, parsed, records, run
-from tests.stream import feed
-from tests.truth import impair, pcapfile
+from tests.cli.command import PCAPS, lines_of, parsed, run
 
-FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 ABSENT = PCAPS / "listener_absent.pcap"
 
@@ -44,37 +40,6 @@ def test_check(tmp_path: Path) -> None:
         assert table.exit_code == records.exit_code == errors
 
 
-def test_fpdus_ahead_of_order(tmp_path: Path) -> None:
-    """How many were recovered ahead of order, and how far ahead at most."""
-    rng = random.Random(1)
-    pair = feed.halves(rng, markers=(True, True), crc=True, count=60)
-    sendings = [impair.reorder(impair.cut_mss(half.octets, 900), rng, 0.2) for half in pair]
-    path = tmp_path / "ahead.pcap"
-    pcapfile.write(path, impair.conversation(pair, (sendings[0], sendings[1]), rng))
-    headings, row = run("summary", "--wide", path).stdout.splitlines()
-    cells = dict(zip(headings.split(), row.split(), strict=False))
-    (record,) = parsed(run("summary", "--json", path).stdout)
-    for heading, name in (("OoO", "out_of_order"), ("Ahead", "farthest_ahead")):
-        assert cells[heading] == f"{record[name]['src']}/{record[name]['dst']}"
-        assert max(record[name].values()) > 0
-    assert max(record["farthest_ahead"].values()) >= 900
-
-
-def test_table_says_what_the_records_say() -> None:
-    """Each row is a connection record, in order of appearance."""
-    _, *rows = run("summary", "--wide", FIVE_CONNECTIONS).stdout.splitlines()
-    ends = {
-        record["connection"]: record for record in records("--type", "connection", FIVE_CONNECTIONS)
-    }
-    assert [int(row.split()[0]) for row in rows] == [0, 1, 2, 3, 4]
-    for row in rows:
-        number, initiator, responder, _, _, _, _, fpdus, octets, *_ = row.split()
-        record = ends[int(number)]
-        assert (initiator, responder) == (record["initiator"], record["responder"])
-        assert fpdus == f"{record['fpdus']['src']}/{record['fpdus']['dst']}"
-        assert octets == f"{record['octets']['src']}/{record['octets']['dst']}"
-
-
 def test_tcp_without_mpa_is_counted() -> None:
     """Connections of other protocols are one line, not rows."""
     assert run("summary", ABSENT).stdout == "1 TCP connection without MPA (--all lists it)\n"
@@ -88,25 +53,9 @@ def test_all_lists_them() -> None:
     """``--all`` makes a row of each."""
     heading, row = run("summary", "--all", "--wide", ABSENT).stdout.splitlines()
     assert heading.startswith("#  Initiator")
-    assert row.split()[:8] == [
-        "0",
-        "192.168.7.1:53075",
-        "192.168.7.2:7999",
-        "-",
-        "-",
-        "-/-",
-        "-",
-        "0/0",
-    ]
+    cells = "0 192.168.7.1:53075 192.168.7.2:7999 - - -/- - 0/0"
+    assert row.split()[:8] == cells.split()
     assert len(run("summary", "--all", "--wide", PROBE).stdout.splitlines()) == 1 + 127
-
-
-def test_errors_and_rejections_are_seen() -> None:
-    """The table says which connections were rejected, and which have errors."""
-    text = run("summary", PROBE).stdout
-    assert "  rejected, closed\n" in text
-    result = run("summary", PROBE)
-    assert result.exit_code == 1
 
 
 def test_json() -> None:
@@ -116,18 +65,3 @@ def test_json() -> None:
     assert end["not_followed"].keys() == {"not IP", "not TCP"}
     assert len(found) == 127
     assert {record["type"] for record in found} == {"connection"}
-
-
-def test_several_files() -> None:
-    """A table for each file, numbers going on."""
-    text = run("summary", "--wide", FIVE_CONNECTIONS, PCAPS / "term_sendnorecv.pcap").stdout
-    assert text.count("==> ") == 2
-    assert text.splitlines()[-1].startswith("5  192.168.7.1:46132")
-
-
-def test_no_tcp(tmp_path: Path) -> None:
-    """A capture of nothing says so."""
-    header = (PCAPS / "term_sendnorecv.pcap").read_bytes()[:24]
-    path = tmp_path / "empty.pcap"
-    path.write_bytes(header)
-    assert run("summary", path).stdout == "no TCP connections\n"

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DDP headers, and how the RDMAP message above them is chosen (RFC 5041 4, RFC 5040 4.1)."""
+"""DDP headers, and the RDMAP message above them (RFC 5041 4, RFC 5040 4, RFC 7306 5 and 6)."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet, Raw, bind_layers, split_layers
 
 from scapy_mpa import layers
 from scapy_mpa.layers import (
@@ -25,6 +23,7 @@ from scapy_mpa.layers import (
     RDMAPWrite,
 )
 from scapy_mpa.wire.errors import RemoteProtocolError
+from tests.truth import mpastream
 
 # RFC 5040 figure 4 and RFC 7306 figure 2: opcode, T, QN.
 MESSAGES = {
@@ -69,13 +68,6 @@ def test_header_below_a_message(message: type[Packet]) -> None:
     given = bytes(below / message())
     assert given[1] == 0x4F
     assert qn is None or given[6:10] == bytes([0, 0, 0, 9])
-
-
-def test_opcode_alone_decides() -> None:
-    """A Read Request on a wrong queue is still shown as one."""
-    segment = DDPUntagged(bytes(DDPUntagged(qn=7) / RDMAPReadRequest()))
-    assert segment.qn == 7
-    assert RDMAPReadRequest in segment
 
 
 @pytest.mark.parametrize(
@@ -123,15 +115,6 @@ def test_defaults() -> None:
     assert bytes(DDPUntagged()).hex(" ", 2) == "4143 0000 0000 0000 0000 0000 0001 0000 0000"
 
 
-@given(st.binary(min_size=18, max_size=80))
-def test_any_segment_is_rebuilt(octets: bytes) -> None:
-    """Whatever its reserved bits and payload, with and without Scapy's cache of octets."""
-    segment = (DDPTagged if octets[0] & 0x80 else DDPUntagged)(octets)
-    assert bytes(segment) == octets
-    segment.clear_cache()
-    assert bytes(segment) == octets
-
-
 @pytest.mark.parametrize(
     ("segment", "text"),
     [
@@ -146,3 +129,99 @@ def test_any_segment_is_rebuilt(octets: bytes) -> None:
 def test_summary(segment: Packet, text: str) -> None:
     """Where the payload belongs, and whether the message is complete with it."""
     assert segment.summary() == text
+
+
+SHOWN: list[tuple[Packet, str]] = [
+    (DDPTagged(stag=1, to=2) / RDMAPWrite() / b"data", "RDMA Write 4 octets"),
+    (
+        DDPUntagged(msn=5)
+        / RDMAPReadRequest(sink_stag=1, sink_to=2, rdma_read_size=3, src_stag=4, src_to=5),
+        "RDMA Read Request size=3 src_stag=0x4 src_to=0x5 sink_stag=0x1 sink_to=0x2",
+    ),
+    (DDPTagged(last=0) / RDMAPReadResponse() / b"d", "RDMA Read Response 1 octet"),
+    (DDPUntagged() / RDMAPSend() / b"data", "Send 4 octets"),
+    (
+        DDPUntagged(invalidate_stag=0xA1A2A3A4) / RDMAPSendWithInvalidate() / b"data",
+        "Send with Invalidate 4 octets, STag 0xa1a2a3a4",
+    ),
+    (DDPUntagged() / RDMAPSendWithSE() / b"data", "Send with SE 4 octets"),
+    (
+        DDPUntagged(invalidate_stag=0xA1A2A3A4) / RDMAPSendWithSEAndInvalidate() / b"data",
+        "Send with SE and Invalidate 4 octets, STag 0xa1a2a3a4",
+    ),
+    (
+        DDPUntagged() / RDMAPImmediateData(immediate_data=b"12345678"),
+        "Immediate Data 3132333435363738",
+    ),
+    (
+        DDPUntagged() / RDMAPImmediateDataWithSE(immediate_data=b"12345678"),
+        "Immediate Data with SE 3132333435363738",
+    ),
+    (
+        DDPUntagged()
+        / RDMAPAtomicRequest(
+            atomic_operation_code=2, request_identifier=1, remote_stag=2, remote_to=3
+        ),
+        "Atomic Request CmpSwap stag=0x2 to=0x3 id=0x1",
+    ),
+    (
+        DDPUntagged()
+        / RDMAPAtomicResponse(original_request_identifier=1, original_remote_data_value=2),
+        "Atomic Response id=0x1 value=0x2",
+    ),
+]
+"""One of each, and its part of a summary: the name in the RFC, with what matters of it."""
+
+
+@pytest.mark.parametrize(("packet", "summary"), SHOWN, ids=[each[1] for each in SHOWN])
+def test_message(packet: Packet, summary: str) -> None:
+    """In an FPDU it is read layer by layer and field by field; what follows a header that is a
+    whole message is not lost."""
+    # As the tests' own maker of streams frames it.
+    framed = mpastream.build_stream([bytes(packet)])[0]
+    assert bytes(FPDU() / packet) == framed
+    fpdu = FPDU(framed)
+    assert fpdu.layers() == [FPDU, *packet.layers()]
+    assert packet.getlayer(1).fields.items() <= fpdu.getlayer(2).fields.items()
+    assert bytes(fpdu.payload) == bytes(packet)
+    assert bytes(fpdu) == framed
+    assert f" / {summary}" in f" / {fpdu.summary().removesuffix(' / Raw')}"
+    more = type(packet)(bytes(packet) + b"more")
+    assert more.lastlayer().load.endswith(b"more")
+    assert bytes(more) == bytes(packet) + b"more"
+
+
+def test_atomic_operations_by_name() -> None:
+    """The name is shown, and may be given."""
+    message = RDMAPAtomicRequest(atomic_operation_code="CmpSwap")
+    assert message.atomic_operation_code == 2
+    assert "atomic_operation_code= CmpSwap\n" in message.show(dump=True)
+    assert "atomic_operation_code= FetchAdd\n" in RDMAPAtomicRequest().show(dump=True)
+    assert "atomic_operation_code= 1\n" in RDMAPAtomicRequest(atomic_operation_code=1).show(
+        dump=True
+    )
+
+
+def test_show_names_the_opcode() -> None:
+    """``show()`` has the RFC's name both for the field and for the layer."""
+    text = (DDPUntagged() / RDMAPSendWithSE()).show(dump=True)
+    assert "opcode    = Send with SE\n" in text
+    assert "###[ Send with SE ]###" in text
+
+
+class ULP(Packet):
+    """An upper layer protocol of the tests."""
+
+    name = "ULP"
+    fields_desc = RDMAPImmediateData.fields_desc
+
+
+def test_upper_layer_is_bound_for_all_sends() -> None:
+    """Binding RDMAPSend is enough, as the four carry the same."""
+    bind_layers(RDMAPSend, ULP)
+    try:
+        for opcode in (3, 4, 5, 6):
+            octets = bytes(DDPUntagged(opcode=opcode) / bytes(8))
+            assert DDPUntagged(octets).layers()[2] is ULP
+    finally:
+        split_layers(RDMAPSend, ULP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDU without Markers: what is computed, what is kept, what is cut short (RFC 5044 4.1, 4.4)."""
+"""FPDU with Markers and without: what is computed, what is kept, what is cut short (RFC 5044 4)."""
 
 import pytest
 from crc32c import crc32c
@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.packet import Padding, Raw
 
-from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, RDMAPSend, RDMAPWrite
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker, RDMAPSend, RDMAPWrite
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.layers.strategies import ulpdus
 from tests.truth import messages, mpastream
+from tests.wire.placed import placed
 
 WRITE = messages.write(0xDEADBEEF, 0x1000, b"hello")[0]
 
@@ -21,14 +22,6 @@ def plain(ulpdu: bytes) -> bytes:
 
 
 # Computed
-
-
-@pytest.mark.parametrize(("length", "pad"), [(0, 2), (1, 1), (2, 0), (3, 3), (4, 2)])
-def test_length_pad_and_crc_are_computed(length: int, pad: int) -> None:
-    """The pad makes the FPDU a multiple of four; the CRC's least significant octet is first."""
-    octets = bytes(FPDU() / Raw(b"\xaa" * length))
-    body = length.to_bytes(2, "big") + b"\xaa" * length + bytes(pad)
-    assert octets == body + crc32c(body).to_bytes(4, "little")
 
 
 def test_what_a_user_types() -> None:
@@ -98,16 +91,6 @@ def test_recompute_after_another_payload() -> None:
 # Dissected
 
 
-def test_fields_of_a_dissected_fpdu() -> None:
-    """ULPDU_Length, pad and CRC as they are in the octets."""
-    fpdu = FPDU(plain(WRITE))
-    assert fpdu.ulpdu_length == 19
-    assert fpdu.pad == bytes(3)
-    assert fpdu.crc_verdict() == "good"
-    assert fpdu.layers() == [FPDU, DDPTagged, RDMAPWrite, Raw]
-    assert (fpdu.phase, fpdu.markers, fpdu.provenance) == (None, None, None)
-
-
 def test_crc_verdict() -> None:
     """Bad for any other octets, unknown if the CRC is not there."""
     octets = plain(WRITE)
@@ -118,27 +101,6 @@ def test_crc_verdict() -> None:
     assert FPDU(crc=0).crc_verdict() == "bad"
 
 
-@given(ulpdus(), st.binary(min_size=4, max_size=4), st.binary(max_size=3))
-def test_any_fpdu_is_rebuilt(ulpdu: bytes, crc: bytes, pad: bytes) -> None:
-    """Whatever its ULPDU, pad and CRC are."""
-    octets = bytearray(plain(ulpdu)[:-4] + crc)
-    start = 2 + len(ulpdu)
-    end = len(octets) - 4
-    octets[start:end] = pad.ljust(3)[: end - start]
-    assert bytes(FPDU(bytes(octets))) == octets
-
-
-@pytest.mark.parametrize("ulpdu", [WRITE, messages.read_request(1, 2, 3, 4, 5, 6)[0], b""])
-def test_cut_short_anywhere(ulpdu: bytes) -> None:
-    """What a snap length has left is read and rebuilt, whatever field it cut."""
-    octets = plain(ulpdu)
-    for length in range(1, len(octets)):
-        fpdu = FPDU(octets[:length])
-        assert bytes(fpdu) == octets[:length]
-        assert fpdu.crc_verdict() == "unknown"
-        assert bytes(fpdu.copy()) == octets[:length]
-
-
 def test_cut_short_is_visible() -> None:
     """A field that is cut holds the octets that are left of it."""
     octets = plain(WRITE)
@@ -147,23 +109,6 @@ def test_cut_short_is_visible() -> None:
     assert FPDU(octets[:-4]).crc == b""
     assert FPDU(octets[:-6]).pad == bytes(1)
     assert FPDU(octets[:18])[Raw].load == b"he"
-
-
-def test_next_fpdu_is_padding() -> None:
-    """A stream is not one packet: what follows the CRC is kept apart, and can be read on."""
-    one, two = plain(WRITE), plain(messages.send(1, b"world")[0])
-    first = FPDU(one + two)
-    assert first[Padding].load == two
-    assert bytes(first) == one + two
-    assert first.crc_verdict() == "good"
-    assert FPDU(first[Padding].load).layers() == [FPDU, DDPUntagged, RDMAPSend, Raw]
-
-
-def test_zero_length_ulpdu() -> None:
-    """An FPDU without a ULPDU, one of the RTRs of RFC 6581 9.2."""
-    fpdu = FPDU(plain(b""))
-    assert fpdu.ulpdu_length == 0
-    assert fpdu.layers() == [FPDU]
 
 
 # What the payload is
@@ -186,16 +131,6 @@ def test_t_bit_chooses_the_ddp_header(ulpdu: bytes, layer: type) -> None:
 
 
 # Shown
-
-
-def test_show() -> None:
-    """The CRC both ways: the number and the octets of RFC 5044 figure 5."""
-    assert FPDU(ulpdu_length=2, pad=b"\0", crc=0x83992352).show(dump=True).splitlines() == [
-        "###[ MPA FPDU ]###",
-        "  ulpdu_length= 2",
-        "  pad       = 00",
-        "  crc       = 0x83992352 (52 23 99 83)",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -222,3 +157,128 @@ def test_summary(octets: bytes, text: str) -> None:
 def test_summary_of_a_crafted_one() -> None:
     """What is still to be computed is not judged."""
     assert (FPDU() / b"abc").summary() == "MPA FPDU 3 octets / Raw"
+
+
+# No FPDU follows another one at phase 4: a CRC that ends there would lie where a Marker must.
+PHASES = st.integers(0, 127).map(lambda word: word * 4).filter(lambda phase: phase != 4)
+
+
+@given(ulpdus(), PHASES, st.integers(0, 0xFFFF))
+def test_markers_are_read_and_rebuilt(ulpdu: bytes, phase: int, reserved: int) -> None:
+    """Dissected with its phase, an FPDU shows its Markers apart from its ULPDU."""
+    octets, truth = placed(ulpdu, phase, marker_reserved=reserved)
+    fpdu = FPDU(octets, phase=phase)
+    assert bytes(fpdu) == octets
+    assert bytes(fpdu.payload) == ulpdu
+    assert fpdu.crc_verdict() == "good"
+    assert len(fpdu.markers or []) == truth.markers
+    assert all(marker.reserved == reserved for marker in fpdu.markers or [])
+
+
+@given(st.binary(min_size=1, max_size=1300), ulpdus(), st.binary(max_size=3), st.none() | PHASES)
+def test_any_octets_are_rebuilt(octets: bytes, ulpdu: bytes, pad: bytes, phase: int | None) -> None:
+    """Whatever they are, with Markers or without: lengths that lie, Markers, pads and CRCs that are
+    none."""
+    damaged = placed(ulpdu, phase)[0][: -4 - len(pad)] + pad + octets[:4].ljust(4)
+    for each in (octets, damaged):
+        assert bytes(FPDU(each, phase=phase)) == each
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("phase", [None, 0, 8, 488, 492, 496, 500, 504, 508])
+def test_cut_short_anywhere(phase: int | None) -> None:
+    """Before, in, and behind a Marker, and in any other field."""
+    octets, _ = placed(messages.read_request(1, 2, 3, 4, 5, 6)[0] + bytes(range(256)) * 3, phase)
+    for length in range(1, len(octets)):
+        fpdu = FPDU(octets[:length], phase=phase)
+        assert bytes(fpdu) == octets[:length]
+        assert fpdu.crc_verdict() == "unknown"
+        assert bytes(fpdu.copy()) == octets[:length]
+
+
+@pytest.mark.parametrize("length", [65535, 65534, 65532, 1])
+def test_largest(length: int) -> None:
+    """An FPDU that FPDUPTR cannot span is still laid out, and rebuilt."""
+    for phase in (0, 4, 508):
+        octets = bytes(FPDU(phase=phase) / Raw(bytes(length)))
+        fpdu = FPDU(octets, phase=phase)
+        assert fpdu.ulpdu_length == length
+        assert Padding not in fpdu
+        assert bytes(fpdu) == octets
+        for cut in (1, 3, 4, 5):
+            assert bytes(FPDU(octets[:-cut], phase=phase)) == octets[:-cut]
+
+
+def test_given_markers_replace_computed_ones() -> None:
+    """From the first on; those left are computed, and the CRC covers what was given."""
+    right = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    given = [MPAMarker(reserved=7), MPAMarker(fpduptr=3)]
+    octets = bytes(FPDU(phase=0, markers=given) / Raw(bytes(1400)))
+    fpdu = FPDU(octets, phase=0)
+    assert [(marker.reserved, marker.fpduptr) for marker in fpdu.markers] == [
+        (7, 0),
+        (0, 3),
+        (0, 1020),
+    ]
+    assert fpdu.crc_verdict() == "good"
+    assert len(octets) == len(bytes(right))
+
+
+def test_markers_that_find_no_place_are_left_out() -> None:
+    """A payload that has become shorter needs fewer of them."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / Raw(bytes(1400))), phase=0)
+    fpdu.payload = Raw(b"short")
+    del fpdu.ulpdu_length, fpdu.pad, fpdu.crc
+    assert bytes(fpdu) == placed(b"short", 0)[0]
+
+
+@pytest.mark.parametrize("phase", [1, 2, 6, 512, -4])
+def test_impossible_phase(phase: int) -> None:
+    """An FPDU begins at a multiple of four below 512: else it can be neither read nor made."""
+    with pytest.raises(LocalProtocolError, match="RFC 5044"):
+        FPDU(bytes(8), phase=phase)
+    with pytest.raises(LocalProtocolError, match="RFC 5044"):
+        bytes(FPDU(phase=phase))
+
+
+def test_markers_without_a_phase() -> None:
+    """Nobody knows where they belong."""
+    with pytest.raises(LocalProtocolError, match="phase"):
+        bytes(FPDU(markers=[MPAMarker()]))
+
+
+def test_what_follows_is_padding() -> None:
+    """A Marker right behind the CRC belongs to the next FPDU (RFC 5044 4.3)."""
+    octets = bytes(FPDU(phase=500) / Raw(b"abcdef"))
+    assert len(octets) == 12
+    fpdu = FPDU(octets + b"next", phase=500)
+    assert fpdu.markers is None
+    assert fpdu[Padding].load == b"next"
+    assert bytes(fpdu) == octets + b"next"
+
+
+def test_marker_alone() -> None:
+    """Four octets, of which some may be missing."""
+    marker = MPAMarker(bytes.fromhex("0001 0014"))
+    assert (marker.reserved, marker.fpduptr) == (1, 0x14)
+    for length in range(1, 5):
+        assert bytes(MPAMarker(bytes.fromhex("00010014")[:length])) == bytes(marker)[:length]
+    assert bytes(MPAMarker()) == bytes(4)
+
+
+def test_show() -> None:
+    """Phase and Markers are shown where there are some."""
+    fpdu = FPDU(bytes(FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(24)), phase=0)
+    lines = fpdu.show(dump=True).splitlines()
+    assert lines[:9] == [
+        "###[ MPA FPDU ]###",
+        "  ulpdu_length= 42",
+        "  pad       = b''",
+        "  crc       = 0x83992352 (52 23 99 83)",
+        "  phase     = 0",
+        "  \\markers   \\",
+        "   |###[ MPA Marker ]###",
+        "   |  reserved  = 0",
+        "   |  fpduptr   = 0",
+    ]
+    assert fpdu.summary().startswith("MPA FPDU 42 octets, 1 Marker, CRC good / DDP Untagged ")

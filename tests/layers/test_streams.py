@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from scapy.config import conf
 from scapy.layers.inet import TCP
 from scapy.packet import Packet, bind_layers, split_layers
 from scapy.sendrecv import sniff
@@ -61,21 +60,6 @@ def test_tcp_session(mss: int, bound: None) -> None:
         assert "CRC bad" not in packet.summary()
     wanted = {MPARequest: 1, MPAReply: 1, FPDU: 5, RDMAPSend: 2, RDMAPWrite: 3}
     assert {kind: found[kind] for kind in wanted} == wanted
-
-
-@pytest.mark.parametrize("size", [1, 5, 17, 100_000])
-def test_pieces(size: int) -> None:
-    """What is not whole is waited for; what follows is padding."""
-    rest, found, there = b"".join(map(bytes, STREAM)), [], b""
-    while rest or there:
-        packet = MPA.tcp_reassemble(there, {}, {})
-        if packet is None:
-            there, rest = there + rest[:size], rest[size:]
-            continue
-        padding = packet.getlayer(conf.padding_layer)
-        there = padding.load if padding else b""
-        found.append(bytes(packet)[: len(packet) - len(there)])
-    assert found == list(map(bytes, STREAM))
 
 
 def test_stream_socket() -> None:

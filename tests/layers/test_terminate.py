@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scapy.packet import Raw
 
 from scapy_mpa.layers import (
-    FPDU,
     DDPTagged,
     DDPUntagged,
     RDMAPReadRequest,
@@ -71,39 +70,28 @@ def test_terminate_is_made(examples: dict[str, bytes], mirrored: bool | None) ->
         mirrored=mirrored,
     )
     assert bytes(made) == examples["Read Request"]
-
-
-def test_copied_headers_are_packets() -> None:
-    """The size of the DDP header follows from its own T bit."""
-    write = RDMAPTerminate(RFC["tagged"])
-    assert write.ddp_segment_length == 100
-    assert write.ddp_header.layers() == [DDPTagged]
-    assert (write.ddp_header.stag, write.ddp_header.to) == (0xDEADBEEF, 0x1000)
-    send = RDMAPTerminate(RFC["untagged"])
-    assert send.ddp_header.layers() == [DDPUntagged]
-    assert send[DDPUntagged].msn == 7
-    read = RDMAPTerminate(RFC["Read Request"])
+    read = RDMAPTerminate(bytes(made), mirrored=mirrored)
     assert read.ddp_header.layers() == [DDPUntagged]
     assert (read.rdmap_header.sink_stag, read[RDMAPReadRequest].src_to) == (1, 5)
 
 
-def test_headers_may_be_octets() -> None:
-    """Given as they are, right or wrong."""
-    made = RDMAPTerminate(layer=1, etype=1, ddp_segment_length=100, ddp_header=TAGGED)
-    assert bytes(made) == RFC["tagged"]
-    assert bytes(RDMAPTerminate(ddp_header=b"abc"))[4:] == b"\x00\x03abc"
-
-
-def test_segment_length_is_computed() -> None:
-    """As that of the copied headers, since D needs the field (RFC 5040 figure 7)."""
+def test_given_values() -> None:
+    """Headers may be octets; the segment length is that of copied headers, since D needs the field
+    (RFC 5040 figure 7); bits say what they are told to; what does not fit is refused."""
+    for fields, octets in (
+        ({"layer": 1, "etype": 1, "ddp_segment_length": 100, "ddp_header": TAGGED}, RFC["tagged"]),
+        ({"ddp_header": b"abc"}, bytes.fromhex("0000 c000 0003") + b"abc"),
+        ({"m": 1, "d": 1, "r": 1}, bytes.fromhex("0000 e000")),
+        ({"ddp_segment_length": 5, "m": 0}, bytes.fromhex("0000 0000 0005")),
+    ):
+        assert bytes(RDMAPTerminate(**fields)) == octets
+    read = RDMAPTerminate(RFC["tagged"] + b"more")
+    assert read.ddp_header.layers() == [DDPTagged]
+    assert read[Raw].load == b"more"
     made = RDMAPTerminate(ddp_header=DDPUntagged(), rdmap_header=RDMAPReadRequest())
     assert bytes(made)[2:6] == bytes.fromhex("e000 002e")
-
-
-def test_bits_may_be_overridden() -> None:
-    """To say that something is there that is not."""
-    assert bytes(RDMAPTerminate(m=1, d=1, r=1)) == bytes.fromhex("0000 e000")
-    assert bytes(RDMAPTerminate(ddp_segment_length=5, m=0)) == bytes.fromhex("0000 0000 0005")
+    with pytest.raises(LocalProtocolError, match="layer 16"):
+        bytes(RDMAPTerminate(layer=16))
 
 
 def test_errors_by_name() -> None:
@@ -116,12 +104,6 @@ def test_errors_by_name() -> None:
         "  etype     = Untagged Buffer Error",
         "  error_code= Invalid MO",
     ]
-
-
-def test_number_without_a_place() -> None:
-    """What does not fit is refused when built."""
-    with pytest.raises(LocalProtocolError, match="layer 16"):
-        bytes(RDMAPTerminate(layer=16))
 
 
 @pytest.mark.parametrize(
@@ -142,24 +124,6 @@ def test_show_says_what_was_decided_and_why(octets: bytes, mirrored: bool, evide
     assert lines[-2:] == [f"  mirrored  = {mirrored}", f"  evidence  = {evidence}"]
 
 
-def test_headers_cut_short() -> None:
-    """They stay octets, and what is missing is said."""
-    octets = RFC["untagged"][:-5]
-    message = RDMAPTerminate(octets)
-    assert message.ddp_header == UNTAGGED[:-5]
-    assert message.problem == "the copied DDP header has 18 octets, 13 are there"
-    assert f"problem   = {message.problem}" in message.show(dump=True)
-    assert bytes(message) == octets
-    assert bytes(eval(message.command())) == octets
-
-
-def test_octets_behind_are_payload() -> None:
-    """What no bit accounts for."""
-    message = RDMAPTerminate(RFC["tagged"] + b"more")
-    assert message[Raw].load == b"more"
-    assert bytes(message) == RFC["tagged"] + b"more"
-
-
 def test_changed_fields_are_built() -> None:
     """Nothing of the old octets is left."""
     message = RDMAPTerminate(SIW["untagged"])
@@ -168,18 +132,6 @@ def test_changed_fields_are_built() -> None:
     message.mirrored = False
     expected = bytes.fromhex("12 04 c000 0064") + messages.send(8, b"")[0]
     assert bytes(message) == expected
-
-
-def test_in_an_fpdu() -> None:
-    """On QN 2, with the error in the summary."""
-    packet = FPDU() / DDPUntagged() / RDMAPTerminate(RFC["untagged"])
-    read = FPDU(bytes(packet))
-    assert read[DDPUntagged].qn == 2
-    assert bytes(read[RDMAPTerminate]) == RFC["untagged"]
-    assert read.summary() == (
-        "MPA FPDU 42 octets, CRC good / DDP Untagged qn=2 msn=1 mo=0 L / "
-        "Terminate DDP: Untagged Buffer Error: Invalid MSN - no buffer available"
-    )
 
 
 def test_show2_keeps_the_layout() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The packets and the codecs describe the same headers: the same fields from the same octets."""
+"""The packets, the codecs and the FPDUs that standards print describe the same headers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +13,7 @@ from scapy_mpa.layers import (
     FPDU,
     DDPTagged,
     DDPUntagged,
+    MPAMarker,
     MPAReply,
     MPARequest,
     MPARtr,
@@ -20,6 +21,7 @@ from scapy_mpa.layers import (
     RDMAPAtomicResponse,
     RDMAPImmediateData,
     RDMAPReadRequest,
+    RDMAPSend,
 )
 from scapy_mpa.wire import rdmap
 from scapy_mpa.wire.ddp import parse_ddp
@@ -27,6 +29,7 @@ from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.startup import parse_startup
 from tests.layers.strategies import ulpdus
 from tests.truth import mpastream
+from tests.wire.test_vectors import PAYLOAD, Vector, each_vector
 
 PHASES = st.none() | st.integers(0, 127).map(lambda word: word * 4)
 
@@ -43,9 +46,9 @@ def test_fpdu(ulpdu: bytes, phase: int | None) -> None:
     assert bytes(read.payload) == ulpdu
 
 
-@given(st.binary(min_size=18, max_size=18))
+@given(st.binary(min_size=18, max_size=80))
 def test_ddp(octets: bytes) -> None:
-    """The header, and RDMAP's control octet in it."""
+    """The header, and RDMAP's control octet in it; built anew, it is the same octets."""
     header = parse_ddp(octets)
     segment = (DDPTagged if header.tagged else DDPUntagged)(octets)
     control = rdmap.parse_control(header.rsvdulp)
@@ -57,6 +60,9 @@ def test_ddp(octets: bytes) -> None:
     else:
         assert segment.invalidate_stag == header.rsvdulp_word
         assert (segment.qn, segment.msn, segment.mo) == (header.qn, header.msn, header.mo)
+    assert bytes(segment) == octets
+    segment.clear_cache()
+    assert bytes(segment) == octets
 
 
 @pytest.mark.parametrize(
@@ -106,3 +112,26 @@ def test_startup(
         flags_set = {letter for letter in "ABCD" if getattr(frame, letter.lower())}
         assert flags_set == set(found.control_flags)
     assert frame.private_data == found.private_data
+
+
+@each_vector
+def test_vector(vector: Vector) -> None:
+    """Every field has the value that the annotations give it; what was read is built as it was,
+    also with everything computed anew; and the octets follow from what a user types."""
+    octets, phase, msn, version = vector.octets, vector.start, vector.msn, vector.revision
+    fpdu = FPDU(octets, phase=phase)
+    assert (fpdu.ulpdu_length, fpdu.pad, fpdu.crc_verdict()) == (42, b"", "good")
+    assert fpdu.crc == int.from_bytes(octets[-4:], "little")
+    assert fpdu.markers == [MPAMarker(reserved=0, fpduptr=vector.fpduptr)]
+    assert fpdu.layers() == [FPDU, DDPUntagged, RDMAPSend, Raw]
+    segment = fpdu[DDPUntagged]
+    assert (segment.tagged, segment.last, segment.opcode, segment.qn) == (0, 1, 3, 0)
+    assert (segment.ddp_version, segment.rdmap_version) == (version, version)
+    assert (segment.msn, segment.mo, segment.invalidate_stag) == (msn, 0, 0)
+    assert fpdu[Raw].load == PAYLOAD
+    assert bytes(fpdu) == octets
+    fpdu.recompute()
+    assert (fpdu.ulpdu_length, fpdu.pad, fpdu.crc, fpdu.markers) == (None, None, None, None)
+    assert bytes(fpdu) == octets
+    typed = DDPUntagged(ddp_version=version, rdmap_version=version, msn=msn)
+    assert bytes(FPDU(phase=phase) / typed / RDMAPSend() / PAYLOAD) == octets

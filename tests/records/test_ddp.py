@@ -71,13 +71,3 @@ def test_real_messages(seed: int, phase: int | None) -> None:
         assert fields == by_hand(ulpdu, len(ulpdu))
         assert ddp_payload(fpdu) == ulpdu[14 if fields.tagged else 18 :]
         assert len(ddp_payload(fpdu)) == fields.payload_length
-
-
-def test_send_with_invalidate() -> None:
-    """Only the two Sends with Invalidate have an Invalidate STag (RFC 5040 4.1)."""
-    found = {}
-    for opcode in range(16):
-        ulpdu = messages.untagged_header(opcode, 0, 1, 0, True, invalidate_stag=0x1234)
-        found[opcode] = ddp_fields(fpdu_of(ulpdu, None)).invalidate_stag
-    assert {opcode for opcode, stag in found.items() if stag is not None} == {4, 6}
-    assert found[4] == found[6] == 0x1234

@@ -6,7 +6,6 @@ import random
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,19 +45,14 @@ def test_connections_are_not_mixed_up(
         assert_agree(event, False)
 
 
-def _impaired(half: impair.Half, rng: random.Random) -> list[impair.Sending]:
-    """The octets of a direction, some late, some missing, some coming again and not the same."""
-    sendings = impair.reorder(impair.cut_mss(half.octets, 700), rng, 0.1)
-    return impair.overlap(impair.miss(sendings, rng, 0.1), half.octets, rng, 0.1, differing=True)
-
-
-@pytest.mark.parametrize("markers", [(False, False), (True, False), (True, True)])
-@pytest.mark.parametrize("crc", [True, False])
-def test_line_is_the_record_of_what_is_recovered(markers: tuple[bool, bool], crc: bool) -> None:
+def test_line_is_the_record_of_what_is_recovered() -> None:
     """The same for the events of a connection with losses, its messages included."""
     rng = random.Random(7)
-    pair = halves(rng, markers=markers, crc=crc, count=60)
-    sendings = [_impaired(half, rng) for half in pair]
+    pair = halves(rng, markers=(True, False), crc=True, count=30)
+    sendings = []
+    for half in pair:
+        sent = impair.miss(impair.reorder(impair.cut_mss(half.octets, 700), rng, 0.1), rng, 0.1)
+        sendings.append(impair.overlap(sent, half.octets, rng, 0.1, differing=True))
     events = feed_truth(impair.conversation(pair, (sendings[0], sendings[1]), rng))
     messages = Messages()
     kinds = {type_of(event) for event in events}

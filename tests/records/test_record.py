@@ -40,7 +40,7 @@ from scapy_mpa.wire.ift_indication import parse_indication
 from scapy_mpa.wire.interoperability import RNIC, Kinds
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.sctp_ddp import SessionControl
-from scapy_mpa.wire.startup import StartupKind, parse_startup
+from scapy_mpa.wire.startup import parse_startup
 from tests.records import made
 from tests.records.made import CLOCK
 from tests.truth import messages, mpastream, sctpstream
@@ -91,14 +91,7 @@ ENHANCED = startup(
     ),
     Dialect.RFC6581,
 )
-PLAIN = startup(
-    mpastream.startup_frame(
-        mpastream.REQUEST_KEY, markers=1, rejected=1, revision=9, private_data=b"\x01"
-    ),
-    None,
-)
 SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
-INVALIDATE = messages.send(5, b"hi", opcode=4, invalidate_stag=0x1234)[0]
 INDICATION = bytes.fromhex("52444450 0001 0001 D2000003 ABCD 0200") + bytes(48)
 """Phase 1, RDMA mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
 HALVES = (
@@ -108,18 +101,8 @@ HALVES = (
 
 EVENTS: list[RecordedEvent] = [
     ENHANCED,
-    PLAIN,
     StreamingSeen(**AT, seq=1001, length=5, octets=b"cut", frames=(5, 6)),
     fpdu(SEGMENT),
-    fpdu(
-        INVALIDATE,
-        direction=1,
-        offset=None,
-        crc="unknown",
-        located_by="search",
-        out_of_order=True,
-        frames=(7,),
-    ),
     MessageRecovered(
         **AT,
         opcode=3,
@@ -159,19 +142,6 @@ EVENTS: list[RecordedEvent] = [
         as_requested=False,
         read_request=ReadRequest(7, 2**40, 60, 8, 9),
         request_identifier=None,
-    ),
-    MessageRecovered(
-        **AT,
-        opcode=None,
-        captured_length=0,
-        fpdus=0,
-        complete=False,
-        qn=1,
-        msn=5,
-        stag=None,
-        to=None,
-        missing=((0, None),),
-        messages=2,
     ),
     GapFound(**AT, seq=9, length=1460, reason="acknowledged"),
     SessionControlSeen(
@@ -270,16 +240,6 @@ def test_payload_is_last_and_only_when_asked_for() -> None:
     assert list(record)[-1] == "payload"
     assert record["payload"] == "00ff"
     assert "payload" not in record_of(ENHANCED, CLOCK, payload=True)
-
-
-def test_startup_frame_without_room_for_enhanced_data() -> None:
-    """With S set and too few octets there are no enhanced data, and Private Data stay whole."""
-    octets = mpastream.startup_frame(
-        mpastream.REQUEST_KEY, enhanced=1, revision=2, private_data=b"\x01\x02"
-    )
-    record = record_of(startup(octets, Dialect.RFC6581), CLOCK)
-    assert record["kind"] == StartupKind.REQUEST.value
-    assert (record["enhanced"], record["private_data"], record["ird"]) == (False, "0102", None)
 
 
 @given(made.events)

@@ -8,8 +8,8 @@ import pathlib
 import random
 
 import pytest
-from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Dot1Q, Ether
+from scapy.layers.inet import TCP
+from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.sendrecv import sniff
 
@@ -23,7 +23,7 @@ from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS
 from scapy_mpa.stream.segment import SECOND
 from tests.stream.feed import halves
-from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started, whole
+from tests.stream.talk import REPLY, REQUEST, Talk, started, whole
 from tests.truth import impair, messages, mpastream, pcapfile
 
 
@@ -42,30 +42,6 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
     for frame in late:
         assert recovery.receive(frame) == ([], True)
     assert not recovery._last
-
-
-@pytest.mark.slow
-def test_frames_of_many_directions() -> None:
-    """Their payload is let go; the packets that come to light in the end have all their layers."""
-    count = 400
-    # Without CRCs and a startup frame, FPDUs are believed once nothing better will come.
-    ulpdus = [messages.send(msn, bytes(6000), 6018)[0] for msn in range(1, 11)]
-    octets, truth = mpastream.build_stream(ulpdus, crc=False)
-    segment = impair.Segment(0, 1, 1, impair.ACK, octets)
-    recovery = Recovery(dissect, limits=Limits(octets_in_total=1 << 26))
-    for number in range(1, count + 1):
-        framed = pcapfile.frame(segment, ports=(number, 4000), vlan=5, tcp_options=b"\1" * 4)
-        frame = Frame(number, number * 1000, 1, framed, len(framed), None)
-        assert recovery.receive(frame) == ([], True)
-        assert sum(len(each.octets) for each in recovery._last.values()) < 17 << 20
-    packets = recovery.finish()
-    assert len(packets) == count * len(truth)
-    for at, each in enumerate(packets):
-        flow, fpdu = divmod(at, len(truth))
-        assert each.layers()[:5] == [Ether, Dot1Q, IP, TCP, FPDU]
-        assert each[TCP].sport == flow + 1
-        assert each.wirelen is None
-        assert bytes(each[FPDU]) == octets[truth[fpdu].start : truth[fpdu].end]
 
 
 def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:
@@ -129,27 +105,3 @@ def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
     told = [bytes(each[FPDU]) for each in packets if FPDU in each and each[TCP].sport == 1]
     wanted = [octets[fpdu.start : fpdu.end] for fpdu in truth]
     assert told == wanted * (1 + (what == "ports used again"))
-
-
-def test_a_hole_that_is_filled_after_the_end() -> None:
-    """It makes no packet; the connection that has the ports now keeps its lower layers."""
-    frames: list[tuple[int, bytes]] = []
-    first = started()
-    for fpdu in TRUTH:
-        first.say(0, STREAM[fpdu.start : fpdu.end])
-    late = first.segments.pop(-3)
-    first.close()
-    put(frames, first, 1, 0)
-    for number in range(20):
-        put(frames, whole(), 100 + number, 31)
-    second = started((2**31 + 5000, 2**31 + 9000))
-    second.say(1, STREAM[: TRUTH[0].end])
-    second.say(0, STREAM[: TRUTH[-1].end - 1])
-    put(frames, second, 1, 62)
-    first.segments[:] = [late]
-    put(frames, first, 1, 62)
-    recovery = Recovery(dissect)
-    for number, (time_ns, each) in enumerate(frames, 1):
-        brought, _ = recovery.receive(Frame(number, time_ns, 1, each, len(each), None))
-    assert brought == [] and recovery.not_followed == {"late copy": 1}
-    assert [each.number for each in recovery._last.values()][-1] == len(frames) - 2

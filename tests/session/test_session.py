@@ -8,6 +8,7 @@ import pathlib
 import random
 import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,51 +26,27 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
+from scapy_mpa.craft.mutations import find
 from scapy_mpa.layers import (
     FPDU,
     DDPUntagged,
     MPAReply,
     MPARequest,
     RDMAPSend,
-    RDMAPTerminate,
-    RDMAPWrite,
 )
+from scapy_mpa.records import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
-from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
+from scapy_mpa.stream.clock import Clock
+from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.capture import build
-from tests.captures import PCAPS
+from tests.captures import CRAFTED, PCAPS, REAL, capture_name
+from tests.cli.command import records
 from tests.session.plain import Interface, layers
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
-
-
-def test_provenance_survives_copies() -> None:
-    """Copies and stacking keep it, and it is no part of what a packet is."""
-    packet = next(each for each in rdmpa(RPING) if FPDU in each)
-    provenance = packet[FPDU].provenance
-    assert provenance.connection == 0
-    assert provenance.located_by == "start"
-    assert packet.copy()[FPDU].provenance == provenance
-    assert (Ether() / packet[FPDU])[FPDU].provenance == provenance
-    assert packet[FPDU] == FPDU(bytes(packet[FPDU]))
-    assert "provenance" not in packet.command()
-    assert "provenance" in packet.show(dump=True)
-
-
-def test_other_packets_pass_or_not() -> None:
-    """Frames without MPA octets pass unchanged, unless they are not wanted."""
-    everything = sniff(offline=RPING, session=MPASession, quiet=True)
-    only = sniff(offline=RPING, session=MPASession(others=False), quiet=True)
-    others = [each for each in everything if not (FPDU in each or each.haslayer(MPARequest))]
-    others = [each for each in others if MPAReply not in each]
-    assert len(everything) == len(only) + len(others)
-    raw = {bytes(each) for each in rdpcap(RPING)}
-    assert others
-    assert all(bytes(each) in raw and not each[TCP].payload.haslayer("Raw") for each in others)
-    assert len(rdmpa(RPING, others=True)) == len(everything)
 
 
 @pytest.fixture
@@ -146,21 +123,24 @@ def with_fcs(octets: bytes) -> bytes:
     return octets[:16] + bytes(2) + octets[18:] + b"\x18FCS"
 
 
-@pytest.mark.parametrize(
-    ("field", "wrap", "lowest"),
-    [
-        (14, unwrapped, IP),
-        (0x24000001, with_fcs, Ether),
-        (0x0400000E, unwrapped, IP),
-        (0x02240065, unwrapped, IP),
-    ],
-    ids=["raw IP of OpenBSD", "with FCS", "FCS of no octets", "raw IP of NetBSD"],
-)
-@pytest.mark.parametrize("supersession", [None, IPSession])
+LINK_TYPES: dict[str, tuple[int, Any, type[Packet]]] = {
+    # The field of the file's header, what is made of an Ethernet frame, and its lowest layer.
+    "raw IP of OpenBSD": (14, unwrapped, IP),
+    "with FCS": (0x24000001, with_fcs, Ether),
+    "FCS of no octets": (0x0400000E, unwrapped, IP),
+    "raw IP of NetBSD": (0x02240065, unwrapped, IP),
+    "a link type of one's own": (147, bytes, Ether),
+}
+
+
+@pytest.mark.parametrize("name", LINK_TYPES)
 def test_link_types_that_scapy_does_not_know(
-    tmp_path: pathlib.Path, field: int, wrap: Any, lowest: type[Packet], supersession: Any
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP."""
+    """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP; what
+    people have bound to one of their own is what its frames begin with."""
+    field, wrap, lowest = LINK_TYPES[name]
+    monkeypatch.setitem(conf.l2types.num2layer, 147, Ether)
     conversation = Conversation()
     for size in range(5):
         conversation.initiator.send(bytes(size))
@@ -169,48 +149,21 @@ def test_link_types_that_scapy_does_not_know(
     path.write_bytes(
         build.pcap([(n, 0, each, len(each)) for n, each in enumerate(frames)], link=field)
     )
-    session = MPASession(supersession=supersession)
-    found = sniff(offline=str(path), session=session, quiet=True)
+    found, split = (
+        sniff(offline=str(path), session=MPASession(supersession=each), quiet=True)
+        for each in (None, IPSession)
+    )
+    if field == 147:
+        assert crcs(found) == crcs(split) == ["good"] * 5
+        return
     listed = rdmpa(path, others=True)
     assert {type(each) for each in found} == {type(each) for each in listed} == {lowest}
+    assert {type(each) for each in split} == {lowest}
     assert crcs(listed) == ["good"] * 5
-    if supersession is None:
-        wanted = [(bytes(each), each.wirelen) for each in listed]
-        assert [(bytes(each), each.wirelen) for each in found] == wanted
-    elif wrap is unwrapped:
-        assert crcs(found) == ["good"] * 5
-
-
-def test_raw_ip_of_openbsd_in_pcapng(tmp_path: pathlib.Path) -> None:
-    """The link type is one of 16 bits there, and Scapy lacks it as well."""
-    conversation = Conversation()
-    conversation.initiator.send(b"payload")
-    path = tmp_path / "made.pcapng"
-    write_frames(
-        path,
-        [each._replace(link_type=14, octets=each.octets[14:]) for each in conversation.frames()],
-    )
-    found = sniff(offline=str(path), session=MPASession, quiet=True)
-    assert list(map(bytes, found)) == list(map(bytes, rdmpa(path, others=True)))
-    assert {type(each) for each in found} == {IP}
-    assert crcs(found) == ["good"]
-
-
-@pytest.mark.parametrize("name", ["made.pcap", "made.pcapng"])
-def test_link_types_that_only_scapy_knows(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """What people have bound to a link type of their own is what its frames begin with."""
-    conversation = Conversation()
-    conversation.initiator.send(b"payload")
-    frames = [each._replace(link_type=147) for each in conversation.frames()]
-    path = tmp_path / name
-    write_frames(path, frames)
-    session = MPASession(others=False)
-    assert crcs(sniff(offline=str(path), session=session, quiet=True)) == []
-    monkeypatch.setitem(conf.l2types.num2layer, 147, Ether)
-    session = MPASession(others=False)
-    assert crcs(sniff(offline=str(path), session=session, quiet=True)) == ["good"]
+    wanted = [(bytes(each), each.wirelen) for each in listed]
+    assert [(bytes(each), each.wirelen) for each in found] == wanted
+    if wrap is unwrapped:
+        assert crcs(split) == ["good"] * 5
 
 
 def test_captures_do_not_mix(tmp_path: pathlib.Path) -> None:
@@ -261,20 +214,6 @@ def test_an_interface_that_goes_down(error: Exception) -> None:
     assert isinstance(events[-1], ConnectionEnded)
 
 
-def test_a_packet_that_cannot_be_built() -> None:
-    """It is no concern of the others, and passes as it is."""
-    conversation = Conversation()
-    conversation.initiator.send(b"hello")
-    packets: list[Packet] = [Ether(bytes(each)) for each in conversation.packets()]
-    odd = Ether() / IP() / TCP() / Raw(bytes(70_000))
-    packets.insert(5, odd)
-    session = MPASession()
-    found = sniff(opened_socket=Interface(packets), session=session, quiet=True)
-    assert sum(FPDU in each for each in found) == 1
-    assert sum(each is odd for each in found) == 1
-    assert sum(session.not_followed.values()) == 1
-
-
 @pytest.mark.parametrize("begins_late", [False, True])
 def test_what_comes_to_light_late(tmp_path: pathlib.Path, begins_late: bool) -> None:
     """FPDUs behind holes that stay, or of a connection joined late, have their sender's layers.
@@ -284,7 +223,7 @@ def test_what_comes_to_light_late(tmp_path: pathlib.Path, begins_late: bool) -> 
     """
     path = tmp_path / "late.pcap"
     found = 0
-    for seed in range(20):
+    for seed in range(6):
         rng = random.Random(seed)
         pair = halves(rng, markers=(False, False), crc=True, count=8)
         sendings = [impair.cut_mss(half.octets, 700) for half in pair]
@@ -293,28 +232,14 @@ def test_what_comes_to_light_late(tmp_path: pathlib.Path, begins_late: bool) -> 
         segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
         pcapfile.write(path, segments[8:] if begins_late else segments)
         ways = rdmpa(path), sniff(offline=str(path), session=MPASession(others=False), quiet=True)
-        for packets in ways:
-            for packet in packets:
-                if FPDU in packet:
-                    found += 1
-                    source = f"{packet[IP].src}:{packet[TCP].sport}"
-                    assert packet[FPDU].provenance.src == source
+        for packet in (each for packets in ways for each in packets if FPDU in each):
+            found += 1
+            assert packet[FPDU].provenance.src == f"{packet[IP].src}:{packet[TCP].sport}"
         assert [bytes(each) for each in ways[0]] == [bytes(each) for each in ways[1]]
-    assert found > 300
+    assert found > 80
 
 
-def test_what_else_there_is_to_say() -> None:
-    """Connections, gaps and errors as records."""
-    packets = rdmpa(str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz"))
-    assert len(packets.connections()) == 127
-    assert [each["connection"] for each in packets.errors() if each["code"] == 2] == [53, 107, 107]
-    assert packets.gaps() == packets.overlaps() == []
-    assert sum(RDMAPTerminate in each for each in packets) == 45
-    assert sum(RDMAPWrite in each for each in packets) > 0
-    assert len(rdmpa(RPING, count=3)) == 3
-
-
-@pytest.mark.parametrize("name", ["live_siw_probe_guest_eth0.pcap.gz", "crafted/sctp_reject.pcap"])
+@pytest.mark.parametrize("name", ["2vm_perf_write_bw_q4_crcon.pcap.gz", "crafted/sctp_reject.pcap"])
 def test_one_connection(name: str) -> None:
     """The packets and the records of one; there is an error if there is no such connection."""
     everything = rdmpa(PCAPS / name, others=True)
@@ -335,12 +260,14 @@ def provenances(packets: Iterable[Packet]) -> list[Provenance]:
 
 
 def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
-    """Frames by reason, of one capture and of several."""
+    """Frames by reason, of one capture and of several; what cannot be built passes as it is."""
     live = str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
     counts = {"not TCP": 6, "not IP": 2}
     listed = rdmpa(live)
     assert listed.not_followed() == counts
-    assert rdmpa(RPING).not_followed() == {}
+    assert len(listed.connections()) == 127
+    assert [each["connection"] for each in listed.errors() if each["code"] == 2] == [53, 107, 107]
+    assert listed.gaps() == listed.overlaps() == []
     assert (listed + rdmpa(RPING) + listed).not_followed() == {"not TCP": 12, "not IP": 4}
 
     # A late copy, of a connection that was ended.
@@ -351,58 +278,99 @@ def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
     wrpcap(str(path), [*frames, late])
     assert rdmpa(path).not_followed() == {"late copy": 1}
 
+    assert len(rdmpa(RPING, count=3)) == 3
     session = MPASession(others=False)
     assert session.not_followed == {}
     sniff(offline=[live, str(path), live], session=session, quiet=True, store=False)
     assert session.not_followed == {"not TCP": 12, "not IP": 4, "late copy": 1}
 
-
-def test_what_was_not_followed_so_far() -> None:
-    """Of a capture that is not read to its end, too."""
-    live = str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
+    # Of a capture that is not read to its end, too.
     session = MPASession()
     found = sniff(offline=live, session=session, quiet=True, count=20)
-    missed = [each for each in found if TCP not in each]
-    assert sum(session.not_followed.values()) == len(missed) > 0
+    assert sum(session.not_followed.values()) == sum(TCP not in each for each in found) > 0
+
+    odd, session = Ether() / IP() / TCP() / Raw(bytes(70_000)), MPASession()
+    found = sniff(opened_socket=Interface([odd, frames[0]]), session=session, quiet=True)
+    assert any(each is odd for each in found) and sum(session.not_followed.values()) == 1
 
 
 def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What is no capture is our own error; what ends badly gives what was readable."""
+    """What is no capture is our own error; what ends badly gives what was readable; of wrong
+    options of an interface a warning is logged."""
     with pytest.raises(FileNotFoundError, match=r"missing\.pcap"):
         rdmpa(tmp_path / "missing.pcap")
     text = tmp_path / "notes.txt"
     text.write_text("not a capture")
     with pytest.raises(CaptureError, match=r"notes\.txt"):
         rdmpa(text)
-    octets = pathlib.Path(RPING).read_bytes()
-    cut = tmp_path / "cut.pcap.gz"
+    with pytest.raises(TypeError, match=r"not PacketList; packets are for sniff\(offline=packets"):
+        rdmpa(rdpcap(RPING))
+    octets, expected = pathlib.Path(RPING).read_bytes(), list(map(bytes, rdmpa(RPING)))
+    cut, odd = tmp_path / "cut.pcap.gz", tmp_path / "odd.pcapng"
     cut.write_bytes(gzip.compress(octets[:-10]))
-    packets = rdmpa(cut)
-    assert len(packets) == len(rdmpa(RPING))
-    assert "cut.pcap.gz" in caplog.text
-
-
-def test_interface_described_wrongly(
-    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Wrong options of a pcapng interface cost no packet, and a warning is logged."""
-    odd = tmp_path / "odd.pcapng"
     # The length of if_tsoffset is eight octets.
     described = build.interface(options=build.option(14, bytes(4)))
     with open_capture(RPING) as capture:
         frames = b"".join(build.enhanced(frame.octets) for frame in capture)
     odd.write_bytes(build.section() + described + frames)
-    expected = [bytes(packet) for packet in rdmpa(RPING)]
-    assert [bytes(packet) for packet in rdmpa(odd)] == expected
-    assert "its if_tsoffset is 4 octets long, not 8" in caplog.text
-    found = sniff(offline=str(odd), session=MPASession(others=False), quiet=True)
-    assert [bytes(packet) for packet in found] == expected
+    for path, said in ((cut, "cut.pcap.gz"), (odd, "its if_tsoffset is 4 octets long, not 8")):
+        assert list(map(bytes, rdmpa(path))) == expected
+        found = sniff(offline=str(path), session=MPASession(others=False), quiet=True)
+        assert list(map(bytes, found)) == expected
+        assert said in caplog.text
 
 
-def test_packets_are_no_capture() -> None:
-    """Who gives ``rdmpa()`` packets is told what reads them, and that does."""
-    packets = rdpcap(str(RPING))
-    with pytest.raises(TypeError, match=r"not PacketList; packets are for sniff\(offline=packets"):
-        rdmpa(packets)
-    found = sniff(offline=packets, session=MPASession(others=False))
-    assert list(map(bytes, found)) == list(map(bytes, rdmpa(RPING)))
+BROKEN = {
+    "rfc5041/4.3/qn-unknown": "(RFC 5041 4.3)",
+    "rfc5040/4.1/opcode-3-tagged": "0/2/0x06",
+    "rfc6581/9.1/ird-exceeded": "(RFC 6581 9.1)",
+    "rfc5044/4.4/crc-wrong": "CRC",
+}
+"""A mutation of each standard, and what an error says of it."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_a_receiver_must_not_accept(name: str, tmp_path: pathlib.Path) -> None:
+    """Both report it, of MPA always, of what is above if asked; the packets are the same."""
+    path = tmp_path / "broken.pcapng"
+    conversation = find(name).case(1).conversation
+    conversation.write(path)
+    checked, plain = rdmpa(str(path), check=True), rdmpa(str(path))
+    (error,) = checked.errors()
+    assert BROKEN[name] in str(error["text"])
+    assert plain.errors() == ([error] if error["code"] == 2 else [])
+    assert [bytes(each) for each in checked] == [bytes(each) for each in plain]
+    assert [end["errors"] for end in checked.connections()] == [1]
+    events: list[Event] = []
+    session = MPASession(others=False, on_event=events.append, check=True)
+    packets = sniff(offline=str(path), session=session, quiet=True)
+    assert [bytes(each) for each in packets] == [bytes(each) for each in checked]
+    clock = Clock(conversation.frames()[0].time_ns)
+    found = [record_of(event, clock) for event in events if isinstance(event, ErrorFound)]
+    assert found == [error]
+    assert [event.errors for event in events if isinstance(event, ConnectionEnded)] == [1]
+
+
+@pytest.mark.examples
+@pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
+def test_messages(path: Path) -> None:
+    """Each has its record, its octets, and the packets that brought them; lists that are joined
+    have the messages of both."""
+    capture = rdmpa(str(path))
+    found = capture.messages()
+    told = [{**each.record, "payload": each.payload and each.payload.hex()} for each in found]
+    expected: list[dict[str, Any]] = records("--type", "message", "--payload", path)
+    # Of a message without octets, too.
+    assert [{**each, "payload": each["payload"] or None} for each in told] == [
+        {**each, "payload": each["payload"] or None} for each in expected
+    ]
+    for each in found:
+        frames = [part["frames"] for part in each.record["parts"]]
+        brought = [
+            getattr(packet, "provenance", None) or packet.data.provenance for packet in each.packets
+        ]
+        assert [list(one.frames) for one in brought] == frames
+    number = min((each.record["connection"] for each in found), default=0)
+    own = [each.record for each in capture.connection(number).messages()]
+    assert own == [each.record for each in found if each.record["connection"] == number]
+    assert len((capture + capture).messages()) == 2 * len(found)

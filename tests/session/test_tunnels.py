@@ -32,6 +32,7 @@ def inside(name: str, directory: Path) -> Path:
     return path
 
 
+@pytest.mark.examples
 @pytest.mark.parametrize("name", ALONE)
 def test_found(name: str, tmp_path: Path) -> None:
     """The same FPDUs, each above a TCP layer; what Scapy cannot dissect is left out below it."""

@@ -12,9 +12,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.plist import PacketList
 from scapy.sendrecv import sniff
-from scapy.utils import rdpcap, wrpcap
+from scapy.utils import wrpcap
 
-from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
@@ -96,19 +95,3 @@ def test_segments(mss: int, markers: bool) -> None:
     ends = [each[TCP].seq + each[IP].len - 52 + 12 for each in sent]
     assert [each[TCP].seq for each in sent[1:]] == ends[:-1]
     assert [bool(each[TCP].flags.F) for each in sent] == [False] * (len(sent) - 1) + [True]
-
-
-@pytest.mark.parametrize(
-    ("size", "snap", "lengths"),
-    [(1000, 200, (1072, 1086)), (1000, 70000, (1072, 1086)), (65400, 70000, (0, 65990))],
-)
-def test_lengths(size: int, snap: int, lengths: tuple[int, int], tmp_path: Path) -> None:
-    """They count what was cut off; IP says none of what is longer than any datagram."""
-    conversation = Conversation(mulpdu=65500, mss=1400, packing="stream", markers=True)
-    conversation.initiator.write(bytes(size), stag=7)
-    path = tmp_path / "captured.pcap"
-    write_frames(path, [f._replace(octets=f.octets[:snap]) for f in conversation.frames()])
-    packets = rdmpa(path)
-    assert read_again(packets, tmp_path) == found_in(packets)
-    written = rdpcap(str(tmp_path / "written.pcap"))[-1]
-    assert (written[IP].len, written.wirelen) == lengths

@@ -8,7 +8,6 @@ import os
 import re
 import select
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from scapy_mpa.craft import Conversation
 from scapy_mpa.session import rdmpa
 from scapy_mpa.shell import Loaded, banner, names, run_code
-from tests.cli.command import COMMAND, PCAPS, environment, process
+from tests.cli.command import COMMAND, PCAPS, environment, run
 from tests.truth import pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
@@ -35,24 +34,47 @@ def home(tmp_path: Path) -> dict[str, str]:
     )
 
 
-def output(*arguments: str, stdin: str = "", status: int = 0) -> str:
-    """What a process prints that reads ``stdin`` from a pipe."""
-    done = process("shell", *arguments, input=stdin.encode())
-    assert done.returncode == status, done.stderr.decode()
-    return done.stdout.decode()
+PRINTED: dict[str, tuple[list[str], str, str]] = {
+    # Arguments, standard input, and what is printed; {one} and {two} are packets of captures.
+    "code": (
+        [RPING, "-c", "print(len(pkts), RDMAPSend in pkts[-1] or FPDU in pkts[-1], IP in pkts[0])"],
+        "",
+        "{one} True True\n",
+    ),
+    "several files": (
+        [RPING, MIX],
+        "print(len(pkts), [len(packets) for packets in files.values()], *files)\n",
+        f"{{both}} [{{one}}, {{two}}] {RPING} {MIX}\n",
+    ),
+    "a script, blocks and all": (
+        [RPING],
+        "for packet in pkts[:2]:\n    if MPARequest in packet:\n        print('Request')\n\nx = 1\n"
+        "print(x)\n",
+        "Request\n1\n",
+    ),
+    "nothing": ([], "", ""),
+}
 
 
-def test_code() -> None:
-    """``-c`` runs code with the capture in ``pkts`` and all layers by name, and leaves."""
-    code = "print(len(pkts), RDMAPSend in pkts[-1] or FPDU in pkts[-1], IP in pkts[0])"
-    assert output(RPING, "-c", code) == f"{len(rdmpa(RPING))} True True\n"
-
-
-def test_several_files() -> None:
-    """They are in ``pkts`` one after the other, and in ``files`` by name."""
-    code = "print(len(pkts), [len(packets) for packets in files.values()], *files)\n"
+@pytest.mark.parametrize("what", PRINTED)
+def test_code(what: str) -> None:
+    """``-c`` runs code with captures in ``pkts`` and, by name, in ``files``, and all layers by
+    name; what is piped into it is run as a script, without prompts."""
+    arguments, code, printed = PRINTED[what]
+    done = run("shell", *arguments, stdin=code.encode())
     one, two = len(rdmpa(RPING)), len(rdmpa(MIX))
-    assert output(RPING, MIX, stdin=code) == f"{one + two} [{one}, {two}] {RPING} {MIX}\n"
+    assert done.stdout == printed.format(one=one, two=two, both=one + two)
+    assert (done.stderr, done.exit_code) == ("", 0)
+
+
+def test_capture_on_a_pipe() -> None:
+    """``-`` is a capture on standard input; then the code must be elsewhere."""
+    octets = Path(RPING).read_bytes()
+    done = run("shell", "-", "-c", "print(len(pkts), *files); raise SystemExit(7)", stdin=octets)
+    assert (done.stdout, done.exit_code) == (f"{len(rdmpa(RPING))} -\n", 7)
+    done = run("shell", "-", stdin=b"")
+    assert done.exit_code == 2
+    assert "give the code with -c" in done.stderr
 
 
 def test_what_else_there_is_to_say_of_several_files() -> None:
@@ -64,58 +86,31 @@ def test_what_else_there_is_to_say_of_several_files() -> None:
     assert len(Loaded().pkts) == 0
 
 
-def test_script_on_a_pipe() -> None:
-    """Standard input is run as a script, blocks and all, without prompts."""
-    code = (
-        "for packet in pkts[:2]:\n    if MPARequest in packet:\n        print('Request')\n\nx = 1\n"
-    )
-    assert output(RPING, stdin=f"{code}print(x)\n") == "Request\n1\n"
-    assert output(stdin="") == ""
-
-
-def test_capture_on_a_pipe() -> None:
-    """``-`` is a capture on standard input; then the code must be elsewhere."""
-    with open(RPING, "rb") as file:
-        done = process("shell", "-", "-c", "print(len(pkts), *files)", input=file.read())
-    assert done.stdout.decode() == f"{len(rdmpa(RPING))} -\n"
-    done = process("shell", "-", input=b"")
-    assert done.returncode == 2
-    assert b"give the code with -c" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("code", "words"), [("1 / 0", "ZeroDivisionError"), ("1 +", "SyntaxError"), ("\0", "null byte")]
 )
 def test_code_that_fails(code: str, words: str) -> None:
     """A traceback on standard error that names the line, and status 1."""
-    done = process("shell", input=f"print('before')\n{code}\n".encode())
-    assert done.returncode == 1
-    assert words in done.stderr.decode()
+    done = run("shell", stdin=f"print('before')\n{code}\n".encode())
+    assert done.exit_code == 1
+    assert words in done.stderr
     if code == "1 / 0":
-        assert done.stdout == b"before\n"
-        assert 'File "<stdin>", line 2' in done.stderr.decode()
-        assert "scapy_mpa" not in done.stderr.decode()
+        assert done.stdout == "before\n"
+        assert 'File "<stdin>", line 2' in done.stderr
+        assert "scapy_mpa" not in done.stderr
 
 
-def test_code_that_leaves() -> None:
-    """``exit`` ends with the status that it asks for."""
-    output(stdin="raise SystemExit(7)", status=7)
-
-
-def test_a_file_that_is_no_capture(tmp_path: Path) -> None:
-    """One line on standard error, and 2, before any code is run."""
-    done = process("shell", tmp_path / "none.pcap", "-c", "print(1)")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode().endswith("there is no such file; check the name\n")
-
-
-def test_a_capture_of_which_nothing_can_be_followed(tmp_path: Path) -> None:
-    """One line on standard error; the code is run all the same."""
+def test_files_that_cannot_be_shown(tmp_path: Path) -> None:
+    """One line on standard error, and 2, before any code is run; of a capture in which nothing can
+    be followed there is a line, too, and the code is run all the same."""
+    done = run("shell", tmp_path / "none.pcap", "-c", "print(1)")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.endswith("there is no such file; check the name\n")
     path = tmp_path / "arp.pcap"
     path.write_bytes(pcapfile.pcap([bytes(12) + b"\x08\x06" + bytes(28)] * 3))
-    done = process("shell", path, RPING, "-c", "print(len(files))")
-    assert (done.returncode, done.stdout) == (0, b"2\n")
-    (line,) = done.stderr.decode().splitlines()
+    done = run("shell", path, RPING, "-c", "print(len(files))")
+    assert (done.exit_code, done.stdout) == (0, "2\n")
+    (line,) = done.stderr.splitlines()
     assert line.startswith(f"scapy-mpa: {path}: nothing can be followed in 3 frames: 3 not IP; ")
 
 
@@ -208,10 +203,3 @@ def test_terminal_with_ipython(home: dict[str, str]) -> None:
     assert "Worth typing:" in shown
     assert f"{len(rdmpa(RPING)) * 1000}" in shown
     assert "FPDUFPDU" in shown
-
-
-def test_help() -> None:
-    """Says how to load captures and run code."""
-    shown = process("shell", "--help").stdout.decode()
-    assert "scapy-mpa shell trace.pcap < script.py" in shown
-    assert sys.executable not in shown

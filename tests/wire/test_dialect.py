@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a startup frame tells of the dialect, and the table of what differs between them."""
+"""What a startup frame tells of the dialect, and a dialect that the user says is spoken."""
 
 from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.wire.dialect import TRAITS, Dialect, SBit, largest_pd_length
-from scapy_mpa.wire.startup import parse_startup
+from scapy_mpa.wire.dialect import Dialect, largest_pd_length
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
+from scapy_mpa.wire.startup import KEYS, StartupFrame, StartupKind, parse_startup
 from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
 
 
@@ -39,18 +41,36 @@ def test_largest_private_data() -> None:
     assert [largest_pd_length(revision) for revision in (0, 1, 2, 77)] == [65535, 512, 512, 512]
 
 
-def test_versions_go_with_revisions() -> None:
-    """RFC 5044 C.1: DDP and RDMAP have version 0 with revision 0, and 1 with all others."""
-    assert all(each.version == (each.revision != 0) for each in TRAITS.values())
+def test_names() -> None:
+    """Each dialect has a name, by which it is found; None and the dialect itself are taken, too."""
+    assert len(DIALECT_NAMES) == len(Dialect)
+    for name in DIALECT_NAMES:
+        dialect = dialect_named(name)
+        assert dialect is not None and dialect.value == name
+        assert dialect_named(dialect) is dialect
+    assert dialect_named(None) is None
+    with pytest.raises(LocalProtocolError, match="there is no dialect 'rfc1149'"):
+        dialect_named("rfc1149")
 
 
-def test_what_s_means() -> None:
-    """A third frame in one proposal, enhanced data in two documents, nothing elsewhere."""
-    meanings = {dialect: traits.s_bit for dialect, traits in TRAITS.items()}
-    assert {each for each, s in meanings.items() if s is SBit.RTR_FRAME} == {
-        Dialect.RTR_PROPOSAL_2007
-    }
-    assert {each for each, s in meanings.items() if s is SBit.ENHANCED_DATA} == {
-        Dialect.RFC6581,
-        Dialect.DRAFT_PEER_CONNECT_01,
-    }
+def frame_of(kind: StartupKind, revision: int) -> StartupFrame:
+    """A startup frame of a revision."""
+    return parse_startup(KEYS[kind] + bytes([0x40, revision, 0, 0]))
+
+
+def test_what_contradicts_the_octets_has_no_effect() -> None:
+    """Only what goes with a revision is in force on it."""
+    for revision in range(256):
+        frame = frame_of(StartupKind.REQUEST, revision)
+        assert dialect_in_force(frame) is frame.dialect
+        of_draft = dialect_in_force(frame, Dialect.DRAFT_PEER_CONNECT_01)
+        assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else frame.dialect)
+        for other in (Dialect.RFC5043, Dialect.DRAFT_IFT_01):
+            assert dialect_in_force(frame, other) is frame.dialect
+
+
+def test_an_rtr_frame_is_what_it_is() -> None:
+    """Only the Rtr frame proposal has one, whatever is said."""
+    frame = frame_of(StartupKind.RTR, 1)
+    for forced in (None, *Dialect):
+        assert dialect_in_force(frame, forced) is Dialect.RTR_PROPOSAL_2007

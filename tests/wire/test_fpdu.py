@@ -141,12 +141,6 @@ def test_no_such_phase(phase: int) -> None:
             refuse()
 
 
-def test_no_such_ulpdu() -> None:
-    """A ULPDU that ULPDU_Length cannot express is not cut, but refused."""
-    with pytest.raises(LocalProtocolError, match="65536"):
-        build_fpdu(bytes(65536))
-
-
 @given(st.binary(max_size=2000), st.sampled_from([None, *PHASES]))
 def test_crc_that_is_not_in_use(ulpdu: bytes, phase: int | None) -> None:
     """The CRC field may hold anything, all before it stays (RFC 5044 7.1.1)."""

@@ -87,51 +87,23 @@ def test_figures_15_to_17(figure: str, initiator: str, responder: str, result: s
 
 
 @pytest.mark.parametrize(
-    ("rnic", "revisions", "markers", "crcs"),
+    ("one", "other", "request_", "reply", "version"),
     [
-        (RDMAC, {0}, {1}, {1}),
-        (NON_PERMISSIVE, {1}, {0, 1}, {0, 1}),
-        (PERMISSIVE, {0, 1}, {0, 1}, {0, 1}),
+        # C.2.1 and C.2.2: the connection is closed.
+        (Peer(RDMAC), Peer(NON_PERMISSIVE), (0, True, True), (1, False, True), None),
+        (Peer(NON_PERMISSIVE), Peer(RDMAC), (1, False, True), (0, True, True), None),
+        # C.2.5: version 0, Markers both ways and CRCs all the same.
+        (Peer(PERMISSIVE), Peer(RDMAC), (1, False, True), (0, True, True), 0),
+        (Peer(PERMISSIVE, crc=False), Peer(RDMAC), (1, False, False), (0, True, True), 0),
     ],
 )
-def test_figure_14(rnic: RNIC, revisions: set[int], markers: set[int], crcs: set[int]) -> None:
-    """The revisions and versions that each kind uses, and what it may ask for."""
-    met = [
-        (interoperate(one, other), side)
-        for one, other in product(PEERS, repeat=2)
-        for side, each in enumerate((one, other))
-        if each.rnic is rnic
-    ]
-    said = [agreement[side] for agreement, side in met]
-    assert {offer.revision for offer in said} == revisions
-    assert {int(offer.markers) for offer in said} == markers
-    assert {int(offer.crc) for offer in said} == crcs
-    assert {agreement.version for agreement, _ in met} - {None} == revisions
-
-
-def test_rdmac_initiator_meets_non_permissive() -> None:
-    """C.2.1: Rev 0 with M and C; a Reply with Rev 1, and the connection is closed."""
-    agreement = interoperate(Peer(RDMAC), Peer(NON_PERMISSIVE))
-    assert agreement.request == (0, True, True)
-    assert agreement.reply.revision == 1
-    assert agreement.version is None
-
-
-def test_non_permissive_initiator_meets_rdmac() -> None:
-    """C.2.2: Rev 1; a Reply with Rev 0 and M, and the connection is closed."""
-    agreement = interoperate(Peer(NON_PERMISSIVE), Peer(RDMAC))
-    assert agreement.request.revision == 1
-    assert agreement.reply == (0, True, True)
-    assert agreement.version is None
-
-
-@pytest.mark.parametrize("crc", [False, True])
-def test_permissive_initiator_meets_rdmac(crc: bool) -> None:
-    """C.2.5: Rev 1, a Reply with Rev 0; version 0, Markers both ways and CRCs all the same."""
-    agreement = interoperate(Peer(PERMISSIVE, crc=crc), Peer(RDMAC))
-    assert agreement.request == (1, False, crc)
-    assert agreement.reply == (0, True, True)
-    assert agreement[2:] == (0, (True, True), True)
+def test_what_is_said(
+    one: Peer, other: Peer, request_: object, reply: object, version: int | None
+) -> None:
+    """Rev, M and C of both frames, beside RDMAC RNICs."""
+    agreement = interoperate(one, other)
+    assert (agreement.request, agreement.reply, agreement.version) == (request_, reply, version)
+    assert version is None or agreement[3:] == ((True, True), True)
 
 
 def test_markers_that_two_frames_agree_on() -> None:

@@ -44,92 +44,90 @@ def agreed(one: StartupFrame, other: StartupFrame, dialect: Dialect | None = Non
     return found
 
 
+MOST = LEFT_TO_ULP
+AGREED: list[tuple[str, StartupFrame, StartupFrame, object]] = [
+    # 9.1: initiator ORD <= responder IRD, responder ORD <= initiator IRD.
+    ("9.1", request(ird=8, ord=16), reply(ird=5, ord=3), ((8, 5), (5, 3))),
+    # An ORD of 0 can be answered with an IRD of 1, for an RTR by Read.
+    ("9.1", request("AD", ird=4, ord=0), reply("AD", ird=1, ord=4), ((4, 1), (0, 4))),
+    # 0x3FFF leaves a number to the ULP, and is answered with 0x3FFF.
+    ("9.1", request(ird=MOST, ord=7), reply(ird=9, ord=MOST), ((None, 9), (7, None))),
+    ("9.1", request(ird=7, ord=MOST), reply(ird=MOST, ord=2), ((7, None), (None, 2))),
+    # A Responder's 0x3FFF leaves the Initiator's numbers unchanged.
+    ("9.1", request(ird=7, ord=6), reply(ird=MOST, ord=MOST), ((7, None), (6, None))),
+    # 9.2: an RTR indication is one that both can do.
+    ("9.2", request("ACD"), reply("ABC"), (True, (RTR.WRITE,))),
+    ("9.2", request("ABCD"), reply("ABCD"), (True, ALL)),
+    # Without A none is called for, whatever other flags say.
+    ("9.2", request(""), reply(""), (False, None)),
+    # The draft, 8: A, B and C of the Reply are a Send, a Write and a Read; D is ignored.
+    ("draft", request("C"), reply("A"), (None, (RTR.SEND,))),
+    ("draft", request("C"), reply("B"), (None, (RTR.WRITE,))),
+    ("draft", request("C"), reply("C"), (None, (RTR.READ,))),
+    ("draft", request("C"), reply("ABC"), (None, ALL)),
+    ("draft", request("C"), reply("AD"), (None, (RTR.SEND,))),
+    ("draft", request("C"), reply(""), (None, ())),
+    # IRD of the Request is wanted of the Responder, who need not give it.
+    ("draft, depths", request(ird=3, ord=9), reply(ird=5, ord=7), ((None, 5), (5, 7))),
+]
+"""Both frames, and what they agree on: IRD and ORD (9.1), or whether as peers and with which RTR
+indications (9.2)."""
+
+BROKEN: list[tuple[StartupFrame, StartupFrame, list[str], object]] = [
+    # The Initiator has too few resources, which is error code 6.
+    (request(ird=4), reply(ord=5), ["RFC 6581 9.1"], [(2, 0, 6)]),
+    (request(ird=MOST, ord=MOST), reply(ird=128, ord=16), ["RFC 6581 9.1"] * 2, []),
+    # Without a match it is error code 7.
+    *(
+        (request(asked), reply(offered), ["RFC 6581 9.2"], [(2, 0, 7)])
+        for asked, offered in (("AB", "ACD"), ("A", "ABCD"), ("ABCD", "A"))
+    ),
+    (request("B"), reply("CD"), ["RFC 6581 9.2"] * 2, []),
+    # A of the Reply is that of the Request; if not, nobody speaks of peers.
+    (request("ABC"), reply(""), ["RFC 6581 9.2"], None),
+    (request(""), reply("ABC"), ["RFC 6581 9.2"], None),
+    # A Reply to enhanced data has enhanced data; without them nothing is agreed.
+    *(
+        (request("AB"), reply(flags, revision=revision), ["RFC 6581 10"], [])
+        for flags, revision in ((None, 2), (None, 1), ("AB", 1), (None, 0))
+    ),
+]
+"""Both frames, the clauses that are broken, and the Terminates for them; None if RFC 6581 does not
+say which."""
+
+
 def clauses(found: Negotiation) -> list[str]:
     """The clauses that are broken."""
     return [each.clause for each in found.broken]
 
 
-def test_9_1_each_side_is_bound_by_the_other() -> None:
-    """RFC 6581 9.1: initiator ORD <= responder IRD, responder ORD <= initiator IRD."""
-    found = agreed(request(ird=8, ord=16), reply(ird=5, ord=3))
-    assert (found.ird, found.ord) == ((8, 5), (5, 3))
+@pytest.mark.parametrize(("clause", "one", "other", "wanted"), AGREED)
+def test_agreed(clause: str, one: StartupFrame, other: StartupFrame, wanted: object) -> None:
+    """What both frames come to, with no rule broken."""
+    found = agreed(one, other, DRAFT if "draft" in clause else None)
+    of_depths = clause in ("9.1", "draft, depths")
+    assert ((found.ird, found.ord) if of_depths else (found.peer_to_peer, found.rtr)) == wanted
     assert not found.broken
 
 
-def test_9_1_responder_ird_may_be_more() -> None:
-    """RFC 6581 9.1: an ORD of 0 can be answered with an IRD of 1, for an RTR by Read."""
-    found = agreed(request("AD", ird=4, ord=0), reply("AD", ird=1, ord=4))
-    assert (found.ird, found.ord) == ((4, 1), (0, 4))
-    assert not found.broken
-
-
-def test_9_1_responder_ord_at_most_initiator_ird() -> None:
-    """RFC 6581 9.1: else the Initiator has too few resources, which is error code 6."""
-    found = agreed(request(ird=4), reply(ord=5))
-    assert [each.terminate for each in found.refused] == [(2, 0, 6)]
-    assert clauses(found) == ["RFC 6581 9.1"]
-    assert found.ird[0] == 5, "it must have so many if it goes on"
-
-
-def test_9_1_left_to_the_ulp() -> None:
-    """RFC 6581 9.1: 0x3FFF leaves a number to the ULP, and is answered with 0x3FFF."""
-    found = agreed(request(ird=LEFT_TO_ULP, ord=7), reply(ird=9, ord=LEFT_TO_ULP))
-    assert (found.ird, found.ord, found.broken) == ((None, 9), (7, None), ())
-    found = agreed(request(ird=7, ord=LEFT_TO_ULP), reply(ird=LEFT_TO_ULP, ord=2))
-    assert (found.ird, found.ord, found.broken) == ((7, None), (None, 2), ())
-    wrong = agreed(request(ird=LEFT_TO_ULP, ord=LEFT_TO_ULP), reply(ird=128, ord=16))
-    assert clauses(wrong) == ["RFC 6581 9.1"] * 2
-    assert not wrong.refused
-
-
-def test_9_1_responder_leaves_it() -> None:
-    """RFC 6581 9.1: a Responder's 0x3FFF leaves the Initiator's numbers unchanged."""
-    found = agreed(request(ird=7, ord=6), reply(ird=LEFT_TO_ULP, ord=LEFT_TO_ULP))
-    assert (found.ird, found.ord, found.broken) == ((7, None), (6, None), ())
-
-
-def test_9_2_what_both_offer() -> None:
-    """RFC 6581 9.2: an RTR indication is one that both can do."""
-    found = agreed(request("ACD"), reply("ABC"))
-    assert (found.peer_to_peer, found.rtr) == (True, (RTR.WRITE,))
-    assert agreed(request("ABCD"), reply("ABCD")).rtr == ALL
-
-
-@pytest.mark.parametrize(("asked", "offered"), [("AB", "ACD"), ("A", "ABCD"), ("ABCD", "A")])
-def test_9_2_no_match(asked: str, offered: str) -> None:
-    """RFC 6581 9.2: without a match it is error code 7."""
-    found = agreed(request(asked), reply(offered))
-    assert found.rtr == ()
-    assert [each.terminate for each in found.refused] == [(2, 0, 7)]
-
-
-def test_9_2_client_and_server() -> None:
-    """RFC 6581 9.2: without A no RTR indication is called for, whatever other flags say."""
-    found = agreed(request(""), reply(""))
-    assert (found.peer_to_peer, found.rtr, found.broken) == (False, None, ())
-    found = agreed(request("B"), reply("CD"))
-    assert (found.peer_to_peer, found.rtr) == (False, None)
-    assert clauses(found) == ["RFC 6581 9.2"] * 2
-    assert not found.refused
-
-
-@pytest.mark.parametrize(("asked", "offered"), [("ABC", ""), ("", "ABC")])
-def test_9_2_a_is_answered_with_a(asked: str, offered: str) -> None:
-    """RFC 6581 9.2: A of the Reply is that of the Request; if not, nobody speaks of peers."""
-    found = agreed(request(asked), reply(offered))
-    assert (found.peer_to_peer, found.rtr) == (False, None)
-    assert clauses(found) == ["RFC 6581 9.2"]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [reply(None), reply(None, revision=1), reply("AB", revision=1), reply(None, revision=0)],
-)
-def test_10_unenhanced_reply(other: StartupFrame) -> None:
-    """RFC 6581 10: a Reply to enhanced data has enhanced data; without them nothing is agreed."""
-    found = agreed(request("AB"), other)
-    assert clauses(found) == ["RFC 6581 10"]
-    assert (found.ird, found.ord, found.rtr) == ((None, None), (None, None), None)
+@pytest.mark.parametrize(("one", "other", "wanted", "terminates"), BROKEN)
+def test_broken(
+    one: StartupFrame, other: StartupFrame, wanted: list[str], terminates: object
+) -> None:
+    """What is broken, and what must be answered for it; as if nothing was agreed."""
+    found = agreed(one, other)
+    assert clauses(found) == wanted
+    assert terminates in (None, [each.terminate for each in found.refused])
+    if terminates == [(2, 0, 6)]:
+        assert found.ird[0] == 5, "it must have so many if it goes on"
+    elif terminates:
+        assert found.rtr == ()
+        # That there is no match was said of the Reply.
+        assert found.judge(SEND, 18) == (RTR.SEND, None)
+    else:
+        assert not found.peer_to_peer and found.rtr is None
+    if wanted == ["RFC 6581 10"]:
+        assert (found.ird, found.ord) == ((None, None), (None, None))
 
 
 def test_10_unenhanced_request() -> None:
@@ -146,20 +144,6 @@ def test_rejected() -> None:
     assert negotiate(request("AB"), reply("AB")._replace(rejected=True)) is None
 
 
-def test_draft_8_flags() -> None:
-    """The draft, 8: A, B and C of the Reply are a Send, a Write and a Read; D is ignored."""
-    for letters, kinds in {
-        "A": (RTR.SEND,),
-        "B": (RTR.WRITE,),
-        "C": (RTR.READ,),
-        "ABC": ALL,
-        "AD": (RTR.SEND,),
-        "": (),
-    }.items():
-        found = agreed(request("C"), reply(letters), DRAFT)
-        assert (found.peer_to_peer, found.rtr, found.broken) == (None, kinds, ())
-
-
 def test_draft_8_reply_without_enhanced_data() -> None:
     """The draft, 8: with its revision it is equal to A, B and C; with revision 1 it is RFC 5044."""
     found = agreed(request("A", ird=3, ord=5), reply(None), DRAFT)
@@ -173,12 +157,6 @@ def test_draft_9_unenhanced_request() -> None:
     found = agreed(request(None), reply("AB"), DRAFT)
     assert (found.ird, found.ord, found.rtr) == ((None, None), (None, None), None)
     assert clauses(found) == ["RFC 6581 10"]
-
-
-def test_draft_8_depths() -> None:
-    """The draft, 8: IRD of the Request is wanted of the Responder, who need not give it."""
-    found = agreed(request(ird=3, ord=9), reply(ird=5, ord=7), DRAFT)
-    assert (found.ird, found.ord, found.broken) == ((None, 5), (5, 7), ())
 
 
 @given(flags, flags, depths, depths, depths, depths, st.sampled_from([None, DRAFT]))

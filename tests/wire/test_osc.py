@@ -57,21 +57,6 @@ def test_the_first_differs_in_the_order_of_octets_only(ulpdu: bytes) -> None:
     assert one[:-4] == other[:-4]
 
 
-def test_before_the_crc() -> None:
-    """A Marker that is due behind the pad stands before the CRC, and the next FPDU has none."""
-    first = osc.build_fpdu(bytes(506), 0, crc=True)
-    assert first[512:516].hex() == "0000fc01"
-    assert len(first) == 4 + 508 + 4 + 4
-    assert osc.next_phase(0, len(first), crc=True) == 4
-
-
-def test_without_a_crc_field() -> None:
-    """One that is due behind the pad leads the next FPDU."""
-    first = osc.build_fpdu(bytes(506), 0, crc=False)
-    assert len(first) == 512
-    assert osc.next_phase(0, len(first), crc=False) == 0
-
-
 def test_what_cannot_be() -> None:
     """What does not fit the field, and a phase that is none."""
     with pytest.raises(LocalProtocolError, match="65536"):

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames and enhanced data (RFC 5044 7.1.1, RFC 6581 6 and 9)."""
+"""Startup frames and enhanced data (RFC 5044 7.1.1, RFC 6581 6 and 9), and those of erdma."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scapy_mpa.layers import MPARequest
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.startup import (
     KEYS,
@@ -18,15 +22,13 @@ from scapy_mpa.wire.startup import (
     build_startup,
     parse_startup,
 )
-from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, enhanced_data, startup_frame
+from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
 
 RTR_KEY = b"MPA ID Rtr Frame"
 
 REQUEST = bytes.fromhex("4d 50 41 20 49 44 20 52 65 71 20 46 72 61 6d 65")
 REPLY = bytes.fromhex("4d 50 41 20 49 44 20 52 65 70 20 46 72 61 6d 65")
 
-IRD_OR_ORD = st.integers(0, 0x3FFF)
-CONTROL_FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(letters)))
 FRAMES = st.builds(
     startup_frame,
     st.sampled_from((REQUEST_KEY, REPLY_KEY, RTR_KEY)),
@@ -55,27 +57,6 @@ def test_keys() -> None:
     }
 
 
-@pytest.mark.parametrize(("key", "kind"), [(REQUEST, "request"), (REPLY, "reply")])
-def test_octets_of_figure_8(key: bytes, kind: str) -> None:
-    """Flags, Rev, PD_Length and Private Data lie where figure 8 has them."""
-    octets = key + bytes.fromhex("c0 01 0005") + b"hello"
-    found = parse_startup(octets + b"octets of the Full Operation Phase")
-    assert found == StartupFrame(
-        kind=StartupKind(kind),
-        markers=True,
-        crc=True,
-        rejected=False,
-        s_bit=False,
-        reserved=0,
-        revision=1,
-        pd_length=5,
-        data=b"hello",
-    )
-    assert found.length == len(octets)
-    assert found.private_data == b"hello"
-    assert found.problems() == []
-
-
 def test_enhanced_data_of_rfc_6581_9() -> None:
     """A, B and IRD, then C, D and ORD, before the ULP's Private Data."""
     octets = REPLY + bytes.fromhex("50 02 0008  8102 c203") + b"data"
@@ -86,26 +67,6 @@ def test_enhanced_data_of_rfc_6581_9() -> None:
     assert found.private_data == b"data"
     assert build_enhanced("ACD", 0x0102, 0x0203) == bytes.fromhex("8102 c203")
     assert found.problems() == []
-
-
-@pytest.mark.parametrize(
-    ("letters", "ird", "ord"), [("E", 0, 0), ("", 0x4000, 0), ("", 0, 0x4000), ("", -1, 0)]
-)
-def test_enhanced_data_that_do_not_fit(letters: str, ird: int, ord: int) -> None:
-    """IRD and ORD have 14 bits each, and there are four control flags (RFC 6581 9)."""
-    with pytest.raises(LocalProtocolError, match="RFC 6581 9"):
-        build_enhanced(letters, ird, ord)
-
-
-@given(CONTROL_FLAGS, IRD_OR_ORD, IRD_OR_ORD, st.binary(max_size=508))
-def test_enhanced_data_come_back(letters: str, ird: int, ord: int, private_data: bytes) -> None:
-    """What is built is what RFC 6581 9 draws, and is read back as it was."""
-    enhanced = build_enhanced(letters, ird, ord)
-    bits = {letter.lower(): int(letter in letters) for letter in "ABCD"}
-    assert enhanced == enhanced_data(ird, ord, **bits)
-    found = frame(REPLY, enhanced=1, revision=2, private_data=enhanced + private_data)
-    assert (found.control_flags, found.ird, found.ord) == (letters, ird, ord)
-    assert found.private_data == private_data
 
 
 @pytest.mark.parametrize(
@@ -260,22 +221,61 @@ def test_cut_short() -> None:
         assert (found.pd_length, found.data) == (6, b"abcdef"[: there - 20])
 
 
-def test_any_key() -> None:
-    """A Key may be overridden; everything else stays."""
-    startup = frame(private_data=b"hello")
-    assert build_startup(startup, key=bytes(16)) == bytes(16) + build_startup(startup)[16:]
+UNFIT: list[Callable[[], object]] = [
+    # IRD and ORD have 14 bits each, and there are four control flags (RFC 6581 9).
+    *(
+        partial(build_enhanced, *each)
+        for each in (("E", 0, 0), ("", 0x4000, 0), ("", 0, 0x4000), ("", -1, 0))
+    ),
+    *(
+        partial(build_startup, parse_startup(startup_frame(REQUEST))._replace(**each))
+        for each in ({"revision": 256}, {"pd_length": 1 << 16}, {"pd_length": -1}, {"reserved": 16})
+    ),
+    # A Key has 16 octets.
+    partial(build_startup, parse_startup(startup_frame(REQUEST)), key=b"short"),
+]
 
 
-@pytest.mark.parametrize(
-    "fields", [{"revision": 256}, {"pd_length": 1 << 16}, {"pd_length": -1}, {"reserved": 16}]
-)
-def test_startup_numbers_that_do_not_fit(fields: dict[str, int]) -> None:
-    """A number that does not fit its field cannot be written."""
+@pytest.mark.parametrize("build", UNFIT)
+def test_what_does_not_fit(build: Callable[[], object]) -> None:
+    """What does not fit its field cannot be written."""
     with pytest.raises(LocalProtocolError):
-        build_startup(frame()._replace(**fields))
+        build()
 
 
-def test_key_of_another_length() -> None:
-    """A Key has 16 octets."""
-    with pytest.raises(LocalProtocolError, match="16 octets"):
-        build_startup(frame(), key=b"short")
+ERDMA = b"MPA ID Req Frame" + bytes.fromhex("00 81 00 03  0102030405060708") + b"abc"
+
+
+def test_erdma() -> None:
+    """Header, extension, Private Data."""
+    frame = parse_startup(ERDMA + b"more")
+    assert (frame.extension, frame.data) == (bytes(range(1, 9)), b"abc")
+    assert (frame.pd_length, frame.length) == (3, len(ERDMA))
+    assert build_startup(frame) == ERDMA
+    made = MPARequest(revision=129, crc=0, extension=frame.extension, private_data=b"abc")
+    assert bytes(made) == ERDMA
+    assert frame.dialect is Dialect.ERDMA
+    assert frame.problems() == []
+
+
+def test_no_other_revision_has_an_extension() -> None:
+    """What follows the header of any other revision is Private Data."""
+    for revision in set(range(256)) - {129}:
+        frame = parse_startup(ERDMA[:17] + bytes([revision]) + ERDMA[18:])
+        assert (frame.extension, frame.data, frame.length) == (b"", b"\1\2\3", 23)
+
+
+@pytest.mark.parametrize("length", range(20, len(ERDMA)))
+def test_erdma_cut_short(length: int) -> None:
+    """What is not there is not made up; the frame says how long it is."""
+    frame = parse_startup(ERDMA[:length])
+    assert frame.length == len(ERDMA)
+    assert frame.extension + frame.data == ERDMA[20:length]
+    assert bytes(MPARequest(ERDMA[:length])) == ERDMA[:length]
+
+
+@pytest.mark.parametrize(("flags", "named"), [(0x80, "M"), (0x40, "C")])
+def test_markers_and_crcs_are_refused(flags: int, named: str) -> None:
+    """erdma rejects M or C."""
+    (problem,) = parse_startup(ERDMA[:16] + bytes([flags]) + ERDMA[17:]).problems()
+    assert problem == f"{named} is set, which erdma does not accept (erdma startup)"

@@ -7,19 +7,15 @@ version 0.  Each is a Send of 24 octets of zeros in one segment.
 
 from __future__ import annotations
 
-import random
 from typing import NamedTuple
 
 import pytest
 
-from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.crc import crc_is_good
-from scapy_mpa.wire.ddp import DDPHeader, build_ddp, parse_ddp
+from scapy_mpa.wire.ddp import DDPHeader, build_ddp
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout, strip_markers
-from scapy_mpa.wire.rdmap import build_control, parse_control
+from scapy_mpa.wire.rdmap import build_control
 from scapy_mpa.wire.rdmap_names import Opcode
-from tests.stream.feed import feed_truth, fpdus
-from tests.truth import impair, mpastream
 
 PAYLOAD = bytes(24)
 
@@ -108,50 +104,6 @@ def test_build(vector: Vector) -> None:
         assert not crc_is_good(other)
 
 
-def recovered(stream: bytes, vector: Vector, size: int, isn: int) -> list[FPDURecovered]:
-    """What is found when a marked stream is sent in segments of ``size`` octets."""
-    request, reply = (
-        mpastream.startup_frame(key, markers=markers, crc=1, revision=vector.revision)
-        # The Initiator's stream has Markers because the Responder asks for them.
-        for key, markers in ((mpastream.REQUEST_KEY, 0), (mpastream.REPLY_KEY, 1))
-    )
-    halves = impair.Half(request, stream, [], isn), impair.Half(reply, b"", [], 0)
-    segments = impair.conversation(
-        halves, (impair.cut_mss(stream, size), []), random.Random(0), close=None
-    )
-    return fpdus(feed_truth(segments), 0)
-
-
-@each_vector
-@pytest.mark.parametrize("size", [1, 1000])
-def test_dissect(vector: Vector, size: int) -> None:
-    """In its place of a connection's stream the published FPDU is found, with all its fields.
-
-    Figure 6 is the second FPDU of its stream, behind one of 492 octets.
-    """
-    before = b""
-    if vector.start:
-        first = build_ddp(header_of(vector)._replace(msn=1))
-        before, _ = mpastream.build_stream([first.ljust(482, b"\1")], markers=True)
-    assert len(before) == vector.start
-
-    isn = 0xFFFFFFF0
-    *_, found = recovered(before + vector.octets, vector, size, isn)
-
-    assert found.octets == vector.octets
-    assert found.crc == "good"
-    assert found.ulpdu_length == 42
-    assert found.phase == vector.start
-    assert found.markers == 1
-    assert found.offset == vector.seq_offset
-    assert found.seq == (isn + 1 + 20 + vector.seq_offset) % 2**32
-    assert found.located_by == ("length" if before else "start")
-    header = parse_ddp(found.ulpdu)
-    assert header == header_of(vector)
-    assert found.ulpdu[header.length :] == PAYLOAD
-    assert parse_control(header.rsvdulp) == (vector.revision, 0, Opcode.SEND)
-
-
 def test_figure_4() -> None:
     """RFC 5044 figure 4: ten octets of ULPDU, a Marker that says 12, six octets, a pad of two."""
     layout = fpdu_layout(16, 512 - 12)
@@ -162,16 +114,3 @@ def test_figure_4() -> None:
     fpdu = build_fpdu(ulpdu, 512 - 12)
     assert fpdu[:24] == bytes.fromhex("0010 a0a1a2a3 a4a5a6a7 a8a90000 000caaab acadaeaf 0000")
     assert strip_markers(fpdu, layout.markers)[2:18] == ulpdu
-
-
-@pytest.mark.parametrize("size", [1, 1000])
-def test_sequence_numbers_of_the_example(size: int) -> None:
-    """RFC 5044 4.3: begun at sequence number 11, Markers lie at 11, 523 and 1035."""
-    stream, _ = mpastream.build_stream([bytes(1200)], markers=True)
-    (found,) = recovered(stream, VECTORS["RFC 5044 figure 5"], size, isn=(11 - 1 - 20) % 2**32)
-    first = found.seq - fpdu_layout(1200, 0).header
-    assert first == 11
-    assert [first + at for at in fpdu_layout(1200, 0).markers] == [11, 523, 1035]
-    # The Marker between FPDUs says 0, the others count from the ULPDU_Length field behind it.
-    assert fpdu_layout(1200, 0).fpduptrs == (0, 508, 1020)
-    assert (found.markers, found.crc, found.offset) == (3, "good", 4)

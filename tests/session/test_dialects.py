@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of SoftUiWARP and of OSC, and frames of IFT, as packets."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import TCP
+from scapy.sendrecv import sniff
+
+from scapy_mpa.craft import Conversation, FPDUItem, conversation_of
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, IFTAdaptionIndication, IFTFrame
+from scapy_mpa.session import MPASession, rdmpa
+from tests.captures import PCAPS
+from tests.cli.command import records
+from tests.layers.test_softuiwarp import stated
+
+CAPTURE = PCAPS / "crafted" / "softuiwarp.pcap"
+
+
+@given(st.lists(st.integers(0, 500), max_size=6), st.sampled_from(("aligned", "stream")))
+def test_every_octet_is_rebuilt(lengths: list[int], packing: Any) -> None:
+    """Each FPDU is built again as it was sent, pads and all, also when recomputed."""
+    made = Conversation(dialect="softuiwarp", crc=False, packing=packing)
+    for length in lengths:
+        made.initiator.send(bytes(length))
+        made.responder.write(bytes(length), stag=1, to=2)
+    made.close()
+    sent = [stated(each.ulpdu) for each in made.script if isinstance(each, FPDUItem)]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "it.pcap"
+        made.write(path)
+        found = [each[FPDU] for each in rdmpa(str(path), dialect="softuiwarp") if FPDU in each]
+    assert sorted(map(bytes, found)) == sorted(sent)
+    assert {each.dialect for each in found} <= {"softuiwarp"}
+    for each in found:
+        each.recompute()
+    assert sorted(map(bytes, found)) == sorted(sent)
+
+
+@pytest.mark.parametrize("dialect", [None, "softuiwarp"])
+def test_recognised(dialect: str | None) -> None:
+    """What was read so says so, from the FPDU on where the pads part; before it nothing differs."""
+    of_side: dict[str, list[FPDU]] = {}
+    for each in rdmpa(str(CAPTURE), dialect=dialect):
+        if FPDU in each:
+            of_side.setdefault(each[FPDU].provenance.src, []).append(each[FPDU])
+    assert len(of_side) == 2
+    for fpdus in of_side.values():
+        said = [each.dialect for each in fpdus]
+        begin = said.index("softuiwarp")
+        assert said == [None] * begin + ["softuiwarp"] * (len(said) - begin)
+        assert begin == 0 if dialect else fpdus[begin - 1].ulpdu_length % 2
+        assert all(each.ulpdu_length % 2 == 0 for each in fpdus[: max(0, begin - 1)])
+        for each in fpdus[begin:]:
+            assert len(each.pad) == (each.ulpdu_length + 2) % 4 and each.crc == 0
+            assert "softuiwarp, CRC off" in each.summary()
+
+
+@pytest.mark.parametrize("name", ["osc", "osc-without-crcs"])
+def test_packets(name: str, tmp_path: Path) -> None:
+    """One for each FPDU, octet for octet what was sent; FPDUPTRs are shown as they are."""
+    made = conversation_of(name)
+    path = tmp_path / "osc.pcap"
+    made.write(path)
+    capture = rdmpa(path, check=True)
+    assert not capture.errors()
+    found = [packet[FPDU] for packet in capture if FPDU in packet]
+    placed = [each.octets for each in made.layout() if isinstance(each.item, FPDUItem)]
+    assert sorted(map(bytes, found)) == sorted(placed)
+    crcs = {each.crc_verdict() for each in found}
+    assert crcs == ({"good"} if made.options.has_crcs else {"unknown"})
+    pointing = [marker.fpduptr for each in found for marker in each.markers or () if marker.fpduptr]
+    assert pointing
+    assert all((fpduptr >> 8 | (fpduptr & 0xFF) << 8) % 4 == 0 for fpduptr in pointing)
+    for each in found:
+        assert bytes(FPDU(bytes(each), phase=each.phase)) == bytes(each)
+
+
+PATH = PCAPS / "crafted" / "ift_speculative.pcap"
+
+
+def test_packets_are_what_the_records_say() -> None:
+    """An indication or a frame each, on the lower layers, in the order of the records; ``sniff()``
+    yields the same."""
+    packets = rdmpa(str(PATH))
+    told = [each for each in records(PATH) if each["type"] in ("adaption_indication", "ift_frame")]
+    assert len(packets) == len(told)
+    for packet, record in zip(packets, told, strict=True):
+        is_frame = record["type"] == "ift_frame"
+        layer = packet[IFTFrame if is_frame else IFTAdaptionIndication]
+        assert TCP in packet
+        assert layer.provenance.seq == record["seq"]
+        assert list(layer.provenance.frames) == record.get("frames", [record["frame"]])
+        assert layer.vtag == record["vtag"]
+        if is_frame:
+            assert layer.crc_verdicts() == (record["header_crc"], record["payload_crc"])
+            assert (DDPTagged if record["tagged"] else DDPUntagged) in layer
+            assert layer.provenance.offset == record["offset"]
+    sniffed = sniff(offline=str(PATH), session=MPASession(others=False))
+    assert [bytes(each) for each in sniffed] == [bytes(each) for each in packets]
+    assert [each["dialect"] for each in packets.connections()] == ["draft-williams-iwarp-ift-01"]
