@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import itertools
 import json
-import pathlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from tests.cli.command import parsed, run
 from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
-from tests.stream.scene import Scene
 from tests.truth import impair, pcapfile
 from tests.truth.impair import Half, Segment
 
@@ -156,26 +152,6 @@ def test_any_interleaving(seed: int, close: str | None, crc: bool, chance: float
 
 @given(
     seed=st.integers(0, 2**32),
-    size=SIZES,
-    close=CLOSES,
-    crc=st.booleans(),
-    lacks=st.tuples(st.sampled_from((0, 1, 2, 3)), st.sampled_from((0, 1, 2, 3))),
-)
-def test_handshakes_that_were_not_captured(
-    seed: int, size: int, close: str | None, crc: bool, lacks: tuple[int, int]
-) -> None:
-    """Neither interface, or only one, was captured from the SYN on."""
-    rng = random.Random(seed)
-    sides, segments = connection(rng, close=close, crc=crc)
-    first, second = (capture(segments)[each:] for each in lacks)
-    mixed = []
-    for at in range(0, max(len(first), len(second)), size):
-        mixed += first[at : at + size] + second[at : at + size]
-    check(read(mixed), [sides])
-
-
-@given(
-    seed=st.integers(0, 2**32),
     copies=st.tuples(st.integers(1, 2), st.integers(1, 2)),
     close=st.sampled_from(("fin", "rst")),
     crc=st.booleans(),
@@ -219,34 +195,3 @@ def test_the_same_octets_with_other_initial_numbers(
     frames = capture(segments + more)
     size = max(size, len(segments) + 2)
     check(read(list(in_blocks(frames, size, 0))), [sides, (others[0], others[1])])
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, WHOLE])
-@pytest.mark.parametrize("close", [False, True])
-@pytest.mark.parametrize("second", [False, True])
-def test_a_rejected_startup(size: int, close: bool, second: bool) -> None:
-    """Its frames are reported once, and so are those of the startup after it."""
-    talk = Scene(">Q <R" + " >Q <A >S <S" * second + " >F <F" * close, size=300)
-    once = [each["type"] for each in read(capture(talk.segments))]
-    twice = [each["type"] for each in read(list(in_blocks(capture(talk.segments), size, 0)))]
-    assert sorted(twice) == sorted(once)
-    assert once.count("startup") == (4 if second else 2)
-    assert once.count("connection") == 1
-
-
-@pytest.mark.parametrize("source", ["file", "pipe"])
-def test_the_command(source: str, tmp_path: pathlib.Path) -> None:
-    """``dissect`` reports as much of a file appended to itself as of the file."""
-    _, segments = connection(random.Random(5), count=300)
-    frames = capture(segments)
-    written = []
-    for each in (frames, frames * 2):
-        octets = as_file(each)
-        path = tmp_path / "capture.pcap"
-        path.write_bytes(octets)
-        result = run("dissect", "--json", path if source == "file" else "-", stdin=octets)
-        assert result.exit_code == 0
-        records = parsed(result.stdout)
-        written.append([(r["type"], r["frame"]) for r in records if r["type"] != "connection"])
-        assert sum(r["type"] == "connection" for r in records) == 1
-    assert written[0] == written[1]

@@ -59,14 +59,6 @@ def test_patience() -> None:
     assert (other.length, other.complete) == (3000, True)
 
 
-def test_nothing_tells_where_it_begins() -> None:
-    """Without a startup frame, what a direction begins with may be the rest of a message."""
-    talk = Talk(syn=False)
-    octets, _ = build_stream(WRITTEN * 2, markers=False)
-    talk.say(0, octets, size=1460)
-    assert [each.complete for each in messages_of(talk.closed())] == [False, True]
-
-
 @pytest.mark.parametrize("lost", [False, True])
 def test_an_fpdu_behind_the_startup_frame_is_missing(lost: bool) -> None:
     """Where the direction begins is known, though what comes first there is missing, or late."""

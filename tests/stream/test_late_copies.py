@@ -15,13 +15,9 @@ from scapy_mpa.stream.segment import Segment as Captured
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment
 from tests.stream.talk import (
     STREAM,
-    TRUTH,
-    ULPDUS,
     check_whole,
     ends,
-    found,
     received,
-    started,
     whole,
 )
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
@@ -141,26 +137,3 @@ def test_so_many_and_no_more() -> None:
     known = [past.spans(copy) for copy in copies]
     assert not known[0]
     assert all(known[-(PAST_CONNECTIONS // 2) :])
-
-
-def test_a_hole_of_a_connection_that_was_ended() -> None:
-    """What fills it then is counted, and found no more; the next connection goes on."""
-    flows = Flows()
-    talk = started(ISN)
-    hole = talk.say_with_hole(0, STREAM, TRUTH[2].start, TRUTH[4].end)
-    talk.say(1, STREAM)
-    talk.close()
-    events = received(flows, talk.segments)
-    syn = [Segment(0, 0, 0, SYN, b"")]
-    for number in range(1, 65):
-        events += received(flows, syn, 5000, connection=number, later=LINGER_NS + 4 * SECOND)
-    assert [each.connection.number for each in ends(events)] == [0]
-    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[5:]
-    segments = whole((2**31 + 5000, 2**31 + 9000)).segments
-    events = received(flows, segments[:11], 5000)
-    copy = STREAM[TRUTH[2].start : TRUTH[4].end]
-    assert flows.receive(late(hole, copy, after=LINGER_NS + 2 * SECOND)) == []
-    events += received(flows, segments[11:], 5011)
-    events += flows.finish()
-    check_whole(events, 65)
-    assert flows.late_copies == 1

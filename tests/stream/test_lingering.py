@@ -11,7 +11,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.segment import SECOND
 from tests.stream.talk import STREAM, check_whole, ends, received, started
-from tests.truth.impair import ACK, RST, SYN, Segment
+from tests.truth.impair import SYN, Segment
 
 SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
 """With which another connection begins."""
@@ -96,21 +96,3 @@ def test_idle_by_another_clock() -> None:
     assert len(whole_ones) >= 15
     for number in whole_ones:
         check_whole(events, number)
-
-
-def test_octets_that_come_for_longer_than_it_would_linger() -> None:
-    """Each that comes makes it linger anew."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(0, flags=RST | ACK)
-    behind = len(talk.segments)
-    talk.say(1, STREAM, size=100)
-    flows = Flows()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        later = 20 * SECOND * max(0, number - behind)
-        events += received(flows, [each], number, later=later)
-        events += received(flows, SYN_ALONE, number, connection=number, later=later)
-    events += flows.finish()
-    check_whole(events)
-    assert flows.late_copies == 0

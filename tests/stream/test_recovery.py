@@ -6,11 +6,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
+from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
 from tests.stream.sending import WAYS, cut
 from tests.truth import impair
@@ -149,28 +148,6 @@ def unused(events: list[Event], half: impair.Half, direction: int) -> set[int]:
         if fpdu.seq_offset not in found
         for at in range(fpdu.start, fpdu.end)
     }
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("crc", [False, True])
-def test_whole_and_octet_by_octet_are_the_same(markers: bool, crc: bool) -> None:
-    """How the octets are cut into segments changes nothing of what is reported."""
-    pair = halves(random.Random(7), markers=(markers, markers), crc=crc, count=12, mulpdu=300)
-    results = []
-    for size in (1, 65_000):
-        both = [impair.cut_mss(half.octets, size) for half in pair]
-        segments = impair.conversation(
-            pair, (both[0], both[1]), random.Random(1), startup_cut=min(size, 1000)
-        )
-        events = feed_truth(segments)
-        results.append(
-            sorted(
-                (each.direction, each.seq, each.octets, each.crc, each.markers, each.located_by)
-                for each in events
-                if isinstance(each, FPDURecovered)
-            )
-        )
-    assert results[0] == results[1]
 
 
 def test_islands_are_read_as_they_arrive() -> None:

@@ -145,8 +145,6 @@ WITHOUT_CRCS = {
     "e s600*5": "",
 }
 
-Table = dict[str, str]
-
 
 def hold(words: str, expected: str, **options: object) -> None:
     """Check a row with Markers and without, in segments of several sizes; usually of two."""

@@ -12,14 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ErrorFound, Event, OverlapDiffers
-from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.fpdus.search import header_words
-from scapy_mpa.stream.inference import candidates
-from scapy_mpa.stream.segment import Segment
 from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
 from tests.stream.scene import begun
-from tests.stream.startup import ended, errors, reply, request
+from tests.stream.startup import ended
 from tests.stream.talk import Talk
 from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import TrueFPDU
@@ -33,28 +29,6 @@ def offsets(truth: Iterable[TrueFPDU]) -> list[int]:
 def found(events: list[Event], crc: str | None = None) -> list[int | None]:
     """Where the FPDUs of the Initiator were found, or those with such a CRC."""
     return [each.offset for each in fpdus(events, 0) if crc in (None, each.crc)]
-
-
-@pytest.mark.parametrize("there", [0, 40])
-def test_octets_that_are_only_claimed_are_not_searched(
-    there: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A frame may say that it is a megabyte long, and hold next to nothing of that."""
-    searched = 0
-
-    def counting(octets: bytes) -> list[int]:
-        nonlocal searched
-        searched += len(octets)
-        return header_words(octets)
-
-    monkeypatch.setattr(candidates, "header_words", counting)
-    flows = Flows()
-    payload = random.Random(there).randbytes(there)
-    for number in range(1, 9):
-        claimed = Segment(bytes(12), 1 + (number << 20), 1, ACK, payload, 1 << 20, number, number)
-        flows.receive(claimed)
-    assert flows.finish()
-    assert searched <= 8 * 8 * 4 * there
 
 
 Piece = tuple[int, int, int | None]
@@ -78,22 +52,6 @@ def cut_and_closed(
     elif how == "reset":
         talk.say(0, flags=RST | ACK)
     return fed_with_cuts(talk, {last: there})
-
-
-@pytest.mark.parametrize("there", [2, 8, 19])
-def test_the_same_where_markers_may_be_elsewhere(there: int) -> None:
-    """How long an FPDU is with its Markers is not known: nothing says that it was cut short."""
-    octets, truth = stream([0, 1000, 4, 300, 4, 0], markers=True)
-    talk = Talk()
-    talk.say(0, request(markers=1))
-    talk.say(1, reply())
-    for fpdu in truth:
-        talk.say(1, octets[fpdu.start : fpdu.end])
-    last = len(talk.segments) - 1
-    talk.close()
-    events = fed_with_cuts(talk, {4: 12, 5: 0, 6: 20, last: there})
-    assert [each.ulpdu for each in fpdus(events, 1)] == [each.ulpdu for each in truth[2:5]]
-    assert errors(events) == []
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])

@@ -20,7 +20,6 @@ from scapy_mpa.wire.rules import violation
 from tests.stream.exchange import answers, exchanged
 from tests.stream.spoken import cut, messages_of
 from tests.stream.talk import Talk, started
-from tests.stream.work import calls
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import Damage
 from tests.wire.test_rules import RIGHT, WRONG
@@ -116,14 +115,6 @@ def test_requests_and_responses_are_paired(room: int, order: int) -> None:
     assert not errors_of(events)
 
 
-def test_the_frame_of_a_request_is_that_which_completes_it() -> None:
-    """A Response that is missing has frame and time of the Request."""
-    asks = cut(messages.read_request(1, 7, 1000, 300, 99, 5000)[0], 10)
-    request, missing = messages_of(events_of((0, asks), (1, messages.send(1, b"x"))))[::2]
-    assert (missing.answers, missing.frame) == (1, request.frame)
-    assert request.fpdus == 3
-
-
 def test_segments_captured_in_any_order() -> None:
     """Also a Response before the end of its Request."""
     asks = cut(messages.read_request(1, 7, 1000, 30, 99, 5000)[0], 10)
@@ -169,50 +160,6 @@ def test_a_header_that_lacks_a_segment(words: str, expected: str) -> None:
     found = exchanged(words)
     assert answers(found) == expected
     assert any(each.fpdus and not each.complete for each in found)
-
-
-@pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_segment_of_a_request_whose_copy_comes_late(lost: int) -> None:
-    """It asks as soon as it is whole, in the place that was left for it."""
-    talk = started()
-    two = cut(messages.read_request(2, 7, 2000, 30, 99, 0)[0], 10)
-    ulpdus = [*messages.read_request(1, 7, 1000, 30, 99, 0), *two]
-    ulpdus += messages.read_request(3, 7, 3000, 30, 99, 0)
-    late = b""
-    at = 0
-    for index, ulpdu in enumerate(ulpdus):
-        octets, _ = mpastream.build_stream([ulpdu])
-        if index == lost:
-            at, late = talk.next[0], octets
-        talk.say(0, octets, captured=index != lost)
-    for msn in range(1, 80):
-        for direction in (0, 1):
-            talk.say(direction, mpastream.build_stream(messages.send(msn, b"more"))[0])
-    talk.copy(0, at, late)
-    for msn in (1, 2, 3):
-        gives = messages.read_response(7, 1000 * msn, bytes(30))
-        talk.say(1, mpastream.build_stream(gives)[0])
-    talk.close()
-    found = [each for each in messages_of(talk.fed()) if each.opcode == messages.READ_RESPONSE]
-    assert [(each.answers, each.requested) for each in found] == [(at, True) for at in (1, 2, 3)]
-
-
-def test_interleaved_requests() -> None:
-    """Against RFC 5041 5.3, but all of both is there."""
-    one = cut(messages.read_request(1, 7, 1000, 30, 99, 0)[0], 14)
-    two = cut(messages.read_request(2, 7, 2000, 30, 99, 0)[0], 14)
-    for asks in ([one[0], two[0], one[1], two[1]], [one[0], two[0], two[1], one[1]]):
-        said = [(1, messages.read_response(7, 1000 * msn, bytes(30))) for msn in (1, 2)]
-        found = messages_of(events_of((0, asks), *said))
-        assert [each.answers for each in found if each.direction] == [1, 2]
-
-
-@pytest.mark.parametrize("length", [0, 27, 29, 53, 700])
-def test_headers_of_another_length_ask_for_nothing(length: int) -> None:
-    """In several segments as in one."""
-    asks = cut(messages.untagged_message(messages.READ_REQUEST, 1, 1, bytes(length))[0], 20)
-    found = messages_of(events_of((0, asks), (1, messages.read_response(0, 0, bytes(30)))))
-    assert [each.requested for each in found if each.direction] == [False]
 
 
 # -- checks ----------------------------------------------------------------------------------------
@@ -307,23 +254,6 @@ def test_what_is_kept_of_torn_headers_is_limited() -> None:
     assert len(held.halves[0].headers) <= SPLIT_HEADERS
 
 
-def test_time_is_linear_in_the_segments_of_headers() -> None:
-    """One octet a segment, over and over again."""
-
-    def spent(count: int) -> int:
-        header = messages.untagged_header
-        ulpdus = [header(messages.TERMINATE, 2, 1, at % 60, False) + b"x" for at in range(count)]
-        octets, _ = mpastream.build_stream(ulpdus)
-        talk = started()
-        talk.say(0, octets, size=60_000)
-        talk.close()
-        events = talk.fed()
-        return calls(lambda: errors_of(events))
-
-    small, large = spent(300), spent(2400)
-    assert large < 1.3 * 8 * small
-
-
 @given(
     st.binary(max_size=90).flatmap(
         lambda octets: st.tuples(
@@ -347,20 +277,3 @@ def test_put_together(drawn: tuple[bytes, set[int], random.Random]) -> None:
         header.put(begin, part, len(part), last=end == len(octets))
     assert header.octets == octets[:LONGEST_HEADER]
     assert header.length == len(octets)
-
-
-def test_of_octets_that_come_twice_the_first_count() -> None:
-    """And of two ends the first."""
-    header = SplitHeader()
-    header.put(0, b"abcd", 4, last=False)
-    header.put(2, b"xxxx", 4, last=True)
-    header.put(6, b"yy", 2, last=True)
-    assert header.octets == b"abcdxx"
-
-
-def test_octets_that_were_cut_off_are_not_there() -> None:
-    """They are counted, and so is what follows them."""
-    header = SplitHeader()
-    header.put(0, b"ab", 4, last=False)
-    header.put(4, b"ef", 2, last=True)
-    assert (header.octets, header.length) == (None, 6)

@@ -6,13 +6,12 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.feed import fpdus
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong
-from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen, stream
+from tests.stream.startup import ended, errors, reply, request, seen, stream
 from tests.truth import messages
 from tests.truth.impair import ACK
-from tests.truth.mpastream import build_stream, crc_field, enhanced_data
+from tests.truth.mpastream import build_stream, enhanced_data
 
 LETTERS = {
     "P": request(private_data=b"again"),
@@ -155,19 +154,6 @@ def test_initiator_initiator(asked: str, then: str) -> None:
     Scene(asked + then).check(Wrong(1, INVALID, BOTH_REQUEST))
 
 
-@pytest.mark.parametrize("captured", ["no SYN", "no SYN ACK", "one direction", "a Reply"])
-def test_fpdus_that_may_not_come_first(captured: str) -> None:
-    """Rule 1 is told only if it cannot be otherwise; if there is a Reply, that is out of place."""
-    scene = Scene("<A >S <S >F <F" if captured == "a Reply" else ">S <S >F <F")
-    if captured == "one direction":
-        scene.segments = [each for each in scene.segments if each.direction == 0]
-    elif captured != "a Reply":
-        del scene.segments[captured == "no SYN ACK"]
-    events = scene.fed()
-    assert OF_1 not in [getattr(each, "text", "") for each in events]
-    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
-
-
 @pytest.mark.parametrize(
     ("asked", "answered", "is_wrong"),
     [
@@ -293,30 +279,6 @@ def test_private_data_of_revision_0(octets: int) -> None:
     letters = with_markers(1) | {"Q": request(**fields), "A": reply(**fields)}
     events = Scene(">Q <A >S <S >F <F", letters, size=1460).check()
     assert [fpdus(events, direction)[0].offset for direction in (0, 1)] == [4, 4]
-
-
-@pytest.mark.parametrize("ulpdu_length", [600, 1200, 5000])
-def test_fpduptr_that_counts_a_leading_marker(ulpdu_length: int) -> None:
-    """draft-ietf-rddp-mpa-01 4.1: the FPDU may be thought to begin with the Marker before it.
-
-    RFC 5044 4.3 says that it does not: code 3, and the FPDUs are found.
-    """
-    ulpdus = messages.send(1, bytes(ulpdu_length - 18), mulpdu=ulpdu_length)
-    octets, truth = build_stream(ulpdus, markers=True)
-    changed = bytearray(octets)
-    for at in range(512, len(octets), 512):
-        changed[at + 2 : at + 4] = at.to_bytes(2, "big")
-    changed[-4:] = crc_field(bytes(changed[:-4]))
-    fields = {"revision": 0, "markers": 1}
-    scene = Scene(
-        ">Q <A >S >F <F",
-        {"Q": request(**fields), "A": reply(**fields), "S": bytes(changed)},
-        size=1460,
-    )
-    events = scene.fed()
-    assert errors(events) == [(0, ErrorCode.MARKER_MISMATCH, scene.at[2][1] + 4)]
-    (found,) = fpdus(events, 0)
-    assert (found.ulpdu, found.crc, found.offset) == (ulpdus[0], "good", truth[0].seq_offset)
 
 
 def test_rejected_for_want_of_ird() -> None:

@@ -19,7 +19,7 @@ from scapy_mpa.stream import shapes
 from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from tests.straight.ways import recovery, straight, texts
+from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
 from tests.stream.scene import Scene
 from tests.truth import impair, messages, mpastream, pcapfile
@@ -60,61 +60,6 @@ def test_many_connections(
     octets = in_turn(seed, count, (700, 1448), crc=crc, markers=markers)
     limits = Limits(octets_per_half=half, connections=most, idle_seconds=idle)
     assert straight(octets, limits) == recovery(octets, limits)
-
-
-@pytest.mark.parametrize(
-    ("connections", "count", "length"),
-    [(1, 255, 100), (1, 256, 100), (1, 300, 100), (1, 16, 60000), (1, 20, 60000), (6, 15, 60000)],
-)
-def test_more_behind_a_hole_than_may_be_kept(connections: int, count: int, length: int) -> None:
-    """Segments, or octets, of one connection or of all together, up to the limits and beyond."""
-    rng = random.Random(count)
-    ulpdus = [messages.send(msn, rng.randbytes(length), 65000)[0] for msn in range(count + 40)]
-    talk = Scene("... >Q <A")
-    for ulpdu in ulpdus:
-        talk.say(0, mpastream.build_stream([ulpdu])[0])
-    # The startup frames and twenty FPDUs, what is captured behind a hole, and the rest with it.
-    first, missed, behind = talk.segments[:22], talk.segments[22], talk.segments[23 : 23 + count]
-    parts = first, behind, [missed, *talk.segments[23 + count :]]
-    scripts = [
-        [pcapfile.frames(part, ports=(40000 + number, 4000)) for part in parts]
-        for number in range(connections)
-    ]
-    frames = [frame for part in range(3) for script in scripts for frame in script[part]]
-    octets = pcapfile.pcap(frames)
-    lines = recovery(octets, Limits())
-    assert sum(line.startswith('{"type":"fpdu"') for line in lines) == connections * len(ulpdus)
-    assert straight(octets, Limits()) == lines
-    # Those who hold less say of more holes that there was no room.
-    for limits in (Limits(), Limits(octets_per_half=1 << 17), Limits(octets_in_total=1 << 18)):
-        by_recovery, by_both = texts(octets, limits=limits)
-        assert by_both == by_recovery
-
-
-@pytest.mark.parametrize("far", [0, 60, 120])
-def test_what_lies_far_ahead_counts_as_well(far: int) -> None:
-    """Segments far behind a hole, then those right behind it: together more than may be kept."""
-    rng = random.Random(far)
-    ulpdus = [messages.send(msn, rng.randbytes(1000), 1200)[0] for msn in range(500)]
-    talk = Scene("... >Q <A")
-    startup = talk.segments[:]
-    for ulpdu in ulpdus:
-        talk.say(0, mpastream.build_stream([ulpdu])[0])
-    sent = talk.segments[len(startup) :]
-    segments = [
-        *startup,
-        *sent[:20],
-        *sent[320 : 320 + far],
-        *sent[21:210],
-        sent[20],
-        *sent[210:320],
-        *sent[320 + far :],
-    ]
-    octets = pcapfile.pcap(pcapfile.frames(segments))
-    by_recovery, by_both = texts(octets, limits=Limits(octets_in_total=1 << 18))
-    assert by_both == by_recovery
-    # 249 of them take more than 256 KiB, 189 do not.
-    assert (b"gap" in by_recovery) == (far > 0)
 
 
 def half_told(number: int, length: int) -> list[bytes]:
