@@ -44,53 +44,41 @@ def check_all_found(events: list[Event]) -> None:
     assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
 
 
-@pytest.mark.parametrize("copies", [1, 3])
-def test_equal_copies_are_counted_and_nothing_else(copies: int) -> None:
-    """A retransmission is counted once a segment; no event says that octets differ."""
-    talk = started()
-    seq = talk.say(0, STREAM, size=500)
-    for _ in range(copies):
-        talk.copy(0, seq + 500, STREAM[500:1000])
-        talk.copy(0, seq + 700, STREAM[700:800])
-    talk.close()
-    events = talk.fed()
-    assert retransmitted(events) == 2 * copies
-    assert overlaps(events) == []
-    check_all_found(events)
-
-
 ALL = len(STREAM)
+EQUAL = [(500, 1000, []), (700, 800, [])]
 
 
 @pytest.mark.parametrize(
-    ("captured", "begin", "end", "places", "told"),
+    ("captured", "copies", "told"),
     [
+        # Counted once a segment, and nothing is told of them.
+        (ALL, EQUAL, None),
+        (ALL, EQUAL * 3, None),
         # The FPDU was passed on long before: still told, with the place of that octet.
-        (ALL, 500, 1000, [0], (500, 1)),
-        (ALL, 500, 1000, [1], (501, 1)),
-        (ALL, 500, 1000, [200], (700, 1)),
-        (ALL, 500, 1000, [499], (999, 1)),
+        *((ALL, [(500, 1000, [at])], (500 + at, 1)) for at in (0, 1, 200, 499)),
         # One octet that is not the newest is no probe, and must be the same.
-        (ALL, 40, 41, [0], (40, 1)),
+        (ALL, [(40, 41, [0])], (40, 1)),
         # The FPDU is not whole yet; the first copy is what it is made of (RFC 5044 A.3).
-        (100, 20, 100, [3, 70], (23, 68)),
+        (100, [(20, 100, [3, 70])], (23, 68)),
         # Across the end of the Request it is one stretch, though nobody waits for that any more.
-        (100, -2, 10, [0, 2], (-2, 3)),
+        (100, [(-2, 10, [0, 2])], (-2, 3)),
     ],
 )
-def test_a_copy_that_differs(
-    captured: int, begin: int, end: int, places: list[int], told: tuple[int, int]
+def test_copies(
+    captured: int, copies: list[tuple[int, int, list[int]]], told: tuple[int, int] | None
 ) -> None:
-    """From the first octet that differs to the last; FPDUs stay as first captured."""
+    """What differs is told from the first octet that does to the last; FPDUs stay as first
+    captured."""
     talk = started()
     seq = talk.say(0, STREAM[:captured], size=500)
-    copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
-    talk.copy(0, seq + begin, changed(copied, *places))
-    if captured < ALL:
-        talk.say(0, STREAM[captured:], size=500)
+    for begin, end, places in copies:
+        copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
+        talk.copy(0, seq + begin, changed(copied, *places))
+    talk.say(0, STREAM[captured:], size=500)
     talk.close()
     events = talk.fed()
-    assert overlaps(events) == [(0, seq + told[0], told[1])]
+    assert overlaps(events) == ([] if told is None else [(0, seq + told[0], told[1])])
+    assert retransmitted(events) == len(copies)
     assert {each.crc for each in fpdus(events, 0)} == {"good"}
     check_all_found(events)
 
