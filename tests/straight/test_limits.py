@@ -30,7 +30,7 @@ def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers
     rng = random.Random(seed)
     scripts = []
     for number in range(count):
-        pair = halves(rng, markers=(markers, False), crc=crc, count=12, mulpdu=900)
+        pair = halves(rng, markers=(markers, False), crc=crc, count=8, mulpdu=900)
         cut = [impair.cut_mss(each.octets, rng.choice(sizes)) for each in pair]
         segments = impair.conversation(pair, (cut[0], cut[1]), rng, close="fin")
         scripts.append(pcapfile.frames(segments, ports=(40000 + number, 4000)))
@@ -46,8 +46,8 @@ def in_turn(seed: int, count: int, sizes: tuple[int, ...], *, crc: bool, markers
 
 @given(
     seed=st.integers(0, 2**32),
-    count=st.integers(1, 12),
-    most=st.integers(1, 12),
+    count=st.integers(1, 7),
+    most=st.integers(1, 7),
     idle=st.sampled_from((0.001, 0.1, 7200)),
     half=st.sampled_from((1, 500, 100_000, 1 << 17, 4 << 20)),
     crc=st.booleans(),
@@ -84,10 +84,10 @@ def followed(octets: bytes, limits: Limits) -> Iterator[Collection[Direction]]:
         yield flows.directions.values()
 
 
-@pytest.mark.parametrize("total", [20_000, 300_000, 1 << 20])
+@pytest.mark.parametrize("total", [20_000, 300_000])
 def test_pieces_count_like_all_other_octets(total: int) -> None:
-    """Thirty long FPDUs that are begun hold no more than may be held in all, whoever reads them."""
-    scripts = [half_told(number, 60_000) for number in range(30)]
+    """A dozen long FPDUs that are begun hold no more than all may, whoever reads them."""
+    scripts = [half_told(number, 60_000) for number in range(12)]
     octets = pcapfile.pcap([frame for turn in zip(*scripts, strict=True) for frame in turn])
     limits = Limits(octets_in_total=total)
     most = max(sum(half.have for half in halves) for halves in followed(octets, limits))
@@ -97,7 +97,7 @@ def test_pieces_count_like_all_other_octets(total: int) -> None:
     given_up = [line for line in lines if '"type":"gap"' in line and '"reason":"limit"' in line]
     assert given_up
     fpdus = [line for line in lines if line.startswith('{"type":"fpdu"')]
-    assert len(fpdus) == len(set(fpdus)) == 30 * 4
+    assert len(fpdus) == len(set(fpdus)) == 12 * 4
     # With room for all of them nothing is given up, and the rest is the same.
     every = straight(octets, Limits())
     assert not any('"reason":"limit"' in line for line in every)
@@ -106,7 +106,7 @@ def test_pieces_count_like_all_other_octets(total: int) -> None:
 
 @given(
     seed=st.integers(0, 2**32),
-    count=st.integers(1, 12),
+    count=st.integers(1, 7),
     total=st.sampled_from((1, 2_000, 6_000, 20_000)),
     crc=st.booleans(),
     markers=st.booleans(),
