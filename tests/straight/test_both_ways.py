@@ -224,6 +224,14 @@ def long_ago(frame: bytearray, rng: random.Random) -> list[bytes]:
     return changed(IP_AT + 2, total.to_bytes(2, "big"))(frame, rng)
 
 
+def with_options(frame: bytearray, rng: random.Random) -> list[bytes]:
+    """A frame with options of TCP."""
+    frame[TCP_AT + 12] = 0x80
+    total = int.from_bytes(frame[IP_AT + 2 : IP_AT + 4], "big") + 12
+    frame[IP_AT + 2 : IP_AT + 4] = total.to_bytes(2, "big")
+    return [bytes(frame[:DATA_AT]) + b"\1" * 12 + bytes(frame[DATA_AT:])]
+
+
 UNUSUAL: dict[str, Callable[[bytearray, random.Random], list[bytes]]] = {
     "nothing": lambda frame, rng: [bytes(frame)],
     "damage": hit(DATA_AT, None),
@@ -237,11 +245,7 @@ UNUSUAL: dict[str, Callable[[bytearray, random.Random], list[bytes]]] = {
     "protocol": changed(IP_AT + 9, b"\x11"),
     "hardware address": changed(3, b"\1"),
     "total length": long_ago,
-    "options": lambda frame, rng: [
-        bytes(frame[:TCP_AT] + frame[TCP_AT : TCP_AT + 12] + b"\x80" + frame[TCP_AT + 13 : DATA_AT])
-        + b"\1" * 12
-        + bytes(frame[DATA_AT:])
-    ],
+    "options": with_options,
     "trailer": lambda frame, rng: [bytes(frame) + bytes(4)],
     "cut": lambda frame, rng: [bytes(frame[:-8])],
     "twice": lambda frame, rng: [bytes(frame)] * 2,
