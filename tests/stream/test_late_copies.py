@@ -12,14 +12,20 @@ from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
 from scapy_mpa.stream.octets.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
 from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.stream.segment import Segment as Captured
-from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment
+from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
 from tests.stream.talk import (
     STREAM,
+    TRUTH,
+    ULPDUS,
+    Talk,
     check_whole,
     ends,
+    found,
     received,
+    started,
     whole,
 )
+from tests.truth import messages, mpastream
 from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 
 ISN = (1000, 0xFFFFF000)
@@ -79,6 +85,35 @@ def test_one_segment(segment: Captured, is_copy: bool) -> None:
     assert opened(flows) == (not is_copy)
 
 
+def test_the_same_ports_and_numbers_again() -> None:
+    """With a SYN, too, it is no connection, whatever time has passed."""
+    for after in (0, 100_000 * SECOND, -100_000 * SECOND):
+        flows = Flows()
+        ended(flows)
+        segments = whole(ISN).segments
+        assert not fpdus(received(flows, segments, 5000, later=after))
+        assert flows.late_copies == sum(bool(each.payload or each.flags & SYN) for each in segments)
+        assert opened(flows) == 0
+
+
+@pytest.mark.parametrize("longer", [-1, 0, 1])
+def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
+    """It is another connection: the last octets are remembered, and how many there were."""
+    flows = Flows()
+    ended(flows)
+    ulpdus = [
+        messages.send(msn, bytes([msn]) * 200)[0] for msn in range(1, len(ULPDUS) + 1 + longer)
+    ]
+    talk = started(ISN)
+    for direction in (0, 1):
+        talk.say(direction, mpastream.build_stream(ulpdus)[0], size=500)
+    talk.close()
+    events = received(flows, talk.segments, 5000)
+    for direction in (0, 1):
+        assert found(events, LINGERING_CONNECTIONS + 1, direction) == ulpdus
+    assert flows.late_copies == 0
+
+
 def test_a_copy_from_before_the_ports_were_used_again() -> None:
     """It belongs to the connection before, and the one that is there goes on."""
     flows = Flows()
@@ -93,6 +128,16 @@ def test_a_copy_from_before_the_ports_were_used_again() -> None:
     endings = [(each.connection.number, each.ending) for each in ends(events)]
     assert endings == [(0, "closed"), (1, "closed")]
     assert flows.late_copies == sum(bool(each.payload) for each in second.segments)
+
+
+def test_behind_the_time_for_which_connections_linger() -> None:
+    """It is the same if time has passed, and not others have come."""
+    flows = Flows()
+    received(flows, whole(ISN).segments)
+    received(flows, Talk().segments[:1], 100, connection=1, later=LINGER_NS + SECOND)
+    flows.receive(late(BEGIN, STREAM[:300], after=LINGER_NS + 2 * SECOND))
+    assert flows.late_copies == 1
+    assert [each.connection.number for each in ends(flows.finish())] == [1]
 
 
 @given(
@@ -127,6 +172,15 @@ def test_every_place(
     assert not past.spans(segment._replace(flags=SYN))
 
 
+def test_the_last_octets_of_many() -> None:
+    """Of more than can be kept, those that were sent last."""
+    past = PastConnections()
+    past.add(INITIATOR_FLOW, 0, ((0, 2**40), (5, 5)))
+    copy = late(-1000, bytes(1000), after=0)
+    assert past.spans(copy)
+    assert not past.spans(copy._replace(seq=2**31))
+
+
 def test_so_many_and_no_more() -> None:
     """The last ones are known, the first ones are not any more."""
     past = PastConnections()
@@ -137,3 +191,26 @@ def test_so_many_and_no_more() -> None:
     known = [past.spans(copy) for copy in copies]
     assert not known[0]
     assert all(known[-(PAST_CONNECTIONS // 2) :])
+
+
+def test_a_hole_of_a_connection_that_was_ended() -> None:
+    """What fills it then is counted, and found no more; the next connection goes on."""
+    flows = Flows()
+    talk = started(ISN)
+    hole = talk.say_with_hole(0, STREAM, TRUTH[2].start, TRUTH[4].end)
+    talk.say(1, STREAM)
+    talk.close()
+    events = received(flows, talk.segments)
+    syn = [Segment(0, 0, 0, SYN, b"")]
+    for number in range(1, 65):
+        events += received(flows, syn, 5000, connection=number, later=LINGER_NS + 4 * SECOND)
+    assert [each.connection.number for each in ends(events)] == [0]
+    assert found(events, 0, 0) == ULPDUS[:2] + ULPDUS[5:]
+    segments = whole((2**31 + 5000, 2**31 + 9000)).segments
+    events = received(flows, segments[:11], 5000)
+    copy = STREAM[TRUTH[2].start : TRUTH[4].end]
+    assert flows.receive(late(hole, copy, after=LINGER_NS + 2 * SECOND)) == []
+    events += received(flows, segments[11:], 5011)
+    events += flows.finish()
+    check_whole(events, 65)
+    assert flows.late_copies == 1

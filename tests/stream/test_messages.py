@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.stream import messages as stream_messages
+from scapy_mpa.stream.delivery import payload as delivery_payload
 from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
+from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
 from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
@@ -270,6 +273,25 @@ def test_msn_wraps(missing: tuple[int, ...], expected: list[tuple[int, int, int]
     assert skipped(found) == expected
 
 
+def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
+    """The hole is long passed and acknowledged when its octets come after all."""
+    made = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
+    octets, truth = mpastream.build_stream(made)
+    talk = started()
+    base = talk.next[0]
+    for index, fpdu in enumerate(truth):
+        is_lost = index in (50, 51, 52, 100)
+        talk.say(0, octets[fpdu.start : fpdu.end], captured=not is_lost)
+        talk.say(1, flags=ACK)
+    talk.copy(0, base + truth[51].start, octets[truth[51].start : truth[51].end])
+    found = messages_of(talk.closed())
+    assert sorted(each.msn or 0 for each in found if each.fpdus) == [
+        msn for msn in range(1, 301) if msn not in (51, 53, 101)
+    ]
+    assert skipped(found) == [(0, 51, 1), (0, 53, 1), (0, 101, 1)]
+    assert not any(each.duplicates for each in found)
+
+
 def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
     """A message is complete only if every octet is in the capture."""
     made = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
@@ -299,6 +321,25 @@ def test_missing_stretches_are_limited() -> None:
     assert (found.fpdus, found.captured_length) == (count - 1, 5 * STRETCHES)
 
 
+def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_payload, "KEPT_OCTETS", 10_000)
+    talk = started()
+    talk.say(0, mpastream.build_stream(tagged((0, 0), last=0))[0])
+    fpdu = next(event for event in talk.closed() if isinstance(event, FPDURecovered))
+    kept = delivery_payload.Payloads()
+    for seq in range(1000):
+        kept.keep(fpdu._replace(seq=seq))
+    assert 0 < len(kept._kept) < 100
+
+
+def test_skipped_msns_are_limited() -> None:
+    """A peer that jumps about leaves no more than so many stretches behind holes."""
+    count = SKIPPED_STRETCHES + 20
+    made = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
+    found = carried(made, lost=tuple(range(0, 2 * count, 2)), markers=False)
+    assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
+
+
 ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
 
 
@@ -325,6 +366,41 @@ def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
     found = amid([messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)])
     assert duplicates(found) == [(7, 0), (8, 0), (5, 0), (5, 1)]
     assert not skipped(found)
+
+
+@pytest.mark.parametrize("others", [0, SKIPPED_STRETCHES // 2, SKIPPED_STRETCHES])
+def test_an_msn_that_was_told_to_be_missing_is_no_duplicate(others: int) -> None:
+    """Behind a hole it might have been captured late, and then too many others were missing."""
+    msns = range(2, 2 * others + 4, 2)
+    made = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
+    lost = tuple(range(0, len(made), 2))
+    found = carried([*made, *messages.send(msns[-1] - 1, b"x")], lost=lost)
+    assert duplicates(found) == [(msn, 0) for msn in (*msns, msns[-1] - 1)]
+    found = carried([*made, *messages.send(3 if others else 1, b"x")], lost=lost)
+    assert duplicates(found) == [(msn, 0) for msn in (*msns, 3 if others else 1)]
+
+
+def test_what_is_left_of_skipped_msns_is_limited() -> None:
+    """Every other one comes late: what lies between is told before there is too much of it."""
+    count = 4 * SKIPPED_STRETCHES
+    late = range(1, 2 * count, 2)
+    made = [b"", *messages.send(2 * count, b"x")]
+    made += [messages.send(msn, b"x")[0] for msn in late]
+    # The hole is passed, but a late copy may still fill it.
+    found = carried(made, lost=(0,), acknowledged=1)
+    assert duplicates(found) == [(msn, 0) for msn in (2 * count, *late)]
+    assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
+    when = [each.fpdus for each in found]
+    assert sum(when[when.index(0) :]) > count - 2 * SKIPPED_STRETCHES
+
+
+def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is forgotten of skipped MSNs is not said to have been there."""
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 1)
+    msns = [*range(2, 80, 2), *range(3, 80, 2), 1]
+    found = carried([messages.send(msn, b"x")[0] for msn in msns])
+    assert duplicates(found) == [(msn, 0) for msn in msns]
+    assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
 def test_open_messages_are_limited() -> None:

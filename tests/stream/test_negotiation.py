@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.craft import Conversation, Segment, impair
+from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
     Duplication,
     Loss,
     Reordering,
     Resegmentation,
+    SnapLength,
 )
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.presets import conversation_of
@@ -205,6 +206,37 @@ def ended(
     return event.negotiated
 
 
+def too_early() -> Conversation:
+    """A Responder that does not wait for the RTR indication."""
+    conversation = Conversation(revision=2, strict=False, ack_every=1)
+    conversation.startup(control_flags="AC")
+    conversation.responder.send(b"already?")
+    conversation.initiator.write(b"")
+    conversation.responder.send(b"again")
+    conversation.close()
+    return conversation
+
+
+def test_responder_before_the_rtr() -> None:
+    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has one."""
+    result = ended(too_early())
+    assert result.rtr == "write" and result.kept is False
+    assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
+    assert printed(too_early().frames())[-1]["broken"] == list(result.broken)
+
+
+def test_responder_before_the_rtr_captured_the_other_way_round() -> None:
+    """What the Responder has acknowledged tells who sent first, not the order of capture."""
+    conversation = too_early()
+    segments = conversation.segments()
+    early = next(n for n, each in enumerate(segments) if b"already?" in each.octets)
+    rtr = next(n for n, each in enumerate(segments) if n > early and each.octets)
+    segments.insert(early, segments.pop(rtr))
+    result = ended(conversation, segments)
+    assert result.rtr == "write" and result.kept is False
+    assert printed(conversation.frames(segments))[-1]["kept"] is False
+
+
 @pytest.mark.parametrize("name", [*OF_PEERS, *OF_DRAFT])
 @pytest.mark.parametrize("first_is_responders", [False, True])
 def test_captured_near_either_side(name: str, first_is_responders: bool) -> None:
@@ -253,6 +285,17 @@ def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: An
     }
 
 
+def test_the_first_fpdu_was_not_captured() -> None:
+    """Then nobody can tell whether it was kept."""
+    conversation = conversation_of("rtr-send", 1)
+    segments = conversation.segments()
+    # Behind the startup frames.
+    del segments[places(segments)[2]]
+    result = ended(conversation, segments)
+    assert (result.rtr, result.kept, result.broken) == (None, None, ())
+    assert printed(conversation.frames(segments))[-1]["kept"] is None
+
+
 @pytest.mark.parametrize("is_captured", [True, False])
 def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
     """Segments go straight once the RTR indication is acknowledged, or was waited for too long."""
@@ -276,6 +319,19 @@ def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
     assert straight_at is not None and rtr <= straight_at < rtr + 100
 
 
+def test_a_first_fpdu_with_a_bad_crc() -> None:
+    """It is no FPDU that a receiver knows anything of, so the Responder speaks too early."""
+    conversation = conversation_of("rtr-write", 1)
+    script = list(conversation.script)
+    at = next(n for n, item in enumerate(script) if isinstance(item, FPDUItem))
+    item = script[at]
+    assert isinstance(item, FPDUItem)
+    script[at] = item.override(crc=bytes(4))
+    result = ended(conversation.with_script(script))
+    assert (result.rtr, result.kept) == (None, False)
+    assert "rule 4" in result.broken[0]
+
+
 def test_a_second_startup_counts() -> None:
     """What a rejected startup asked for has no part in what the next one agrees on."""
     conversation = Conversation(revision=2)
@@ -286,3 +342,23 @@ def test_a_second_startup_counts() -> None:
     result = ended(conversation)
     assert (result.peer_to_peer, result.kept) == (False, True)
     assert (result.ird, result.ord) == ((6, 7), (7, 6))
+
+
+def test_reply_captured_before_its_request() -> None:
+    """The order of capture is no matter."""
+    conversation = conversation_of("rtr-read", 1)
+    segments = conversation.segments()
+    request, reply = places(segments)[:2]
+    segments[request], segments[reply] = segments[reply], segments[request]
+    result = ended(conversation, segments)
+    assert (result.rtr, result.kept, result.ird) == ("read", True, (4, 4))
+
+
+@pytest.mark.parametrize("way", [plain, printed])
+def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
+    """Of a first FPDU that the snap length cut nobody can tell whether it is the one agreed on."""
+    conversation = conversation_of("rtr-read")
+    longest = max(len(each.octets) for each in conversation.segments()[:5])
+    segments = impair(conversation.segments(), SnapLength(54 + max(longest, 44)))
+    (end,) = [each for each in way(conversation.frames(segments)) if each["type"] == "connection"]
+    assert (end["rtr_agreed"], end["rtr"], end["kept"], end["broken"]) == (["read"], None, None, [])

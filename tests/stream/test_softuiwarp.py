@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.craft import Conversation
+from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
     Duplication,
@@ -117,6 +117,22 @@ def test_captured(read: Callable[..., list[Record]]) -> None:
     assert (last["message"], last["invalidate_stag"]) == ("Send", None)
 
 
+def test_even_lengths_are_the_standards() -> None:
+    """Where both pads agree nothing tells: the stream is RFC 5044's."""
+    records = plain(conversation([2, 4, 6, 8, 10, 12], "softuiwarp").frames())
+    assert of(records, "connection")[0]["dialect"] == "rfc5044"
+    assert not of(records, "error")
+
+
+def test_two_at_the_end_are_enough() -> None:
+    """The stream ends where their lengths say."""
+    one, two = (
+        of(plain(conversation(lengths, "softuiwarp").frames()), "connection")[0]["dialect"]
+        for lengths in ([1, 2], [1, 2, 4])
+    )
+    assert (one, two) == ("rfc5044", "softuiwarp")
+
+
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.integers(0, 2**32), st.data())
 def test_conforming_streams_are_not_taken_for_it(
     lengths: list[int], seed: int, data: st.DataObject
@@ -135,6 +151,18 @@ def test_conforming_streams_are_not_taken_for_it(
     records = plain(made.frames(segments))
     for connection in of(records, "connection"):
         assert connection["dialect"] in ("rfc5044", None)
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.booleans(), st.booleans())
+def test_forced_wrongly(lengths: list[int], crc: bool, markers: bool) -> None:
+    """A conforming stream read as SoftUiWARP's: records or errors, and no more FPDUs than there are
+    octets for."""
+    made = Conversation(crc=crc, markers=markers)
+    for length in lengths:
+        made.initiator.send(bytes(length))
+    made.close()
+    records = plain(made.frames(), FORCED)
+    assert len(of(records, "fpdu")) <= len(lengths)
 
 
 @given(
@@ -164,6 +192,24 @@ def test_behind_a_hole_nothing_is_told() -> None:
     records = plain(made.frames(segments), FORCED)
     assert [each["payload_length"] for each in of(records, "fpdu", INITIATOR)] == [1, 2]
     assert [each["length"] for each in of(records, "gap")] == [len(stated(bytes(18 + 3)))]
+
+
+def test_disorder() -> None:
+    """What comes late is waited for."""
+    made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", packing="stream", mss=40)
+    segments = made.segments()
+    one, other = places(segments)[4:7:2]
+    segments[one], segments[other] = segments[other], segments[one]
+    for dialect in (FORCED, None):
+        records = plain(made.frames(segments), dialect)
+        mine = of(records, "fpdu", INITIATOR)
+        assert [each["payload_length"] for each in mine] == [1, 2, 3, 4, 5, 6]
+
+
+def test_captured_frames() -> None:
+    """The preset, without being told."""
+    (connection,) = of(plain(conversation_of("softuiwarp").frames()), "connection")
+    assert connection["dialect"] == "softuiwarp"
 
 
 @pytest.mark.parametrize("dialect", [None, FORCED])
