@@ -11,18 +11,14 @@ import os
 import random
 import subprocess
 import tempfile
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scapy_mpa.capture import Decoder, Frame
-from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.craft import Conversation, Endpoint
-from scapy_mpa.stream.events import FPDURecovered, StartupSeen
+from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.wire.fpdu import build_fpdu
 from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of, renumbered
 from tests.craft.test_impaired import lose, reorder
@@ -222,56 +218,13 @@ def said(
     return done.stdout.splitlines()
 
 
-def test_a_request_captured_behind_its_acknowledgement(tshark: str, tmp_path: Path) -> None:
-    """It is no retransmission if Wireshark is told not to ask which octets came first."""
-    conversation = Conversation(ack_every=1)
-    conversation.startup()
-    conversation.initiator.send(b"hello")
-    conversation.close()
-    syn, syn_ack, ack, request, *rest = conversation.segments()
-    early = replace(ack, side=1, seq=syn_ack.seq + 1, ack=request.seq + len(request.octets))
-    path = tmp_path / "cleaned.pcapng"
-    path.write_bytes(clean(conversation.frames([syn, syn_ack, ack, early, request, *rest])).file)
-    preference = "tcp.analyze_sequence_numbers:FALSE"
-    assert len(said(tshark, path, "iwarp_mpa.fpdu", preference=preference)) == 1
-
-
 RPC = ("rpcordma.xid", "rpc.msgtyp", "rpc.xid", "nfs.opcode")
 
 
-def remade() -> list[Frame]:
-    """The NFS capture as if its two ends had wanted Markers, FPDUs being cut up where they are."""
-    frames: list[Frame] = []
-    sent = [0, 0]
-    offsets = [0, 0]
-    for event in sorted(events(frames_of(NFS)), key=lambda each: each.frame):
-        side = event.direction
-        if isinstance(event, StartupSeen):
-            octets = event.octets[:16] + bytes([event.octets[16] | 0x80]) + event.octets[17:]
-        elif isinstance(event, FPDURecovered):
-            octets = build_fpdu(event.ulpdu, offsets[side] % 512, crc=event.octets[-4:])
-            offsets[side] += len(octets)
-        else:
-            continue
-        flow = event.connection.flows[side]
-        ports = int.from_bytes(flow[8:10], "big"), int.from_bytes(flow[10:], "big")
-        builder = FrameBuilder((b"\x02\0\0\0\0\1",) * 2, (flow[:4], flow[4:8]), ports)
-        for at in range(0, len(octets), 700):
-            piece = octets[at : at + 700]
-            made = builder.build(1000 + sent[side], 0, 0x18, piece)
-            frames.append(Frame(len(frames) + 1, event.time_ns, 1, made, len(made), None))
-            sent[side] += len(piece)
-    return frames
-
-
-@pytest.mark.parametrize("make", [lambda: frames_of(NFS), remade], ids=["as captured", "marked"])
-def test_rpc_over_rdma(make: Callable[[], list[Frame]], tshark: str, tmp_path: Path) -> None:
-    """Wireshark decodes NFS over RPC over RDMA in a cleaned capture, all that there is of it.
-
-    In the original, all of it can be seen; with Markers next to nothing.
-    """
+def test_rpc_over_rdma(tshark: str, tmp_path: Path) -> None:
+    """Wireshark decodes NFS over RPC over RDMA in a cleaned capture, all that there is of it."""
     wanted = said(tshark, NFS, "rpcordma", *RPC)
     assert len(wanted) == 70
     path = tmp_path / "cleaned.pcapng"
-    path.write_bytes(clean(make()).file)
+    path.write_bytes(clean(frames_of(NFS)).file)
     assert said(tshark, path, "rpcordma", *RPC) == wanted

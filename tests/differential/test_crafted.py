@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.craft import (
@@ -30,6 +30,7 @@ from scapy_mpa.craft import (
     conversation_of,
     impair,
 )
+from tests import effort
 from tests.craft.strategies import conversations
 from tests.differential.presets import READABLE
 from tests.differential.test_tshark import differences
@@ -102,6 +103,8 @@ def test_captured_in_disorder(tshark: str, tmp_path: Path) -> None:
     agree(hurt, READABLE, tshark, tmp_path / "presets.pcapng")
 
 
+# Each example has Wireshark read a capture.
+@settings(max_examples=max(1, effort.DRAWN[effort.chosen] // 3))
 @given(
     spoken=st.lists(
         # Wireshark wants 20 octets of a startup frame at once, starts anew with a Request only, and

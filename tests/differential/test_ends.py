@@ -43,11 +43,11 @@ def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
     ]
 
 
-def ends(tshark: str, path: Path) -> dict[str, tuple[int, str]]:
+def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
     """The frame and the cause of the first Terminate of a connection, else of its first FIN or RST,
     by its sender."""
     found: dict[str, list[tuple[bool, int, str, str]]] = {}
-    for row in rows(tshark, path):
+    for row in shown:
         frame, stream, one, other, port, fin, reset, *_ = row
         is_terminate = any(opcode == _TERMINATE for opcode, _ in opcodes_in(row))
         is_reset = reset in ("1", "True")
@@ -60,12 +60,12 @@ def ends(tshark: str, path: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-def slowest(tshark: str, path: Path) -> tuple[int, int] | None:
+def slowest(shown: list[list[str]]) -> tuple[int, int] | None:
     """The frames of the Request and of the end of the Response of the slowest RDMA Read, of those
     of which any octets were asked for; the n-th Response answers the n-th Request."""
     asked: dict[tuple[str, str], list[tuple[float, int]]] = {}
     taken = []
-    for row in rows(tshark, path):
+    for row in shown:
         key, at = (row[1], row[4]), (float(row[9]), int(row[0]))
         for opcode, is_last in opcodes_in(row):
             if opcode == _READ_REQUEST:
@@ -76,6 +76,20 @@ def slowest(tshark: str, path: Path) -> tuple[int, int] | None:
                 taken.append((round(at[0] - begin[0], 9), begin[1], at[1]))
     longest = max(taken, key=lambda each: each[0], default=None)
     return None if longest is None else longest[1:]
+
+
+def captured_again(shown: list[list[str]]) -> dict[tuple[str, str], float]:
+    """Which share of the octets from one endpoint to another was captured before."""
+    seen: dict[tuple[str, str], set[int]] = {}
+    sent: Counter[tuple[str, str]] = Counter()
+    for row in (each for each in shown if each[10]):
+        sender, target = (
+            f"{one or f'[{other}]'}:{port}" for one, other, port in (row[2:5], row[12:15])
+        )
+        seq, length = map(int, row[10:12])
+        seen.setdefault((sender, target), set()).update(range(seq, seq + length))
+        sent[sender, target] += length
+    return {each: 1 - len(seen[each]) / sent[each] for each in sent if sent[each]}
 
 
 def connections(path: Path) -> list[dict[str, Any]]:
@@ -92,51 +106,25 @@ PLAIN = [path for path in REAL if not capture_name(path).startswith("live")]
 
 
 @pytest.mark.parametrize("path", PLAIN, ids=capture_name)
-def test_who_ended_it_and_why(tshark: str, path: Path) -> None:
-    """By Terminate, FIN or RST."""
-    known = ends(tshark, path)
-    for each in connections(path):
+def test_captures(tshark: str, path: Path) -> None:
+    """Who ended a connection by Terminate, FIN or RST; the slowest Read, from the last octet of its
+    Request to the last octet of its Response; which share of the octets came again; and of all one
+    was made with so much loss that a sender had to wait for its timeout."""
+    shown, ours = rows(tshark, path), connections(path)
+    known, again = ends(shown), captured_again(shown)
+    for each in ours:
         end = each["end"]
         if end["by"] == "capture":
             assert not known
         else:
             assert known[each[end["by"]]] == (end["frame"], end["cause"])
-
-
-@pytest.mark.parametrize("path", [each for each in PLAIN if each not in OF_OSC], ids=capture_name)
-def test_slowest_read(tshark: str, path: Path) -> None:
-    """From the last octet of its Request to the last octet of its Response."""
-    timed = [each for each in records("--type", "message", path) if each["latency"] is not None]
-    found = max(timed, key=lambda each: each["latency"], default=None)
-    assert (found and (found["request_frame"], found["captured"]["frame"])) == slowest(tshark, path)
-
-
-def captured_again(tshark: str, path: Path) -> dict[tuple[str, str], float]:
-    """Which share of the octets from one endpoint to another was captured before."""
-    seen: dict[tuple[str, str], set[int]] = {}
-    sent: Counter[tuple[str, str]] = Counter()
-    for row in (each for each in rows(tshark, path) if each[10]):
-        sender, target = (
-            f"{one or f'[{other}]'}:{port}" for one, other, port in (row[2:5], row[12:15])
-        )
-        seq, length = map(int, row[10:12])
-        seen.setdefault((sender, target), set()).update(range(seq, seq + length))
-        sent[sender, target] += length
-    return {each: 1 - len(seen[each]) / sent[each] for each in sent if sent[each]}
-
-
-@pytest.mark.parametrize("path", PLAIN, ids=capture_name)
-def test_retransmitted_share(tshark: str, path: Path) -> None:
-    """Of the octets of each side."""
-    known = captured_again(tshark, path)
-    for each in connections(path):
         share, (src, dst) = each["retransmitted_share"], (each["src"], each["dst"])
-        assert share["src"] == pytest.approx(known.get((src, dst)))
-        assert share["dst"] == pytest.approx(known.get((dst, src)))
-
-
-@pytest.mark.parametrize("path", PLAIN, ids=capture_name)
-def test_stalls(path: Path) -> None:
-    """One of all was made with so much loss that a sender had to wait for its timeout."""
-    stalls = [each["stall_frame"] for each in connections(path) if each["stalls"]]
+        assert share["src"] == pytest.approx(again.get((src, dst)))
+        assert share["dst"] == pytest.approx(again.get((dst, src)))
+    stalls = [each["stall_frame"] for each in ours if each["stalls"]]
     assert stalls == STALLED.get(capture_name(path), [])
+    if path not in OF_OSC:
+        timed = [each for each in records("--type", "message", path) if each["latency"] is not None]
+        found = max(timed, key=lambda each: each["latency"], default=None)
+        mine = found and (found["request_frame"], found["captured"]["frame"])
+        assert mine == slowest(shown)

@@ -53,7 +53,7 @@ BOUNDS = {
     "nothing but SYNs": ORDINARY,
     "one octet a segment": ORDINARY,
     "one octet a segment, some twice": ORDINARY,
-    "one octet a segment, behind a hole, backwards": ORDINARY,
+    "one octet a segment, after a hole, backwards": ORDINARY,
     "Markers that point nowhere": SEARCHED,
     "lengths just beyond the island": SEARCHED,
     "lengths just beyond what is there, in order": SEARCHED,
@@ -64,12 +64,12 @@ BOUNDS = {
     "headers in unknown traffic": UNKNOWN,
     "half headers in unknown traffic": UNKNOWN,
     "sound headers in unknown traffic": UNKNOWN,
-    "startup frames behind startup frames, in order": STARTUPS,
-    "startup frames behind startup frames, both ways": STARTUPS,
-    "startup frames behind startup frames, mid-connection": STARTUPS,
+    "startup frames after startup frames, in order": STARTUPS,
+    "startup frames after startup frames, both ways": STARTUPS,
+    "startup frames after startup frames, mid-connection": STARTUPS,
     "rejected startups": ORDINARY._replace(calls=5),
     "Replies both ways in blocks": STARTUPS,
-    "MSNs skipped behind damage": ORDINARY._replace(calls=7),
+    "MSNs skipped after damage": ORDINARY._replace(calls=7),
     **dict.fromkeys(ALONE, OF_THEIR_OWN),
     "SCTP sessions, dozens to a packet": ORDINARY,
     "SCTP associations": ORDINARY,
@@ -109,6 +109,11 @@ def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
     return work_of(read, frames), len(frames)
 
 
+def test_each_capture_has_bounds() -> None:
+    """Usually a part of them is read, which would not tell."""
+    assert BOUNDS.keys() == HOSTILE.keys()
+
+
 @pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_work(name: str) -> None:
@@ -136,7 +141,7 @@ def test_work(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALONE)
-@pytest.mark.parametrize("scale", [6, 600])
+@pytest.mark.parametrize("scale", [6, 150])
 def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
     """A segment costs no more in very many connections than in a few, and that is bounded, too."""
     clean = one_octet_segments(scale).clean
@@ -151,7 +156,7 @@ def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
 @pytest.mark.slow
 def test_messages_left_out_cost_little() -> None:
     """One segment may skip very many of them, and of each Request it is kept that there was one."""
-    name = "MSNs skipped behind damage"
+    name = "MSNs skipped after damage"
     # Each of these segments skips some 14,000 of them.
     work, segments = hostile_work(name, SKIPPING, read_messages)
     more, more_segments = hostile_work(name, LARGER * SKIPPING, read_messages)

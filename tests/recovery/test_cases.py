@@ -32,17 +32,14 @@ ONCE_WRONG: list[tuple[str, int, dict[str, object]]] = [
     (ANYTHING, 15, {"markers": "neither"}),
     # A row of headers whose last one lies.
     (ANYTHING, 555, {}),
-    (ANYTHING, 2157, {}),
     # A Key at the end of a payload, behind which FPDUs follow.
     (ANYTHING, 706, {}),
-    (ANYTHING, 816, {}),
     # One that claims the place to which a Marker points.
     (ANYTHING, 5591, {"crc": False}),
     # Long rows before each of several lies.
     (ANYTHING, 6261, {"crc": False}),
     # Garbled octets that were captured before the true ones.
     (ANYTHING, 3174, {}),
-    (ANYTHING, 4171, {}),
 ]
 
 CUT_SHORT: dict[str, object] = {
@@ -59,7 +56,6 @@ UNANSWERED: dict[str, object] = {"crc": True, "begin": "no SYN", "startup": "Req
 ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     # A Key at the end of a payload, which pad and CRC field of zeros make a Request.
     (50667, {"crc": False}),
-    (51099, {"crc": False}),
     # Markers in rows of many short FPDUs, between payloads that are full of headers.
     (51359, {"crc": False}),
     # A damaged FPDU between good ones, where there are Markers and nobody knows where.
@@ -70,14 +66,12 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (50983, {}),
     # Unused CRC fields 512 octets apart, which read as Markers; and with a forged Marker amid them.
     (60161, {"crc": False}),
-    (70295, {"crc": False}),
     # A lie that hides the Marker in its FPDU.
     (71792, {"crc": False}),
     # From the end of one payload, lengths that lead into the next and to where FPDUs begin.
     (72790, {"crc": False}),
     # A Key at the end of a payload, whose header, or FPDUs before it, lie before a hole.
     (73120, {"crc": False}),
-    (80112, {"crc": False}),
     # The same in segments of one octet, in which everything stands alone.
     (91785, {"crc": False}),
     # Good ones in a row between two that lie, of which the first leads to where another begins.
@@ -86,16 +80,12 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (73623, {}),
     # FPDUs that were cut, behind a Request that wants no Markers, of which no Reply was captured.
     (83132, {}),
-    (83281, {}),
-    (83384, {}),
-    (83477, {}),
     # Long payloads of headers, and the first FPDU far behind where the capture begins.
     (80117, {}),
     # Unused CRC fields 512 octets apart in a longer row than that whose Markers say more than 0.
     (580, {"crc": False, "payload": "text", "begin": "any point", "missing": 0.05}),
     # Markers in but the last FPDUs of a row.
     (892, {"crc": False, "markers": "both", "begin": "any point"}),
-    (999, {"crc": False, "markers": "both", "begin": "any point"}),
     # One whole FPDU among others that were cut.
     (856, {"crc": False, "markers": "both", "begin": "any point"}),
     # Whole ones, but not in the longest row.
@@ -104,8 +94,6 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (83803, {}),
     # A Key that is the first thing captured, and a Marker behind it.
     (171, {"crc": False, "damage": "length", "begin": "any point"}),
-    (920, {"crc": False, "markers": "both", "begin": "any point"}),
-    (2131, {"crc": False, "markers": "both", "begin": "any point"}),
     # A Key at the end of a payload, and FPDUs of the peer that were received before.
     (103, {"crc": False, "payload": "text", "begin": "any point", "missing": 0.05}),
     # Two rows that a lie makes one, and Markers in what it claims.
@@ -118,33 +106,23 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (121646, {}),
     # A Key at the end of a payload in segments of one octet, behind a Request without its Reply.
     (132101, {"crc": False, "markers": "both"}),
-    (132786, {}),
     # Eight without a Marker but for the last one's, behind which an unused CRC field reads as one.
     (133822, {"crc": False, "begin": "any point"}),
     # Text behind a Key, which reads as a Request with R: from the first octet captured, behind a
     # hole, and in small segments.
     (146373, {}),
-    (143518, {"crc": False, "begin": "any point"}),
-    (140179, {"crc": False, "begin": "any point"}),
     # One whole FPDU that lengths lead to, and others of which nobody knows.
     (142786, {"crc": False, "begin": "any point"}),
-    (151045, {"crc": False, "begin": "any point"}),
-    (200296, {"crc": False, "begin": "any point"}),
-    (163781, {"crc": False, "markers": "both"}),
-    (400176, {}),
     # What the snap length cut off, taken for Markers of osc.
     (153478, {"crc": False, "begin": "any point"}),
     # Three Markers in the last FPDU of four, the first of them in its header.
     (154387, {"crc": False, "begin": "any point"}),
     # FPDUs that add up to 512 octets, whose MSN reads as a Marker.
     (147832, {"crc": False, "begin": "any point"}),
-    (155407, {"crc": False, "begin": "any point"}),
-    (156929, {"crc": False, "markers": "both"}),
     # A forged Marker that leads the first FPDU there is.
     (241455, {}),
     # Forged ones that lead the longest FPDUs, so that nearly all of an island is of a few.
     (300540, {"damage": "FPDUPTR", "markers": "both", "startup": "neither"}),
-    (301514, {"begin": "any point", "missing": 0.05}),
     # Unused CRC fields 512 octets apart, and one Marker that says more than they do.
     (290863, {"crc": False, "begin": "any point"}),
     # Lies that hold all the Markers that were captured.
@@ -169,13 +147,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (921319, {"crc": True, "damage": "length", "begin": "any point"}),
     # Liars and payloads full of headers, beside which searches must not spend all they may.
     (940068, {"crc": True, "damage": "length", "missing": 0.05}),
-    (950262, {"crc": True, "damage": "length", "missing": 0.05}),
     # Lengths that lead over holes: not all of one is there, or it lies.
     (940805, {"crc": True, "damage": "length", "missing": 0.05, "markers": "both"}),
-    (
-        950547,
-        {"crc": True, "damage": "length", "missing": 0.05, "payload": "header words"},
-    ),
     # Octets cut off, where an FPDU is known to begin behind them.
     (950755, {"crc": True, "damage": "length", "payload": "header words"}),
     # An FPDU that was cut off, of which it is known how many Markers it holds, but not where.
@@ -205,11 +178,8 @@ ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
     (9712714, {"crc": False, "begin": "any point", "payload": "text"}),
     # A few whole FPDUs among others that were cut off.
     (9792852, {"crc": True, "damage": "length", "missing": 0.05}),
-    (9820189, {**CUT_SHORT, "copies": "overlapping"}),
-    (9821464, {**CUT_SHORT, "copies": "equal"}),
     # Headers over FPDUs that were cut off lead on without Markers, which lie in others.
     (9830099, {**CUT_SHORT, "copies": "overlapping"}),
-    (9830909, {**CUT_SHORT, "copies": "overlapping"}),
     # Text behind a Key in a Terminate, in segments of an octet, behind a Request without its Reply.
     (9890103, {**UNANSWERED, "damage": "length", "markers": "both", "missing": 0.05}),
 ]

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import itertools
 import json
-import pathlib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.limits import Limits
-from tests.cli.command import parsed, run
 from tests.straight.ways import recovery, straight
 from tests.stream.feed import halves
-from tests.stream.scene import Scene
 from tests.truth import impair, pcapfile
 from tests.truth.impair import Half, Segment
 
@@ -106,72 +102,64 @@ def check(records: list[dict[str, Any]], connections: list[tuple[Half, Half]]) -
     )
 
 
+def interleaved(
+    frames: list[tuple[int, bytes]], rng: random.Random, chance: float
+) -> Iterator[tuple[int, bytes]]:
+    """Two copies of all frames, each in order, the second anywhere after the first."""
+    first = second = 0
+    while second < len(frames):
+        if first < len(frames) and (second == first or rng.random() < chance):
+            yield frames[first]
+            first += 1
+        else:
+            yield frames[second]
+            second += 1
+
+
 @given(
     seed=st.integers(0, 2**32),
     size=SIZES,
+    chance=st.sampled_from((None, None, 0.3, 0.7, 0.995)),
     apart_ns=CLOCKS,
     times=st.integers(2, 3),
     close=CLOSES,
     crc=st.booleans(),
     markers=st.tuples(st.booleans(), st.booleans()),
+    off=st.one_of(st.none(), st.tuples(FAR, FAR)),
 )
-@example(seed=1, size=140, apart_ns=0, times=2, close="fin", crc=True, markers=(False, False))
-def test_blocks(
+@example(1, 140, None, 0, 2, "fin", True, (False, False), None)
+def test_copies(
     seed: int,
     size: int,
+    chance: float | None,
     apart_ns: int,
     times: int,
     close: str | None,
     crc: bool,
     markers: tuple[bool, bool],
+    off: tuple[int, int] | None,
 ) -> None:
-    """One connection, as two or three interfaces saw it."""
+    """A connection as two or three interfaces saw it, in blocks or in any interleaving.
+
+    :param off: by how much initial numbers differ with which a tester sends the same again.
+    """
     rng = random.Random(seed)
     sides, segments = connection(rng, close=close, crc=crc, markers=markers)
-    check(read(list(in_blocks(capture(segments), size, apart_ns, times))), [sides])
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    close=CLOSES,
-    crc=st.booleans(),
-    chance=st.sampled_from((0.3, 0.5, 0.7, 0.95, 0.995)),
-)
-def test_any_interleaving(seed: int, close: str | None, crc: bool, chance: float) -> None:
-    """Two copies of all segments, each in order, the second anywhere after the first."""
-    rng = random.Random(seed)
-    sides, segments = connection(rng, close=close, crc=crc)
+    connections = [sides]
+    if off is not None:
+        isns = [(half.isn + each) % 2**32 for half, each in zip(sides, off, strict=True)]
+        connections.append((replace(sides[0], isn=isns[0]), replace(sides[1], isn=isns[1])))
+        size, chance, apart_ns = max(size, len(segments) + 2), None, 0
+        segments += [
+            each._replace(
+                seq=(each.seq + off[each.direction]) % 2**32,
+                ack=each.ack and (each.ack + off[1 - each.direction]) % 2**32,
+            )
+            for each in segments
+        ]
     frames = capture(segments)
-    mixed = []
-    first = second = 0
-    while second < len(frames):
-        if first < len(frames) and (second == first or rng.random() < chance):
-            mixed.append(frames[first])
-            first += 1
-        else:
-            mixed.append(frames[second])
-            second += 1
-    check(read(mixed), [sides])
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    size=SIZES,
-    close=CLOSES,
-    crc=st.booleans(),
-    lacks=st.tuples(st.sampled_from((0, 1, 2, 3)), st.sampled_from((0, 1, 2, 3))),
-)
-def test_handshakes_that_were_not_captured(
-    seed: int, size: int, close: str | None, crc: bool, lacks: tuple[int, int]
-) -> None:
-    """Neither interface, or only one, was captured from the SYN on."""
-    rng = random.Random(seed)
-    sides, segments = connection(rng, close=close, crc=crc)
-    first, second = (capture(segments)[each:] for each in lacks)
-    mixed = []
-    for at in range(0, max(len(first), len(second)), size):
-        mixed += first[at : at + size] + second[at : at + size]
-    check(read(mixed), [sides])
+    copies = in_blocks(frames, size, apart_ns, times)
+    check(read(list(copies if chance is None else interleaved(frames, rng, chance))), connections)
 
 
 @given(
@@ -192,61 +180,3 @@ def test_the_same_initial_numbers_again(
     sides, segments = connection(rng, close=close, crc=crc, count=count[0])
     others, more = connection(rng, crc=crc, count=count[1], like=sides)
     check(read(capture(segments * copies[0] + more * copies[1])), [sides, others])
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    size=SIZES,
-    close=CLOSES,
-    off=st.tuples(FAR, FAR),
-)
-def test_the_same_octets_with_other_initial_numbers(
-    seed: int, size: int, close: str | None, off: tuple[int, int]
-) -> None:
-    """A tester sends the same again: another connection, and both of them in copies."""
-    rng = random.Random(seed)
-    sides, segments = connection(rng, close=close)
-    others = tuple(
-        replace(half, isn=(half.isn + each) % 2**32) for half, each in zip(sides, off, strict=True)
-    )
-    more = [
-        each._replace(
-            seq=(each.seq + off[each.direction]) % 2**32,
-            ack=each.ack and (each.ack + off[1 - each.direction]) % 2**32,
-        )
-        for each in segments
-    ]
-    frames = capture(segments + more)
-    size = max(size, len(segments) + 2)
-    check(read(list(in_blocks(frames, size, 0))), [sides, (others[0], others[1])])
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, WHOLE])
-@pytest.mark.parametrize("close", [False, True])
-@pytest.mark.parametrize("second", [False, True])
-def test_a_rejected_startup(size: int, close: bool, second: bool) -> None:
-    """Its frames are reported once, and so are those of the startup after it."""
-    talk = Scene(">Q <R" + " >Q <A >S <S" * second + " >F <F" * close, size=300)
-    once = [each["type"] for each in read(capture(talk.segments))]
-    twice = [each["type"] for each in read(list(in_blocks(capture(talk.segments), size, 0)))]
-    assert sorted(twice) == sorted(once)
-    assert once.count("startup") == (4 if second else 2)
-    assert once.count("connection") == 1
-
-
-@pytest.mark.parametrize("source", ["file", "pipe"])
-def test_the_command(source: str, tmp_path: pathlib.Path) -> None:
-    """``dissect`` reports as much of a file appended to itself as of the file."""
-    _, segments = connection(random.Random(5), count=300)
-    frames = capture(segments)
-    written = []
-    for each in (frames, frames * 2):
-        octets = as_file(each)
-        path = tmp_path / "capture.pcap"
-        path.write_bytes(octets)
-        result = run("dissect", "--json", path if source == "file" else "-", stdin=octets)
-        assert result.exit_code == 0
-        records = parsed(result.stdout)
-        written.append([(r["type"], r["frame"]) for r in records if r["type"] != "connection"])
-        assert sum(r["type"] == "connection" for r in records) == 1
-    assert written[0] == written[1]

@@ -18,7 +18,7 @@ from scapy_mpa.cli.reading import Reading
 from scapy_mpa.craft import Conversation
 from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.session.source import dissect
-from tests.straight.test_twin import as_pcapng
+from tests.straight.ways import as_pcapng
 from tests.truth import pcapfile
 
 FEW, MANY = 200, 1200

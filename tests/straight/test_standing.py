@@ -10,10 +10,9 @@ import pytest
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, ErrorFound
+from scapy_mpa.stream.events import CARRIERS, ConnectionEnded
 from scapy_mpa.stream.flows import Flows
-from tests.captures import OVER_TCP, PCAPS, capture_name
+from tests.captures import OVER_TCP, capture_name
 from tests.stream.feed import decoded
 
 STEP = 3
@@ -49,17 +48,3 @@ def test_captures(path: Path) -> None:
     ends = plain.finish()
     assert asked.finish() == ends
     assert any(isinstance(event, ConnectionEnded) for event in ends)
-
-
-@pytest.mark.parametrize(
-    "name", ["trygso_bigfpdu_offloads_on_crcon.pcap.gz", "rping_mpa2_crcon.pcap"]
-)
-def test_errors_of_checks(name: str) -> None:
-    """Those that were found so far count, too."""
-    flows, checks, found = Flows(), Checks(), 0
-    with open_capture(PCAPS / name) as capture:
-        for segment in decoded(capture):
-            for event in flows.receive(flows.place(segment)):
-                found += sum(isinstance(each, ErrorFound) for each in checks.take(event))
-    assert sum(checks.standing(each).errors for each in flows.standing()) == found
-    assert bool(found) == name.startswith("trygso")

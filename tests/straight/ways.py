@@ -20,6 +20,7 @@ from scapy_mpa.records.page import RecordPage
 from scapy_mpa.records.record import RECORD_TYPES, type_of
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
+from tests.capture import build
 
 
 @contextmanager
@@ -90,3 +91,20 @@ def same(octets: bytes, limits: Limits | None = None) -> list[str]:
     by_recovery, by_both = texts(octets, limits=limits)
     assert by_both == by_recovery
     return lines
+
+
+def as_pcapng(octets: bytes) -> bytes:
+    """The frames of a capture with times in microseconds as a pcapng file."""
+    blocks = [build.section(), build.interface()]
+    for frame in open_capture(io.BytesIO(octets)):
+        assert frame.time_ns % 1000 == 0
+        ticks, original = frame.time_ns // 1000, frame.original_length
+        blocks.append(build.enhanced(frame.octets, ticks=ticks, original=original))
+    return b"".join(blocks)
+
+
+def same_in_pcapng(octets: bytes, lines: list[str]) -> None:
+    """The other format changes nothing."""
+    others = as_pcapng(octets)
+    assert straight(others) == lines
+    assert texts(others) == texts(octets)

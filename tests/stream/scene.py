@@ -10,10 +10,10 @@ the octets, by their letters:
 * ``w`` words in streaming mode, ``q`` and ``a`` the first half of a Request and of a Reply
 * ``F`` the FIN, ``X`` a RST; none: an acknowledgement
 
-A test may give other octets, and other letters.  What a word says is not captured behind ``-``, and
-with ``+2`` it is captured two segments later.  Each segment acknowledges all that was sent before
-it, but with ``!`` only what its sender had received when it sent its last segment.  ``...`` comes
-first if the SYNs are not captured.
+A test may give other octets, and other letters.  What a word says is not captured behind ``-``,
+with ``+2`` it is captured two segments later, and with ``/9`` up to octet 9 only.  Each segment
+acknowledges all that was sent before it, but with ``!`` only what its sender had received when it
+sent its last segment.  ``...`` comes first if the SYNs are not captured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from scapy_mpa.stream.events import ErrorFound, Event
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from tests.stream.feed import as_segment, feed
 from tests.stream.startup import found, reply, request, seen, stream
 from tests.stream.talk import Talk
 from tests.truth import messages
@@ -85,19 +87,23 @@ class Scene(Talk):
         self._letters = {**OCTETS, **letters}
         self._rng = random.Random(seed)
         self._rest: Octets = b""
+        self._cuts: dict[int, int] = {}
         self.words = words.removeprefix("...").split()
         had = [self.next[1], self.next[0]]
         due = [float(at) for at in range(len(self.segments))]
         for word in self.words:
             direction, is_captured = "><".index(word[0]), "-" not in word
-            said, _, late = word.partition("+")
+            said, _, left = word.partition("/")
+            said, _, late = said.partition("+")
             self.at.append((direction, self.next[direction] % 2**32))
             pieces = [self._octets(letter) for letter in said.strip("><-!FX")]
+            if left:
+                self._cuts[len(self.segments)] = int(left)
             octets = b"".join(each for each, _ in pieces)
             if pieces and not octets:
                 continue
             if is_captured:
-                self._note(direction, pieces)
+                self._note(direction, pieces, int(left) if left else None)
             flags = {"F": FIN | ACK, "X": RST | ACK}.get(said[-1], PSH | ACK)
             self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
@@ -106,7 +112,16 @@ class Scene(Talk):
                 had[direction] = self.next[1 - direction]
             behind = int(late) + 0.5 if late else 0
             due += [at + behind for at in range(len(due), len(self.segments))]
-        self.segments = [self.segments[at] for at in sorted(range(len(due)), key=due.__getitem__)]
+        order = sorted(range(len(due)), key=due.__getitem__)
+        self.segments = [self.segments[at] for at in order]
+        self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
+
+    def fed(self, dialect: Dialect | None = None) -> list[Event]:
+        """The events of what was captured."""
+        segments = [as_segment(number, each) for number, each in enumerate(self.segments, 1)]
+        for at, left in self._cuts.items():
+            segments[at] = segments[at]._replace(payload=segments[at].payload[:left])
+        return feed(segments, dialect)
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
         """The octets of a letter, and the FPDUs that are whole with them."""
@@ -123,12 +138,14 @@ class Scene(Talk):
         self._rest = whole[half:], truth
         return whole[:half], []
 
-    def _note(self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]]) -> None:
-        """Take note of what must be reported of a word."""
+    def _note(
+        self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]], left: int | None
+    ) -> None:
+        """Take note of what must be reported of a word, of which so many octets were captured."""
         for octets, truth in pieces:
-            self.ulpdus[direction].extend(each.ulpdu for each in truth)
-            if KEY.match(octets) and len(octets) >= HEADER:
-                self.frames.append(octets)
+            self.ulpdus[direction].extend(each.ulpdu for each in truth if left is None)
+            if KEY.match(octets) and len(octets[:left]) >= HEADER:
+                self.frames.append(octets[:left])
 
     def check(self, *wrong: Wrong, events: list[Event] | None = None) -> list[Event]:
         """These errors, each startup frame and FPDU, and no other are told; return the events."""

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,12 +17,10 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.delivery import connection_checks, outstanding
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
 from tests.stream.feed import decoded, feed
-from tests.stream.work import traced
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 """Breaks one rule a connection: see the list of them in ``pcaps/README.md``."""
@@ -201,21 +198,6 @@ def test_msn_wraps() -> None:
     assert not errors_of(events_of(conversation, segments[5:]))
 
 
-@given(st.permutations(range(6)))
-def test_the_order_of_capture_is_no_matter(order: list[int]) -> None:
-    """Segments that overtake others on the way are looked at when it is their turn."""
-    for wrong in (False, True):
-        conversation = sends(6, ack_every=0, markers=True)
-        conversation = with_msn(conversation, 4, 9) if wrong else conversation
-        segments = conversation.segments()
-        places = data(segments)[2:8]
-        mixed = list(segments)
-        for place, taken in zip(places, order, strict=True):
-            mixed[place] = segments[places[taken]]
-        found = errors_of(events_of(conversation, mixed))
-        assert len(found) == wrong
-
-
 def test_a_hole_makes_everything_unknown() -> None:
     """Behind a hole any MSN may come; from there on the order is known again."""
     conversation = with_msn(sends(12), 10, 77)
@@ -266,34 +248,6 @@ def test_what_is_held_is_limited_in_total(
         held.take(event)
         assert sum(each.held for each in held._connections.values()) <= most
     assert held._budget.room == most
-
-
-@pytest.mark.parametrize(
-    ("limit", "events", "kept"),
-    [
-        (
-            (connection_checks, "WAITING", 8),
-            late_segment,
-            lambda half: half.turns.waiting,
-        ),
-        # It is not known any more which Responses nothing had asked for.
-        ((outstanding, "OUTSTANDING", 8), many_requests, lambda half: half.asked),
-        ((checks, "HELD_IN_TOTAL", 800), many_requests, lambda half: half.asked),
-    ],
-)
-def test_what_one_direction_holds_is_limited(
-    limit: tuple[ModuleType, str, int],
-    events: Callable[[], list[Event]],
-    kept: Callable[[Any], Sequence[object]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """However many segments lie beyond a hole, or Requests are not answered, few are kept."""
-    monkeypatch.setattr(*limit)
-    held = Checks()
-    for _, event in interleaved(events(), 3):
-        assert not [each for each in held.take(event) if isinstance(each, ErrorFound)]
-        for connection in held._connections.values():
-            assert all(len(kept(half)) <= 8 for half in connection.halves)
 
 
 UNASKED = "no Atomic Request has the identifier {} (RFC 7306 5.2.2)"
@@ -352,55 +306,6 @@ def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool
     assert not errors_of(events_of(conversation, captured))
 
 
-@pytest.mark.parametrize("count", [1, 8, 9, 10, 100])
-def test_atomic_responses_captured_before_their_requests(count: int) -> None:
-    """However many there are, nothing is said of them."""
-    names = range(count)
-    conversation = said(f">S {each_of('>A', names)} {each_of('<A', names)}")
-    segments = conversation.segments()
-    hello = after_hello(segments)
-    apart = sorted(segments[hello:], key=lambda each: -each.side)
-    assert not errors_of(events_of(conversation, segments[:hello] + apart))
-
-
-def test_errors_that_wait_are_limited_in_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In however many connections they are, only so many are kept; all are told of in the end."""
-    monkeypatch.setattr(checks, "HELD_IN_TOTAL", 3000)
-    conversation = said(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)
-    held = Checks()
-    found: dict[int, list[str]] = {number: [] for number in range(4)}
-    for number, event in interleaved(events_of(conversation), len(found)):
-        out = held.take(event)
-        found[number] += [each.text for each in out if isinstance(each, ErrorFound)]
-    for texts in found.values():
-        assert sum("outstanding: 2, IRD of the peer: 1 " in each for each in texts) == 1
-        alone = [each for each in texts if "has the identifier" in each]
-        more = [each for each in texts if "from here on" in each]
-        assert len(alone) + sum(int(each.split(": ")[1][0]) for each in more) == 4
-
-
-def test_memory_of_errors_that_wait_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections that break rules all the time, of which each error waits for their end.
-
-    They are too many for all that seems wrong to be kept, and twice as many hold little more.
-    """
-    monkeypatch.setattr(checks, "HELD_IN_TOTAL", 400_000)
-    names = each_of("<A", range(1 << 31, (1 << 31) + 70))
-    events = events_of(said(f">S {each_of('>R', [1] * 70)} {names}", ird=1, ord=1))[:-1]
-    held = Checks()
-    octets = []
-    with traced() as memory:
-        for number in range(100):
-            for event in events:
-                connection = ConnectionId(number, event.connection.flow)
-                # Each has a time, a frame and octets of its own in a capture.
-                time_ns = event.time_ns + number * 10**9
-                held.take(event._replace(connection=connection, time_ns=time_ns))
-            if number in (49, 99):
-                octets.append(memory()[0])
-    assert octets[1] < 900_000 and octets[1] - octets[0] < 50 * 3500
-
-
 def test_atomic_response_whose_request_may_not_have_been_found() -> None:
     """Nothing is said if the direction of Atomic Requests shows no beginning: without CRCs and its
     Request Frame nobody knows what it carries."""
@@ -426,35 +331,3 @@ def test_errors_are_counted() -> None:
     assert isinstance(last, ConnectionEnded)
     assert last.errors == sum(isinstance(each, ErrorFound) for each in out) > 0
     assert not held._connections
-
-
-@pytest.mark.parametrize(
-    ("revision", "versions", "wrong"),
-    [
-        (0, (0, 0), []),
-        (0, (1, 1), []),  # Linux siw
-        (0, (0, 1), [1]),
-        (1, (1, 1), []),
-        (1, (0, 0), [0, 1]),
-        (1, (1, 0), [1]),
-        (2, (0, 1), [0]),
-    ],
-)
-def test_ddp_versions(revision: int, versions: tuple[int, int], wrong: list[int]) -> None:
-    """RFC 5044 C.1: version 1 but with revision 0, and in both directions the same one."""
-    conversation = Conversation(revision=revision, crc=False)
-    conversation.initiator.send(b"one")
-    conversation.responder.send(b"other")
-    conversation.close()
-    script = [
-        item.with_header(
-            ddp_version=versions[item.side],
-            rsvdulp=item.header.rsvdulp & 0x3F | versions[item.side] << 6,
-        )
-        if isinstance(item, FPDUItem)
-        else item
-        for item in conversation.script
-    ]
-    found = errors_of(events_of(conversation.with_script(script)))
-    assert [each.direction for each in found] == wrong
-    assert all("(RFC 5044 C.1): 1/2/0x06" in each.text for each in found)

@@ -1,78 +1,321 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which segments make up a connection (RFC 9293), and what it is called."""
+"""Which segments make up a connection, and how it ends (RFC 9293 3.4, 3.5, 3.6; RFC 5044 7.2, 8).
+
+A situation is told in words, of a connection whose startup was captured:
+
+* ``>S`` and ``<S``: the FPDUs of a side; ``1`` and ``2`` their first octets and the rest, ``t``
+  FPDUs of as many other octets
+* ``F`` a FIN, ``X`` a RST; alone or behind octets, and then in their segment
+* ``.`` an acknowledgement, ``Y`` the SYN again, ``w`` a word or two
+* ``-``: not captured, ``+``: captured two segments later, ``=``: the octets are a copy
+* ``@100``: so far from where it belongs, and nothing goes on from there
+* ``~30``: so many seconds later; ``new@100``: another connection on the same ports, with initial
+  numbers so far from those before; ``new@100/3``: its first three segments were not captured
+"""
 
 from __future__ import annotations
 
-from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.flows import Flows
-from tests.stream.feed import as_segment, feed
-from tests.stream.talk import Talk, check_whole, ends, flow_of, received, whole
-from tests.truth.impair import ACK
+import random
+import re
+from itertools import product
+
+import pytest
+
+from scapy_mpa.stream.events import ErrorFound, Event, GapFound
+from scapy_mpa.stream.flows import LINGER_NS, Flows
+from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
+from tests.stream.feed import as_segment, feed, fpdus
+from tests.stream.talk import (
+    STREAM,
+    TRUTH,
+    ULPDUS,
+    Talk,
+    check_whole,
+    ends,
+    flow_of,
+    found,
+    received,
+    started,
+    whole,
+)
+from tests.truth import messages, mpastream
+from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
+
+FIRST = 600
+OTHER = [messages.send(msn, random.Random(99 + msn).randbytes(200))[0] for msn in range(1, 9)]
+OCTETS = {
+    "S": STREAM,
+    "1": STREAM[:FIRST],
+    "2": STREAM[FIRST:],
+    "t": mpastream.build_stream(OTHER)[0],
+    "w": b"go away",
+}
+FLAGS = {"F": FIN | ACK, "X": RST | ACK, "Y": SYN, ".": ACK}
+WORD = re.compile(r"([><])([S12tw]?)([FXY.]?)([-+=]?)(?:@(-?\d+))?")
 
 
-def test_numbers_in_order_of_appearance() -> None:
-    """0, 1, ... in the order of first segments, whatever the order of ends."""
-    flows = Flows()
-    talks = [whole((100 * number, 7)).segments for number in range(5)]
-    events: list[Event] = []
-    for number, talk in enumerate(talks):
-        events += received(flows, talk[:1], number, connection=9 - number)
-    for number, talk in reversed(list(enumerate(talks))):
-        events += received(flows, talk[1:], 100, connection=9 - number)
-    events += flows.finish()
-    assert {each.connection.number for each in ends(events)} == set(range(5))
-    for connection in {each.connection for each in ends(events)}:
-        other = 9 - connection.number
-        check_whole(events, connection.number)
-        assert connection.flow == flow_of(other, 0)
-        assert connection.endpoints == ("10.0.0.1:40000", f"10.1.0.{other}:4000")
+def told(words: str) -> list[tuple[Segment, int]]:
+    """The segments that words tell, each with how many seconds it comes later."""
+    isn = (1_000_000_000, 2_000_000_000)
+    talk, all_, seconds = started(isn), list[tuple[Segment, int]](), 0
+    all_ += [(each, 0) for each in talk.segments]
+    due = [float(at) for at in range(len(all_))]
+    for word in words.split():
+        if word[0] == "~":
+            seconds += int(word[1:])
+            continue
+        if word.startswith("new"):
+            away, _, missed = word[4:].partition("/")
+            isn = isn[0] + int(away), isn[1] + int(away)
+            talk = started(isn)
+            captured = talk.segments[int(missed or 0) :]
+        else:
+            captured = _said(talk, word)
+        begin = len(all_)
+        all_ += [(each, seconds) for each in captured]
+        due += [at + 2.5 * ("+" in word) for at in range(begin, len(all_))]
+    return [all_[at] for at in sorted(range(len(all_)), key=due.__getitem__)]
 
 
-def test_direction_0_is_the_sender_of_the_first_captured_segment() -> None:
-    """The capture begins with the Responder's answer: that is direction 0."""
-    talk = whole()
-    del talk.segments[0]
+def _said(talk: Talk, word: str) -> list[Segment]:
+    """The segments of a word."""
+    said = WORD.fullmatch(word)
+    assert said, word
+    side, octets = "><".index(said[1]), OCTETS.get(said[2], b"")
+    flags = FLAGS.get(said[3], PSH | ACK)
+    before = len(talk.segments)
+    if said[4] == "=" or said[5] or said[3] == "Y":
+        place = talk.next[side] - len(octets) - bool(said[4] == "=" and flags & FIN)
+        if said[3] == "Y":
+            place, flags = talk.isn[side], SYN | ACK * side
+        elif said[4] != "=":
+            place = talk.next[side]
+        talk.copy(side, place + int(said[5] or 0), octets, flags)
+    elif octets and said[3]:
+        talk.say(side, octets[:-50], size=500)
+        talk.say(side, octets[-50:], flags=flags | PSH)
+    else:
+        talk.say(side, octets, flags=flags, size=500, captured=said[4] != "-")
+    return talk.segments[before:]
+
+
+WINDOW = SEQUENCE_WINDOW
+NEXT = ">S <S >F <F"
+
+SITUATIONS: dict[str, str] = {
+    # -- FINs: from both, at the same time, again, with octets, captured before them, from one side
+    ">S <S >F <F": "closed",
+    ">S <S >F <F >. >F= <F=": "closed",
+    ">SF <SF >.": "closed",
+    ">S+ >F <S+ <F": "closed",
+    ">S >F <S": "half closed",
+    ">S <S": "capture ended",
+    ">S <S >F <F >S=@-1 <S=@-1": "closed",
+    # -- a RST that may lie in a window ends it: how large that is, is not known
+    **{
+        f">S <S {by}X@{away}": "reset"
+        for by in "><"
+        for away in (0, 1, 65_535, WINDOW - 1, -1, -1000)
+    },
+    # No window is larger than 1 GiB (RFC 7323 2.3), so it is dropped (RFC 9293 3.10.7.4).
+    **{
+        f">1 <1 {by}{what}X@{away} {pause}>2 <2 >. {NEXT[6:]}": "closed"
+        for by in "><"
+        for what in ("", "w")
+        for away in (WINDOW, -WINDOW, 1 << 31)
+        for pause in ("", "~70 ")
+    },
+    # It is not the next number, and challenged or dropped (RFC 5961 3.2).
+    **{
+        f">1 <1 {by}X@{away} {pause}>2 <2 >.{close}": end
+        for by in "><"
+        for away in (1, 900_000, WINDOW - 1, -1, -500)
+        for pause in ("", "~70 ")
+        for close, end in ((" >F <F", "closed"), ("", "capture ended"))
+    },
+    # It is the next one, and its peer may have sent octets before it arrived.
+    **{
+        f">S <1 >. {by}X@{away} {then}": "reset"
+        for by in "><"
+        for away in (0, 100)
+        for then in (">F", "<F")
+    },
+    ">S <1 >. <X@100 <2": "reset",
+    ">1 <1 >2 >X <2": "reset",
+    # -- the ports again: a SYN with another number is another connection, and so is a SYN,ACK
+    **{f"{NEXT} new@{away} {NEXT}": "closed closed" for away in (70_000, 500_000_000)},
+    f">S <S new@900000000 {NEXT}": "reused closed",
+    f">S <S new@-900000000 {NEXT}": "reused closed",
+    # Behind a FIN there are no octets, nor before a SYN: so no SYN is needed.
+    **{
+        f">S <S{end} new@{away}/3 {NEXT}": f"{how} closed"
+        for end, how in ((" >F <F", "closed"), (" >X", "reset"))
+        for away in (78_000_000, 900_000_000, -78_000_000, -900_000_000)
+    },
+    **{
+        f">S <S{fin} ~{pause} new@{away}/3 {NEXT}": "reused closed"
+        for fin in ("", " >F <.", " <F >.")
+        for pause in (1, 4000)
+        for away in (-500_000_000, -50_000, 20_000_000, 500_000_000)
+    },
+    # -- copies: of the SYN, of FINs of the connection before, and of all of it
+    ">Y >S <Y <S >Y ~100000 >F <F": "closed",
+    f"{NEXT} new@0 {NEXT}": "closed",
+    f"{NEXT} ~100000 new@0 {NEXT}": "closed",
+    ">S <S >X new@0 >S <S >X": "reset",
+    f"{NEXT} new@70000 >F=@-70000 {NEXT}": "closed closed",
+    # -- octets astray: they acknowledge what the peer did send, so they are of no other connection
+    **{f">1 >w@{away} >2 <S >F <F": "closed" for away in (-300_000_000, -70_000, -1000)},
+}
+
+
+def read(segments: list[tuple[Segment, int]]) -> list[Event]:
+    """The events of segments, one a millisecond, some of them seconds later."""
+    captured = (as_segment(number, each) for number, (each, _) in enumerate(segments, 1))
+    return feed(
+        each._replace(time_ns=each.time_ns + seconds * SECOND)
+        for each, (_, seconds) in zip(captured, segments, strict=True)
+    )
+
+
+@pytest.mark.parametrize("words", SITUATIONS)
+def test_situations(words: str) -> None:
+    """All FPDUs of each connection, each once, nothing wrong, and how they ended."""
+    events = read(told(words))
+    endings = re.findall("half closed|capture ended|[a-z]+", SITUATIONS[words])
+    assert [each.ending for each in ends(events)] == endings
+    for number in range(len(endings)):
+        for direction in (0, 1):
+            ulpdus = found(events, number, direction)
+            assert sorted(ulpdus) == sorted(ULPDUS[: len(ulpdus)]) and (
+                len(ulpdus) == len(ULPDUS) or "reset" in endings
+            )
+    assert not [each for each in events if isinstance(each, GapFound)]
+    assert not [each for each in events if isinstance(each, ErrorFound) and "reset" not in endings]
+
+
+@pytest.mark.parametrize(("end", "how"), [(">F <F", "closed"), (">X", "reset")])
+@pytest.mark.parametrize("only", ["both", ">", "<"])
+@pytest.mark.parametrize("missed", [0, 3, 5])
+def test_the_same_numbers_and_other_octets(missed: int, only: str, end: str, how: str) -> None:
+    """There are senders that begin with the same number each time: it is another connection."""
+    sides = [f"{side}{'t' if only in ('both', side) else 'S'}" for side in "><"]
+    events = read(told(f">S <S {end} new@0 {' '.join(sides)} >F <F")[missed:])
+    if not missed:
+        check_whole(events, 0)
+    for direction in (0, 1):
+        assert found(events, 1, direction) == (OTHER if "t" in sides[direction] else ULPDUS)
+    assert [each.ending for each in ends(events)] == [how, "closed"]
+    assert not any(half.retransmitted for each in ends(events) for half in each.halves)
+
+
+@pytest.mark.parametrize("by", "><")
+@pytest.mark.parametrize("when", [True, False])
+def test_a_reset_in_a_hole_of_the_capture(when: bool, by: str) -> None:
+    """It lies where the captured octets end, but its receiver had acknowledged more."""
+    other = "<" if by == ">" else ">"
+    acknowledged = f"{other}. " * when
+    words = f"{by}1 {other}S {by}2- {acknowledged}{by}X@{FIRST - len(STREAM)} {other}. >F <F"
+    assert [each.ending for each in ends(read(told(words)))] == ["closed"]
+
+
+def test_syns_that_are_reset() -> None:
+    """A RST must acknowledge the SYN (RFC 9293 3.10.7.3); it has the number 0, since nothing says
+    which one is due (3.5.2).  Another SYN with another number is another connection."""
+    talk = Talk(syn=False)
+    talk.copy(0, talk.isn[0], b"", SYN)
+    talk.segments.append(Segment(1, 0, talk.isn[0] + 500, RST | ACK, b""))
+    talk.segments += whole().segments[1:]
     events = talk.fed()
     check_whole(events)
-    assert ends(events)[0].connection.endpoints == ("10.0.0.2:4000", "10.0.0.1:40000")
-    assert ends(events)[0].initiator == "10.0.0.1:40000"
+    assert [each.ending for each in ends(events)] == ["closed"]
+    for isn in (7, 0x80000000, 0xC0000000):
+        talk = Talk((isn, 0), syn=False)
+        talk.copy(0, isn, b"", SYN)
+        talk.copy(1, 0, b"", RST | ACK)
+        talk.segments += whole(((isn + 0x40000000) % 2**32, 40)).segments
+        events = talk.fed()
+        check_whole(events, 1)
+        assert [each.ending for each in ends(events)] == ["reset", "closed"]
 
 
-def test_a_first_number_may_be_given() -> None:
-    """Several captures can be counted through."""
+@pytest.mark.parametrize("lost", [0, 100])
+@pytest.mark.parametrize(("flags", "how"), [(RST | ACK, "reset"), (FIN | ACK, "closed"), (0, "")])
+def test_an_end_amid_an_fpdu(flags: int, how: str, lost: int) -> None:
+    """It is cut short, unless the peer acknowledges octets that were not captured (RFC 5044 8).
+
+    Where the capture ends, nothing is known of what came then.
+    """
+    talk = started()
+    talk.say(0, STREAM[:-100])
+    talk.miss(0, STREAM[len(STREAM) - lost :])
+    talk.say(1, flags=ACK)
+    if flags:
+        talk.say(0, flags=flags)
+        talk.say(1, flags=FIN | ACK if how == "closed" else ACK)
+    events = talk.fed()
+    assert found(events, 0, 0) == ULPDUS[:-1]
+    wrong = [each.text for each in events if isinstance(each, ErrorFound)]
+    assert [f"was {how} 1" in text for text in wrong] == [True] * (not lost and bool(how))
+    assert [each.length for each in events if isinstance(each, GapFound)] == [100] * bool(lost)
+
+
+@pytest.mark.parametrize("kept", ["one side", "no SYN", "no handshake", "late SYN", "strays first"])
+def test_what_was_captured_of_the_beginning(kept: str) -> None:
+    """The startup frames say where the Full Operation Phase begins; direction 0 is that of the
+    first captured segment, and the other's octets are not asked for if nothing of it is there."""
+    talk = whole((3_000_000_000, 77))
+    if kept == "one side":
+        talk.segments = [each for each in talk.segments if each.direction == 0]
+    elif kept == "late SYN":
+        talk.segments.insert(4, talk.segments.pop(0))
+    elif kept == "strays first":
+        talk.segments[:0] = [
+            Segment(1, 2_000_000_000, 5, ACK, b""),
+            Segment(0, 100, 5, ACK, b""),
+        ]
+    else:
+        del talk.segments[: 1 if kept == "no SYN" else 3]
+    events = talk.fed()
+    last = ends(events)[-1]
+    assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
+    told_of = [each for each in fpdus(events) if each.connection == last.connection]
+    assert sorted(each.ulpdu for each in told_of) == sorted(ULPDUS * (1 + (kept != "one side")))
+    assert told_of[0].located_by == "start"
+    assert [each.offset for each in told_of][: len(TRUTH)] == [each.seq_offset for each in TRUTH]
+    assert last.ending == ("half closed" if kept == "one side" else "closed")
+    if kept == "no SYN":
+        assert last.connection.endpoints[0] == last.responder == "10.0.0.2:4000"
+
+
+def test_a_connection_that_is_over_ends_while_the_capture_goes_on() -> None:
+    """Its end is told, and its memory free, once no late copy is to be expected; after the end of
+    a capture nothing is left of it."""
     flows = Flows(first_number=7)
-    events = received(flows, whole().segments)
-    events += flows.finish()
-    assert {each.connection.number for each in events} == {7}
+    assert not ends(received(flows, whole().segments))
+    other = whole((5, 6)).segments[:1]
+    events = received(flows, other, 900, connection=5, later=LINGER_NS + 10**9)
+    assert [(each.ending, each.connection.number) for each in ends(events)] == [("closed", 7)]
+    assert [each.connection.number for each in ends(flows.finish())] == [8]
+    assert flows.finish() == []
 
 
-def test_ipv6_endpoints() -> None:
-    """36 octets of flow are IPv6: text as in RFC 5952, in brackets."""
-    address = bytes.fromhex("fd00" + "00" * 13 + "01"), bytes.fromhex("fd00" + "00" * 13 + "02")
-    flows = (
-        address[0] + address[1] + b"\x9c\x40\x0f\xa0",
-        address[1] + address[0] + b"\x0f\xa0\x9c\x40",
-    )
-    events = feed(
-        as_segment(number, each)._replace(flow=flows[each.direction])
-        for number, each in enumerate(whole().segments, 1)
-    )
-    check_whole(events)
-    assert ends(events)[0].connection.endpoints == ("[fd00::1]:40000", "[fd00::2]:4000")
-
-
-def test_hundreds_of_connections_at_once() -> None:
-    """Segments of 200 connections in turn: no state of one leaks into another."""
-    talks = [whole((number * 4_000_000, 2**32 - 10 - number)).segments for number in range(200)]
+def test_many_connections_at_once() -> None:
+    """0, 1, ... in the order of first segments; no state of one leaks into another."""
+    talks = [whole((number * 4_000_000, 2**32 - 10 - number)).segments for number in range(60)]
     flows = Flows()
     events: list[Event] = []
     for turn, segments in enumerate(zip(*talks, strict=True)):
         for number, each in enumerate(segments):
-            events += received(flows, [each], 200 * turn + number, connection=number)
+            events += received(flows, [each], 60 * turn + number, connection=99 - number)
     events += flows.finish()
-    assert len(ends(events)) == len(talks)
-    for number in range(len(talks)):
-        check_whole(events, number)
+    for connection in {each.connection for each in ends(events)}:
+        check_whole(events, connection.number)
+        other = 99 - connection.number
+        assert connection.flow == flow_of(other, 0)
+        assert connection.endpoints == ("10.0.0.1:40000", f"10.1.0.{other}:4000")
+    assert {each.connection.number for each in ends(events)} == set(range(60))
 
 
 def test_thousands_of_connections_are_told_of_once() -> None:
@@ -82,18 +325,24 @@ def test_thousands_of_connections_are_told_of_once() -> None:
     count = 5000
     first = Talk().segments[0]
     later = first._replace(seq=first.seq + 1, flags=ACK, payload=b"x")
-    for at, each in ((0, first), (count, later)):
-        for number in range(count):
-            now = 17 * 10**17
-            events += received(flows, [each], at + number, connection=number, later=now)
+    for (at, each), number in product(((0, first), (count, later)), range(count)):
+        events += received(flows, [each], at + number, connection=number, later=17 * 10**17)
     assert not events
     assert [each.connection.number for each in ends(flows.finish())] == list(range(count))
 
 
-def test_a_connection_from_an_endpoint_to_itself() -> None:
-    """Both directions have one flow; nothing can be told apart, nothing breaks."""
-    flow = bytes.fromhex("7f000001 7f000001 0fa0 0fa0")
-    segments = [
-        as_segment(number, each)._replace(flow=flow) for number, each in enumerate(whole().segments)
-    ]
-    assert len(ends(feed(segments))) >= 1
+def test_endpoints() -> None:
+    """36 octets of flow are IPv6: text as in RFC 5952, in brackets.  From an endpoint to itself
+    both directions have one flow: nothing can be told apart, nothing breaks."""
+    address = bytes.fromhex("fd00" + "00" * 13 + "01"), bytes.fromhex("fd00" + "00" * 13 + "02")
+    ports = b"\x9c\x40\x0f\xa0", b"\x0f\xa0\x9c\x40"
+    flows = address[0] + address[1] + ports[0], address[1] + address[0] + ports[1]
+    segments = [as_segment(number, each) for number, each in enumerate(whole().segments, 1)]
+    directions = [each.direction for each in whole().segments]
+    events = feed(
+        each._replace(flow=flows[side]) for each, side in zip(segments, directions, strict=True)
+    )
+    check_whole(events)
+    assert ends(events)[0].connection.endpoints == ("[fd00::1]:40000", "[fd00::2]:4000")
+    same = bytes.fromhex("7f000001 7f000001 0fa0 0fa0")
+    assert len(ends(feed(each._replace(flow=same) for each in segments))) >= 1

@@ -6,7 +6,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.islands import Islands
 
 # Small enough that stretches meet, overlap and enclose one another all the time.
@@ -81,41 +80,6 @@ def test_islands_are_what_a_dictionary_would_hold(
     assert list(island.frames(start, end)) == model.frames(start, end)
 
 
-@given(
-    stretches=st.lists(STRETCH, min_size=1, max_size=20),
-    released=st.tuples(PLACES, st.integers(0, 80)),
-    later=st.lists(STRETCH, max_size=8),
-)
-def test_released_octets_still_count_as_captured(
-    stretches: list[tuple[int, int]],
-    released: tuple[int, int],
-    later: list[tuple[int, int]],
-) -> None:
-    """What was given up is no hole, lies within what was asked for, and is never taken again."""
-    islands, model = Islands(), Model()
-    for number, (position, length) in enumerate(stretches, 1):
-        model.insert(position, octets_of(number, length), number)
-        islands.insert(position, octets_of(number, length), number)
-    start, end = released[0], sum(released)
-    gone: set[int] = set()
-    for island in islands.items:
-        for chunk in island.release(max(start, island.start), min(end, island.end)):
-            stop = chunk.position + len(chunk.octets)
-            assert start <= chunk.position and stop <= end
-            assert chunk.octets == model.octets(chunk.position, stop)
-            gone |= set(range(chunk.position, stop))
-    for number, (position, length) in enumerate(later, 100):
-        fresh, repeated = model.insert(position, octets_of(number, length), number)
-        inserted = islands.insert(position, octets_of(number, length), number)
-        assert inserted.fresh == len(fresh)
-        assert sum(stop - at for at, stop in inserted.repeated) == len(repeated)
-    assert [(each.start, each.end) for each in islands.items] == model.stretches()
-    for island in islands.items:
-        kept = [at for at in range(island.start, island.end) if at not in gone]
-        for at in kept:
-            assert island.read(at, at + 1) == model.octets(at, at + 1)
-
-
 def test_octets_below_the_floor_are_not_taken() -> None:
     """What lies before a gap that was reported can fill nothing any more."""
     islands = Islands()
@@ -126,39 +90,3 @@ def test_octets_below_the_floor_are_not_taken() -> None:
     assert (island.start, island.end) == (100, 110)
     assert island.read(100, 110) == octets_of(1, 20)[10:]
     assert islands.insert(50, bytes(30), 2).fresh == 0
-
-
-@given(
-    pieces=st.lists(st.integers(1, 9), min_size=1, max_size=12),
-    absent=st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=4),
-    asked=st.tuples(st.integers(0, 60), st.integers(1, 40)),
-)
-def test_captured_until_finds_the_first_octet_cut_off(
-    pieces: list[int], absent: list[tuple[int, int]], asked: tuple[int, int]
-) -> None:
-    """The first octet of a stretch that the snap length cut off, else the stretch's end."""
-    islands = Islands()
-    at = 0
-    for piece in pieces:
-        islands.insert(at, bytes(piece), 1)
-        at += piece
-    cut: set[int] = set()
-    for start, length in absent:
-        if start + length <= at and not cut & set(range(start, start + length)):
-            islands.mark_absent(start, start + length)
-            cut |= set(range(start, start + length))
-    (island,) = islands.items
-    start, end = asked[0], sum(asked)
-    if end <= at:
-        assert island.captured_until(start, end) == min(
-            (each for each in cut if start <= each < end), default=end
-        )
-
-
-def test_boundaries_of_segments_are_known() -> None:
-    """A segment begins or ends there: a hint where FPDUs begin (RFC 5044 A.1)."""
-    island = Islands()
-    island.insert(100, bytes(10), 1)
-    island.insert(110, bytes(5), 2)
-    only: Island = island.items[0]
-    assert [at for at in range(100, 116) if only.is_boundary(at)] == [100, 110, 115]

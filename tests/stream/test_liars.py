@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -67,45 +66,6 @@ def check(
     assert found(octets, markers=markers, size=size) == true(truth)
 
 
-def check_but_one(
-    ulpdus: Sequence[bytes], damage: dict[int, Damage], which: int, *, size: int = 1460
-) -> None:
-    """The same, but that this one need not be told."""
-    octets, truth = build_stream(ulpdus, damage=damage)
-    said, wanted = found(octets, size=size), true(truth)
-    assert said in (wanted, wanted[:which] + wanted[which + 1 :])
-
-
-@pytest.mark.parametrize("filler", [bytes(8), HEADER_WORDS, b"\xff" * 8])
-@pytest.mark.parametrize("payload", [64, 480])
-@pytest.mark.parametrize("lie", [0, 18, 32, 48, 64, 136, 700, 1000, 65_535])
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("sender", [False, True])
-@pytest.mark.parametrize("size", [97, 1460])
-def test_payload_behind_a_lying_length_is_no_row_of_fpdus(
-    filler: bytes, payload: int, lie: int, markers: bool, sender: bool, size: int
-) -> None:
-    """What only looks like headers, or not even that, is not reported up to the next good one."""
-    ulpdus = [messages.send(msn, (filler * 60)[:payload])[0] for msn in range(1, 9)]
-    check(ulpdus, {2: Damage(ulpdu_length=lie, sender=sender)}, markers=markers, size=size)
-
-
-@pytest.mark.parametrize(
-    ("lie", "sender"),
-    # About the pad alone a sender does not lie: its CRC covers it, and all fits.
-    [(696, False), (696, True), (699, False), (701, False), (704, False), (704, True)],
-)
-@pytest.mark.parametrize("which", [0, 4, 10])
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("size", [708, 65_000])
-def test_a_length_that_is_a_little_wrong(
-    lie: int, sender: bool, which: int, markers: bool, size: int
-) -> None:
-    """It costs that FPDU only (RFC 5044 6)."""
-    harm = {which: Damage(ulpdu_length=lie, sender=sender)}
-    check(sends(12, 682), harm, markers=markers, size=size)
-
-
 @pytest.mark.parametrize("lie", [3000, 65535])
 def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> None:
     """Markers lead to the FPDUs behind a hole; when it is filled, the liar stands there."""
@@ -116,55 +76,6 @@ def test_a_liar_is_told_when_what_it_swallowed_was_found_before(lie: int) -> Non
     hole = talk.say_with_hole(0, octets, 1300, 1400, size=300)
     talk.copy(0, hole, octets[1300:1400])
     assert told(talk.closed()) == true(truth)
-
-
-@pytest.mark.parametrize("markers", [False, True])
-def test_a_lying_fpdu_may_be_the_shortest_there_is(markers: bool) -> None:
-    """A Write of no octets takes 20 (RFC 5040 5.1), and may claim 64 KiB."""
-    writes = [messages.write(7, 100, b"")[0], messages.write(7, 200, bytes(90))[0]] * 4
-    check(writes, {4: Damage(ulpdu_length=57_596)}, markers=markers, size=77)
-
-
-SENT, DAMAGED = Damage(sender=True), Damage()
-FLIPPED, BAD = Damage(flip=(30, 1)), Damage(crc_xor=1)
-
-
-@pytest.mark.parametrize(
-    ("payload", "end", "damage", "others"),
-    [
-        # It swallows good ones, and the CRC of the second fits once its length is set right.
-        (700, 5, DAMAGED, {}),
-        (700, 5, SENT, {}),
-        # It is damaged otherwise, too, and swallows one that is damaged, or another liar.
-        (300, 20, FLIPPED, {9: BAD}),
-        (300, 20, FLIPPED, {9: Damage(ulpdu_length=20_000)}),
-        (40, 11, SENT, {7: Damage(ulpdu_length=30_000)}),
-        # Some in a row between others lead to where it says that it ends.
-        *(
-            (
-                40,
-                13,
-                DAMAGED,
-                {4: replace(how, ulpdu_length=34), 9: replace(how, ulpdu_length=65_535)},
-            )
-            for how in (DAMAGED, SENT)
-        ),
-        # Good ones that end there, too, are none of its payload, which would end with a CRC.
-        (40, 7, FLIPPED, {7: BAD}),
-    ],
-)
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("size", [500, 1460])
-def test_a_liar_that_claims_to_end_where_an_fpdu_begins(
-    payload: int, end: int, damage: Damage, others: dict[int, Damage], markers: bool, size: int
-) -> None:
-    """It leads right to an FPDU, and hides none of those before."""
-    ulpdus = sends(30, payload)
-    _, plain = build_stream(ulpdus, markers=markers)
-    within = sum(each.markers for each in plain[3:end])
-    claim = plain[end].start - plain[3].start - 6 - 4 * within
-    damage = replace(damage, ulpdu_length=claim)
-    check(ulpdus, {3: damage, **others}, markers=markers, size=size)
 
 
 def test_lengths_may_lead_from_garbled_headers_over_rows_that_break() -> None:
@@ -195,47 +106,6 @@ def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
     check(ulpdus, {2: Damage(ulpdu_length=claim, flip=(13, 1))}, size=len(octets))
 
 
-@pytest.mark.parametrize("sender", [False, True])
-@pytest.mark.parametrize(("every", "lies"), [(10, "near"), (5, "near"), (10, "any"), (3, "any")])
-@pytest.mark.parametrize("markers", [False, True])
-def test_many_short_fpdus_of_which_many_lie(
-    markers: bool, every: int, lies: str, sender: bool
-) -> None:
-    """A thousand of the shortest kind, far from the end of what is there: it costs little to tell
-    where a liar ends that ends near."""
-    rng = random.Random(every)
-    writes = [messages.write(7, 8 * at, rng.randbytes(8))[0] for at in range(1000)]
-    choices = [14, 18, 26, 30, 62] if lies == "near" else range(100, 1 << 16)
-    damage = {
-        at: Damage(ulpdu_length=rng.choice(choices), sender=sender)
-        for at in range(every, 990, every)
-    }
-    check(writes, damage, markers=markers, size=1400)
-
-
-@pytest.mark.parametrize("damaged", [Damage(crc_xor=1), Damage(ulpdu_length=700)])
-@pytest.mark.parametrize("sender", [False, True])
-def test_a_liar_may_end_where_an_fpdu_begins_and_hold_some(damaged: Damage, sender: bool) -> None:
-    """FPDUs in its payload, where some may begin, are none: its CRC fits its true length."""
-    held, _ = build_stream(sends(3, 30))
-    ulpdus = sends(11, 40)
-    ulpdus[2] = messages.send(3, bytes(4) + held + bytes(50))[0]
-    _, plain = build_stream(ulpdus)
-    lie = Damage(ulpdu_length=plain[6].start - plain[2].start - 6, sender=sender)
-    check_but_one(ulpdus, {2: lie, 3: damaged}, 3, size=300)
-
-
-def test_damaged_headers_behind_a_liar_cost_no_other() -> None:
-    """A good FPDU between a liar and others that make no sense is found."""
-    damage = {
-        3: Damage(ulpdu_length=31_206, sender=True),
-        5: Damage(flip=(0, 123)),
-        6: Damage(flip=(1, 45)),
-    }
-    # Of several in a row only those with a header that makes sense are more than a guess.
-    check_but_one(sends(11, 300, 2), damage, 6)
-
-
 def garble(octets: bytearray, begin: int, end: int, rng: random.Random, *, markers: bool) -> None:
     """Change each octet from ``begin`` to ``end``, but those of Markers."""
     for at in range(begin, end):
@@ -261,32 +131,6 @@ def test_good_ones_in_a_row_between_others_that_were_garbled(
     # A garbled one is told if its length leads on, and one begins for certain where it does.
     starts = {truth[index].seq_offset for index in garbled}
     assert {each[0] for each in said if each[2] == "bad"} <= starts
-
-
-@pytest.mark.parametrize("sender", [False, True])
-@pytest.mark.parametrize("lie", [0, 700, 65535])
-@pytest.mark.parametrize("size", [97, 1460])
-def test_fpdus_in_the_payload_of_a_liar(sender: bool, lie: int, size: int) -> None:
-    """A capture of iWARP, say: its segments hold FPDUs in a row, with something else between."""
-    inner, others = build_stream(sends(8, 90, lie))
-    record = bytes([0x99]) * 58
-    payload = b"".join(
-        record + inner[others[first].start : others[first + 1].end] for first in (0, 2, 4, 6)
-    )
-    ulpdus = sends(8, 300, lie)
-    ulpdus[3] = messages.send(4, payload + record)[0]
-    check(ulpdus, {3: Damage(ulpdu_length=lie, sender=sender)}, size=size)
-
-
-def test_fpdus_that_fill_the_payload_of_a_liar() -> None:
-    """One FPDU a segment says which are the connection's (RFC 5044 A.1).
-
-    None of the inner ones leads to where a segment begins.
-    """
-    inner, _ = build_stream(sends(2, 82))
-    ulpdus = [messages.send(msn, inner * 3)[0] for msn in range(1, 9)]
-    size = build_stream(ulpdus)[1][0].end
-    check(ulpdus, {3: Damage(ulpdu_length=60_000, sender=True)}, size=size)
 
 
 def fpdus_and_a_part(rng: random.Random, count: int, part: int) -> bytes:
@@ -331,23 +175,6 @@ def test_fpdus_in_the_payload_of_a_liar_and_a_part_of_one(
         ulpdus[carrier] = messages.send(carrier + 1, payload)[0]
     liar = Damage(ulpdu_length=lie, sender=sender)
     check(ulpdus, {3: liar, 20: liar, 60: liar}, markers=markers, size=size)
-
-
-@pytest.mark.parametrize("left", range(4, 48, 4))
-@pytest.mark.parametrize("carrier", [3, 4])
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("size", [97, 1460])
-def test_fpdus_in_the_payload_of_one_of_several_damaged(
-    left: int, carrier: int, markers: bool, size: int
-) -> None:
-    """Lengths lead over the damaged ones to a good one, whatever else may begin in a payload, and
-    wherever the last one of that, of which a part is there, may seem to end."""
-    inner, others = build_stream(sends(6, 20, left))
-    assert others[5].end - others[5].start == 44 < others[5].start
-    ulpdus = sends(11, 30, left)
-    ulpdus[carrier] = messages.send(carrier + 1, inner[: others[5].start + left])[0]
-    damage = {3: Damage(flip=(19, 1)), 4: Damage(crc_xor=1), 8: Damage(crc_xor=1)}
-    check(ulpdus, damage, markers=markers, size=size)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -52,13 +52,6 @@ def test_values_that_make_no_sense(name: str, value: Any) -> None:
         Limits(**{name: value})
 
 
-def test_limits_do_not_change() -> None:
-    """They are shared by all that they bind."""
-    limits: Any = Limits(octets_per_half=1, octets_in_total=1, connections=1, idle_seconds=math.inf)
-    with pytest.raises(AttributeError):
-        limits.connections = 2
-
-
 # -- octets ----------------------------------------------------------------------------------------
 
 
@@ -107,15 +100,6 @@ def test_what_waits_for_the_reply() -> None:
     talk.say(0, REQUEST)
     seq = talk.say(0, STREAM[:190], size=100)
     check_the_gap(talk, 500, seq, 190)
-
-
-def test_a_startup_frame_that_lacks_private_data() -> None:
-    """Its first segments are a gap, and it is no startup frame with an error."""
-    frame = mpastream.startup_frame(mpastream.REQUEST_KEY, private_data=bytes(500))
-    talk = Talk()
-    seq = talk.say(0, frame, size=100)
-    talk.close()
-    check_the_gap(talk, 700, seq, 300)
 
 
 @given(
@@ -195,14 +179,6 @@ def test_connections_are_limited(most: int) -> None:
     assert ended == list(range(len(ended)))
 
 
-def test_one_that_was_heard_of_stays() -> None:
-    """What counts is the last segment, not the first."""
-    flows = Flows(limits=Limits(connections=3))
-    opened(flows, [0, 1, 2])
-    opened(flows, [0], second=1)
-    assert [each.connection.number for each in ends(opened(flows, [3], second=2))] == [1]
-
-
 def test_what_an_ended_connection_holds_is_a_gap() -> None:
     """Its holes, and what waits for the rest of an FPDU."""
     talk = started()
@@ -246,20 +222,3 @@ def test_a_limit_of_one(in_turn: bool) -> None:
     if not in_turn:
         assert [each.ending for each in ends(events)] == ["closed"] * 5
         assert not [each for each in events if isinstance(each, GapFound)]
-
-
-def test_a_marker_that_nobody_knows_of_makes_nothing_bad() -> None:
-    """The first FPDUs hold none, and a limit asks what they are before one does."""
-    ulpdus = [messages.write(7, 26 * at, bytes(26))[0] for at in range(40)]
-    octets, truth = mpastream.build_stream(ulpdus, markers=True)
-    first = next(at for at in range(12, 40) if truth[at].markers)
-    begin, hole = truth[first - 8].start, truth[first - 5].start
-    talk = Talk(syn=False)
-    talk.say(0, octets[begin : hole + 6])
-    talk.miss(0, octets[hole + 6 : truth[first - 2].start])
-    talk.say(0, octets[truth[first - 2].start : truth[first].end + 20])
-    events = run(talk.segments, Limits(octets_in_total=1))
-    found = fpdus(events)
-    assert [each.crc for each in found] == ["good"] * len(found)
-    assert [each.ulpdu for each in found][:3] == ulpdus[first - 8 : first - 5]
-    assert not [each for each in events if isinstance(each, ErrorFound)]

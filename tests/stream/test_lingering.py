@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
-
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
 from scapy_mpa.stream.segment import SECOND
-from tests.stream.feed import as_segment
-from tests.stream.talk import STREAM, Talk, check_whole, ends, flow_of, received, started, whole
-from tests.truth.impair import ACK, FIN, PSH, RST, SYN, Segment
+from tests.stream.talk import STREAM, check_whole, ends, received, started
+from tests.truth.impair import SYN, Segment
 
 SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
 """With which another connection begins."""
@@ -76,33 +73,6 @@ def test_not_too_many() -> None:
     assert dropped(lingering, lingering.surplus()) == ["0", "1"]
 
 
-def test_octets_under_way_when_another_clock_begins() -> None:
-    """A connection was reset, and then comes the first frame of an interface far ahead."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(1, STREAM[:600], size=300)
-    talk.say(0, flags=RST | ACK)
-    behind = len(talk.segments)
-    talk.say(1, STREAM[600:], size=300)
-    flows = Flows()
-    events = received(flows, talk.segments[:behind])
-    events += received(flows, SYN_ALONE, behind, connection=1, later=3600 * SECOND)
-    events += received(flows, talk.segments[behind:], behind + 1)
-    check_whole(events + flows.finish())
-    assert flows.late_copies == 0
-
-
-def test_ordinary_segments_say_nothing_of_the_time() -> None:
-    """So that who reads most of them elsewhere need not tell of each."""
-    flows = Flows()
-    received(flows, Talk().segments, connection=1)
-    received(flows, whole().segments, 100)
-    later = as_segment(900, Segment(0, 1001, 0, ACK | PSH, b"data"))
-    later = later._replace(flow=flow_of(1, 0), time_ns=later.time_ns + 2 * LINGER_NS)
-    assert flows.receive(later) == []
-    assert ends(flows.receive(later._replace(seq=1005, flags=ACK | FIN)))
-
-
 def test_idle_by_another_clock() -> None:
     """None is ended as idle because another interface is hours ahead."""
     flows = Flows(limits=Limits(connections=40, idle_seconds=60))
@@ -126,46 +96,3 @@ def test_idle_by_another_clock() -> None:
     assert len(whole_ones) >= 15
     for number in whole_ones:
         check_whole(events, number)
-
-
-@pytest.mark.parametrize("captured", [0, 3])
-def test_octets_under_way_by_a_clock_that_is_ahead(captured: int) -> None:
-    """Each direction is captured by another interface, with the handshake or without it."""
-    talk = started((1000, 2000))
-    talk.say(0, STREAM, size=150)
-    talk.say(1, STREAM[:400], size=100)
-    talk.say(0, flags=RST | ACK)
-    talk.say(1, STREAM[400:], size=10)
-    flows = Flows()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments[captured:], 1):
-        events += received(flows, [each], number, later=100 * SECOND * each.direction)
-    check_whole(events + flows.finish())
-
-
-def test_octets_that_come_for_longer_than_it_would_linger() -> None:
-    """Each that comes makes it linger anew."""
-    talk = started()
-    talk.say(0, STREAM)
-    talk.say(0, flags=RST | ACK)
-    behind = len(talk.segments)
-    talk.say(1, STREAM, size=100)
-    flows = Flows()
-    events: list[Event] = []
-    for number, each in enumerate(talk.segments, 1):
-        later = 20 * SECOND * max(0, number - behind)
-        events += received(flows, [each], number, later=later)
-        events += received(flows, SYN_ALONE, number, connection=number, later=later)
-    events += flows.finish()
-    check_whole(events)
-    assert flows.late_copies == 0
-
-
-def test_another_capture_has_a_clock_of_its_own() -> None:
-    """What the last one said of the time is forgotten when it has ended."""
-    flows = Flows()
-    received(flows, SYN_ALONE, later=10_000 * SECOND)
-    flows.finish()
-    received(flows, whole().segments)
-    events = received(flows, SYN_ALONE, 100, connection=1, later=LINGER_NS + SECOND)
-    assert [each.ending for each in ends(events)] == ["closed"]

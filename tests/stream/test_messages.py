@@ -21,7 +21,6 @@ from tests.stream.cut import fed_with_cuts
 from tests.stream.spoken import messages_of
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk, started
-from tests.stream.work import calls
 from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage
@@ -109,23 +108,6 @@ def test_what_is_there_of_messages(
 ) -> None:
     """Each message once, with its octets and segments."""
     assert Counter(told(carried(made, lost=lost))) == Counter(expected)
-
-
-def test_messages_in_the_order_in_which_they_become_whole() -> None:
-    """One after the other on the stream, whatever their kind."""
-    made = [
-        messages.send(1, payload(2000), 800),
-        messages.write(1, 0, payload(2500), 800),
-        messages.read_request(1, 1, 2, 3, 4, 5),
-        messages.immediate_data(2, 99),
-        messages.atomic_request(2, 0, 1, 2, 3, 4),
-        messages.terminate(0, 1, 2),
-        messages.send(3, b"", 800, opcode=messages.SEND_SE_INVALIDATE, invalidate_stag=9),
-    ]
-    found = told(carried([each for message in made for each in message]))
-    assert [opcode for opcode, *_ in found] == [3, 0, 1, 8, 10, 7, 6]
-    assert [length for _, length, *_ in found] == [2000, 2500, 28, 8, 52, 4, 0]
-    assert all(complete for *_, complete in found)
 
 
 def test_writes_to_the_same_buffer_around_a_hole() -> None:
@@ -455,29 +437,6 @@ def test_open_messages_are_limited() -> None:
     after = taker.take(events[-1])
     assert [each.msn for each in after] == list(range(51, count + 1))
     assert not any(each.complete for each in before + after)
-
-
-@pytest.mark.parametrize("kind", ["spread", "descending", "alternating"])
-def test_time_is_linear_in_the_segments_of_a_message(kind: str) -> None:
-    """MOs that never meet: each segment of a hostile message costs about the same."""
-
-    def spent(count: int) -> int:
-        places = {
-            "spread": [2 * at for at in range(count)],
-            "descending": [2 * (count - at) for at in range(count)],
-            "alternating": [at if at % 2 else 2**31 + 2 * at for at in range(count)],
-        }[kind]
-        octets, _ = mpastream.build_stream(
-            [messages.untagged_header(SEND, 0, 1, mo, False) + b"x" for mo in places]
-        )
-        talk = started()
-        talk.say(0, octets, size=60_000)
-        events = talk.fed()
-        assert sum(isinstance(each, FPDURecovered) for each in events) == count
-        return calls(lambda: messages_of(events))
-
-    small, large = spent(500), spent(4000)
-    assert large < 1.5 * 8 * small
 
 
 @st.composite

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered
-from scapy_mpa.stream.halves.holes import CLOSED_HOLES
-from scapy_mpa.stream.limits import LATE_SEGMENTS
+from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.sequence import first_position, unwrap
 from tests.stream.feed import feed_truth
@@ -118,17 +117,6 @@ def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() ->
     assert (0, 1, 1, False) in late
 
 
-def test_one_queue_does_not_wait_for_another() -> None:
-    """A Send that may go on does not hold back a Request that lacks its end."""
-    talk = started()
-    asked = messages.untagged_message(messages.READ_REQUEST, 1, 1, bytes(28), 32)
-    say(talk, [*messages.send(1, payload(1000), 518), *asked], damage={1: FLIPPED, 3: FLIPPED})
-    say(talk, messages.read_request(2, 1, 2, 3, 4, 5))
-    early, late = told(talk)
-    assert early == [(1, 2, 1, True), (1, 1, 1, False)]
-    assert (0, 1, 1, False) in late
-
-
 def test_a_response_whose_fpdu_is_damaged() -> None:
     """It is missing as soon as the Response to a later Request is there."""
     talk = started()
@@ -159,30 +147,6 @@ def test_behind_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
         (0, 3, 1, False),
     ]
     assert not (late if filled else set(early) & {(0, 2, 1, False), (0, 3, 1, False)})
-
-
-def with_many_holes(talk: Talk, msn: int) -> None:
-    """Have so many holes follow that those before them are given up.
-
-    :param msn: the next one.
-    """
-    for at in range(msn, msn + 2 * CLOSED_HOLES + 2, 2):
-        say(talk, sends(at, at + 1), lost=(0,))
-        talk.say(1, flags=ACK)
-    pass_by(talk, at + 2)
-
-
-def test_what_a_late_copy_brings_in_part() -> None:
-    """It is told when the hole beside it is given up, though the connection goes on, and so is
-    what is missing as a whole."""
-    talk = started()
-    two = messages.send(2, payload(1500), 518)
-    missed = say(talk, [*sends(1), *two, *sends(3)], lost=(1, 2, 3))
-    msn = pass_by(talk, 4)
-    talk.copy(0, *missed[1])
-    with_many_holes(talk, msn)
-    early, _ = told(talk)
-    assert {(0, 2, 1, False), (0, msn, 0, False)} <= set(early)
 
 
 def test_a_sender_that_interleaves_messages() -> None:

@@ -14,55 +14,9 @@ import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, GapFound
 from tests.stream.feed import fpdus
-from tests.stream.talk import Talk, ends
+from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import TrueFPDU, build_stream
-
-REPEATED = {
-    "http": b"GET /index.html HTTP/1.1\r\nHost: example.net\r\nAccept: */*\r\n\r\n",
-    "a page on iWARP": b"<p>AC AD AE iWARP MPA ID Req Frame </p>",
-    "iSCSI": b"\x01\xc1\x00\x00" + bytes(4) + bytes(range(40)) + bytes(516),
-    "As": b"A",
-    "header words": b"\x00\x40\x41\x43",
-    "a word in a row": b"\x00\x1a\x41\x43",
-    "zeros": b"\0",
-}
-
-
-def ordinary(kind: str, rng: random.Random, size: int) -> bytes:
-    """Octets that are not iWARP."""
-    if kind == "random":
-        return rng.randbytes(size)
-    if kind in REPEATED:
-        return REPEATED[kind] * (size // len(REPEATED[kind]) + 1)
-    records = b""
-    while len(records) < size:
-        if kind == "tls":
-            length = rng.randint(100, 16_000)
-            records += b"\x17\x03\x03" + length.to_bytes(2, "big") + rng.randbytes(length)
-        else:
-            header = bytes([rng.randint(4, 7), 0, 72, 0]) + (72).to_bytes(4, "little")
-            records += header + rng.randbytes(64)
-    return records
-
-
-@pytest.mark.parametrize("kind", [*REPEATED, "random", "tls", "NVMe/TCP"])
-def test_ordinary_traffic_is_not_taken_for_iwarp(kind: str) -> None:
-    """No startup frame, no FPDU, no error, whatever the octets, and wherever the capture begins."""
-    rng = random.Random(kind)
-    talk = Talk()
-    for _ in range(8):
-        talk.say(0, ordinary(kind, rng, 1000), size=rng.randint(100, 1460))
-        talk.say(1, ordinary(kind, rng, 20_000), size=rng.randint(100, 1460))
-    talk.close()
-    whole = talk.segments
-    for first in (0, 3, 20):
-        talk.segments = whole[first:]
-        events = talk.fed()
-        assert {type(each) for each in events} == {ConnectionEnded}
-        (end,) = ends(events)
-        assert (end.dialect, end.crc, end.initiator, end.errors) == (None, None, None, 0)
-        assert end.halves[1].markers is None
 
 
 def found(events: list[Event]) -> list[bytes]:
@@ -188,15 +142,5 @@ def test_headers_that_go_on(row: str, size: int) -> None:
     octets, truth = build_stream(ulpdus)
     talk = Talk(syn=False)
     talk.say(0, octets, size=size)
-    talk.close()
-    assert found(talk.fed()) == [each.ulpdu for each in truth]
-
-
-@pytest.mark.parametrize("row", [row for row, (_, goes_on) in ROWS.items() if not goes_on])
-def test_headers_that_do_not_go_on_and_markers(row: str) -> None:
-    """A Marker that says more than 0 is as much (RFC 5044 4.3)."""
-    octets, truth = build_stream(ROWS[row][0], markers=True, crc=False)
-    talk = Talk(syn=False)
-    talk.say(0, octets, size=1460)
     talk.close()
     assert found(talk.fed()) == [each.ulpdu for each in truth]

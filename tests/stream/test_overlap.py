@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
-from scapy_mpa.stream.octets.chunk import Chunk
-from scapy_mpa.stream.octets.overlap import RECENT_OCTETS, differing_stretch
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
 from tests.stream.talk import REPLY, REQUEST, Talk, started
 from tests.truth import impair, messages, mpastream
@@ -46,93 +44,42 @@ def check_all_found(events: list[Event]) -> None:
     assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
 
 
-@pytest.mark.parametrize("copies", [1, 3])
-def test_equal_copies_are_counted_and_nothing_else(copies: int) -> None:
-    """A retransmission is counted once a segment; no event says that octets differ."""
-    talk = started()
-    seq = talk.say(0, STREAM, size=500)
-    for _ in range(copies):
-        talk.copy(0, seq + 500, STREAM[500:1000])
-        talk.copy(0, seq + 700, STREAM[700:800])
-    talk.close()
-    events = talk.fed()
-    assert retransmitted(events) == 2 * copies
-    assert overlaps(events) == []
-    check_all_found(events)
-
-
-def test_octets_are_counted_once() -> None:
-    """Octets of a direction: each once, however often it came."""
-    talk = started()
-    seq = talk.say(0, STREAM, size=500)
-    talk.copy(0, seq + 100, STREAM[100:1500])
-    talk.close()
-    (end,) = [each for each in talk.fed() if isinstance(each, ConnectionEnded)]
-    assert end.halves[0].octets == len(REQUEST) + len(STREAM)
-
-
 ALL = len(STREAM)
+EQUAL = [(500, 1000, []), (700, 800, [])]
 
 
 @pytest.mark.parametrize(
-    ("captured", "begin", "end", "places", "told"),
+    ("captured", "copies", "told"),
     [
+        # Counted once a segment, and nothing is told of them.
+        (ALL, EQUAL, None),
+        (ALL, EQUAL * 3, None),
         # The FPDU was passed on long before: still told, with the place of that octet.
-        (ALL, 500, 1000, [0], (500, 1)),
-        (ALL, 500, 1000, [1], (501, 1)),
-        (ALL, 500, 1000, [200], (700, 1)),
-        (ALL, 500, 1000, [499], (999, 1)),
+        *((ALL, [(500, 1000, [at])], (500 + at, 1)) for at in (0, 1, 200, 499)),
         # One octet that is not the newest is no probe, and must be the same.
-        (ALL, 40, 41, [0], (40, 1)),
+        (ALL, [(40, 41, [0])], (40, 1)),
         # The FPDU is not whole yet; the first copy is what it is made of (RFC 5044 A.3).
-        (100, 20, 100, [3, 70], (23, 68)),
+        (100, [(20, 100, [3, 70])], (23, 68)),
         # Across the end of the Request it is one stretch, though nobody waits for that any more.
-        (100, -2, 10, [0, 2], (-2, 3)),
+        (100, [(-2, 10, [0, 2])], (-2, 3)),
     ],
 )
-def test_a_copy_that_differs(
-    captured: int, begin: int, end: int, places: list[int], told: tuple[int, int]
+def test_copies(
+    captured: int, copies: list[tuple[int, int, list[int]]], told: tuple[int, int] | None
 ) -> None:
-    """From the first octet that differs to the last; FPDUs stay as first captured."""
+    """What differs is told from the first octet that does to the last; FPDUs stay as first
+    captured."""
     talk = started()
     seq = talk.say(0, STREAM[:captured], size=500)
-    copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
-    talk.copy(0, seq + begin, changed(copied, *places))
-    if captured < ALL:
-        talk.say(0, STREAM[captured:], size=500)
+    for begin, end, places in copies:
+        copied = (REQUEST + STREAM)[len(REQUEST) + begin : len(REQUEST) + end]
+        talk.copy(0, seq + begin, changed(copied, *places))
+    talk.say(0, STREAM[captured:], size=500)
     talk.close()
     events = talk.fed()
-    assert overlaps(events) == [(0, seq + told[0], told[1])]
+    assert overlaps(events) == ([] if told is None else [(0, seq + told[0], told[1])])
+    assert retransmitted(events) == len(copies)
     assert {each.crc for each in fpdus(events, 0)} == {"good"}
-    check_all_found(events)
-
-
-def test_a_copy_that_differs_beyond_a_hole() -> None:
-    """An island that waits is compared like any other."""
-    talk = started()
-    first = talk.next[0]
-    talk.next[0] += 300
-    seq = talk.say(0, STREAM[300:900])
-    talk.copy(0, seq + 100, changed(STREAM[400:600], 0, 199))
-    talk.copy(0, first, STREAM[:300])
-    talk.say(0, STREAM[900:])
-    talk.close()
-    events = talk.fed()
-    assert overlaps(events) == [(0, seq + 100, 200)]
-    check_all_found(events)
-
-
-def test_a_copy_that_brings_new_octets_too() -> None:
-    """Old octets at both ends, new ones in the midst: the new ones count, the old ones differ."""
-    talk = started()
-    seq = talk.say(0, STREAM[:400])
-    talk.copy(0, seq + 900, STREAM[900:1200])
-    talk.copy(0, seq + 300, changed(STREAM[300:1000], 10, 650))
-    talk.next[0] = seq + 1200
-    talk.say(0, STREAM[1200:])
-    talk.close()
-    events = talk.fed()
-    assert overlaps(events) == [(0, seq + 310, 1), (0, seq + 950, 1)]
     check_all_found(events)
 
 
@@ -176,37 +123,6 @@ def test_a_keepalive_probe_is_no_overlap(garbage: bool) -> None:
     events = talk.fed()
     assert overlaps(events) == []
     check_all_found(events)
-
-
-def test_an_empty_probe_is_no_overlap() -> None:
-    """A probe without octets, one before the newest (RFC 9293 3.8.4)."""
-    talk = started()
-    talk.say(0, STREAM, size=500)
-    talk.copy(0, talk.next[0] - 1, b"")
-    talk.close()
-    events = talk.fed()
-    assert overlaps(events) == [] and retransmitted(events) == 0
-    check_all_found(events)
-
-
-def test_differences_are_found_after_many_connections() -> None:
-    """What is kept of connections that are over leaves room for those that are not.
-
-    Each connection leaves as much behind as one may: after more of them than fill the whole
-    budget, a difference is still told.
-    """
-    octets, _ = mpastream.build_stream([messages.send(msn, bytes(1400))[0] for msn in range(1, 64)])
-    segments = []
-    rounds = RECENT_OCTETS // len(octets) + 4
-    for number in range(rounds):
-        talk = started((1_000_000 * number, 7_000 * number))
-        seq = talk.say(0, octets, size=1460)
-        talk.copy(0, seq + 1460 * 40, changed(octets[1460 * 40 : 1460 * 41], 3))
-        talk.close()
-        segments += talk.segments
-    events = feed_truth(segments)
-    told = [each.connection.number for each in events if isinstance(each, OverlapDiffers)]
-    assert told == list(range(rounds))
 
 
 @given(
@@ -254,23 +170,3 @@ def test_differences_are_told_where_they_are(
     assert sorted(found, key=lambda each: each.offset) == [
         expected(pair[0], fpdu) for fpdu in impair.capturable(segments, pair[0], 0)
     ]
-
-
-@given(
-    known=st.lists(st.tuples(st.integers(0, 30), st.binary(min_size=1, max_size=20)), max_size=4),
-    at=st.integers(0, 30),
-    octets=st.binary(min_size=1, max_size=30),
-)
-def test_differing_stretch_is_what_a_dictionary_says(
-    known: list[tuple[int, bytes]], at: int, octets: bytes
-) -> None:
-    """From the first to behind the last octet of which any known copy differs."""
-    differing = {
-        place
-        for place, octet in enumerate(octets, at)
-        for position, other in known
-        if 0 <= place - position < len(other) and other[place - position] != octet
-    }
-    chunks = [Chunk(position, other, 1) for position, other in known]
-    wanted = (min(differing), max(differing) + 1) if differing else None
-    assert differing_stretch(at, octets, chunks) == wanted

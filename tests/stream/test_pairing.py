@@ -9,8 +9,8 @@ import pytest
 
 from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.delivery.responses import WAITING_RESPONSES
-from scapy_mpa.stream.events import ConnectionId, FPDURecovered
-from scapy_mpa.stream.messages import HELD_IN_TOTAL, Messages
+from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import answers, exchanged, spoken
 from tests.stream.spoken import (
     ATOMIC_REQUEST,
@@ -284,19 +284,3 @@ def test_time_is_linear_whatever_is_asked_and_answered(kind: str) -> None:
 
     small, large = spent(300), spent(2400)
     assert large < 1.5 * 8 * small
-
-
-@pytest.mark.slow
-def test_held_octets_are_limited_in_total() -> None:
-    """Many connections with open messages each: who began first gives up first."""
-    taker = Messages()
-    talk = started()
-    begun = [messages.untagged_header(3, 0, msn, 0, False) + b"x" for msn in range(1, 1001)]
-    talk.say(0, mpastream.build_stream(begun)[0], size=50_000)
-    events = [each for each in talk.fed() if isinstance(each, FPDURecovered)]
-    count = HELD_IN_TOTAL // 1_000_000
-    given_up = 0
-    for number in range(2 * count):
-        identity = ConnectionId(number, bytes(12))
-        given_up += sum(len(taker.take(each._replace(connection=identity))) for each in events)
-    assert 0.8 * count < given_up / 1000 < 1.3 * count

@@ -46,13 +46,6 @@ def test_how_far_ahead() -> None:
     assert summary(events).farthest_ahead == max(ahead) - 2000
 
 
-def test_nothing_is_ahead() -> None:
-    """In order, or with nothing recovered before the hole is filled."""
-    events = captured(range(11))
-    assert (summary(events).out_of_order, summary(events).farthest_ahead) == (0, 0)
-    assert (summary(events, 1).out_of_order, summary(events, 1).farthest_ahead) == (0, 0)
-
-
 def test_nothing_of_the_phase_is_there_yet() -> None:
     """The very first octets come last: Delivery stands at the beginning of the phase."""
     events = captured([*range(1, 11), 0])

@@ -6,11 +6,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import pytest
-from hypothesis import event, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
+from scapy_mpa.stream.events import Event, GapFound
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
 from tests.stream.sending import WAYS, cut
 from tests.truth import impair
@@ -28,57 +27,6 @@ def check_found(
         )
         found = Counter(reported(each) for each in fpdus(events, direction))
         assert found == wanted
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    markers=st.tuples(st.booleans(), st.booleans()),
-    crc=st.booleans(),
-    mulpdu=st.sampled_from((64, 500, 1442, 8940, 60000)),
-    ways=st.tuples(st.sampled_from(WAYS), st.sampled_from(WAYS)),
-    lost=st.sampled_from((0, 0.02, 0.3)),
-    reordered=st.sampled_from((0, 0.05, 0.4)),
-    copied=st.booleans(),
-    wraps=st.booleans(),
-)
-def test_every_fpdu_is_found_once(
-    seed: int,
-    markers: tuple[bool, bool],
-    crc: bool,
-    mulpdu: int,
-    ways: tuple[str, str],
-    lost: float,
-    reordered: float,
-    copied: bool,
-    wraps: bool,
-) -> None:
-    """Any cut, loss with retransmission, order, duplication, overlap and wrap (RFC 5044 6)."""
-    rng = random.Random(seed)
-    pair = halves(rng, markers=markers, crc=crc, count=rng.randint(1, 25), mulpdu=mulpdu)
-    if wraps:
-        pair = (impair.isn_wrapping_at(pair[0], rng.randint(0, len(pair[0].octets))), pair[1])
-    both = []
-    for half, way in zip(pair, ways, strict=True):
-        sendings = cut("segment size" if len(half.octets) > 60_000 else way, half, rng)
-        sendings = impair.lose_and_retransmit(sendings, rng, lost, seen=rng.random() < 0.3)
-        sendings = impair.reorder(sendings, rng, reordered, rng.choice((3, 20)))
-        if copied:
-            sendings = impair.duplicate(sendings, rng, 0.1)
-            sendings = impair.overlap(sendings, half.octets, rng, 0.1)
-            sendings = impair.keepalive(sendings, half.octets, rng, 0.1)
-        both.append(sendings)
-    segments = impair.conversation(
-        pair,
-        (both[0], both[1]),
-        rng,
-        startup_cut=rng.choice((None, 1, 7)),
-        ack_rate=rng.random(),
-        close=rng.choice(("fin", "rst", None)),
-    )
-    events = feed_truth(segments)
-    check_found(events, segments, pair)
-    assert not [each for each in events if isinstance(each, GapFound | ErrorFound)]
-    event(f"out of order: {any(each.out_of_order for each in fpdus(events))}")
 
 
 @given(
@@ -149,28 +97,6 @@ def unused(events: list[Event], half: impair.Half, direction: int) -> set[int]:
         if fpdu.seq_offset not in found
         for at in range(fpdu.start, fpdu.end)
     }
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("crc", [False, True])
-def test_whole_and_octet_by_octet_are_the_same(markers: bool, crc: bool) -> None:
-    """How the octets are cut into segments changes nothing of what is reported."""
-    pair = halves(random.Random(7), markers=(markers, markers), crc=crc, count=12, mulpdu=300)
-    results = []
-    for size in (1, 65_000):
-        both = [impair.cut_mss(half.octets, size) for half in pair]
-        segments = impair.conversation(
-            pair, (both[0], both[1]), random.Random(1), startup_cut=min(size, 1000)
-        )
-        events = feed_truth(segments)
-        results.append(
-            sorted(
-                (each.direction, each.seq, each.octets, each.crc, each.markers, each.located_by)
-                for each in events
-                if isinstance(each, FPDURecovered)
-            )
-        )
-    assert results[0] == results[1]
 
 
 def test_islands_are_read_as_they_arrive() -> None:

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
-from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
-from tests.truth import impair
 
 SPACE = 2**32
 HALF = 2**31
@@ -58,22 +54,3 @@ def test_unwrap_names_the_same_octet(near: int, seq: int) -> None:
 def test_unwrap_by_hand(seq: int, near: int, position: int) -> None:
     """The places around a wrap, counted by hand."""
     assert unwrap(seq, near) == position
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("at", [-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000])
-@pytest.mark.parametrize("late", [False, True])
-def test_wrap_anywhere_in_the_stream(markers: bool, at: int, late: bool) -> None:
-    """The wrap between Key and Private Data, exactly where the Full Operation Phase begins, in the
-    first Marker, the first header, and between Markers (RFC 5044 4.3)."""
-    rng = random.Random(at)
-    pair = halves(rng, markers=(markers, markers), crc=True, count=12, mulpdu=700)
-    pair = (impair.isn_wrapping_at(pair[0], at), impair.isn_wrapping_at(pair[1], at))
-    both = [impair.cut_mss(half.octets, 900) for half in pair]
-    if late:
-        both = [impair.reorder(each, rng, 0.5) for each in both]
-    events = feed_truth(impair.conversation(pair, (both[0], both[1]), rng, startup_cut=3))
-    for direction, half in enumerate(pair):
-        found = [reported(each) for each in fpdus(events, direction)]
-        wanted = [expected(half, fpdu) for fpdu in half.truth]
-        assert sorted(found, key=lambda each: each.offset) == wanted

@@ -27,9 +27,7 @@ from scapy_mpa.craft.impairments import (
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.wire import softuiwarp
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import LocalProtocolError
 from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import INITIATOR, Record, of, places, told
@@ -60,19 +58,6 @@ def conversation(lengths: Sequence[int], dialect: str | None, **options: Any) ->
 def without(records: list[Record], *names: str) -> list[Record]:
     """Records without some of their keys."""
     return [{key: each[key] for key in each if key not in names} for each in records]
-
-
-@given(st.binary(max_size=600))
-def test_geometry(ulpdu: bytes) -> None:
-    """Length, pad and CRC field."""
-    assert softuiwarp.build_fpdu(ulpdu) == stated(ulpdu)
-    assert softuiwarp.fpdu_length(len(ulpdu)) == len(stated(ulpdu))
-
-
-def test_too_long() -> None:
-    """What does not fit the field."""
-    with pytest.raises(LocalProtocolError, match="65536"):
-        softuiwarp.build_fpdu(bytes(65536))
 
 
 @given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))

@@ -1,167 +1,242 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Startup Phase, clause by clause (RFC 5044 7.1.1 to 7.1.3)."""
+"""The Startup Phase as it may be captured (RFC 5044 7.1.1 to 7.1.3): a table of what works.
+
+In each situation all startup frames and FPDUs that were captured are reported, and nothing is
+wrong.  The words are those of :mod:`tests.stream.scene`.
+"""
 
 from __future__ import annotations
 
-import random
+import itertools
 from collections.abc import Mapping
 
 import pytest
 
+from scapy_mpa.stream.events import GapFound
+from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.startup import StartupKind
-from tests.stream.feed import fpdus
+from tests.stream.cut import wrong
+from tests.stream.feed import as_segment, fpdus
 from tests.stream.scene import Octets, Scene
-from tests.stream.startup import PROSE, check_works, ended, reply, request, seen, stream
+from tests.stream.startup import (
+    PROSE,
+    ULPDUS,
+    check_all,
+    check_works,
+    ended,
+    reply,
+    request,
+    seen,
+    stream,
+)
 from tests.stream.talk import Talk
+from tests.stream.work import calls
 from tests.truth import messages
 from tests.truth.impair import ACK, SYN
 from tests.truth.mpastream import build_stream, enhanced_data
 
 ORDINARY = ">Q <A >S <S >F <F"
+INSIDE = build_stream([messages.send(1, b"x" * 20)[0]] * 6)[0]
+FLAGS = list(itertools.product((0, 1), repeat=2))
+
+# What begins like a startup frame, and what might be an adaption indication that is not whole.
+BEGUN = [
+    b"MPA ID Re",
+    b"> MPA ID Req Fram",
+    b"M",
+    b"Hey, RDDP",
+    bytes.fromhex("41424344 0001 0001"),
+]
+TEXTS = [b"HELLO\r\n", PROSE, bytes(range(256)) * 20, *BEGUN]
+
+
+def both(**fields: int | bytes) -> dict[str, Octets]:
+    """Request, Replies and FPDUs of sides that want the same."""
+    frames = {"Q": request(**fields), "A": reply(**fields), "R": reply(rejected=1, **fields)}
+    markers, crc = bool(fields.get("markers", 0)), bool(fields.get("crc", 1))
+    return {**frames, "S": stream(markers=markers, crc=crc)}
+
+
+WORKS: list[tuple[str, Mapping[str, Octets]]] = [
+    (ORDINARY, {}),
+    ("<Q >A <S >S >F <F", {}),
+    # -- fields: R, S, Res of a Request mean nothing; M is for the other side, C for both
+    (ORDINARY, {"Q": request(rejected=1)}),
+    (ORDINARY, {"Q": request(reserved=1), "A": reply(reserved=15)}),
+    *(
+        (
+            ">Q <A >1 <2 >F <F",
+            {
+                "Q": request(markers=asked),
+                "A": reply(markers=answered),
+                "1": stream(markers=bool(answered)),
+                "2": stream(markers=bool(asked)),
+            },
+        )
+        for asked, answered in FLAGS
+    ),
+    *(
+        (
+            ORDINARY,
+            both(crc=0) | {"Q": request(crc=asked), "A": reply(crc=1 - asked), "S": stream()},
+        )
+        for asked in (0, 1)
+    ),
+    *((ORDINARY, both(crc=crc, markers=markers)) for crc, markers in FLAGS),
+    # -- Private Data, also those that look like something else
+    *(
+        (ORDINARY, both(private_data=data))
+        for data in (b"x", bytes(512), request() * 4, reply(rejected=1), INSIDE, b"abc" + INSIDE)
+    ),
+    (">Q <A >F <F", both(private_data=INSIDE, markers=1)),
+    (ORDINARY, {"S": build_stream([messages.send(1, request() + reply() * 3)[0]] * 3)}),
+    # -- MPA may begin anywhere in a segment, behind whatever was said (7.1.3)
+    *((">wQ <wA >S <S >F <F", {"w": text}) for text in TEXTS),
+    *((">w <w >Q <A >S <S >F <F", {"w": text}) for text in TEXTS),
+    (">w <w >Q <A >S <S >F <F", {"w": b"text" * 10_000}),
+    # -- the Keys stand in the RFC, too, which travels over TCP
+    (
+        ">1 <2 >F <F",
+        {"1": b"GET /rfc5044.txt HTTP/1.0\r\n\r\n", "2": b"200 OK\r\n\r\n" + PROSE * 3},
+    ),
+    ("... >1 <2 >F <F", {"1": b"GET /rfc5044.txt\r\n\r\n", "2": b"200 OK\r\n\r\n" + PROSE * 3}),
+    # -- behind a Reply that rejects: another startup, from either side, or none (rules 2, 3)
+    (">Q <R >w <w >Q <A >S <S >F <F", {"w": b"no?\r\n"}),
+    (">Q <R >w <w >Q <A >S <S >F <F", {"w": b"x" * 20_000}),
+    (">Q <R <Q >A <S >S >F <F", {}),
+    (">Q <R " * 30 + ORDINARY, {}),
+    ("... " + ">Q <R " * 30 + ORDINARY, {}),
+    (">Q <R >w <w >F <F", {"w": b"plain text " * 2_000}),
+    (">Q <R" + " >w <w" * 5 + " >F <F", {"w": b"\0\4no FPDU!!!"}),
+    (">Q <R" + " >w <w" * 5 + " >F <F", both(markers=1) | {"w": bytes(4) + b"\0\4no FPDU!!!"}),
+    # -- startup frames that were not captured, or late
+    *(
+        (words, both(crc=crc, markers=markers))
+        for crc, markers in FLAGS
+        for words in (
+            ">-Q <A >S <S >F <F",
+            ">Q <-A >S <S >F <F",
+            ">-Q <-A >S <S >F <F",
+            "... >S",
+            ">Q+1 <A >S <S >F <F",
+            ">Q <A+4 >S <S >F <F",
+            ">Q+5 <A+4 >S <S >F <F",
+            "... >Q+5 <A+4 >S <S >F <F",
+            ">Q <A >-f >S <S >F <F" if crc and not markers else ORDINARY,
+        )
+    ),
+    *(
+        (f">Q <R >{one}P <{other}A >S <S >F <F", both() | {"P": request(private_data=bytes(30))})
+        for one, other in itertools.product(("", "-"), repeat=2)
+    ),
+    # -- and those that the snap length has cut off
+    *(
+        (words.format(there), both(private_data=bytes(16), markers=markers))
+        for markers in (0, 1)
+        for there in (0, 12, 19, 20, 30)
+        for words in (
+            ">Q/{0} <A >S <S >F <F",
+            ">Q <A/{0} >S <S >F <F",
+            ">Q/{0} <A/{0} >S <S >F <F",
+            ">Q/{0} <R >Q <A/{0} >S <S >F <F",
+            ">Q <R/{0} >Q/{0} <A >S <S >F <F",
+            ">Q/{0} >F <F" if there < 20 else ORDINARY,
+            ">Q <A/{0}",
+        )
+    ),
+    *(
+        (
+            f">Q <A <t/{there} <X",
+            both(revision=2, enhanced=1, private_data=enhanced_data(4, 4, a=1, b=1)),
+        )
+        for there in (0, 2, 3)
+    ),
+]
+
+
+def is_known(words: str) -> bool:
+    """Whether all of a startup that was accepted is in its place."""
+    return not set("-+/.!") & set(words) and "A" in words and "S" in words
+
+
+@pytest.mark.parametrize("at", range(len(WORKS)), ids=lambda at: WORKS[at][0][:40])
+def test_what_works(at: int) -> None:
+    """In one segment each, and in pieces."""
+    words, letters = WORKS[at]
+    for size in (None, 1000) if "/" in words else (None, 30):
+        scene = Scene(words, letters, size=size)
+        events = scene.check()
+        cut = [each for each in words.split() if "/" in each and int(each.split("/")[1]) < 20]
+        gaps = [each for each in wrong(events) if isinstance(each, GapFound)]
+        assert {each.reason for each in gaps} <= ({"snap length"} if cut else {"capture ended"}) | {
+            "connection ended"
+        }
+        if is_known(words):
+            assert all(fpdus(events, side)[0].located_by == "start" for side in (0, 1))
+            assert ended(events).rejected is False
 
 
 def test_immediate_startup() -> None:
-    """Request and Reply first thing on the connection, then FPDUs (7.1.4.2, rules 1 to 4)."""
-    letters = {"Q": request(private_data=b"hello"), "A": reply(private_data=b"world")}
-    scene = Scene(ORDINARY, letters)
+    """What is said of Request and Reply, and of what they agree on (7.1.4.2, RFC 6581 6)."""
+    data = enhanced_data(16, 8, a=1, d=1)
+    letters = {
+        "Q": request(revision=2, enhanced=1, private_data=data + b"ulp"),
+        "A": reply(revision=2, enhanced=1, markers=1, private_data=data),
+        "1": stream(markers=True),
+    }
+    scene = Scene(">Q <A >1 <S >F <F", letters)
     events = scene.check()
     check_works(events)
-    assert [
-        (each.startup.kind, each.startup.private_data, each.direction, each.seq, each.octets)
-        for each in seen(events)
-    ] == [
-        (StartupKind.REQUEST, b"hello", *scene.at[0], letters["Q"]),
-        (StartupKind.REPLY, b"world", *scene.at[1], letters["A"]),
-    ]
+    first, second = seen(events)
+    assert (first.startup.kind, second.startup.kind) == (StartupKind.REQUEST, StartupKind.REPLY)
+    assert (first.direction, first.seq) == scene.at[0]
+    assert (second.direction, second.seq) == scene.at[1]
+    assert (first.startup.ird, first.startup.ord, first.startup.control_flags) == (16, 8, "AD")
+    assert first.startup.private_data == b"ulp"
+    end = ended(events)
+    assert (end.revision, end.crc, [each.markers for each in end.halves]) == (
+        2,
+        True,
+        [True, False],
+    )
+    assert ended(Scene("<Q >A <S >S >F <F").fed()).direction == 1
 
 
-WORKS: dict[str, tuple[str, Mapping[str, bytes]]] = {
-    "R in a Request has no meaning (7.1.1)": (ORDINARY, {"Q": request(rejected=1)}),
-    "Res is not checked (7.1.1)": (
-        ORDINARY,
-        {"Q": request(reserved=1), "A": reply(reserved=15)},
-    ),
-    "as many Private Data as PD_Length may say (7.1.1)": (
-        ORDINARY,
-        {"Q": request(private_data=bytes(512)), "A": reply(private_data=bytes(512))},
-    ),
-    "a startup frame within Private Data is Private Data (7.1.1)": (
-        ORDINARY,
-        {"Q": request(private_data=request() * 4), "A": reply(private_data=reply(rejected=1))},
-    ),
-    "a Reply captured before its Request": (">Q+1 <A >S <S >F <F", {}),
-    # The point where MPA begins need not be a segment's (7.1: "exactly locates the point").
-    "behind streaming octets, in their segment": (">wQ <wA >S <S >F <F", {}),
-    "behind the beginning of a Key": (">wQ <wA >S <S >F <F", {"w": b"MPA ID Re"}),
-    "behind most of a Key": (">wQ <wA >S <S >F <F", {"w": b"> MPA ID Req Fram"}),
-}
-
-
-@pytest.mark.parametrize("situation", WORKS)
-@pytest.mark.parametrize("size", [30, None])
-def test_what_works(situation: str, size: int | None) -> None:
-    """Both startup frames are told, and all FPDUs; nothing is wrong."""
-    check_works(Scene(*WORKS[situation], size=size).check())
-
-
-def test_the_side_that_accepts_the_tcp_connection_may_be_the_initiator() -> None:
-    """Initiator and Responder have nothing to do with SYN and SYN,ACK (7.1)."""
-    events = Scene("<Q >A <S >S >F <F").check()
-    check_works(events, initiator=1)
-    assert ended(events).direction == 1
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 19, 20, 21, 100])
-@pytest.mark.parametrize("private", [0, 1, 512])
-def test_startup_frames_in_pieces(size: int, private: int) -> None:
-    """A startup frame is a stretch of the stream, however it is cut (7.1.1)."""
-    data = random.Random(size).randbytes(private)
-    letters = {"Q": request(private_data=data), "A": reply(private_data=data)}
-    events = Scene(ORDINARY, letters, size=size).check()
-    check_works(events)
-    first = seen(events)[0]
+@pytest.mark.parametrize("size", [1, 5, 20, 21, 100])
+def test_startup_frames_in_pieces(size: int) -> None:
+    """A startup frame is a stretch of the stream, and names all its frames (7.1.1)."""
+    letters = both(private_data=bytes(range(200)))
+    first = seen(Scene(ORDINARY, letters, size=size).check())[0]
     last = len(Scene(">Q", letters, size=size).segments)
-    assert first.startup.data == data
-    assert first.frame == last
-    assert first.frames == tuple(range(4, last + 1))
+    assert (first.frame, first.frames) == (last, tuple(range(4, last + 1)))
 
 
-def test_startup_frame_and_fpdus_in_one_segment() -> None:
-    """The last octets of the Reply and the first FPDUs share a segment (7.1.2 rule 7).
-
-    That Responder had no FPDU before it spoke (rule 4).
-    """
-    scene = Scene(">Q <AS >S >F <F")
-    _, at = scene.at[1]
-    check_works(scene.fed(), wrong=[(1, None, at + 20)])
-
-
-# What begins like a startup frame, and what might be an adaption indication that is not whole.
-BEGUN = [b"MPA ID Re", b"M", b"R", b"Hey, RDDP", bytes.fromhex("41424344 0001 0001")]
-
-
-@pytest.mark.parametrize("text", [b"HELLO\r\n", PROSE, bytes(range(256)) * 20, *BEGUN])
-@pytest.mark.parametrize("size", [1, 9, 1460])
-def test_delayed_startup(text: bytes, size: int) -> None:
-    """Streaming mode octets in both directions, then the startup frames (7.1.3)."""
-    events = Scene(">w <w >Q <A >S <S >F <F", {"w": text}, size=size).check()
-    check_works(events)
-    completed = [
-        len(Scene(words, {"w": text}, size=size).segments) for words in (">w <w >Q", ">w <w >Q <A")
-    ]
-    assert [each.frame for each in seen(events)] == completed
-
-
-@pytest.mark.parametrize("first", [">1", ">1+1"])
-def test_delayed_startup_behind_many_streaming_octets(first: str) -> None:
-    """However much was said before, and in whichever order the Request was captured (7.1.3)."""
-    frame = request(private_data=b"private")
-    letters = {
-        "w": b"text" * 100_000,
-        "1": b"last words" + frame[:11],
-        "2": frame[11:],
-    }
-    scene = Scene(f">w <w {first} >2 <A >S <S >F <F", letters, size=1460)
-    scene.frames.append(frame)
-    check_works(scene.check())
-
-
-@pytest.mark.parametrize("size", [1, 40, 1460])
-@pytest.mark.parametrize("syn", ["", "... "])
-def test_a_key_in_ordinary_text_is_no_startup_frame(size: int, syn: str) -> None:
-    """The Keys stand in the RFC, which travels over TCP, too: no frame, no error, no FPDU."""
-    asked, text = b"GET /rfc5044.txt HTTP/1.0\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\n" + PROSE * 3
-    events = Scene(f"{syn}>1 <2 >F <F", {"1": asked, "2": text}, size=size).check()
-    assert ended(events).initiator is None
-
-
-@pytest.mark.parametrize("asked", [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_markers_are_what_the_receiver_asked_for(asked: tuple[int, int]) -> None:
-    """M in the Request is about what the Responder sends, M in the Reply the other way (7.1.1)."""
-    half = stream(markers=bool(asked[1])), stream(markers=bool(asked[0]))
-    frames = {"Q": request(markers=asked[0]), "A": reply(markers=asked[1])}
-    letters: dict[str, Octets] = {**frames, "1": half[0], "2": half[1]}
-    events = Scene(">Q <A >1 <2 >F <F", letters, size=1000).check()
-    check_works(events)
-    for direction in (0, 1):
-        counted = [each.markers for each in fpdus(events, direction)]
-        assert counted == [fpdu.markers for fpdu in half[direction][1]]
-        assert ended(events).halves[direction].markers == bool(asked[1 - direction])
-
-
-@pytest.mark.parametrize("asked", [(0, 0), (0, 1), (1, 0), (1, 1)])
 @pytest.mark.parametrize("markers", [0, 1])
-def test_crcs_are_on_if_either_side_wants_them(asked: tuple[int, int], markers: int) -> None:
-    """C is an OR of both sides (7.1.1); with CRCs off the field means nothing (4.1)."""
-    crc = any(asked)
-    letters: dict[str, Octets] = {
-        "Q": request(crc=asked[0], markers=markers),
-        "A": reply(crc=asked[1], markers=markers),
-        "S": stream(markers=bool(markers), crc=crc),
-    }
-    events = Scene(ORDINARY, letters, size=1000).check()
-    assert {each.crc for each in fpdus(events)} == {"good" if crc else "off"}
-    assert ended(events).crc is crc
+@pytest.mark.parametrize("by", [0, 1])
+def test_pieces_in_any_order(by: int, markers: int) -> None:
+    """Those of a startup frame and of the FPDU behind it: whichever completes what (7.1.1)."""
+    octets, truth = build_stream(ULPDUS[:1], markers=bool(markers))
+    frames = request(markers=markers), reply(markers=markers)
+    sent = frames[by] + octets
+    edges = 0, 16, 20, 21, 22, len(sent)
+    for order in itertools.permutations(range(5)):
+        talk = Talk()
+        if by:
+            talk.say(0, frames[0])
+        begin = talk.next[by]
+        for piece in order:
+            talk.copy(by, begin + edges[piece], sent[edges[piece] : edges[piece + 1]])
+        talk.next[by] += len(sent)
+        if not by:
+            talk.say(1, frames[1])
+        events = talk.fed()
+        # The Responder has spoken first, or the Initiator has not waited for the Reply.
+        texts = [getattr(each, "text", "gap") for each in wrong(events)]
+        assert texts in ([], texts[:1])
+        assert all(text.endswith(f"(RFC 5044 7.1.2 rule {3 + by})") for text in texts)
+        assert [each.startup.kind.value for each in seen(events)] == ["request", "reply"]
+        said = [(each.offset, each.ulpdu) for each in fpdus(events, by)]
+        assert said == [(truth[0].seq_offset, ULPDUS[0])]
 
 
 @pytest.mark.parametrize(("upto", "again"), [(1, 1), (10, 10), (20, 20), (27, 27), (27, 0)])
@@ -182,49 +257,70 @@ def test_octets_in_the_syn(upto: int, again: int) -> None:
     assert [each.seq for each in seen(events)] == [1001, 5001]
 
 
-def test_a_startup_frame_inside_an_fpdu_is_payload() -> None:
-    """In Full Operation the octets are FPDUs, whatever they look like (7.1)."""
-    octets = build_stream([messages.send(1, request() + reply() * 3)[0]] * 3)
-    Scene(ORDINARY, {"S": octets}, size=50).check()
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("late", [0, 1])
+def test_delayed_startup_captured_behind_fpdus(first: int, late: int) -> None:
+    """Acknowledgements captured before a Reply do not show that it answers another Request."""
+    octets, truth = stream()
+    scene = Scene(">w <w >Q <A")
+    held = scene.segments.pop(-2 + late)
+    # The other side has its first FPDUs before these are captured.
+    missed = scene.miss(first, octets[: truth[2].end])
+    scene.say(1 - first, octets[: truth[2].end])
+    scene.segments.append(held)
+    scene.copy(first, missed, octets[: truth[2].end])
+    events = scene.speak(octets[truth[2].end :])
+    check_all(events, truth)
+    assert len(seen(events)) == 2
+    for direction in (0, 1):
+        offsets = [each.offset for each in fpdus(events, direction)]
+        assert offsets == [fpdu.seq_offset for fpdu in truth]
 
 
+@pytest.mark.parametrize("syn", [True, False])
 @pytest.mark.parametrize("markers", [0, 1])
-def test_an_fpdu_inside_private_data_is_private_data(markers: int) -> None:
-    """It is none, also where nothing follows the startup frame that could be one."""
-    inside = build_stream([messages.send(1, b"x" * 60)[0]] * 2)[0]
-    for repeated in range(4):
-        fields = {"private_data": bytes(repeated) + inside, "markers": markers}
-        Scene(">Q <A >F <F", {"Q": request(**fields), "A": reply(**fields)}).check()
-
-
-@pytest.mark.parametrize("size", [1, 97, 150, 200, 300])
-@pytest.mark.parametrize("is_late", [False, True])
-def test_fpdus_inside_private_data_of_which_the_rest_is_to_come(size: int, is_late: bool) -> None:
-    """Two that stand back to back, and are good, in the first segments of the frame."""
-    inside = build_stream([messages.send(1, b"x" * 20)[0]] * 6)[0]
-    scene = Scene(
-        ">Q <A", {"Q": request(private_data=inside), "A": reply(private_data=inside)}, size=size
-    )
-    mine = [at for at, each in enumerate(scene.segments) if each.direction and at > 3]
-    if is_late and len(mine) > 2:
-        # Only the last one tells that the frame is whole.
-        one, last = mine[1], mine[-1]
-        scene.segments[one], scene.segments[last] = scene.segments[last], scene.segments[one]
-    events = scene.speak(stream()[0])
-    check_works(events)
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_reply_in_a_segment_that_acknowledges_fpdus(
+    syn: bool, markers: int, order: tuple[int, int, int]
+) -> None:
+    """What was received together is often captured as one segment, with the last acknowledgement:
+    the Responder had FPDUs then, whether these were captured before, or the Request was."""
+    # Without a startup frame, no more than these would tell what they are.
+    few = ULPDUS[:3]
+    octets, truth = build_stream(few, markers=bool(markers))
+    second = truth[1].start
+    talk = Talk(syn=syn)
+    begin = len(talk.segments)
+    talk.say(0, request(markers=markers))
+    talk.say(0, octets[:second])
+    talk.say(1, reply(markers=markers) + octets[:second])
+    talk.segments[begin:] = [talk.segments[begin + each] for each in order]
+    talk.say(1, octets[second:])
+    talk.say(0, octets[second:])
+    talk.close()
+    events = talk.fed()
+    assert sorted(each.ulpdu for each in fpdus(events)) == sorted(2 * few)
     assert len(seen(events)) == 2
 
 
-def test_enhanced_startup() -> None:
-    """Revision 2 with S: the first four octets of the Private Data are enhanced data (RFC 6581)."""
-    data = enhanced_data(16, 8, a=1, d=1)
-    letters = {
-        "Q": request(revision=2, enhanced=1, private_data=data + b"ulp"),
-        "A": reply(revision=2, enhanced=1, private_data=data),
-    }
-    events = Scene(ORDINARY, letters).check()
-    check_works(events)
-    first = seen(events)[0].startup
-    assert (first.ird, first.ord, first.control_flags) == (16, 8, "AD")
-    assert first.private_data == b"ulp"
-    assert ended(events).revision == 2
+def test_a_responder_that_asks_after_it_has_rejected() -> None:
+    """What it had of a Request that was not captured tells nothing of its own ones."""
+    letters = {"1": request(private_data=b"1"), "2": request(private_data=b"22")}
+    for isn in ((1000, 0xFFFFF000), (0xFFFFF000, 1000)):
+        events = Scene(">-Q <R <1 >R <2 >A <S >S >F <F", letters, isn=isn).fed()
+        check_all(events, stream()[1])
+        assert {letters["1"], letters["2"]} <= {each.octets for each in seen(events)}
+        assert ended(events).initiator == "10.0.0.2:4000"
+
+
+@pytest.mark.parametrize("beginning", ["", "... ", ">-z <-z "])
+def test_rejecting_again_costs_no_more_each_time(beginning: str) -> None:
+    """Work does not grow with how often that was done before."""
+
+    def cost(times: int) -> int:
+        talk = Scene(beginning + ">Q <R " * times, {"z": bytes(100)})
+        segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
+        flows = Flows()
+        return calls(lambda: [flows.receive(each) for each in segments])
+
+    assert cost(300) < 3.3 * cost(100)

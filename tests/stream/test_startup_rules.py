@@ -6,14 +6,12 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.interoperability import RNIC
 from tests.stream.feed import fpdus
 from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong
-from tests.stream.startup import ULPDUS, ended, errors, reply, request, seen, stream
+from tests.stream.startup import ended, errors, reply, request, seen, stream
 from tests.truth import messages
 from tests.truth.impair import ACK
-from tests.truth.mpastream import build_stream, crc_field, enhanced_data
+from tests.truth.mpastream import build_stream, enhanced_data
 
 LETTERS = {
     "P": request(private_data=b"again"),
@@ -25,6 +23,8 @@ LETTERS = {
     "k": b"mPA ID Rep Frame" + request()[16:],
     "L": request(private_data=bytes(513)),
     "U": request(revision=77),
+    "l": reply(private_data=b"only this", pd_length=9000),
+    "p": reply(private_data=b"data", pd_length=512),
     "m": b"MPA" * 6,
     "n": b"MPA ID Req Form!",
 }
@@ -44,6 +44,8 @@ UNANSWERED = "octets after a Request that was not answered (RFC 5044 7.1.2 rules
 CLOSED = "the connection was closed before its Request was answered (RFC 5044 7.1.2 rule 3)"
 RESET = "the connection was reset before its Request was answered (RFC 5044 7.1.2 rule 3)"
 
+OF_9 = "PD_Length 512 of the Reply claims FPDUs, and octets that never came (RFC 5044 7.1.2 rule 9)"
+CLAIMED = "exceeds 512 (RFC 5044 7.1.1, 7.1.2 rule 9)"
 TOO_LONG = "PD_Length 513 exceeds 512 (RFC 5044 7.1.1, 7.1.2 rule 9)"
 
 
@@ -84,6 +86,11 @@ BREACHES: list[tuple[str, list[Wrong]]] = [
     (">n >F <F", [Wrong(0, INVALID, of_key("n"))]),
     (">L >F <F", [Wrong(0, INVALID, TOO_LONG)]),
     (">U >F <F", [Wrong(0, INVALID, "revision 77 is not one of 0, 1, 2 (RFC 5044 7.1.1)")]),
+    (">Q <l >S <S >F <F", [Wrong(1, INVALID, f"PD_Length 9000 {CLAIMED}")]),
+    (">Q <p >S <f >F <F", [Wrong(1, INVALID, OF_9)]),
+    # -- what is certain, whatever the snap length has cut off
+    (">P/22 >F <F", [Wrong(1, LOST, CLOSED)]),
+    *((f">Q <h/{there} >F <F", [Wrong(1, INVALID, ANSWER)]) for there in (1, 4, 27)),
     # -- what is sent before a Reply that rejects is not for MPA
     (">Q >w <R >F <F", []),
     # -- the capture lacks what may have been there
@@ -116,7 +123,27 @@ BREACHES: list[tuple[str, list[Wrong]]] = [
 @pytest.mark.parametrize(("words", "wrong"), BREACHES, ids=[words for words, _ in BREACHES])
 def test_what_is_told_of_a_startup(words: str, wrong: list[Wrong]) -> None:
     """Each breach, with its place and its clause, and no other; all startup frames and FPDUs."""
-    Scene(words, LETTERS).check(*wrong)
+    scene = Scene(words, LETTERS)
+    # What claims octets that are not there, or FPDUs, is not reported as a startup frame.
+    scene.frames = [each for each in scene.frames if each not in (LETTERS["l"], LETTERS["p"])]
+    scene.check(*wrong)
+
+
+@pytest.mark.parametrize("place", range(16))
+def test_a_key_with_one_wrong_octet(place: int) -> None:
+    """A Key that is none, where one must stand: code 4, in pieces or in one (7.1.2 rule 5)."""
+    key = bytearray(request())
+    key[place] ^= 0x80
+    text = f"the Key of the startup frame is {bytes(key[:16])!r} (RFC 5044 7.1.1, 7.1.2 rule 5)"
+    for size in (1, 20):
+        Scene(">Q >F <F", {"Q": bytes(key)}, size=size).check(Wrong(0, INVALID, text))
+
+
+@pytest.mark.parametrize("data", [b"", b"abc"])
+def test_enhanced_data_that_are_not_there(data: bytes) -> None:
+    """S without room for its data (RFC 6581 6)."""
+    scene = Scene(">Q >F <F", {"Q": request(revision=2, enhanced=1, private_data=data)})
+    assert errors(scene.fed()) == [(0, INVALID, scene.at[0][1])]
 
 
 @pytest.mark.parametrize("asked", [">Q <Q", "<Q >Q", ">Q <!Q", "<Q >!Q"])
@@ -124,19 +151,6 @@ def test_what_is_told_of_a_startup(words: str, wrong: list[Wrong]) -> None:
 def test_initiator_initiator(asked: str, then: str) -> None:
     """Rule 8: a Request from both sides is told of the second, whether that side had the first."""
     Scene(asked + then).check(Wrong(1, INVALID, BOTH_REQUEST))
-
-
-@pytest.mark.parametrize("captured", ["no SYN", "no SYN ACK", "one direction", "a Reply"])
-def test_fpdus_that_may_not_come_first(captured: str) -> None:
-    """Rule 1 is told only if it cannot be otherwise; if there is a Reply, that is out of place."""
-    scene = Scene("<A >S <S >F <F" if captured == "a Reply" else ">S <S >F <F")
-    if captured == "one direction":
-        scene.segments = [each for each in scene.segments if each.direction == 0]
-    elif captured != "a Reply":
-        del scene.segments[captured == "no SYN ACK"]
-    events = scene.fed()
-    assert OF_1 not in [getattr(each, "text", "") for each in events]
-    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
 
 
 @pytest.mark.parametrize(
@@ -217,9 +231,9 @@ def test_the_initiator_does_not_wait(
 
 
 @pytest.mark.parametrize("markers", [0, 1])
-@pytest.mark.parametrize("size", [1, 3, 5, 7, 1460])
+@pytest.mark.parametrize("size", [1, 7, 1460])
 @pytest.mark.parametrize("revision", [1, 2])
-@pytest.mark.parametrize("code", [None, 5, 6, 7])
+@pytest.mark.parametrize("code", [None, 6])
 def test_a_terminate_may_come_first(
     markers: int, size: int, revision: int, code: int | None
 ) -> None:
@@ -266,30 +280,6 @@ def test_private_data_of_revision_0(octets: int) -> None:
     assert [fpdus(events, direction)[0].offset for direction in (0, 1)] == [4, 4]
 
 
-@pytest.mark.parametrize("ulpdu_length", [600, 1200, 5000])
-def test_fpduptr_that_counts_a_leading_marker(ulpdu_length: int) -> None:
-    """draft-ietf-rddp-mpa-01 4.1: the FPDU may be thought to begin with the Marker before it.
-
-    RFC 5044 4.3 says that it does not: code 3, and the FPDUs are found.
-    """
-    ulpdus = messages.send(1, bytes(ulpdu_length - 18), mulpdu=ulpdu_length)
-    octets, truth = build_stream(ulpdus, markers=True)
-    changed = bytearray(octets)
-    for at in range(512, len(octets), 512):
-        changed[at + 2 : at + 4] = at.to_bytes(2, "big")
-    changed[-4:] = crc_field(bytes(changed[:-4]))
-    fields = {"revision": 0, "markers": 1}
-    scene = Scene(
-        ">Q <A >S >F <F",
-        {"Q": request(**fields), "A": reply(**fields), "S": bytes(changed)},
-        size=1460,
-    )
-    events = scene.fed()
-    assert errors(events) == [(0, ErrorCode.MARKER_MISMATCH, scene.at[2][1] + 4)]
-    (found,) = fpdus(events, 0)
-    assert (found.ulpdu, found.crc, found.offset) == (ulpdus[0], "good", truth[0].seq_offset)
-
-
 def test_rejected_for_want_of_ird() -> None:
     """RFC 6581 9.1: ORD of the Reply says what is needed; a Terminate after R is out of place."""
     asked, answered = (
@@ -304,8 +294,8 @@ def test_rejected_for_want_of_ird() -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "reset", "capture ended"])
-@pytest.mark.parametrize("there", [12, 16, 19, 20, 21, 119])
-@pytest.mark.parametrize("size", [1, 7, 400])
+@pytest.mark.parametrize("there", [12, 16, 20, 119])
+@pytest.mark.parametrize("size", [7, 400])
 @pytest.mark.parametrize("words", [">P", ">Q <B", "<w >Q <B"])
 def test_the_end_in_the_midst_of_a_startup_frame(
     words: str, size: int, there: int, how: str
@@ -317,15 +307,6 @@ def test_the_end_in_the_midst_of_a_startup_frame(
     text = f"the connection was {how} {there} octets into a startup frame"
     wrong = Wrong(len(words.split()) - 1, LOST, f"{text} (RFC 5044 7.1.2 rule 10)")
     scene.check(*[wrong] * bool(end))
-
-
-def test_private_data_that_claim_fpdus() -> None:
-    """Rule 9: PD_Length of the Reply goes on into FPDUs, and beyond the end of all octets."""
-    scene = Scene(">Q <A >S <f >F <F", {"A": reply(private_data=b"data", pd_length=512)})
-    # As it is none, it is not reported as a startup frame.
-    del scene.frames[1]
-    text = "PD_Length 512 of the Reply claims FPDUs, and octets that never came"
-    scene.check(Wrong(1, INVALID, f"{text} (RFC 5044 7.1.2 rule 9)"))
 
 
 @pytest.mark.parametrize("before", [b"x", b"200 OK\r\n", bytes(600)])
@@ -344,24 +325,3 @@ def test_octets_that_answer_a_request(greeting: str, then: str, end: str) -> Non
     """Rules 3 and 5: what answers the Request is no Reply, and nothing else comes from there."""
     words = f"{greeting}>Q <h {then}{end}"
     Scene(words, LETTERS).check(Wrong(words.split().index("<h"), INVALID, ANSWER))
-
-
-@pytest.mark.parametrize(
-    ("frames", "rnics"),
-    [
-        (((0, 1, 1), (0, 1, 1)), ((RNIC.RDMAC,), (RNIC.RDMAC, RNIC.PERMISSIVE))),
-        (((1, 0, 1), (0, 1, 1)), ((RNIC.NON_PERMISSIVE, RNIC.PERMISSIVE), (RNIC.RDMAC,))),
-        (((0, 0, 0), (0, 0, 0)), None),
-        (((2, 0, 1), (2, 0, 1)), None),
-    ],
-)
-def test_what_kinds_of_rnic_they_are(
-    frames: tuple[tuple[int, int, int], tuple[int, int, int]],
-    rnics: tuple[tuple[RNIC, ...], tuple[RNIC, ...]] | None,
-) -> None:
-    """RFC 5044 C: told at the end of the connection."""
-    one, other = (dict(zip(("revision", "markers", "crc"), each, strict=True)) for each in frames)
-    scene = Scene(">Q <A >F <F", {"Q": request(**one), "A": reply(**other)})
-    assert ended(scene.fed()).rnics == rnics
-    del scene.segments[4]
-    assert ended(scene.fed()).rnics is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +17,7 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.segment import Segment as Captured
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.feed import as_segment, feed, feed_truth, fpdus
-from tests.stream.startup import reply, request
+from tests.stream.feed import as_segment, feed
 from tests.stream.talk import (
     REPLY,
     REQUEST,
@@ -108,45 +106,6 @@ def test_whatever_comes_there_are_events_and_no_exception(
         each: Captured = as_segment(len(captured) + 1, segment)
         captured.append(each._replace(length=len(octets) + cut))
     check_sane(feed(captured))
-
-
-@pytest.mark.parametrize("before", [0, 4, 400])
-@pytest.mark.parametrize("received", [0, TRUTH[0].end, TRUTH[0].end + 4, TRUTH[1].end, len(STREAM)])
-def test_a_request_behind_fpdus_that_its_sender_had(before: int, received: int) -> None:
-    """Nothing looks for a Reply in octets of FPDUs that are not held any more, while others are."""
-    seq = 14080
-    segments = [
-        Segment(0, 0, 0, SYN, b""),
-        Segment(1, seq - before, 1, PSH | ACK, b"\xee" * before),
-        Segment(1, seq, 1, PSH | ACK, STREAM[: TRUTH[1].end]),
-        Segment(1, seq + TRUTH[1].end, 1, PSH | ACK, STREAM[TRUTH[1].end :]),
-        Segment(0, 1, seq + received, PSH | ACK, REQUEST),
-    ]
-    events = feed_truth(segments)
-    check_sane(events)
-    assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS
-
-
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("first", range(5))
-@pytest.mark.parametrize("more", [0, 4, 100, 500])
-def test_a_request_comes_with_octets_behind_those_that_the_reply_acknowledged(
-    markers: bool, first: int, more: int
-) -> None:
-    """It was captured when it was sent again: FPDUs behind it were told by then. None is lost."""
-    octets, truth = mpastream.build_stream(ULPDUS, markers=markers)
-    asked, answered = request(markers=int(markers)), reply(markers=int(markers))
-    end, there = len(asked), truth[first].end
-    segments = [
-        Segment(0, end, 5000, PSH | ACK, octets[:there]),
-        Segment(1, 5000, end + there, PSH | ACK, answered + octets[: truth[0].end]),
-        Segment(0, 0, 5000, PSH | ACK, (asked + octets)[: end + there + more]),
-    ]
-    events = feed_truth(segments)
-    check_sane(events)
-    whole = [each.ulpdu for each in truth if each.end <= there + more]
-    assert [each.ulpdu for each in fpdus(events, 0)] == whole
-    assert [each.ulpdu for each in fpdus(events, 1)] == ULPDUS[:1]
 
 
 @given(

@@ -62,6 +62,19 @@ def _whole(flow: _Flow, pieces: list[tuple[int, bytes]]) -> list[bytes]:
     return flow.frames(flow.opening + flow.startup + data)
 
 
+def _in_one_flow(
+    hostile: list[tuple[int, bytes]], clean: list[tuple[int, bytes]], *, markers: bool = False
+) -> Pair:
+    """Pieces of a connection, at their offsets."""
+    flow = _Flow(markers=markers)
+    return Pair(_whole(flow, hostile), _whole(flow, clean))
+
+
+def _writes_cut(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
+    """So many segments of RDMA Writes, and a few more."""
+    return _cut(mpastream.build_stream(_writes(scale * MSS), markers=markers)[0])
+
+
 def holes_at_the_start(scale: int) -> Pair:
     """Flows whose first octets were never captured: all else waits after a hole."""
     flows = [_Flow(number) for number in range(scale // 20)]
@@ -106,57 +119,51 @@ def syn_flood(scale: int) -> Pair:
 def one_octet_segments(scale: int) -> Pair:
     """Each octet in a segment of its own, in order."""
     octets, _ = mpastream.build_stream(_writes(scale, mulpdu=1442))
-    clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64))
-    flow = _Flow()
-    return Pair(_whole(flow, _cut(octets[:scale], 1)), _whole(flow, _cut(clean[: scale * 64], 64)))
+    return _in_one_flow(_cut(octets[:scale], 1), _small(scale))
+
+
+def _small(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
+    """So many small segments of small Writes."""
+    clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64), markers=markers)
+    return _cut(clean[: scale * 64], 64)
 
 
 def one_octet_segments_some_twice(scale: int) -> Pair:
     """The same, behind a small FPDU all of one large one, and now and then four come again."""
     small, large = messages.send(1, b"small"), _writes(60_000, mulpdu=60_014)
     octets, _ = mpastream.build_stream([*small, *large])
-    flow = _Flow()
     pieces = _cut(octets[: scale * 9 // 10], 1)
     for at in range(40, len(pieces), 10):
         pieces.insert(at + at // 10, (at - 20, octets[at - 20 : at - 16]))
-    clean = one_octet_segments(scale).clean
-    return Pair(_whole(flow, pieces), clean)
+    return _in_one_flow(pieces, _small(scale))
 
 
 def one_octet_segments_behind_a_hole(scale: int) -> Pair:
     """Each octet in a segment of its own, every block of 400 from its end to its beginning."""
     octets, _ = mpastream.build_stream(_writes(scale, mulpdu=1442), markers=True)
-    flow = _Flow(markers=True)
     order = [at for begin in range(4, scale, 400) for at in reversed(range(begin, begin + 400))]
     pieces = [(at, octets[at : at + 1]) for at in order if at < scale]
-    clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64), markers=True)
-    return Pair(_whole(flow, pieces), _whole(flow, _cut(clean[: scale * 64], 64)))
+    return _in_one_flow(pieces, _small(scale, markers=True), markers=True)
 
 
 def markers_that_point_nowhere(scale: int) -> Pair:
     """Behind a hole, each Marker points to a place at which no FPDU begins."""
-    octets, _ = mpastream.build_stream(_writes(scale * MSS), markers=True)
-    forged = bytearray(octets)
+    clean = _writes_cut(scale, markers=True)
+    forged = bytearray(b"".join(piece for _, piece in clean))
     rng = random.Random(2)
     for at in range(0, len(forged), 512):
         forged[at + 2 : at + 4] = (4 * rng.randrange(1, 400)).to_bytes(2, "big")
-    flow = _Flow(markers=True)
-    pieces = _cut(bytes(forged))[1:scale]
-    return Pair(_whole(flow, pieces), _whole(flow, _cut(octets)[1:scale]))
+    return _in_one_flow(_cut(bytes(forged))[1:scale], clean[1:scale], markers=True)
 
 
 def lengths_just_beyond(scale: int) -> Pair:
     """Behind a hole, each word is a header whose length leads just beyond its segment."""
-    octets, _ = mpastream.build_stream(_writes(scale * MSS))
-    flow = _Flow()
-    return Pair(_whole(flow, _beyond(scale)[1:]), _whole(flow, _cut(octets)[1:scale]))
+    return _in_one_flow(_beyond(scale)[1:], _writes_cut(scale)[1:scale])
 
 
 def lengths_just_beyond_in_order(scale: int) -> Pair:
     """The same from the beginning of the phase on, where the first length is believed at first."""
-    octets, _ = mpastream.build_stream(_writes(scale * MSS))
-    flow = _Flow()
-    return Pair(_whole(flow, _beyond(scale)), _whole(flow, _cut(octets)[:scale]))
+    return _in_one_flow(_beyond(scale), _writes_cut(scale)[:scale])
 
 
 def _beyond(scale: int) -> list[tuple[int, bytes]]:
@@ -167,18 +174,13 @@ def _beyond(scale: int) -> list[tuple[int, bytes]]:
 
 def lengths_within(scale: int) -> Pair:
     """Behind a hole, each word begins a header whose length leads to another; no CRC is good."""
-    octets, _ = mpastream.build_stream(_writes(scale * MSS))
-    flow = _Flow()
-    return Pair(_whole(flow, _within(scale)[1:]), _whole(flow, _cut(octets)[1:scale]))
+    return _in_one_flow(_within(scale)[1:], _writes_cut(scale)[1:scale])
 
 
 def lengths_within_in_order(scale: int) -> Pair:
     """The same behind a good FPDU, in order."""
     first, _ = mpastream.build_stream(messages.send(1, bytes(MSS - 24)))
-    octets, _ = mpastream.build_stream(_writes(scale * MSS))
-    flow = _Flow()
-    hostile = [(0, first), *_within(scale)[1:]]
-    return Pair(_whole(flow, hostile), _whole(flow, _cut(octets)[:scale]))
+    return _in_one_flow([(0, first), *_within(scale)[1:]], _writes_cut(scale)[:scale])
 
 
 def _within(scale: int) -> list[tuple[int, bytes]]:
@@ -189,20 +191,16 @@ def _within(scale: int) -> list[tuple[int, bytes]]:
 
 def zero_lengths_that_lead_nowhere(scale: int) -> Pair:
     """Behind a hole, good FPDUs of zero length two by two, and behind each pair no other one."""
-    octets, _ = mpastream.build_stream(_writes(scale * MSS))
     pair, _ = mpastream.build_stream([b"", b""])
     rng = random.Random(4)
     forged = b"".join(pair + rng.randbytes(4) for _ in range(scale * MSS // (len(pair) + 4)))
-    flow = _Flow()
-    return Pair(_whole(flow, _cut(forged)[1:scale]), _whole(flow, _cut(octets)[1:scale]))
+    return _in_one_flow(_cut(forged)[1:scale], _writes_cut(scale)[1:scale])
 
 
 def every_other_segment(scale: int) -> Pair:
     """As many islands as there are segments."""
-    octets, _ = mpastream.build_stream(_writes(2 * scale * MSS))
-    flow = _Flow()
-    pieces = _cut(octets)
-    return Pair(_whole(flow, pieces[1 : 2 * scale : 2]), _whole(flow, pieces[:scale]))
+    pieces = _writes_cut(2 * scale)
+    return _in_one_flow(pieces[1 : 2 * scale : 2], pieces[:scale])
 
 
 def headers_in_unknown_traffic(scale: int) -> Pair:
@@ -365,9 +363,8 @@ def _writes_in_order(scale: int, size: int = MSS) -> list[bytes]:
 def skipped_msns_behind_damage(scale: int) -> Pair:
     """Read Requests of which every other one is damaged, and the MSN of the next one a thousand
     ahead: nearly as many as Requests are remembered."""
-    hostile, clean = (_read_requests(scale * MSS, jump) for jump in (1000, 0))
-    flow = _Flow()
-    return Pair(_whole(flow, _cut(hostile)), _whole(flow, _cut(clean)))
+    hostile, clean = (_cut(_read_requests(scale * MSS, jump)) for jump in (1000, 0))
+    return _in_one_flow(hostile, clean)
 
 
 def _read_requests(octets: int, jump: int) -> bytes:

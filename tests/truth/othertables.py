@@ -94,16 +94,6 @@ def openflow_features(rng: random.Random) -> bytes:
     return out
 
 
-def openflow_matches(rng: random.Random) -> bytes:
-    """Matches of flow entries, none like the other."""
-    return filled(
-        lambda _: (
-            struct.pack(">HBB", 0x8000, rng.randrange(40) << 1, rng.choice((1, 2, 4, 6, 8)))
-            + rng.randbytes(rng.choice((4, 8)))
-        )
-    )
-
-
 # -- tables of tags and numbers -----------------------------------------------------------------
 
 
@@ -270,21 +260,6 @@ def dns(rng: random.Random) -> bytes:
     return filled(message)
 
 
-def bgp(rng: random.Random) -> bytes:
-    """BGP: updates and keepalives (RFC 4271 4.1, 4.3)."""
-
-    def message(_: int) -> bytes:
-        if rng.random() < 0.2:
-            return b"\xff" * 16 + struct.pack(">HB", 19, 4)
-        attributes = b"\x40\x01\x01\0\x40\x02\x0a\x02\x02" + rng.randbytes(8)
-        attributes += b"\x40\x03\x04" + rng.randbytes(4) + b"\x80\x04\x04\0\0\0" + rng.randbytes(1)
-        prefixes = b"".join(b"\x18" + rng.randbytes(3) for _ in range(rng.randint(1, 60)))
-        body = struct.pack(">HH", 0, len(attributes)) + attributes + prefixes
-        return b"\xff" * 16 + struct.pack(">HB", 19 + len(body), 2) + body
-
-    return filled(message)
-
-
 def rtp(rng: random.Random) -> bytes:
     """RTP over TCP: a length before each packet, whose numbers go on (RFC 4571 2, RFC 3550 5.1)."""
     size = rng.choice((20, 160, 320, 1_400))
@@ -298,27 +273,6 @@ def rtp(rng: random.Random) -> bytes:
         return struct.pack(">H", len(body)) + body
 
     return filled(packet)
-
-
-def tpkt(rng: random.Random) -> bytes:
-    """H.225 or S7 in TPKT (RFC 1006 6)."""
-
-    def packet(number: int) -> bytes:
-        body = b"\x02\xf0\x80\x32\x01\0\0" + struct.pack(">H", number & 65_535)
-        body += words(rng, rng.choice((12, 20, 200)))
-        return struct.pack(">BBH", 3, 0, 4 + len(body)) + body
-
-    return filled(packet)
-
-
-def tls(rng: random.Random) -> bytes:
-    """TLS records (RFC 8446 5.1)."""
-
-    def record(_: int) -> bytes:
-        body = rng.randbytes(rng.choice((26, 200, 1_400, 4_096)))
-        return struct.pack(">BHH", 23, 0x0303, len(body)) + body
-
-    return filled(record)
 
 
 def diameter(rng: random.Random) -> bytes:
@@ -337,84 +291,6 @@ def diameter(rng: random.Random) -> bytes:
         return head + body
 
     return filled(message)
-
-
-def ldap(rng: random.Random) -> bytes:
-    """LDAP: entries that a search has found, in BER (RFC 4511 4.1.1, 4.5.2)."""
-
-    def tagged(tag: int, octets: bytes) -> bytes:
-        return bytes((tag, 0x82)) + struct.pack(">H", len(octets)) + octets
-
-    def entry(number: int) -> bytes:
-        values = b"".join(
-            tagged(0x30, tagged(0x04, b"member") + tagged(0x31, tagged(0x04, words(rng, 40))))
-            for _ in range(rng.randint(1, 8))
-        )
-        found = tagged(0x64, tagged(0x04, b"cn=%d,dc=example" % number) + tagged(0x30, values))
-        return tagged(0x30, b"\x02\x02" + struct.pack(">H", number & 0x7FFF) + found)
-
-    return filled(entry)
-
-
-def thrift(rng: random.Random) -> bytes:
-    """Thrift, framed, binary protocol: lists of structs."""
-
-    def call(number: int) -> bytes:
-        body = struct.pack(">II3sI", 0x80010002, 3, b"get", number)
-        for at in range(rng.randint(1, 40)):
-            body += struct.pack(">BHIBHQ", 8, 1, at, 10, 2, rng.choice((at, rng.getrandbits(40))))
-            body += b"\0"
-        return struct.pack(">I", len(body)) + body
-
-    return filled(call)
-
-
-def kafka(rng: random.Random) -> bytes:
-    """Kafka: fetch responses with message sets, whose offsets go on."""
-    size = rng.choice((20, 100, 1_000))
-
-    def batch(number: int) -> bytes:
-        messages = b""
-        for at in range(rng.randint(1, 20)):
-            value = words(rng, size)
-            message = struct.pack(">IBBII", rng.getrandbits(32), 0, 0, 0xFFFFFFFF, len(value))
-            message += value
-            messages += struct.pack(">QI", number * 20 + at, len(message)) + message
-        body = struct.pack(">III", number, 1, len(messages)) + messages
-        return struct.pack(">I", len(body)) + body
-
-    return filled(batch)
-
-
-def smpp(rng: random.Random) -> bytes:
-    """SMPP: deliver_sm and its responses (SMPP 3.4 3.2)."""
-
-    def pdu(number: int) -> bytes:
-        kind, status = rng.choice(((5, 0), (0x80000004, 0), (0x80000015, 0), (4, 0)))
-        body = words(rng, rng.choice((0, 10, 65, 180)))
-        return struct.pack(">IIII", 16 + len(body), kind, status, number) + body
-
-    return filled(pdu)
-
-
-def fix(rng: random.Random) -> bytes:
-    """FIX 4.4."""
-    return filled(
-        lambda number: (
-            b"8=FIX.4.4\x019=%d\x0135=8\x0134=%d\x0138=%d\x0110=%03d\x01"
-            % (rng.randrange(60, 200), number, rng.randrange(10_000), rng.randrange(256))
-        )
-    )
-
-
-def sip(rng: random.Random) -> bytes:
-    """SIP over TCP (RFC 3261 18.3)."""
-    return filled(
-        lambda number: (
-            b"SIP/2.0 200 OK\r\nCSeq: %d INVITE\r\nCall-ID: %d\r\nContent-Length: %d\r\n\r\n%s"
-            % (number, rng.getrandbits(30), 40, b"v" * 40)
-        )
-    )
 
 
 def memcached(rng: random.Random) -> bytes:
@@ -462,17 +338,6 @@ def turn(rng: random.Random) -> bytes:
     return filled(data)
 
 
-def modbus(rng: random.Random) -> bytes:
-    """Modbus/TCP: registers that are read."""
-    registers = rng.randint(1, 120)
-
-    def answer(number: int) -> bytes:
-        body = bytes((1, 3, 2 * registers)) + words(rng, 2 * registers)
-        return struct.pack(">HHH", number & 65_535, 0, len(body)) + body
-
-    return filled(answer)
-
-
 def rpc(rng: random.Random) -> bytes:
     """ONC RPC: NFS replies by record marking (RFC 5531 11)."""
 
@@ -498,17 +363,6 @@ def ipfix(rng: random.Random) -> bytes:
     return filled(message)
 
 
-def mysql(rng: random.Random) -> bytes:
-    """MySQL: rows of a result, each a packet with a length and a number."""
-
-    def row(number: int) -> bytes:
-        columns = [b"%d" % number, words(rng, rng.randrange(40)), b"\xfb"]
-        body = b"".join(each if each == b"\xfb" else bytes((len(each),)) + each for each in columns)
-        return len(body).to_bytes(3, "little") + bytes((number & 255,)) + body
-
-    return filled(row)
-
-
 def postgresql(rng: random.Random) -> bytes:
     """PostgreSQL: DataRow messages with binary columns."""
     width = rng.choice((1, 4, 12))
@@ -525,7 +379,6 @@ def postgresql(rng: random.Random) -> bytes:
 
 TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "OpenFlow table features": openflow_features,
-    "OpenFlow matches": openflow_matches,
     "tags": tags,
     "tags, repeated": tags_repeated,
     "tags every 512 octets": tags_at_512,
@@ -533,35 +386,21 @@ TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "rows": rows,
     "counted rows": counted_rows,
     "doubles, big endian": numbers(">d", whole=False),
-    "doubles, little endian": numbers("<d", whole=False),
-    "floats, big endian": numbers(">f", whole=False),
     "int16, big endian": numbers(">h"),
     "int32, big endian": numbers(">i"),
     "int32, little endian": numbers("<i"),
-    "int64, big endian": numbers(">q"),
     "a length of 2 octets": sized(">H"),
     "a length of 2 octets, itself counted": sized(">H", counts_itself=True),
     "a length of 4 octets": sized(">I"),
     "a length of 2 octets and a type": sized(">Hxx", least=12),
     "DNS": dns,
-    "BGP": bgp,
     "RTP": rtp,
-    "TPKT": tpkt,
-    "TLS": tls,
     "Diameter": diameter,
-    "LDAP": ldap,
-    "Thrift": thrift,
-    "Kafka": kafka,
-    "SMPP": smpp,
-    "FIX": fix,
-    "SIP": sip,
     "memcached": memcached,
     "X11": x11,
     "TURN": turn,
-    "Modbus": modbus,
     "ONC RPC": rpc,
     "IPFIX": ipfix,
-    "MySQL": mysql,
     "PostgreSQL": postgresql,
 }
 """What a server says, by name."""

@@ -63,27 +63,6 @@ def tls(rng: random.Random) -> Said:
     return asks, answers
 
 
-def ssh(rng: random.Random) -> Said:
-    """SSH: versions, KEXINIT, and encrypted packets (RFC 4253 4.2, 6)."""
-
-    def packet(payload: bytes) -> bytes:
-        pad = 8 - (len(payload) + 5) % 8 + 4
-        length = len(payload) + pad + 1
-        return struct.pack(">IB", length, pad) + payload + rng.randbytes(pad)
-
-    def kexinit() -> bytes:
-        names = (b"curve25519-sha256", b"ssh-ed25519", b"aes128-ctr", b"hmac-sha2-256", b"none")
-        lists = b"".join(len(name).to_bytes(4, "big") + name for name in names * 2)
-        return packet(b"\x14" + rng.randbytes(16) + lists + bytes(5))
-
-    asks = b"SSH-2.0-OpenSSH_9.2p1\r\n" + kexinit()
-    answers = b"SSH-2.0-OpenSSH_9.2p1\r\n" + kexinit()
-    while len(answers) < VOLUME:
-        asks += rng.randbytes(rng.choice((36, 52, 68)))
-        answers += rng.randbytes(rng.choice((36, 100, 1_060, 32_808)))
-    return asks, answers
-
-
 def smb(rng: random.Random) -> Said:
     """SMB 3 over TCP: reads and writes of files (MS-SMB2 2.1, 2.2.1.2)."""
 
@@ -166,11 +145,6 @@ def random_octets(rng: random.Random) -> Said:
     return rng.randbytes(VOLUME // 2), rng.randbytes(VOLUME)
 
 
-def zeros(rng: random.Random) -> Said:
-    """A file full of nothing."""
-    return bytes(VOLUME // 2), bytes(VOLUME)
-
-
 def words(rng: random.Random) -> Said:
     """Text that speaks of iWARP, Keys and all."""
     return text(rng, VOLUME // 2), text(rng, VOLUME)
@@ -191,12 +165,10 @@ def capture_of_iwarp(rng: random.Random) -> Said:
 TRAFFIC: dict[str, Callable[[random.Random], Said]] = {
     "HTTP": http,
     "TLS": tls,
-    "SSH": ssh,
     "SMB": smb,
     "NVMe/TCP": nvme_tcp,
     "iSCSI": iscsi,
     "random octets": random_octets,
-    "zeros": zeros,
     "text about iWARP": words,
     "a capture of iWARP": capture_of_iwarp,
 }

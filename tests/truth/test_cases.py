@@ -16,7 +16,6 @@ from tests.truth.findable import findable
 from tests.truth.headers import Header, header_of
 from tests.truth.impair import ACK, SYN, Half, Segment
 from tests.truth.mpastream import Damage
-from tests.truth.situations import ANYTHING, SITUATIONS, case_of, cases_of
 from tests.truth.wanted import Wanted
 
 SEEDS = range(400)
@@ -26,12 +25,6 @@ def test_a_seed_is_a_capture() -> None:
     """The same call gives the same octets, another one others."""
     assert case(5).pcap() == case(5).pcap() != case(6).pcap()
     assert case(5, crc=False).pcap() == case(5, crc=False).pcap() != case(5).pcap()
-
-
-def test_dimensions_are_told_without_making_a_capture() -> None:
-    """What a test's name says of a seed is what its case is like."""
-    for seed in range(20):
-        assert dimensions_of(seed, wraps="both") == case(seed, wraps="both").dimensions
 
 
 def test_every_value_of_every_dimension_occurs() -> None:
@@ -83,30 +76,6 @@ def test_the_walker_agrees(seed: int, tmp_path: pathlib.Path) -> None:
         assert each.is_required
         assert header_of(found[key], len(found[key])) == each.statement.header
         assert found[key].endswith(each.statement.payload)
-
-
-@pytest.mark.examples
-@pytest.mark.parametrize("situation", SITUATIONS)
-def test_situations_are_what_they_are_called(situation: str) -> None:
-    """Nothing but the dimensions named differs from the ordinary, sizes and messages aside."""
-    mixed = {"mulpdu", "mix", "payload", "revision", "network", "cuts"}
-    ordinary = asdict(Dimensions())
-    for seed in range(3):
-        made = case_of(situation, seed, markers="both")
-        assert made.dimensions.markers == "both"
-        if situation == ANYTHING:
-            continue
-        values = asdict(made.dimensions)
-        for name in ordinary.keys() - mixed - {"markers"}:
-            assert values[name] in SITUATIONS[situation].get(name, (ordinary[name],))
-        assert made.wanted
-
-
-def test_cases_of_a_situation_have_ports_of_their_own() -> None:
-    """So that one file can hold them all."""
-    made = cases_of("reordering", range(3))
-    assert len({each.endpoints for each in made}) == 3
-    assert made[0].segments == case_of("reordering", 0).segments
 
 
 def test_headers() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.captures import CRAFTED, OVER_IFT, OVER_TCP, PCAPS, REAL, capture_name, expectation
 from tests.truth import iftwalker, impair, messages, mpastream, pcapfile, walker
-from tests.truth.impair import INITIATOR, RESPONDER, Half, Segment, Sending
+from tests.truth.impair import Half
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream, crc_field
 
 # packets, FPDUs, connections, CRC good, CRC field zero, CRC bad: counted by another walker, by
@@ -92,18 +92,6 @@ def test_published_fpdus(control: str, first: str, second: str) -> None:
     assert stream[0x1EC:] == expected + bytes.fromhex(second)
 
 
-def test_marker_at_the_sequence_numbers_of_the_example() -> None:
-    """RFC 5044 4.3: begun at sequence number 11, markers lie at 11, 523, 1035."""
-    stream, truth = build_stream([bytes(1200)], markers=True)
-    assert [11 + at for at in range(0, len(stream), 512)] == [11, 523, 1035]
-    assert [stream[at : at + 4].hex() for at in (0, 512, 1024)] == [
-        "00000000",
-        "000001fc",
-        "000003fc",
-    ]
-    assert truth[0].markers == 3
-
-
 def test_startup_frames() -> None:
     """RFC 5044 figure 8 and RFC 6581 6 and 9, octets written by hand."""
     private_data = mpastream.enhanced_data(4, 8, a=1, c=1) + b"hello"
@@ -160,23 +148,6 @@ def test_markers_stand_where_the_definition_says(seed: int) -> None:
     assert list(counted.values()) == [fpdu.markers for fpdu in truth]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_marked_stream_without_its_markers_is_the_unmarked_one(seed: int) -> None:
-    """Every 512th quadlet taken out, only the CRC fields of FPDUs that had one differ."""
-    _, marked, truth = random_stream(seed, markers=True)
-    _, plain, plain_truth = random_stream(seed, markers=False)
-    stripped = b"".join(marked[at + 4 : at + 512] for at in range(0, len(marked), 512))
-    assert len(stripped) == len(plain)
-    for with_markers, without in zip(truth, plain_truth, strict=True):
-        content = slice(without.start, without.end - 4)
-        assert stripped[content] == plain[content]
-        assert crc_field(stripped[content]) == plain[without.end - 4 : without.end]
-        covered = marked[with_markers.start : with_markers.end - 4]
-        assert crc_field(covered) == marked[with_markers.end - 4 : with_markers.end]
-        assert with_markers.crc_ok and without.crc_ok
-        assert without.markers == 0
-
-
 def test_crc_off_pad_and_reserved_octets() -> None:
     """Without CRCs the field is there all the same; pads and reserved halves may be dirty."""
     stream, truth = build_stream([b"abc"], crc=False)
@@ -223,29 +194,6 @@ def test_damage() -> None:
 # Messages ----------------------------------------------------------------------------------------
 
 
-def test_headers_of_a_siw_connection() -> None:
-    """Header octets as the Linux kernel's siw sends them: Send, Write, Read Request."""
-    _, connections = walker.walk(PCAPS / "rping_mpa2_crcon.pcap")
-    found = {
-        (role, fpdu.ulpdu[1] & 15): fpdu.ulpdu
-        for connection in connections
-        for role in "ir"
-        for fpdu in connection.fpdus[role]
-    }
-    for (_, opcode), ulpdu in found.items():
-        if opcode in (messages.WRITE, messages.READ_RESPONSE):
-            stag, to = struct.unpack_from(">IQ", ulpdu, 2)
-            assert messages.tagged_message(opcode, stag, to, ulpdu[14:]) == [ulpdu]
-        elif opcode == messages.READ_REQUEST:
-            msn = int.from_bytes(ulpdu[10:14], "big")
-            operands = struct.unpack(">IQIIQ", ulpdu[18:])
-            assert messages.read_request(msn, *operands) == [ulpdu]
-        else:
-            msn = int.from_bytes(ulpdu[10:14], "big")
-            assert messages.send(msn, ulpdu[18:], opcode=opcode) == [ulpdu]
-    assert {opcode for _, opcode in found} == {0, 1, 2, 3}
-
-
 def test_segments_of_a_message() -> None:
     """TO and MO advance by the payload, and only the last segment has L (RFC 5041 4.1 to 4.3)."""
     payload = bytes(range(256)) * 10
@@ -266,21 +214,6 @@ def test_segments_of_a_message() -> None:
     assert messages.write(1, 0, b"") == [bytes.fromhex("c140 00000001 0000000000000000")]
 
 
-def test_sizes_of_the_fixed_messages() -> None:
-    """RFC 5040 4.4 and 4.8, RFC 7306 5.2.1, 5.2.2 and 6.2: octets after the DDP header."""
-    assert len(messages.read_request(1, 1, 2, 3, 4, 5)[0]) == 18 + 28
-    assert len(messages.atomic_request(1, 2, 3, 4, 5, 6)[0]) == 18 + 52
-    assert len(messages.atomic_response(1, 2, 3)[0]) == 18 + 12
-    assert len(messages.immediate_data(1, 2)[0]) == 18 + 8
-    read = messages.read_request(1, 1, 2, 3, 4, 5)[0]
-    assert messages.terminate(0, 1, 1, read)[0][18:] == (bytes.fromhex("0101e000 002e") + read)
-    write = messages.write(1, 2, b"x" * 9)[0]
-    assert messages.terminate(1, 1, 0, write)[0][18:] == (
-        bytes.fromhex("1100c000 0017") + write[:14]
-    )
-    assert messages.terminate(2, 0, 2)[0][18:] == bytes.fromhex("20020000")
-
-
 # Segments ----------------------------------------------------------------------------------------
 
 
@@ -289,128 +222,6 @@ def random_half(rng: random.Random, key: bytes, markers: bool) -> Half:
     startup = mpastream.startup_frame(key, crc=1, private_data=rng.randbytes(rng.randint(0, 60)))
     octets, truth = build_stream(messages.random_ulpdus(rng, 60), markers=markers)
     return Half(startup, octets, truth, rng.getrandbits(32))
-
-
-def random_sendings(rng: random.Random, half: Half) -> list[Sending]:
-    """One of the ways of cutting, by chance."""
-    ways = [
-        impair.cut_mss(half.octets, rng.randint(1, 3000)),
-        impair.cut_random(half.octets, rng),
-        impair.cut_aligned(half.octets, half.truth),
-        impair.cut_packed(half.octets, half.truth, rng.randint(500, 9000)),
-    ]
-    return rng.choice(ways)
-
-
-def check_acks(segments: list[Segment], halves: tuple[Half, Half], missed: bool) -> None:
-    """No ACK names an octet that was not sent, nor, if none was missed, one not captured."""
-    seen: tuple[set[int], set[int]] = (set(), set())
-    contiguous = [0, 0]
-    for segment in segments:
-        direction, other = segment.direction, halves[1 - segment.direction]
-        if segment.flags & impair.ACK:
-            acked = (segment.ack - other.isn) % 2**32
-            assert acked <= 1 + len(other.startup) + len(other.octets) + 1
-            assert missed or acked <= contiguous[1 - direction]
-        begin = (segment.seq - halves[direction].isn) % 2**32
-        length = len(segment.payload) + bool(segment.flags & (impair.SYN | impair.FIN))
-        seen[direction].update(range(begin, begin + length))
-        while contiguous[direction] in seen[direction]:
-            contiguous[direction] += 1
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_cuts_are_the_stream(seed: int) -> None:
-    """Each way of cutting gives all octets, in order, within its bounds."""
-    rng = random.Random(seed)
-    half = random_half(rng, mpastream.REQUEST_KEY, markers=seed % 2 == 0)
-    mss = rng.randint(100, 3000)
-    packed = impair.cut_packed(half.octets, half.truth, mss)
-    for sendings in (
-        impair.cut_mss(half.octets, mss),
-        impair.cut_random(half.octets, rng, 3, 700),
-        impair.cut_aligned(half.octets, half.truth),
-        packed,
-    ):
-        assert b"".join(sending.payload for sending in sendings) == half.octets
-        at = 0
-        for sending in sendings:
-            assert sending.offset == at
-            at += len(sending.payload)
-    starts = {fpdu.start for fpdu in half.truth}
-    begun = {sending.offset for sending in packed}
-    for fpdu in half.truth:
-        cuts = [at for at in begun if fpdu.start < at < fpdu.end]
-        assert not cuts or (fpdu.start in begun and fpdu.end - fpdu.start > mss)
-    assert all(len(sending.payload) <= mss for sending in packed)
-    assert {s.offset for s in impair.cut_aligned(half.octets, half.truth)} == starts
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_everything_sent_is_capturable_unless_missed(seed: int) -> None:
-    """Loss with retransmission, reordering, duplicates and overlap keep every FPDU."""
-    rng = random.Random(seed)
-    halves = (
-        random_half(rng, mpastream.REQUEST_KEY, markers=True),
-        random_half(rng, mpastream.REPLY_KEY, markers=False),
-    )
-    halves = (impair.isn_wrapping_at(halves[0], len(halves[0].octets) // 2), halves[1])
-    both = []
-    for half in halves:
-        sendings = random_sendings(rng, half)
-        sendings = impair.lose_and_retransmit(sendings, rng, 0.2, seen=rng.random() < 0.5)
-        sendings = impair.reorder(sendings, rng, 0.3)
-        sendings = impair.duplicate(sendings, rng, 0.1)
-        sendings = impair.overlap(sendings, half.octets, rng, 0.2, differing=seed % 2 == 0)
-        both.append(impair.keepalive(sendings, half.octets, rng, 0.1))
-    segments = impair.conversation(
-        halves, (both[0], both[1]), rng, startup_cut=rng.choice((None, 1, 7)), ack_rate=0.9
-    )
-    for direction in (INITIATOR, RESPONDER):
-        assert impair.capturable(segments, halves[direction], direction) == halves[direction].truth
-    sent = [segment for segment in segments if segment.direction == RESPONDER]
-    first = next(i for i, s in enumerate(segments) if s.seq == halves[RESPONDER].base and s.payload)
-    assert (
-        impair.capturable(segments[:first], halves[INITIATOR], INITIATOR)[:1]
-        == (halves[INITIATOR].truth[:1])
-    )
-    assert sent[-1].flags == impair.FIN | impair.ACK
-    check_acks(segments, halves, missed=False)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_missed_segments_cost_the_fpdus_in_them(seed: int) -> None:
-    """What the capture missed is what capturable leaves out; ACKs still pass it."""
-    rng = random.Random(seed)
-    halves = (
-        random_half(rng, mpastream.REQUEST_KEY, markers=True),
-        random_half(rng, mpastream.REPLY_KEY, markers=True),
-    )
-    sendings = tuple(impair.miss(impair.cut_mss(half.octets, 200), rng, 0.1) for half in halves)
-    segments = impair.conversation(halves, (sendings[0], sendings[1]), rng, close="rst")
-    check_acks(segments, halves, missed=True)
-    for direction, half in enumerate(halves):
-        gone = [
-            (s.offset, s.offset + len(s.payload)) for s in sendings[direction] if not s.captured
-        ]
-        whole = [
-            fpdu
-            for fpdu in half.truth
-            if not any(begin < fpdu.end and fpdu.start < end for begin, end in gone)
-        ]
-        assert 0 < len(whole) < len(half.truth)
-        assert impair.capturable(segments, half, direction) == whole
-
-
-def test_first_captured_octets_win() -> None:
-    """A differing copy takes an FPDU away only if it comes before the true one."""
-    octets, truth = build_stream([b"one", b"two"])
-    half = Half(b"", octets, truth, 2**32 - 3)
-    true = Segment(INITIATOR, half.base, 0, impair.ACK, octets)
-    false = true._replace(payload=bytes(6))
-    assert impair.capturable([true, false], half, INITIATOR) == truth
-    assert impair.capturable([false, true], half, INITIATOR) == truth[1:]
-    assert impair.capturable([true], half, RESPONDER) == []
 
 
 # Files and the walker ----------------------------------------------------------------------------
@@ -445,49 +256,6 @@ def test_walker_reads_what_pcapfile_writes(
         assert all(fpdu.crc_good for fpdu in found)
     path.write_bytes(pcapfile.pcap(pcapfile.frames(segments), order=">", nanoseconds=True))
     assert walker.walk(path)[1][0].fpdus["i"] == connections[0].fpdus["i"]
-
-
-def test_snap_length_cuts_octets(tmp_path: pathlib.Path) -> None:
-    """A frame cut by the snap length leaves a hole; the walker stops at it."""
-    octets, truth = build_stream([bytes(100), bytes(20), bytes(100)])
-    startup = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
-    halves = Half(startup, octets, truth, 1), Half(b"", b"", [], 1)
-    sendings = impair.cut_aligned(octets, truth)
-    segments = impair.conversation(halves, (sendings, []), random.Random(1))
-    path = tmp_path / "cut.pcap"
-    pcapfile.write(path, segments, snaplen=100)
-    connection = walker.walk(path)[1][0]
-    assert connection.fpdus["i"] == []
-    missing = 54 + len(octets[: truth[0].end]) - 100
-    assert connection.streams["i"].holes() == [(20 + truth[0].end - missing, missing)]
-
-
-def test_same_ports_again_are_another_connection(tmp_path: pathlib.Path) -> None:
-    """A SYN with another initial sequence number starts over; the same SYN again does not."""
-    octets, truth = build_stream([b"abcd"])
-    startup = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1)
-    segments: list[Segment] = []
-    for isn in (1000, 90000):
-        halves = Half(startup, octets, truth, isn), Half(b"", b"", [], isn)
-        sent = impair.conversation(
-            halves, (impair.cut_mss(octets, 5), []), random.Random(1), close="rst"
-        )
-        segments += [sent[0], *sent]
-    path = tmp_path / "again.pcap"
-    pcapfile.write(path, segments)
-    connections = walker.walk(path)[1]
-    assert [len(connection.fpdus["i"]) for connection in connections] == [1, 1]
-
-
-def test_walkers_stream() -> None:
-    """First octets stay, octets before the beginning are dropped, holes are told."""
-    stream = walker.Stream(isn=2**32 - 1)
-    stream.put(4, b"EFG")
-    stream.put(-1, b"?AB")
-    stream.put(1, b"xyz")
-    stream.put(9, b"J")
-    assert stream.contiguous() == b"AByzEFG"
-    assert (stream.holes(), stream.seq(3)) == ([(7, 2)], 3)
 
 
 def test_a_bad_length_is_not_trusted() -> None:

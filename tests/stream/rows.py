@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs of one direction in words, what happens to them, and what must be reported of them.
+
+A word is an FPDU: a letter for its ULPDU, how many octets of payload it has, and marks.
+
+* ``s`` a Send of random octets, ``z`` of zeros, ``o`` of ones, ``h`` of words that read as headers
+* ``w`` a Write of random octets, ``v`` one whose header has a DDP version that does not exist
+* ``i`` a Send with FPDUs in its payload, between octets that are none; ``j`` one filled with FPDUs
+* ``n`` octets that are no DDP segment, ``e`` nothing at all
+
+The marks say what is wrong with it:
+
+* ``!`` its CRC; ``~`` an octet of its payload, ``^`` one of its header
+* ``=99`` its ULPDU_Length says so, ``=>5`` it claims all up to the FPDU with this number
+* ``p8`` the Marker in it says so, ``p9.1`` the second one
+* ``c`` is written behind one of these if the sender made its CRC over that
+
+or what the capture lacks:
+
+* ``-`` all of it, ``-20:60`` its octets from 20 to 60, ``-:60`` those before 60, ``-20:`` the rest
+* ``/60`` its segment was captured up to octet 60; ``+`` it was captured late
+
+``*3`` at the end: three of them, all alike.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from scapy_mpa.stream.events import ErrorFound, GapFound
+from scapy_mpa.stream.segment import Segment
+from scapy_mpa.wire.errors import ErrorCode
+from tests.stream.cut import cut_to
+from tests.stream.feed import feed, fpdus
+from tests.stream.scene import begun
+from tests.truth import messages
+from tests.truth.impair import ACK
+from tests.truth.mpastream import Damage, TrueFPDU, build_stream
+
+ISN, REQUEST = 1000, 20
+"""Initial number of the Initiator, and octets of its Request."""
+HEADER = 20
+"""Octets of ULPDU_Length and an untagged header: of less nobody knows that it is an FPDU."""
+HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
+FILLERS = {"z": b"\0", "o": b"\xff", "h": HEADER_WORDS}
+WORD = re.compile(
+    r"(?P<kind>[szohwvijne])(?P<size>\d*)(?P<damage>[!~^]|=>?\d+|p\d+(?:\.\d)?)?(?P<sender>c?)"
+    r"(?P<fate>-(?:\d*:\d*)?|/\d+|\+)?(?:\*(?P<count>\d+))?"
+)
+
+
+class Told(NamedTuple):
+    """What is said of an FPDU: its offset, its length and the verdict on its CRC."""
+
+    offset: int | None
+    ulpdu_length: int
+    crc: str
+
+
+def inner(rng: random.Random, count: int) -> list[bytes]:
+    """FPDUs that a payload holds."""
+    octets, truth = build_stream([messages.send(9, rng.randbytes(60))[0] for _ in range(count)])
+    return [octets[each.start : each.end] for each in truth]
+
+
+def ulpdu_of(kind: str, size: int, number: int) -> bytes:
+    """The ULPDU of a word."""
+    rng = random.Random(f"{kind} {size} {number}")
+    if kind == "e":
+        return b""
+    if kind == "n":
+        return rng.randbytes(size)
+    if kind == "w":
+        return messages.write(7, number << 20, rng.randbytes(size), size + 15)[0]
+    if kind == "i":
+        record = b"\x99" * 58
+        payload = record + b"".join(each + record for each in inner(rng, size // 100))
+    elif kind == "j":
+        payload = b"".join(inner(rng, size // 84))
+    else:
+        filler = FILLERS.get(kind) or rng.randbytes(size)
+        payload = (filler * (size // max(1, len(filler)) + 1))[:size]
+    ulpdu = messages.send(number + 1, payload, len(payload) + 18)[0]
+    return bytes([ulpdu[0] | 2]) + ulpdu[1:] if kind == "v" else ulpdu
+
+
+class Row:
+    """What words say, as a capture.
+
+    :param size: octets of a segment; 0: an FPDU has one of its own.
+    :param wrap: the offset whose sequence number is 0.
+    :ivar base: the sequence number of offset 0 of the Full Operation Phase.
+    :ivar truth: the FPDUs.
+    :ivar gaps: what is reported as missing.
+    :ivar events: what is reported of the capture.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        *,
+        markers: bool = False,
+        crc: bool = True,
+        size: int = 1460,
+        wrap: int | None = None,
+    ) -> None:
+        self._crc = crc
+        isn = ISN if wrap is None else (-wrap - 1 - REQUEST) % 2**32
+        self.base = isn + 1 + REQUEST
+        self.fates: list[str] = []
+        self._words: list[int] = []
+        ulpdus, harm = [], list[tuple[str, bool]]()
+        for at, word in enumerate(words.split()):
+            said = WORD.fullmatch(word)
+            assert said, word
+            for _ in range(int(said["count"] or 1)):
+                ulpdus.append(ulpdu_of(said["kind"], int(said["size"] or 0), len(ulpdus)))
+                harm.append((said["damage"] or "", bool(said["sender"])))
+                self.fates.append(said["fate"] or "")
+                self._words.append(at)
+        plain = build_stream(ulpdus, markers=markers, crc=crc)[1]
+        damage = {
+            at: _damage(*each, at, plain) for at, each in enumerate(harm) if each[0] or each[1]
+        }
+        self.octets, self.truth = build_stream(
+            ulpdus, markers=markers, crc=crc, damage=damage, idle_crc_field=b"\xde\xad\xbe\xef"
+        )
+        holes, cut = [], []
+        for fpdu, fate in zip(self.truth, self.fates, strict=True):
+            begin, _, end = fate[1:].partition(":")
+            if fate[:1] == "-":
+                first = fpdu.start + int(begin or 0)
+                holes.append((first, fpdu.start + int(end) if end else fpdu.end))
+            elif fate[:1] == "/" and int(begin) < HEADER:
+                cut.append((fpdu.start, fpdu.end))
+        self.holes = _joined(holes)
+        self.gaps = _joined(sorted(holes + cut))
+        self.events = feed(self._segments(isn, markers, size))
+
+    def _segments(self, isn: int, markers: bool, size: int) -> list[Segment]:
+        """The captured segments: the octets of the Initiator, each acknowledged, and the FINs."""
+        talk = begun(markers=markers, crc=self._crc, isn=(isn, 0xFFFFF000))
+        snaps, late = dict[int, int | None](), []
+        edges = {0, len(self.octets), *(place for hole in self.holes for place in hole)}
+        for fpdu, fate in zip(self.truth, self.fates, strict=True):
+            if not size or fate[:1] in ("/", "+"):
+                edges |= {fpdu.start, fpdu.end}
+        fate_at = {
+            fpdu.start: fate for fpdu, fate in zip(self.truth, self.fates, strict=True) if fate
+        }
+        for begin, end in pairwise(sorted(edges)):
+            fate = fate_at.get(begin, "")
+            is_there = not any(start <= begin < stop for start, stop in self.holes)
+            if fate.startswith("/"):
+                snaps[len(talk.segments)] = int(fate[1:])
+            if fate == "+":
+                late.append((begin, end))
+            talk.say(
+                0, self.octets[begin:end], size=size or None, captured=is_there and fate != "+"
+            )
+            talk.say(1, flags=ACK)
+        for begin, end in late:
+            talk.copy(0, self.base + begin, self.octets[begin:end])
+        talk.close()
+        return cut_to(talk, snaps)
+
+    def wanted(self, words: str) -> list[tuple[Told, bool]]:
+        """What is to be told, and whether it must be; see :func:`check`."""
+        verdicts = words.split()
+        found = []
+        for at, (fpdu, fate) in enumerate(zip(self.truth, self.fates, strict=True)):
+            harmed = fpdu.damage is not None and fpdu.crc_ok is not True
+            usual = "." if fate[:1] == "-" else "u" if fate[:1] == "/" else "b" if harmed else "g"
+            verdict = verdicts[self._words[at]] if verdicts else usual
+            if verdict == ".":
+                continue
+            lie = fpdu.damage.ulpdu_length if fpdu.damage else None
+            length = fpdu.ulpdu_length if lie is None else lie
+            crc = {"u": "unknown", "g": "good"}.get(verdict, "bad" if harmed else "good")
+            found.append(
+                (Told(fpdu.seq_offset, length, crc if self._crc else "off"), verdict != "?")
+            )
+        return found
+
+    def check_errors(self, bad: set[int | None]) -> None:
+        """Each bad FPDU is an error (RFC 5044 8 code 2), and so may be what a short lie leaves of
+        it; a good one whose sender has forged a Marker is another (code 3)."""
+        found = {
+            ((each.seq - self.base) % 2**32, each.code)
+            for each in self.events
+            if isinstance(each, ErrorFound)
+        }
+        due = {(each, ErrorCode.CRC_MISMATCH) for each in bad}
+        due |= {
+            (each.seq_offset, ErrorCode.MARKER_MISMATCH)
+            for each in self.truth
+            if each.damage is not None and each.damage.fpduptr and each.crc_ok is not False
+        }
+        assert found >= due
+        lies = [each for each in self.truth if each.damage and each.damage.ulpdu_length is not None]
+        for at, code in found - due:
+            # Without CRCs, Markers contradict a lie.
+            contradicted = not self._crc and code is ErrorCode.MARKER_MISMATCH
+            assert contradicted or code is ErrorCode.CRC_MISMATCH
+            assert any(each.seq_offset + (not contradicted) <= at < each.end for each in lies)
+
+
+def _damage(what: str, sender: bool, at: int, plain: list[TrueFPDU]) -> Damage:
+    """The damage of which a mark tells."""
+    fpdu = plain[at]
+    if what.startswith("=>"):
+        end = int(what[2:])
+        within = sum(each.markers for each in plain[at:end])
+        claim = plain[end].start - fpdu.start - 6 - 4 * within
+        return Damage(ulpdu_length=claim, sender=sender)
+    if what.startswith("="):
+        return Damage(ulpdu_length=int(what[1:]), sender=sender)
+    if what.startswith("p"):
+        fpduptr, _, marker = what[1:].partition(".")
+        return Damage(fpduptr={int(marker or 0): int(fpduptr)}, sender=sender)
+    if what == "!":
+        return Damage(crc_xor=0x80)
+    return Damage(flip=(0, 2) if what == "^" else (fpdu.ulpdu_length - 1, 1), sender=sender)
+
+
+def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Holes of which no two touch."""
+    found: list[tuple[int, int]] = []
+    for begin, end in holes:
+        if found and found[-1][1] == begin:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((begin, end))
+    return found
+
+
+def check(words: str, expected: str = "", **options: Any) -> Row:
+    """Read what words say; what is told is expected, and nothing else is.
+
+    :param expected: a letter for each word.  ``g``: reported as good, ``b``: reported as what it
+        says it is, ``u``: reported, its CRC being unknown, ``.``: not reported, ``?``: reported as
+        what it says, or not.  If there are none: what is whole is reported, what was cut off too,
+        and nothing of which octets are missing.
+    """
+    row = Row(words, **options)
+    told = [Told(each.offset, each.ulpdu_length, each.crc) for each in fpdus(row.events, 0)]
+    wanted = row.wanted(expected)
+    assert len(set(told)) == len(told)
+    assert set(told) <= {each for each, _ in wanted}
+    assert set(told) >= {each for each, is_due in wanted if is_due}
+    gaps = [
+        ((each.seq - row.base) % 2**32, each.length)
+        for each in row.events
+        if isinstance(each, GapFound)
+    ]
+    assert gaps == [(begin, end - begin) for begin, end in row.gaps]
+    row.check_errors({each.offset for each in told if each.crc == "bad"})
+    return row

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FPDUs in a row, of which some are damaged, missing or cut off (RFC 5044 4.3, 6, 8): tables.
+
+The words are those of :mod:`tests.stream.rows`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import effort
+from tests.stream.rows import check
+
+LIES = (0, 18, 48, 64, 136, 700, 1000, 65_535)
+
+DAMAGED = {
+    # -- a bad CRC costs that FPDU only (6, 8 code 2)
+    "s700! s700*11": "",
+    "s700 s700! s700*10": "",
+    "s700*11 s700!": "",
+    "s700*4 s700~ s700*7": "",
+    "s700*4 s700^ s700*7": "",
+    "s700~*2 s700*10": "",
+    "s700*3 s700~*3 s700*6": "",
+    "s700~*11 s700": "",
+    "s68 s60000!*2 s68*3": "",
+    "s68 h60000! s68*3": "",
+    # -- where all the rest is bad, the first one is certain
+    "s700*10 s700~*2": "g ?",
+    "s700~*12": "?",
+    # -- a good one between others whose headers are damaged
+    "s700! s700^ s700 s700^*2 s700*7": "? ? g ? g",
+    "s700*2 s700=99 s700^ s700 s700^ s700=2054 s700*5": "g ? ? g ? ? g",
+    "s300*3 s300=31206c s300 s300^*2 s300*4": "g b g ? g",
+    # -- a length that lies is told as what it says, and nothing in its payload
+    **{
+        f"{kind}*2 {kind}={lie}{sender} {kind}*5": ""
+        for kind in ("z64", "h64", "h480")
+        for lie in LIES
+        for sender in ("", "c")
+    },
+    # About the pad alone a sender does not lie.
+    **{f"s682={lie} s682*11": "" for lie in (696, 699, 704)},
+    **{f"s682*4 s682={lie}c s682*7": "" for lie in (696, 704)},
+    **{f"s682*10 s682={lie}c s682": "" for lie in (696, 704)},
+    "w90*4 w0=57596 w90*7": "",
+    # -- it claims to end where an FPDU begins
+    "s700*3 s700=>5 s700*26": "",
+    "s700*3 s700=>5c s700*26": "",
+    "s300*3 s300=>20 s300*5 s300! s300*20": "",
+    "s300*3 s300=>20 s300*5 s300=20000 s300*20": "",
+    "s40*3 s40=>11c s40*3 s40=30000 s40*22": "",
+    "s40*3 s40=>13 s40=34 s40*4 s40=65535 s40*20": "",
+    "s40*3 s40=>7 s40*3 s40! s40*22": "",
+    # -- many that lie
+    "w8*10 w8=26 w8*10 w8=62c w8*10 w8=14 w8*10 w8=30c w8*300": "",
+    "w8*3 w8=9000 w8*3 w8=26c w8*3 w8=65535 w8*3 w8=700c w8*300": "",
+    "s1400*3 s30=40000c s200*3 s30! s1400*2 s200=65535c s30*40": "",
+    # -- FPDUs in its payload
+    **{f"s300*3 i800={lie}{sender} s300*8": "" for lie in (0, 700, 65_535) for sender in ("", "c")},
+    "s40*2 i300=>6 s40! s40*7": "g b ? g",
+    "j504*3 j504=60000c j504*4": "",
+    "j504*3 j504! j504*4": "",
+    **{f"s300*3 i800-:{there} s300*7": "" for there in (24, 200, 500)},
+    # -- a header that makes no sense, a ULPDU that has none, or nothing
+    "s100*2 v50 s100*4": "",
+    "s100*2 v50*3 s100*4": "",
+    "s100*2 n1 n13 n9000 s100*4": "",
+    "e*2 s100 e*9 s100 e! s100*4": "",
+}
+
+
+FORGED = {
+    # -- a Marker says otherwise: the FPDU is good if its sender made the CRC over that (8 code 3)
+    **{
+        f"s1382*4 s1382p{said}{marker}c s1382*7": "g g g"
+        for said in (0, 4, 500, 65_532)
+        for marker in ("", ".1")
+    },
+    "s1382*4 s1382p8 s1382*7": "",
+}
+
+HOLES = {
+    # -- octets that were never captured cost the FPDUs that they are of, and are one gap (6)
+    "s600-:1 s600*39": "",
+    "s600-4:104 s600*39": "",
+    "s600-:512 s600*39": "",
+    "s600- s600*39": "",
+    "s600*11 s600-100:200 s600*28": "",
+    "s600*11 s600-100: s600-*2 s600-:50 s600*25": "",
+    "s600*29 s600-622: s600-:1 s600*9": "",
+    "s600*38 s600-20: s600-": "",
+    "s600*5 s600-10:20 s600*10 s600-500: s600*10 s600-*3 s600*10": "",
+    # -- a late copy fills them, whoever has acknowledged what since then
+    "s600*11 s600+ s600*28": "",
+    "s600+*3 s600*37": "",
+    "s600 s600+ s600*2 s600+*2 s600 s600+ s600*90 s600+ s600*2": "",
+    "s600*5 s600-10:20 s600*5 s600+ s600*5 s600- s600*20": "",
+    # -- a part of a header speaks against nothing
+    **{f"s100*9 s100-{there}:{there + 40} s100*30": "" for there in (1, 2, 3, 8, 14, 20, 27, 31)},
+    # -- long ones
+    "s60000-:1460 s60000*3": "",
+}
+
+BETWEEN = [
+    f"s100*2 {around.format(each)} s100*4"
+    for around in ("s100- {} s100-", "s100-:94 {} s100-40:", "s100- {0} {0} {0} s100-:100")
+    for each in ("v50", "n1", "n13", "n400", "e", "s100", "w0")
+]
+"""FPDUs between two holes, for which nothing speaks but their CRC (6)."""
+
+CUT_OFF = {
+    # -- frames hold the beginning of an FPDU only: told with what there is of it
+    **{f"s1400/{there}*10": "" for there in (60, 500, 1000)},
+    "s1400/200 s20 s1400/200 s30 s1400/200 s10": "",
+    "s40*2 s400/100 s40*2 s400/30 s40*4": "",
+}
+
+HEADERS_CUT_OFF = {
+    # -- where its header was cut off it is a gap
+    **{f"s1400/{there}*10": "." for there in (1, 2, 10, 15)},
+    **{f"s40*{before} s40/{there}": "g ." for before in (1, 3) for there in (0, 2, 14)},
+    "s700 s700/0 s700*2": "g . g",
+}
+
+WITHOUT_CRCS = {
+    # -- a length that lies is told as what it says, and what it does not claim is found
+    **{
+        f"{kind}600*5 {kind}600={lie} {kind}600*34": ""
+        for kind in "sz"
+        for lie in (18, 300, 580, 634)
+    },
+    "s600*5 s600=6000 s600*9 s600*25": "g b ? g",
+    "z600*5 z600=30000 z600*48 z600*25": "g b ? g",
+    # Headers in a row outweigh what claims them all.
+    "s600*5 s600=65535 s600*34": "",
+    "z600*5 z600=65535 z600*34": "",
+    # A row between two lies.
+    "s900*3 s30*2 s70=18 s6 s7 s8 s50=18 s900*3": "",
+    # -- a header that makes no sense is told, since its length leads on
+    "v40 s40*11": "",
+    "s40*5 v40 s40*2 v40 s40*3": "",
+    "s40*11 v40": "",
+    # -- the first FPDU may have zero length (RFC 6581 9.2)
+    "e s600*5": "",
+}
+
+
+def hold(words: str, expected: str, **options: object) -> None:
+    """Check a row with Markers and without, in segments of several sizes; usually of two."""
+    ways = [(False, 1460), (True, 97), (True, 1460), (False, 97), (True, 65_000), (False, 65_000)]
+    for markers, size in ways[: {"quick": 1, "usual": 2}.get(effort.chosen)]:
+        check(words, expected, **{"markers": markers, "size": size, **options})
+
+
+@pytest.mark.parametrize("words", DAMAGED)
+def test_damaged(words: str) -> None:
+    """Every other FPDU is found and good, and those that are damaged are told as what they say."""
+    hold(words, DAMAGED[words])
+
+
+@pytest.mark.parametrize("words", FORGED)
+def test_forged_markers(words: str) -> None:
+    """No FPDU is missed."""
+    hold(words, FORGED[words], markers=True)
+    hold(words, FORGED[words], markers=True, crc=False)
+
+
+@pytest.mark.parametrize("words", HOLES)
+@pytest.mark.parametrize("crc", [False, True])
+def test_holes(words: str, crc: bool) -> None:
+    """What no hole touches is found, each once; gaps are the holes."""
+    hold(words, HOLES[words], crc=crc)
+
+
+@pytest.mark.parametrize("words", BETWEEN)
+def test_between_holes(words: str) -> None:
+    """A good CRC is enough."""
+    hold(words, "")
+
+
+@pytest.mark.parametrize("words", CUT_OFF)
+def test_cut_off(words: str) -> None:
+    """Nothing is made up, and nothing is wrong."""
+    for crc in (False, True):
+        hold(words, CUT_OFF[words], crc=crc, size=0)
+
+
+@pytest.mark.parametrize("words", HEADERS_CUT_OFF)
+def test_headers_cut_off(words: str) -> None:
+    """No FPDU is claimed."""
+    hold(words, HEADERS_CUT_OFF[words], size=0)
+
+
+@pytest.mark.parametrize("words", WITHOUT_CRCS)
+def test_without_crcs(words: str) -> None:
+    """Lengths and headers that lead on are all that tells (6)."""
+    hold(words, WITHOUT_CRCS[words], crc=False)
+
+
+@pytest.mark.parametrize("wrap", [-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000])
+def test_sequence_numbers_wrap(wrap: int) -> None:
+    """Within the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
+    hold("s700*3 s700+ s700-20:30 s700*8", "", wrap=wrap)
