@@ -30,6 +30,8 @@ __all__ = ["Beyond", "Path", "Step", "cheapest_path"]
 _TIE: Final = 2
 # Paths that are compared.  The steps that all share are reported.
 _MOST_ENDS: Final = 13
+# FPDUs that may stand between two damaged ones of a burst.
+_NEAR: Final = 4
 # Nodes after which a search ends, each counted as often as a path leads to it.
 _MOST_NODES: Final = 200_000
 # What the allowance pays for a place to which nothing leads.
@@ -274,7 +276,10 @@ class _Search:
         is_right = chance >= weights.CRC and not nested
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
-        self._push(cost + edge.cost + nested, "at", edge.end, step)
+        edge_cost = edge.cost
+        if is_led and edge.verdict == "bad" and _is_damaged_near(back):
+            edge_cost -= weights.DAMAGED - weights.BURST
+        self._push(cost + edge_cost + nested, "at", edge.end, step)
         price = weights.WRONG_LENGTH + (0 if region.crc or region.meant(edge) else edge.cost)
         # If a proven row leads there, too, what stands there is no coincidence.
         price += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
@@ -387,6 +392,17 @@ def _passed(octets: int) -> float:
 def _bits_to_believe(octets: int) -> float:
     """Return the evidence that proves an FPDU found among so many octets."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
+
+
+def _is_damaged_near(back: _Back) -> bool:
+    """Tell whether one of the last FPDUs of a path is damaged."""
+    for _ in range(_NEAR):
+        if back is None:
+            break
+        step, back = back
+        if step.edge.verdict == "bad":
+            return True
+    return False
 
 
 def _unrolled(back: _Back) -> list[Step]:

@@ -10,6 +10,7 @@ from typing import Final
 __all__ = [
     "ARRIVAL",
     "BOUNDARY",
+    "BURST",
     "CARRIED",
     "CLOSED",
     "CONTINUES",
@@ -73,6 +74,8 @@ from which that length was read."""
 
 DAMAGED: Final = 10
 """One FPDU in 1000 is damaged."""
+BURST: Final = 4
+"""So has one near it: damage comes in bursts."""
 SENSELESS: Final = 16
 """A header that makes no sense stands where lengths have led."""
 FEW: Final = 2
