@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from scapy_mpa.capture.whole import whole_file
+from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.stopping import stopping
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations

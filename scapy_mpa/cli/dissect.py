@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from scapy_mpa.cli.options import (
     check_option,
-    dialect_option,
     files_argument,
-    header_options,
-    limit_options,
+    reading_options,
     record_types,
-    select_options,
     separate_option,
 )
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.stream.limits import Limits
-    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["dissect"]
 
@@ -86,7 +78,6 @@ Examples:
     "first and the last record.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
-@select_options
 @click.option(
     "--payload",
     is_flag=True,
@@ -109,23 +100,18 @@ Examples:
 )
 @separate_option
 @check_option
-@dialect_option
-@header_options
-@limit_options
+@reading_options
 def dissect(
     files: tuple[str, ...],
     verbose: bool,
     as_json: bool,
     types: frozenset[str],
-    selection: Selection | None,
     payload: bool,
     order: str,
     wide: bool,
     separate: bool,
     checks: bool,
-    dialect: Dialect | None,
-    told: dict[str, Any],
-    limits: Limits,
+    how: dict[str, Any],
 ) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
 
@@ -145,10 +131,7 @@ def dissect(
         payload=payload,
         as_json=as_json,
         layers=verbose,
-        checks=checks,
         wide=wide,
         is_sorted=order == "frame",
     )
-    context.exit(
-        listing.run(files, limits, dialect, selection=selection, separate=separate, told=told)
-    )
+    context.exit(listing.run(files, separate=separate, checks=checks, **how))

@@ -7,19 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import is_terminal, line_width, text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, json_pages
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_of, record_of, type_of
-from scapy_mpa.stream.limits import Limits
-from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.columns import Columns
     from scapy_mpa.cli.lines import Lines
-    from scapy_mpa.cli.selection import Selection
 
 __all__ = ["USUAL_TYPES", "Listing"]
 
@@ -34,7 +30,6 @@ class Listing:
     :param payload: with the payload of FPDUs.
     :param as_json: JSON, not lines to be read.
     :param layers: with the layers below each line.
-    :param checks: with the errors of DDP and RDMAP.
     :param wide: each record on one line, also on a terminal.
     :param is_sorted: in the order in which octets were captured, not in that of recovery.
     """
@@ -46,7 +41,6 @@ class Listing:
         payload: bool = False,
         as_json: bool = False,
         layers: bool = False,
-        checks: bool = False,
         wide: bool = False,
         is_sorted: bool = False,
     ) -> None:
@@ -58,43 +52,22 @@ class Listing:
         self._payload = payload
         self._as_json = as_json
         self._layers = layers
-        self._checks = checks
 
-    def run(
-        self,
-        files: Sequence[str],
-        limits: Limits,
-        dialect: Dialect | None = None,
-        *,
-        selection: Selection | None = None,
-        separate: bool = False,
-        told: Mapping[str, Any] = NOTHING_TOLD,
-    ) -> int:
+    def run(self, files: Sequence[str], *, separate: bool = False, **how: Any) -> int:
         """Print the records of ``files``; return the exit status.
 
-        :param dialect: what the user says is spoken.
-        :param selection: what is to be printed, None for all.
         :param separate: files of one ring are captures of their own, too.
-        :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+        :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
         """
         reading_of = partial(
             Reading,
-            limits=limits,
-            selection=selection,
-            checks=self._checks,
             messages="message" in self._types,
             payload=self._payload,
             timed=self._as_json or self._is_sorted,
-            dialect=dialect,
-            told=told,
+            **how,
         )
         return read_files(
-            files,
-            self._show,
-            reading_of,
-            headings=not self._as_json,
-            selection=selection,
-            separate=separate,
+            files, self._show, reading_of, headings=not self._as_json, separate=separate
         )
 
     def _show(self, reading: Reading) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from scapy_mpa.cli.output import OutputError
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 from scapy_mpa.cli.streams import settle, watch
 
@@ -90,13 +89,10 @@ def _run(command: str, files: Sequence[str]) -> int:
 
 def _work_of(command: str) -> Callable[[Sequence[str]], int]:
     """Import what does the work of a command; return what does it on files."""
-    import_crc32c_alone()
-    from scapy_mpa.stream.limits import Limits
-
     if command == "summary":
         from scapy_mpa.cli.overview import Overview
 
-        return lambda files: Overview().run(files, Limits())
+        return Overview().run
     from scapy_mpa.cli.listing import USUAL_TYPES, Listing
 
-    return lambda files: Listing(USUAL_TYPES).run(files, Limits())
+    return Listing(USUAL_TYPES).run

@@ -17,7 +17,6 @@ __all__ = [
     "is_terminal",
     "line_width",
     "output_file",
-    "settle_output",
     "text_of",
     "wants_colour",
     "write_lines",
@@ -88,14 +87,6 @@ class _StandardOutput(io.RawIOBase):
     def write(self, octets: Any) -> int:
         write_text(bytes(octets))
         return len(octets)
-
-
-def settle_output() -> None:
-    """Write what is still held back, or drop it if nobody takes it."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        give_up(sys.stdout)
 
 
 def is_terminal() -> bool:

@@ -12,7 +12,6 @@ from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
-from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.records import RECORD_TYPES, Record, capture_end_record, capture_record, json_of
@@ -243,18 +242,15 @@ class Reading:
         """The numbers of frames that were not followed, by reason; final when all was read."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
-    @property
-    def has_followed(self) -> bool:
-        """Whether any frame could be followed."""
-        return self._has_sctp or bool(self._flows.segments)
-
-    def limited(self) -> str | None:
-        """Say what was dropped because of a limit, and what to do; None if there was nothing."""
-        return limited(self._gaps, self._ended)
-
-    def not_searched(self) -> str | None:
-        """Say how many directions were not searched to their end; None if all were."""
-        return not_searched(self._flows.unsearched)
+    def found(self) -> dict[str, Any]:
+        """Return what :func:`~scapy_mpa.cli.remarks.remarks` are made of, when all was read."""
+        return {
+            "not_followed": self.unfollowed,
+            "has_followed": self._has_sctp or bool(self._flows.segments),
+            "gaps": self._gaps,
+            "ended": self._ended,
+            "unsearched": self._flows.unsearched,
+        }
 
 
 def _frames_of(event: RecordedEvent) -> Iterable[int]:

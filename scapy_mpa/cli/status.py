@@ -16,6 +16,7 @@ __all__ = [
     "SIGNALLED",
     "Stopped",
     "complain",
+    "counted",
     "status_of",
 ]
 
@@ -62,6 +63,11 @@ Exit status:
        is shown
 SIGUSR1, and SIGINFO where there is one, asks how far it is.
 """
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of what a noun says."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def complain(text: str) -> None:

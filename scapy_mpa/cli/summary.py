@@ -3,25 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from scapy_mpa.cli.options import (
     check_option,
-    dialect_option,
     files_argument,
-    header_options,
-    limit_options,
-    select_options,
+    reading_options,
     separate_option,
 )
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.stream.limits import Limits
-    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["summary"]
 
@@ -117,12 +109,9 @@ Examples:
     "elsewhere one after the other.  Connections that go on are `open`; over SCTP they are shown "
     "when they have ended.",
 )
-@select_options
 @separate_option
 @check_option
-@dialect_option
-@header_options
-@limit_options
+@reading_options
 def summary(
     files: tuple[str, ...],
     as_json: bool,
@@ -131,12 +120,9 @@ def summary(
     top: int,
     wide: bool,
     every: int | None,
-    selection: Selection | None,
     separate: bool,
     checks: bool,
-    dialect: Dialect | None,
-    told: dict[str, Any],
-    limits: Limits,
+    how: dict[str, Any],
 ) -> None:
     """Show a table of the connections in captures.
 
@@ -157,12 +143,9 @@ def summary(
     overview = Overview(
         as_json=as_json,
         everything=everything,
-        checks=checks,
         timing=timing,
         top=top,
         wide=wide,
         every=every,
     )
-    context.exit(
-        overview.run(files, limits, dialect, selection=selection, separate=separate, told=told)
-    )
+    context.exit(overview.run(files, separate=separate, checks=checks, **how))
