@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from scapy_mpa.cli.impairing import Impairing, impairment_options
+from scapy_mpa.cli.impairing import impairment_options
 from scapy_mpa.cli.output import is_terminal, write_lines
 from scapy_mpa.cli.status import CLEAN
 
@@ -110,7 +110,7 @@ def craft(
     payload: bool,
     seed: int | None,
     connections: int,
-    impairing: Impairing,
+    impairing: dict[str, Any],
 ) -> None:
     """Make a capture of iWARP connections of which it is known what is in them.
 

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from scapy_mpa.capture.write import write_pcap, write_pcapng
-from scapy_mpa.cli.impairing import Impairing
+from scapy_mpa.cli.impairing import impairments, options_said
 from scapy_mpa.cli.output import OutputError
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
@@ -44,11 +45,11 @@ class Crafting:
     :param scenario: name of a preset, of a file, or ``-``.
     :param seed: None: 0, or what the scenario says.
     :param connections: how many.
-    :param impairing: what happens to their segments.
+    :param impairing: what happens to their segments, by the names of the options.
     """
 
     def __init__(
-        self, scenario: str, seed: int | None, connections: int, impairing: Impairing
+        self, scenario: str, seed: int | None, connections: int, impairing: Mapping[str, Any]
     ) -> None:
         self._scenario = scenario
         self._seed = seed
@@ -95,8 +96,8 @@ class Crafting:
         parts = []
         for number in watched(range(self._connections), self._connections, "crafting"):
             conversation = self._conversation(text, number)
-            impairments = self._impairing.impairments(conversation)
-            segments = impair(conversation.segments(), *impairments, seed=self._seed_of(number))
+            happens = impairments(self._impairing, conversation)
+            segments = impair(conversation.segments(), *happens, seed=self._seed_of(number))
             parts.append((conversation, segments))
         return Interleaved(parts)
 
@@ -115,7 +116,7 @@ class Crafting:
             conversation = parse_scenario(text, name, seed=None if own else seed)
         if number:
             conversation = _another(conversation, number, Random(seed))
-        return conversation.wrapping() if self._impairing.wrap else conversation
+        return conversation.wrapping() if self._impairing["wrap"] else conversation
 
     def _seed_of(self, number: int) -> int | str:
         """Return the seed for one of the conversations."""
@@ -140,7 +141,7 @@ class Crafting:
             said.append(f"--seed {self._seed}")
         if self._connections > 1:
             said.append(f"--connections {self._connections}")
-        return " ".join([*said, str(self._impairing)]).rstrip()
+        return " ".join([*said, options_said(self._impairing)]).rstrip()
 
 
 def _text_of(name: str) -> str:

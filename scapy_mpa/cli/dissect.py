@@ -7,13 +7,7 @@ from typing import Any
 
 import click
 
-from scapy_mpa.cli.options import (
-    check_option,
-    files_argument,
-    reading_options,
-    record_types,
-    separate_option,
-)
+from scapy_mpa.cli.options import files_argument, listing_options, record_types
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["dissect"]
@@ -65,7 +59,9 @@ Examples:
     epilog=f"{_EXAMPLES}\n{EXIT_STATUS_HELP}\n{_LEGEND}",
 )
 @files_argument
-@click.option("-V", "--verbose", is_flag=True, help="Show the full layers below each line.")
+@click.option(
+    "-V", "--verbose", "layers", is_flag=True, help="Show the full layers below each line."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print records, one JSON object a line.")
 @click.option(
     "--type",
@@ -98,21 +94,8 @@ Examples:
     is_flag=True,
     help="Each record on one line, as in a pipe; on a terminal they are in columns that fit it.",
 )
-@separate_option
-@check_option
-@reading_options
-def dissect(
-    files: tuple[str, ...],
-    verbose: bool,
-    as_json: bool,
-    types: frozenset[str],
-    payload: bool,
-    order: str,
-    wide: bool,
-    separate: bool,
-    checks: bool,
-    how: dict[str, Any],
-) -> None:
+@listing_options
+def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
@@ -121,17 +104,8 @@ def dissect(
     frame that completed the record, the seconds since the first frame, the connection, and who
     sent to whom.  Files of one ring are one capture.
     """
-    context = click.get_current_context()
-    if verbose and as_json:
+    if shown["layers"] and shown["as_json"]:
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
 
-    listing = Listing(
-        types,
-        payload=payload,
-        as_json=as_json,
-        layers=verbose,
-        wide=wide,
-        is_sorted=order == "frame",
-    )
-    context.exit(listing.run(files, separate=separate, checks=checks, **how))
+    click.get_current_context().exit(Listing(**shown).run(files, **how))

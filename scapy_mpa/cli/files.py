@@ -45,9 +45,9 @@ def read_files(
     :param attention: what is attended to while they are read.
     :raises Stopped: a signal came; what was read by then is shown.
     """
-    names, status = _files(names)
+    files, status = _expanded(names)
     number, selection = 0, None
-    waiting = deque(_grouped(names, separate=separate))
+    waiting = deque(_grouped(files, separate=separate))
     with attention or Attention() as attention:
         while waiting:
             group = waiting.popleft()
@@ -64,7 +64,7 @@ def read_files(
             with capture, attention.reading(reading.where):
                 name_shown = shown(capture.name)
                 try:
-                    if headings and len(names) > 1:
+                    if headings and len(files) > 1:
                         write_lines([f"==> {name_shown}{of_ring} <=="])
                     show(reading)
                 except OutputError as error:
@@ -145,13 +145,6 @@ def conclude(capture: Capture, attention: Attention, **found: Any) -> int:
     return status
 
 
-def _files(names: Sequence[str]) -> tuple[Sequence[str], int]:
-    """Return the files that names stand for, and the exit status if some stand for none."""
-    if all(name == DASH or os.path.isfile(name) for name in names):
-        return names, CLEAN
-    return _expanded(names)
-
-
 def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
     """Return the names in groups, each of one capture."""
     if separate or len(names) == 1:
@@ -167,14 +160,14 @@ def _expanded(names: Iterable[str]) -> tuple[list[str], int]:
 
     What is passed over, or not found, is said on standard error.
     """
-    # As above.
-    from glob import glob
-
     found: list[str] = []
     status = CLEAN
     for name in names:
         matches = [name]
         if _WILD.intersection(name) and not os.path.lexists(name):
+            # As above.
+            from glob import glob
+
             matches = sorted(glob(name))
             if not matches:
                 complain(f"{shown(name)}: no file matches; check the pattern")

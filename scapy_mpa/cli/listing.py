@@ -31,7 +31,7 @@ class Listing:
     :param as_json: JSON, not lines to be read.
     :param layers: with the layers below each line.
     :param wide: each record on one line, also on a terminal.
-    :param is_sorted: in the order in which octets were captured, not in that of recovery.
+    :param order: ``frame``: that in which octets were captured; ``found``: that of recovery.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Listing:
         as_json: bool = False,
         layers: bool = False,
         wide: bool = False,
-        is_sorted: bool = False,
+        order: str = "found",
     ) -> None:
         self._types = types
-        self._is_sorted = is_sorted
+        self._is_sorted = order == "frame"
         self._has_columns = not as_json and not wide and is_terminal()
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
@@ -94,14 +94,19 @@ class Listing:
             from scapy_mpa.records.page import RecordPage
 
             return RecordPage(reading.clock, payload=self._payload).page
-        from scapy_mpa.cli.page import LinePage
+        from scapy_mpa.cli.lines import LinePage
 
         return LinePage(self._lines(reading)).page
 
     def _line_of(self, reading: Reading) -> Callable[[RecordedEvent], str]:
         """Return what makes the lines of an event and what is below them."""
         lines, below, clock = self._written(reading), self._below, reading.clock
-        return lambda event: "\n".join([lines.line(record_of(event, clock)), *below(event)])
+
+        def line_of(event: RecordedEvent) -> str:
+            record = record_of(event, clock, payload=self._payload)
+            return "\n".join([lines.line(record), *below(event, record)])
+
+        return line_of
 
     def _sorted(self, reading: Reading) -> Iterator[bytes]:
         """Yield text of records in the order of the frames that brought the last of their octets.
@@ -126,7 +131,10 @@ class Listing:
                 if self._as_json:
                     found = [json_of(record)]
                 else:
-                    found = [lines.line({**record, **_place_of(captured)}), *self._below(event)]
+                    found = [
+                        lines.line({**record, **_place_of(captured)}),
+                        *self._below(event, record),
+                    ]
                 sorter.add(frame, time_ns or event.time_ns, text_of(found))
             yield sorter.due(clock.time_ns(clock.newest) or 0)
         yield sorter.rest()
@@ -157,17 +165,17 @@ class Listing:
             or (type(each) is not tuple and type_of(each) in types)
         ]
 
-    def _below(self, event: RecordedEvent) -> list[str]:
-        """Return the lines that belong below the line of ``event``."""
+    def _below(self, event: RecordedEvent, record: dict[str, Any]) -> list[str]:
+        """Return the lines that belong below the line of an event."""
         below: list[str] = []
         if self._layers:
-            from scapy_mpa.cli.tree import layer_tree
+            from scapy_mpa.cli.below import layer_tree
 
             below += layer_tree(event)
         if self._payload:
-            from scapy_mpa.cli.hexdump import payload_dump
+            from scapy_mpa.cli.below import payload_dump
 
-            below += payload_dump(event)
+            below += payload_dump(record)
         return below
 
 

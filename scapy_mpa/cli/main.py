@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from scapy_mpa.cli.output import OutputError
+from scapy_mpa.cli.output import OutputError, settle, watch
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
-from scapy_mpa.cli.streams import settle, watch
 
 __all__ = ["main"]
 
@@ -81,18 +80,15 @@ def _run(command: str, files: Sequence[str]) -> int:
     """Run a command on files, all options as they are by default; return the exit status."""
     # What is imported stays: there is nothing to be collected in it, now or later.
     gc.disable()
-    work = _work_of(command)
-    gc.freeze()
-    gc.enable()
-    return work(files)
-
-
-def _work_of(command: str) -> Callable[[Sequence[str]], int]:
-    """Import what does the work of a command; return what does it on files."""
+    run: Callable[[Sequence[str]], int]
     if command == "summary":
         from scapy_mpa.cli.overview import Overview
 
-        return Overview().run
-    from scapy_mpa.cli.listing import USUAL_TYPES, Listing
+        run = Overview().run
+    else:
+        from scapy_mpa.cli.listing import USUAL_TYPES, Listing
 
-    return Listing(USUAL_TYPES).run
+        run = Listing(USUAL_TYPES).run
+    gc.freeze()
+    gc.enable()
+    return run(files)

@@ -11,12 +11,11 @@ from typing import Any, Final, TypeAlias
 import click
 
 __all__ = [
-    "check_option",
     "files_argument",
     "gathered",
+    "listing_options",
     "reading_options",
     "record_types",
-    "separate_option",
 ]
 
 _Command: TypeAlias = Callable[..., None]
@@ -28,22 +27,6 @@ files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
-
-separate_option = click.option(
-    "--separate",
-    is_flag=True,
-    help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump name "
-    "them, are one capture if each begins when the one before has ended: frames are numbered on "
-    "from file to file, and so are connections.",
-)
-
-check_option = click.option(
-    "--check",
-    "checks",
-    is_flag=True,
-    help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, RFC 5040, "
-    "RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  Takes longer.",
-)
 
 
 def _accepted(
@@ -136,6 +119,24 @@ _SELECT_OPTIONS: Final = (
         help="Only records that meet this: a key of docs/records.md, one of = != < > <= >= ~ "
         "(regular expression), and a value, such as crc=bad or 'gaps.src>0'.  Of several all "
         "must hold; of the options above, given more than once, any.",
+    ),
+)
+
+_LISTING_OPTIONS: Final = (
+    click.option(
+        "--separate",
+        is_flag=True,
+        help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump "
+        "name them, are one capture if each begins when the one before has ended: frames are "
+        "numbered on from file to file, and so are connections.",
+    ),
+    click.option(
+        "--check",
+        "checks",
+        is_flag=True,
+        help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, "
+        "RFC 5040, RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  "
+        "Takes longer.",
     ),
 )
 
@@ -238,6 +239,7 @@ def _reading(given: dict[str, Any]) -> dict[str, Any]:
 
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
     given["how"] = {
+        **{name: given.pop(name) for name in ("separate", "checks") if name in given},
         "selection": _selection({name: given.pop(name) for name in names}, given.get("types")),
         "dialect": given.pop("dialect"),
         "told": {name: given.pop(name) for name in ("link_types", "vxlan_ports")},
@@ -263,6 +265,12 @@ reading_options: Final = gathered((*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT
 Its function takes them as ``how``: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.  A
 command that lists no ``types`` of records selects connections.
 """
+
+
+listing_options: Final = gathered(
+    (*_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading
+)
+"""The same for a command that lists what is in several captures; ``how`` has ``separate``, too."""
 
 
 def record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:

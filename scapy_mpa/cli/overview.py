@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scapy_mpa.cli.attention import NEVER, Attention
 from scapy_mpa.cli.files import read_files
@@ -16,10 +16,6 @@ from scapy_mpa.cli.reading import Reading, json_pages
 from scapy_mpa.cli.table import Column, fitting, table
 from scapy_mpa.records import carried_mpa, json_line, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.timing import Timing
-    from scapy_mpa.stream.clock import Clock
 
 __all__ = ["Overview"]
 
@@ -115,7 +111,12 @@ class Overview:
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows(everything=self._everything)
         clock = reading.clock
-        timing = self._new_timing(clock, self._top) if self._timing else None
+        timing = None
+        if self._timing:
+            # Few ask for it.
+            from scapy_mpa.cli.timing import Timing
+
+            timing = Timing(clock, self._top)
         listed: set[int] = set()
         self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
@@ -146,13 +147,6 @@ class Overview:
             write_text(_CLEAR)
         elif self._has_shown:
             write_lines([""])
-
-    @staticmethod
-    def _new_timing(clock: Clock, top: int) -> Timing:
-        # Few ask for it.
-        from scapy_mpa.cli.timing import Timing
-
-        return Timing(clock, top)
 
     def _print(self, reading: Reading, rows: _Rows) -> None:
         # Connections end in another order than they begin in.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
     from scapy_mpa.records import RecordedEvent
-    from scapy_mpa.stream.checks import Checks
     from scapy_mpa.stream.messages import Messages
     from scapy_mpa.stream.segment import Segment
 
@@ -90,8 +89,16 @@ class Reading:
         """Connections that go on and have a segment from when it matters."""
         self._live = live
         self._unanswered = Unanswered()
-        self._checks = self._new_checks() if checks else None
-        self._messages = self._new_messages(payload=payload) if messages else None
+        self._checks = self._messages = None
+        # What most commands have no use for is not imported for them.
+        if checks:
+            from scapy_mpa.stream.checks import Checks
+
+            self._checks = Checks()
+        if messages:
+            from scapy_mpa.stream.messages import Messages
+
+            self._messages = Messages(payload=payload)
         self._decoder = Decoder(self._take_sctp, **told)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
         self._limits = limits
@@ -102,18 +109,6 @@ class Reading:
         # Because of a limit.
         self._gaps = 0
         self._ended = 0
-
-    @staticmethod
-    def _new_checks() -> Checks:
-        from scapy_mpa.stream.checks import Checks
-
-        return Checks()
-
-    @staticmethod
-    def _new_messages(*, payload: bool) -> Messages:
-        from scapy_mpa.stream.messages import Messages
-
-        return Messages(payload=payload)
 
     def rows(self) -> Iterator[list[Any]]:
         """Yield what was found and matters, in order of recovery.

@@ -8,8 +8,8 @@ from collections import Counter
 
 import click
 
+from scapy_mpa.cli.output import is_lost_output
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
-from scapy_mpa.cli.streams import is_lost_output
 
 __all__ = ["shell"]
 

@@ -73,7 +73,7 @@ def counted(number: int, noun: str) -> str:
 def complain(text: str) -> None:
     """Print a line on standard error.
 
-    If it cannot be written, the exit status says so (:mod:`scapy_mpa.cli.streams`).
+    If it cannot be written, the exit status says so (:mod:`scapy_mpa.cli.output`).
     """
     import click
 

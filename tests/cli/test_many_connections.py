@@ -16,8 +16,7 @@ import pytest
 
 from benchmarks.generate import generate
 from scapy_mpa.capture import open_capture
-from scapy_mpa.cli.lines import Lines
-from scapy_mpa.cli.page import LinePage
+from scapy_mpa.cli.lines import LinePage, Lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream.octets import overlap
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.cli.moment import span
+from scapy_mpa.cli.selection import span
 from scapy_mpa.stream.segment import SECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

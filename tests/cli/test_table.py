@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.cli.hexdump import hex_dump
+from scapy_mpa.cli.below import hex_dump
 from scapy_mpa.cli.table import Column, table
 
 
