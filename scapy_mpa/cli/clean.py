@@ -76,13 +76,7 @@ Examples:
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
 @reading_options
-def clean(
-    source: str,
-    target: str,
-    decapsulate: bool,
-    quiet: bool,
-    how: dict[str, Any],
-) -> None:
+def clean(how: dict[str, Any], **given: Any) -> None:
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
@@ -91,7 +85,6 @@ def clean(
     --between and --frames select connections with a segment from then, --where by their
     connection records.  These three read FILE twice, so it cannot be standard input.
     """
-    context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning
 
-    context.exit(Cleaning(source, target, quiet=quiet, decapsulate=decapsulate, **how).run())
+    click.get_current_context().exit(Cleaning(**given, **how).run())

@@ -108,9 +108,7 @@ def craft(
     truth: str | None,
     messages: bool,
     payload: bool,
-    seed: int | None,
-    connections: int,
-    impairing: dict[str, Any],
+    **crafted: Any,
 ) -> None:
     """Make a capture of iWARP connections of which it is known what is in them.
 
@@ -119,7 +117,6 @@ def craft(
     world, however the options are ordered: the stream is cut up, the network loses, delays and
     copies, the capture misses and cuts.
     """
-    context = click.get_current_context()
     if scenario is None:
         raise click.UsageError("name a preset (--list shows them) or a file with a scenario.")
     if output is None:
@@ -132,5 +129,6 @@ def craft(
         raise click.UsageError("--messages and --payload are about the truth: say --truth FILE.")
     from scapy_mpa.cli.crafting import Crafting
 
-    crafting = Crafting(scenario, seed, connections, impairing)
-    context.exit(crafting.run(output, truth, messages=messages, payload=payload))
+    crafting = Crafting(scenario, **crafted)
+    status = crafting.run(output, truth, messages=messages, payload=payload)
+    click.get_current_context().exit(status)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +46,7 @@ class Listing:
     ) -> None:
         self._types = types
         self._is_sorted = order == "frame"
-        self._has_columns = not as_json and not wide and is_terminal()
+        self._has_columns = not (as_json or wide or self._is_sorted) and is_terminal()
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
         self._payload = payload
@@ -75,9 +75,12 @@ class Listing:
         if self._is_sorted:
             pages = self._sorted(reading)
         elif self._layers or self._has_columns or (self._payload and not self._as_json):
-            line_of = self._line_of(reading)
+            lines, clock = self._lines(reading), reading.clock
             pages = (
-                text_of([line_of(event) for event in self._select(events)])
+                b"".join(
+                    self._text(record_of(event, clock, payload=self._payload), event, lines)
+                    for event in self._select(events)
+                )
                 for events in reading.batches()
             )
         else:
@@ -94,19 +97,24 @@ class Listing:
             from scapy_mpa.records.page import RecordPage
 
             return RecordPage(reading.clock, payload=self._payload).page
-        from scapy_mpa.cli.lines import LinePage
+        from scapy_mpa.cli.lines import LinePage, Lines
 
-        return LinePage(self._lines(reading)).page
+        return LinePage(Lines(reading.clock, colour=wants_colour())).page
 
-    def _line_of(self, reading: Reading) -> Callable[[RecordedEvent], str]:
-        """Return what makes the lines of an event and what is below them."""
-        lines, below, clock = self._written(reading), self._below, reading.clock
+    def _text(self, record: dict[str, Any], event: RecordedEvent, lines: Lines | Columns) -> bytes:
+        """Return a record as JSON, or as its line and what is below it."""
+        if self._as_json:
+            return text_of([json_of(record)])
+        found = [lines.line(record)]
+        if self._layers:
+            from scapy_mpa.cli.below import layer_tree
 
-        def line_of(event: RecordedEvent) -> str:
-            record = record_of(event, clock, payload=self._payload)
-            return "\n".join([lines.line(record), *below(event, record)])
+            found += layer_tree(event)
+        if self._payload:
+            from scapy_mpa.cli.below import payload_dump
 
-        return line_of
+            found += payload_dump(record)
+        return text_of(found)
 
     def _sorted(self, reading: Reading) -> Iterator[bytes]:
         """Yield text of records in the order of the frames that brought the last of their octets.
@@ -116,11 +124,8 @@ class Listing:
         # What most commands have no use for is not imported for them.
         from scapy_mpa.cli.sorting import Sorter
 
-        lines, clock, sorter = (
-            self._lines(reading),
-            reading.clock,
-            Sorter(is_live=reading.capture.size is None),
-        )
+        lines, clock = self._lines(reading), reading.clock
+        sorter = Sorter(is_live=reading.capture.size is None)
         for events in reading.batches():
             for event in self._select(events):
                 record: dict[str, Any] = record_of(event, clock, payload=self._payload)
@@ -128,27 +133,21 @@ class Listing:
                 frame, time_ns = captured["frame"], clock.time_ns(captured["frame"])
                 if sorter.is_late(frame):
                     record["late"] = True
-                if self._as_json:
-                    found = [json_of(record)]
-                else:
-                    found = [
-                        lines.line({**record, **_place_of(captured)}),
-                        *self._below(event, record),
-                    ]
-                sorter.add(frame, time_ns or event.time_ns, text_of(found))
+                if not self._as_json:
+                    record["frame"] = frame
+                    # Left alone if the time of that frame is not remembered.
+                    if captured["time"] is not None:
+                        record["time"] = captured["time"]
+                sorter.add(frame, time_ns or event.time_ns, self._text(record, event, lines))
             yield sorter.due(clock.time_ns(clock.newest) or 0)
         yield sorter.rest()
 
-    def _written(self, reading: Reading) -> Lines | Columns:
+    def _lines(self, reading: Reading) -> Lines | Columns:
         """Return what makes the line of a record."""
-        if not self._has_columns:
-            return self._lines(reading)
-        from scapy_mpa.cli.columns import Columns
+        if self._has_columns:
+            from scapy_mpa.cli.columns import Columns
 
-        return Columns(line_width(), colour=wants_colour())
-
-    @staticmethod
-    def _lines(reading: Reading) -> Lines:
+            return Columns(line_width(), colour=wants_colour())
         from scapy_mpa.cli.lines import Lines
 
         return Lines(reading.clock, colour=wants_colour())
@@ -164,21 +163,3 @@ class Listing:
             if (type(each) is tuple and "fpdu" in types)
             or (type(each) is not tuple and type_of(each) in types)
         ]
-
-    def _below(self, event: RecordedEvent, record: dict[str, Any]) -> list[str]:
-        """Return the lines that belong below the line of an event."""
-        below: list[str] = []
-        if self._layers:
-            from scapy_mpa.cli.below import layer_tree
-
-            below += layer_tree(event)
-        if self._payload:
-            from scapy_mpa.cli.below import payload_dump
-
-            below += payload_dump(record)
-        return below
-
-
-def _place_of(captured: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where the line of a record stands: its time is left alone if it is not remembered."""
-    return {name: captured[name] for name in ("frame", "time") if captured[name] is not None}

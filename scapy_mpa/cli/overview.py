@@ -13,6 +13,7 @@ from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import line_width, text_of, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, json_pages
+from scapy_mpa.cli.status import counted
 from scapy_mpa.cli.table import Column, fitting, table
 from scapy_mpa.records import carried_mpa, json_line, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
@@ -167,8 +168,8 @@ class Overview:
             return ["no TCP connections"]
         if not others or self._everything:
             return []
-        connections = "1 TCP connection" if others == 1 else f"{others} TCP connections"
-        return [f"{connections} without MPA (--all lists {'it' if others == 1 else 'them'})"]
+        them = "it" if others == 1 else "them"
+        return [f"{counted(others, 'TCP connection')} without MPA (--all lists {them})"]
 
 
 class _Rows:

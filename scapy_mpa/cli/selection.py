@@ -44,20 +44,12 @@ _SHOWN: Final = 6
 
 
 class Moment(NamedTuple):
-    """A time."""
+    """A time, in nanoseconds, which may be rounded."""
 
-    time_ns: int
-    """Since the first frame, or since the epoch."""
+    earliest: int
+    latest: int
     is_relative: bool
-    rounded_ns: int = 0
-    """By how much it may have been rounded."""
-
-    def after(self, first_time_ns: int) -> int:
-        """Return it in nanoseconds since the epoch.
-
-        :param first_time_ns: when the first frame was captured.
-        """
-        return self.time_ns + first_time_ns if self.is_relative else self.time_ns
+    """To the first frame; else to the epoch."""
 
 
 class Span(NamedTuple):
@@ -72,12 +64,9 @@ class Span(NamedTuple):
         :param time_ns: in nanoseconds since the epoch, as the other one.
         :param first_time_ns: when the first frame was captured.
         """
-        begin, end = self
-        return (
-            begin.after(first_time_ns) - begin.rounded_ns
-            <= time_ns
-            <= end.after(first_time_ns) + end.rounded_ns
-        )
+        earliest = self.begin.earliest + self.begin.is_relative * first_time_ns
+        latest = self.end.latest + self.end.is_relative * first_time_ns
+        return earliest <= time_ns <= latest
 
 
 class Selection(NamedTuple):
@@ -256,7 +245,7 @@ def span(begin: str, end: str) -> Span:
     :raises LocalProtocolError: one of them is none, or the second is before the first.
     """
     found = Span(_moment(begin), _moment(end))
-    if found.begin.is_relative == found.end.is_relative and found.end < found.begin:
+    if found.begin.is_relative == found.end.is_relative and found.end.latest < found.begin.earliest:
         raise LocalProtocolError(f"{quoted(end)} is before {quoted(begin)}")
     return found
 
@@ -268,9 +257,9 @@ def _moment(text: str) -> Moment:
     """
     if seconds := _SECONDS.fullmatch(text):
         sign, whole, fraction = seconds.groups("")
-        time_ns = int(whole) * SECOND + _nanoseconds(fraction)
+        time_ns = int(f"{sign}1") * (int(whole) * SECOND + _nanoseconds(fraction))
         rounded_ns = SECOND // 10**_SHOWN // 2 if len(fraction) <= _SHOWN else 0
-        return Moment(-time_ns if sign else time_ns, True, rounded_ns)
+        return Moment(time_ns - rounded_ns, time_ns + rounded_ns, True)
     if date := _DATE.fullmatch(text):
         day, clock, fraction, hours, minutes = date.groups("")
         zone = f"{hours or '+00'}:{minutes or '00'}"
@@ -278,7 +267,8 @@ def _moment(text: str) -> Moment:
             since = datetime.fromisoformat(f"{day}T{clock or '00:00'}{zone}") - _EPOCH
         except ValueError as error:
             raise LocalProtocolError(f"{quoted(text)} is no time: {error}") from error
-        return Moment((since.days * 86400 + since.seconds) * SECOND + _nanoseconds(fraction), False)
+        time_ns = (since.days * 86400 + since.seconds) * SECOND + _nanoseconds(fraction)
+        return Moment(time_ns, time_ns, False)
     raise LocalProtocolError(
         f"{quoted(text)} is no time: neither seconds since the first frame, such as 1.5, "
         "nor a date such as 2026-11-28T12:00:00"

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from scapy_mpa.cli.status import counted
-from scapy_mpa.cli.timing import microseconds
 from scapy_mpa.records import carried_mpa
 from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.stream.segment import SECOND
@@ -24,7 +23,7 @@ from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
 
-__all__ = ["WORDS", "marks", "within"]
+__all__ = ["WORDS", "marks", "microseconds", "within"]
 
 _GSO: Final = 0x08
 """The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
@@ -250,6 +249,11 @@ def _of_message(record: dict[str, Any]) -> Iterator[str]:
     for name in ("duplicate", "overlap", "conflict"):
         if record[f"{name}s"]:
             yield counted(record[f"{name}s"], name)
+
+
+def microseconds(latency_ns: float) -> str:
+    """Return nanoseconds as microseconds, with a digit after the point."""
+    return f"{latency_ns / 1000:.1f}"
 
 
 def _stretch(start: object, length: int | None) -> str:
