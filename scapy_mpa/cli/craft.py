@@ -9,6 +9,7 @@ import click
 
 from scapy_mpa.cli.impairing import impairment_options
 from scapy_mpa.cli.output import is_terminal, write_lines
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import CLEAN
 
 __all__ = ["craft"]
@@ -52,6 +53,7 @@ _MOST_CONNECTIONS: Final = 0xFFFF - 1023
 def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
+    import_crc32c_alone()
     from scapy_mpa.craft.presets import PRESETS
 
     # Names that begin with a document's would push all summaries out of sight.

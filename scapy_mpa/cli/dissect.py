@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from scapy_mpa.cli.options import files_argument, listing_options, record_types
+from scapy_mpa.cli.options import files_argument, listing_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["dissect"]
@@ -67,7 +67,6 @@ Examples:
     "--type",
     "types",
     metavar="LIST",
-    callback=record_types,
     help="Only these types of record, such as fpdu,error: startup, streaming, fpdu, message, gap, "
     "overlap, error, connection; adaption_indication and ift_frame of iWARP Framing for TCP; "
     "session_control and ddp_segment of DDP over SCTP; with --json capture and capture_end, the "

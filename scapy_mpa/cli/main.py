@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from scapy_mpa.cli.output import OutputError, settle, watch
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 
 __all__ = ["main"]
@@ -80,6 +81,7 @@ def _run(command: str, files: Sequence[str]) -> int:
     """Run a command on files, all options as they are by default; return the exit status."""
     # What is imported stays: there is nothing to be collected in it, now or later.
     gc.disable()
+    import_crc32c_alone()
     run: Callable[[Sequence[str]], int]
     if command == "summary":
         from scapy_mpa.cli.overview import Overview

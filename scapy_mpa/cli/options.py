@@ -10,12 +10,13 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from scapy_mpa.cli.start import import_crc32c_alone
+
 __all__ = [
     "files_argument",
     "gathered",
     "listing_options",
     "reading_options",
-    "record_types",
 ]
 
 _Command: TypeAlias = Callable[..., None]
@@ -29,33 +30,17 @@ files_argument = click.argument(
 """Files are opened by the capture reader, which says best what is wrong with one."""
 
 
-def _accepted(
-    read: Callable[..., Any], *values: Any, refuse: type[click.UsageError] = click.BadParameter
-) -> Any:
-    """Return what ``read`` makes of values.
+def _accepted(read: Callable[..., Any], *values: Any, option: str) -> Any:
+    """Return what ``read`` makes of values of an option.
 
-    :raises click.UsageError: a value is wrong; ``refuse`` says which kind.
+    :raises click.BadParameter: a value is wrong.
     """
     from scapy_mpa.wire.errors import LocalProtocolError
 
     try:
         return read(*values)
     except LocalProtocolError as error:
-        raise refuse(f"{error}.") from error
-
-
-def _dialect(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
-    from scapy_mpa.wire.forced import dialect_named
-
-    return _accepted(dialect_named, value)
-
-
-def _link_types(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
-    if not value:
-        return {}
-    from scapy_mpa.capture.link_types import given_link_types
-
-    return _accepted(given_link_types, value)
+        raise click.BadParameter(f"{error}.", param_hint=f"'{option}'") from error
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
@@ -144,7 +129,6 @@ _DECODING_OPTIONS: Final = (
     click.option(
         "--dialect",
         metavar="NAME",
-        callback=_dialect,
         help="The dialect that is spoken, where the octets leave a choice, such as "
         "draft-ietf-storm-mpa-peer-connect-01 for the control flags of revision 2.  "
         "docs/dialects.md lists them.  What contradicts the octets has no effect.",
@@ -154,7 +138,6 @@ _DECODING_OPTIONS: Final = (
         "link_types",
         metavar="N=LINK",
         multiple=True,
-        callback=_link_types,
         help="Read frames of one link type as those of another, such as user0=ethernet or 147=1, "
         "whatever the file says.  docs/limits.md lists the names.  May be given more than once.",
     ),
@@ -220,6 +203,7 @@ def gathered(
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
+            import_crc32c_alone()
             command(**make(given))
 
         decorated: _Command = with_options
@@ -235,14 +219,22 @@ def _reading(given: dict[str, Any]) -> dict[str, Any]:
 
     :raises click.UsageError: a value is wrong.
     """
+    from scapy_mpa.capture.link_types import given_link_types
     from scapy_mpa.stream.limits import Limits
+    from scapy_mpa.wire.forced import dialect_named
 
+    if "types" in given:
+        given["types"] = _record_types(given["types"])
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
+    link_types = given.pop("link_types")
     given["how"] = {
         **{name: given.pop(name) for name in ("separate", "checks") if name in given},
         "selection": _selection({name: given.pop(name) for name in names}, given.get("types")),
-        "dialect": given.pop("dialect"),
-        "told": {name: given.pop(name) for name in ("link_types", "vxlan_ports")},
+        "dialect": _accepted(dialect_named, given.pop("dialect"), option="--dialect"),
+        "told": {
+            "link_types": _accepted(given_link_types, link_types, option="--link-type"),
+            "vxlan_ports": given.pop("vxlan_ports"),
+        },
         "limits": Limits(
             *(given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
         ),
@@ -251,12 +243,38 @@ def _reading(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _selection(values: dict[str, Any], types: frozenset[str] | None) -> Any:
-    """Return what options select, None if none of them is given."""
+    """Return what options select, None if none of them is given.
+
+    :raises click.UsageError: a value is wrong.
+    """
     if not any(values.values()):
         return None
     from scapy_mpa.cli.selection import selection
+    from scapy_mpa.wire.errors import LocalProtocolError
 
-    return _accepted(functools.partial(selection, **values, types=types), refuse=click.UsageError)
+    try:
+        return selection(**values, types=types)
+    except LocalProtocolError as error:
+        raise click.UsageError(f"{error}.") from error
+
+
+def _record_types(value: str | None) -> frozenset[str]:
+    """Return the record types in a comma-separated list, the usual ones if there is none.
+
+    :raises click.BadParameter: there are others than ``RECORD_TYPES``.
+    """
+    from scapy_mpa.cli.listing import USUAL_TYPES
+    from scapy_mpa.records import RECORD_TYPES
+
+    if value is None:
+        return USUAL_TYPES
+    types = frozenset(name.strip() for name in value.split(","))
+    if unknown := sorted(types.difference(RECORD_TYPES)):
+        raise click.BadParameter(
+            f"no record type {', '.join(map(repr, unknown))}; known are {', '.join(RECORD_TYPES)}.",
+            param_hint="'--type'",
+        )
+    return types
 
 
 reading_options: Final = gathered((*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading)
@@ -271,22 +289,3 @@ listing_options: Final = gathered(
     (*_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading
 )
 """The same for a command that lists what is in several captures; ``how`` has ``separate``, too."""
-
-
-def record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:
-    """Return the record types in a comma-separated list, the usual ones if there is none.
-
-    :raises click.BadParameter: there are others than ``RECORD_TYPES``.
-    """
-    from scapy_mpa.cli.listing import USUAL_TYPES
-    from scapy_mpa.records import RECORD_TYPES
-
-    if value is None:
-        return USUAL_TYPES
-    types = frozenset(name.strip() for name in value.split(","))
-    unknown = sorted(types.difference(RECORD_TYPES))
-    if unknown:
-        raise click.BadParameter(
-            f"no record type {', '.join(map(repr, unknown))}; known are {', '.join(RECORD_TYPES)}."
-        )
-    return types

@@ -8,11 +8,10 @@ figures 5 and 6).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from struct import Struct
 from typing import Final
+
+from crc32c import crc32c
 
 __all__ = ["CRC_LENGTH", "RESIDUE", "crc32c", "crc_field", "crc_is_good"]
 
@@ -21,30 +20,6 @@ _field: Final = Struct("<I").pack
 
 RESIDUE: Final = 0x48674BC7
 """CRC32c over any octets followed by their own CRC field: one call checks an FPDU."""
-
-
-def _crc32c_alone() -> Callable[..., int]:
-    """Return the function of the extension module in the package ``crc32c``.
-
-    On import the package looks up its own version among all packages that are installed, which
-    takes a quarter of the time in which a command starts.  Without such a module, the package is
-    imported.
-    """
-    package = PathFinder.find_spec("crc32c")
-    within = None if package is None else package.submodule_search_locations
-    spec = within and PathFinder.find_spec("crc32c._crc32c", within)
-    if not spec or spec.loader is None:
-        import crc32c
-
-        return crc32c.crc32c
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found: Callable[..., int] = module.crc32c
-    return found
-
-
-crc32c: Final = _crc32c_alone()
-"""CRC32c of octets, which begins with the value given after them: ``crc32c(octets, value)``."""
 
 
 def crc_field(octets: bytes | bytearray | memoryview) -> bytes:

@@ -12,7 +12,7 @@ from tests.cli.command import COMMAND, PCAPS, environment, process
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
-CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire")
+CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire", "crc32c")
 PARSER = ("scapy", "click", "importlib.metadata")
 SELDOM = (
     *("dataclasses", "heapq", "inspect", "zlib", "scapy_mpa.cli.lines", "datetime"),
@@ -51,8 +51,10 @@ except SystemExit as end:
 
 _CRC32C = """
 import sys
-from scapy_mpa.wire.crc import crc32c
-print(crc32c(b"123456789"), "importlib.metadata" in sys.modules)
+from scapy_mpa.cli.start import import_crc32c_alone
+import_crc32c_alone()
+import crc32c
+print(crc32c.crc32c(b"123456789"), "importlib.metadata" in sys.modules)
 """
 
 
