@@ -14,6 +14,7 @@ from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 
 __all__ = [
+    "MOST",
     "SPACING_NS",
     "WORD",
     "Entry",
