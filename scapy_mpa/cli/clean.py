@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from scapy_mpa.cli.options import dialect_option, header_options, limit_options, select_options
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.stream.limits import Limits
-    from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.cli.options import reading_options
 
 __all__ = ["clean"]
 
@@ -79,21 +74,9 @@ Examples:
     is_flag=True,
     help="Leave out tags and tunnels: of each frame the innermost IP packet, in Ethernet.",
 )
-@select_options
 @click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
-@dialect_option
-@header_options
-@limit_options
-def clean(
-    source: str,
-    target: str,
-    decapsulate: bool,
-    selection: Selection | None,
-    quiet: bool,
-    dialect: Dialect | None,
-    told: dict[str, Any],
-    limits: Limits,
-) -> None:
+@reading_options
+def clean(how: dict[str, Any], **given: Any) -> None:
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
@@ -102,16 +85,6 @@ def clean(
     --between and --frames select connections with a segment from then, --where by their
     connection records.  These three read FILE twice, so it cannot be standard input.
     """
-    context = click.get_current_context()
     from scapy_mpa.cli.cleaning import Cleaning
 
-    cleaning = Cleaning(
-        source,
-        target,
-        quiet=quiet,
-        dialect=dialect,
-        decapsulate=decapsulate,
-        selection=selection,
-        told=told,
-    )
-    context.exit(cleaning.run(limits))
+    click.get_current_context().exit(Cleaning(**given, **how).run())

@@ -3,33 +3,25 @@
 
 from __future__ import annotations
 
-import errno
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from scapy_mpa import __version__
 from scapy_mpa.capture import Capture
-from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.frame import ETHERNET, Frame
-from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.attention import Attention, interrupted, where
-from scapy_mpa.cli.files import STANDARD_INPUT, is_same, opened
-from scapy_mpa.cli.limited import limited, not_searched
-from scapy_mpa.cli.output import is_terminal, settle_output
+from scapy_mpa.cli.attention import STOPS, Attention, interrupted, stopping, where
+from scapy_mpa.cli.files import conclude, opened
+from scapy_mpa.cli.output import OutputError, is_terminal
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.stopping import STOPS, stopping
-from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
+from scapy_mpa.cli.status import FAILED, complain, counted
+from scapy_mpa.cli.target import DASH, is_same, target_file
 from scapy_mpa.stream.direction import identity_of
 from scapy_mpa.stream.events import ConnectionId
-from scapy_mpa.stream.limits import Limits
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import shown
 
@@ -37,8 +29,6 @@ if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection
 
 __all__ = ["Cleaning"]
-
-_STANDARD_OUTPUT: Final = "-"
 
 _FRAMES: Final = 256
 """Frames between two looks at the progress of a file."""
@@ -50,10 +40,10 @@ class Cleaning:
     :param source: the capture, ``-`` for standard input.
     :param target: where to write, ``-`` for standard output.
     :param quiet: say nothing of what was changed.
-    :param dialect: what the user says is spoken.
     :param decapsulate: leave out tags and tunnels.
     :param selection: the connections that are written, None for all.
-    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+    :param how: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading` and of
+        :class:`~scapy_mpa.clean.cleaner.Cleaner`.
     """
 
     def __init__(
@@ -62,65 +52,69 @@ class Cleaning:
         target: str,
         *,
         quiet: bool,
-        dialect: Dialect | None = None,
-        decapsulate: bool = False,
-        selection: Selection | None = None,
-        told: Mapping[str, Any] = NOTHING_TOLD,
+        decapsulate: bool,
+        selection: Selection | None,
+        **how: Any,
     ) -> None:
-        self._decapsulate = decapsulate
-        self._selection = selection
         self._source = source
         self._target = target
         self._quiet = quiet
-        self._dialect = dialect
-        self._told = told
-        self._link_types: Mapping[int, int] = told.get("link_types", {})
-        self._writer: PcapWriter | PcapngWriter | None = None
+        self._decapsulate = decapsulate
+        self._selection = selection
+        self._how = how
 
-    def run(self, limits: Limits) -> int:
+    def run(self) -> int:
         """Clean the capture; return the exit status.
 
         :raises KeyboardInterrupt: a signal came; on standard output is what was read by then.
         """
         # A file with a part of it is not wanted by anybody.
-        is_streamed = self._target == _STANDARD_OUTPUT
-        with Attention(STOPS if is_streamed else ()) as attention:
+        with Attention(STOPS if self._target == DASH else ()) as attention:
             capture = opened([self._source], attention)
             if capture is None:
                 return FAILED
             with capture:
-                return self._clean(capture, limits, attention)
+                if refusal := self._refusal():
+                    complain(refusal)
+                    return FAILED
+                return self._clean(capture, attention)
 
-    def _clean(self, capture: Capture, limits: Limits, attention: Attention) -> int:
-        if refusal := self._refusal():
-            complain(refusal)
-            return FAILED
+    def _clean(self, capture: Capture, attention: Attention) -> int:
         cleaner = Cleaner(
-            limits=limits,
-            dialect=self._dialect,
-            decapsulate=self._decapsulate,
-            selects=self._selects(limits, attention),
-            told=self._told,
+            decapsulate=self._decapsulate, selects=self._selects(attention), **self._how
         )
         name, report = shown(capture.name), cleaner.report
         with attention.reading(lambda: where(capture, cleaner.connections, report.fpdus)):
             try:
-                self._write_all(capture, cleaner)
+                with target_file(self._target) as file:
+                    self._copy(capture, cleaner, file)
             except LocalProtocolError as error:
                 complain(f"{shown(self._target)}: {error}")
                 return FAILED
-            except OSError as error:
-                if attention.number:
-                    # Who takes the output may have had the same signal.
-                    complain(f"{name}: {interrupted(capture.frames)}")
-                else:
-                    self._complain_of(error)
+            except OutputError as error:
+                # Who takes the output may have had the same signal.
+                ended = attention.number and f"{name}: {interrupted(capture.frames)}"
+                complain(ended or f"{error}, so cleaning stopped")
                 return FAILED
-            return self._conclude(capture, cleaner, is_interrupted=attention.number != 0)
+            for line in () if self._quiet else report.lines():
+                complain(f"{name}: {line}")
+            if report.failed:
+                number = counted(report.failed, "connection")
+                complain(f"{name}: {number} not cleaned to the end: a fault of scapy-mpa")
+            # Of what is remarked nothing is a change: something may be as it was that others
+            # cannot read, or be lost.
+            status = conclude(
+                capture,
+                attention,
+                not_followed=cleaner.not_followed,
+                has_followed=cleaner.has_followed,
+                gaps=report.gaps,
+                ended=report.ended,
+                unsearched=cleaner.unsearched,
+            )
+            return FAILED if report.failed else status
 
-    def _selects(
-        self, limits: Limits, attention: Attention
-    ) -> Callable[[ConnectionId], bool] | None:
+    def _selects(self, attention: Attention) -> Callable[[ConnectionId], bool] | None:
         """Return what tells whether a connection is written; None if all are.
 
         Some selections are decided at the end of a connection only.  Then the capture is read
@@ -134,66 +128,24 @@ class Cleaning:
             return lambda identity: False
         numbers: set[int] = set()
         with capture:
-            reading = Reading(
-                capture,
-                limits=limits,
-                selection=selection,
-                timed=False,
-                dialect=self._dialect,
-                told=self._told,
-            )
-            with attention.reading(reading.where), stopping(self._not_written):
+            reading = Reading(capture, selection=selection, timed=False, **self._how)
+            not_written = f"{shown(self._target)}: not written"
+            with attention.reading(reading.where), stopping(not_written):
                 for rows in with_progress(capture, reading.rows()):
                     numbers.update(identity_of(row).number for row in rows)
         return lambda identity: identity.number in numbers
 
-    @property
-    def _not_written(self) -> str:
-        return f"{shown(self._target)}: not written"
-
-    def _write_all(self, capture: Capture, cleaner: Cleaner) -> None:
-        if self._target == _STANDARD_OUTPUT:
-            self._copy(capture, cleaner, sys.stdout.buffer)
-        else:
-            with stopping(self._not_written), whole_file(self._target) as file:
-                self._copy(capture, cleaner, file)
-
-    def _conclude(self, capture: Capture, cleaner: Cleaner, *, is_interrupted: bool) -> int:
-        """Say what is to be said when all was written; return the exit status for it."""
-        if not self._quiet:
-            for line in cleaner.report.lines():
-                complain(f"{shown(capture.name)}: {line}")
-        # These are no changes: something may be as it was that others cannot read, or be lost.
-        counts = cleaner.not_followed
-        if counts and not cleaner.has_followed:
-            complain(f"{shown(capture.name)}: {nothing_followed(counts)}")
-        elif left := not_followed(counts):
-            complain(f"{shown(capture.name)}: {left}")
-        if dropped := limited(cleaner.report.gaps, cleaner.report.ended):
-            complain(f"{shown(capture.name)}: {dropped}")
-        if unsearched := not_searched(cleaner.unsearched):
-            complain(f"{shown(capture.name)}: {unsearched}")
-        if capture.warning is not None:
-            complain(capture.warning)
-        failed = cleaner.report.failed
-        if failed:
-            number = "1 connection" if failed == 1 else f"{failed} connections"
-            complain(
-                f"{shown(capture.name)}: {number} not cleaned to the end: a fault of scapy-mpa"
-            )
-        if is_interrupted:
-            # That it ends there is no fault of it.
-            complain(f"{shown(capture.name)}: {interrupted(capture.frames)}")
-        elif capture.problem is not None:
-            complain(str(capture.problem))
-        is_fine = capture.problem is None and not failed
-        return CLEAN if is_fine and (cleaner.has_followed or not counts) else FAILED
-
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
-        for batch in with_progress(capture, self._batches(capture, cleaner)):
+        link_types = self._how["told"]["link_types"]
+        write = None
+        for batch in with_progress(capture, _batches(capture, cleaner)):
             for frame, comment in batch:
+                if frame.link_type in link_types:
+                    # Others are not told what the user says.
+                    frame = frame._replace(link_type=link_types[frame.link_type])
+                write = write or self._writer(file, frame.link_type)
                 try:
-                    self._write(file, frame, comment)
+                    write(frame, comment)
                 except LocalProtocolError as error:
                     which = f"frame {frame.number} of {shown(capture.name)}"
                     raise LocalProtocolError(f"{which} cannot be written: {error}") from error
@@ -203,66 +155,42 @@ class Cleaning:
         is_whole = capture.problem is None
         if self._selection and is_whole and (lack := self._selection.lacking(cleaner.connections)):
             raise LocalProtocolError(lack)
-        if self._writer is None:
+        if write is None:
             # A capture without frames is one, too.
-            self._open(file, None)
-        file.flush()
+            self._writer(file, ETHERNET)
 
-    def _batches(self, capture: Capture, cleaner: Cleaner) -> Iterator[list[Written]]:
-        """Yield what is written, one frame at a time if it is waited for."""
-        receive = cleaner.receive
-        largest = 1 if capture.size is None else _FRAMES
-        batch: list[Written] = []
-        for number, frame in enumerate(capture, 1):
-            batch += receive(frame)
-            if not number % largest:
-                yield batch
-                batch = []
-        yield batch
-        yield cleaner.finish()
-
-    def _write(self, file: BinaryIO, frame: Frame, comment: str | None) -> None:
-        if frame.link_type in self._link_types:
-            # Others are not told what the user says.
-            frame = frame._replace(link_type=self._link_types[frame.link_type])
-        writer = self._writer or self._open(file, frame)
-        if isinstance(writer, PcapngWriter):
-            writer.write(frame, comment)
-        else:
-            writer.write(frame)
-
-    def _open(self, file: BinaryIO, first: Frame | None) -> PcapWriter | PcapngWriter:
-        """Begin the file, in the format that its name asks for."""
+    def _writer(self, file: BinaryIO, link_type: int) -> Callable[[Frame, str | None], None]:
+        """Begin a file in the format that its name asks for; return what writes a frame."""
         if Path(self._target).suffix == ".pcap":
-            self._writer = PcapWriter(file, ETHERNET if first is None else first.link_type)
-        else:
-            self._writer = PcapngWriter(file, application=f"scapy_mpa {__version__}")
-        return self._writer
+            pcap = PcapWriter(file, link_type)
+            return lambda frame, comment: pcap.write(frame)
+        return PcapngWriter(file, application=f"scapy_mpa {__version__}").write
 
     def _refusal(self) -> str | None:
         """Say why nothing can be written there, None if it can be tried."""
-        if self._target == _STANDARD_OUTPUT:
-            if sys.stdout is None:
-                return "standard output is not open"
-            if is_terminal():
-                return "standard output is a terminal; pipe it into another tool, or name a file"
-        if self._selection and self._selection.narrows and self._source == STANDARD_INPUT:
+        is_streamed = self._target == DASH
+        if is_streamed and is_terminal():
+            return "standard output is a terminal; pipe it into another tool, or name a file"
+        if self._selection and self._selection.narrows and self._source == DASH:
             return (
                 "standard input: --between, --frames and --where read a capture twice; "
                 "save it to a file first"
             )
         if is_same(self._source, self._target):
-            is_file = self._target != _STANDARD_OUTPUT
-            name = shown(self._target) if is_file else "standard output"
+            name = "standard output" if is_streamed else shown(self._target)
             return f"{name}: that is the capture itself; write to another file"
         return None
 
-    def _complain_of(self, error: OSError) -> None:
-        if self._target != _STANDARD_OUTPUT:
-            complain(f"{shown(self._target)}: it cannot be written ({error.strerror or error})")
-            return
-        settle_output()
-        if error.errno == errno.EPIPE:
-            complain("standard output was closed, so cleaning stopped")
-        else:
-            complain(f"standard output cannot be written ({error.strerror or error})")
+
+def _batches(capture: Capture, cleaner: Cleaner) -> Iterator[list[Written]]:
+    """Yield what is written, one frame at a time if it is waited for."""
+    receive = cleaner.receive
+    largest = 1 if capture.size is None else _FRAMES
+    batch: list[Written] = []
+    for number, frame in enumerate(capture, 1):
+        batch += receive(frame)
+        if not number % largest:
+            yield batch
+            batch = []
+    yield batch
+    yield cleaner.finish()

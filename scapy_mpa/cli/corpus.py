@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from scapy_mpa.capture.whole import whole_file
+from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import write_lines
-from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.stopping import stopping
+from scapy_mpa.cli.status import CLEAN, FAILED, complain, counted
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
@@ -25,6 +25,9 @@ __all__ = ["MANIFEST", "Corpus"]
 
 MANIFEST: Final = "manifest.jsonl"
 """The file that says of all captures what is wrong in them."""
+
+_Planned: TypeAlias = tuple[Mutation, Sequence[int]]
+"""A mutation, and the seeds of its captures."""
 
 _COLUMNS: Final = (Column("Name"), Column("Receiver"), Column("What is wrong"))
 
@@ -48,101 +51,99 @@ class Corpus:
         self._status = CLEAN
         """What is reported in the end of what was made."""
 
-    def show(self, *, as_json: bool) -> int:
-        """Print the catalogue; return the exit status."""
-        planned = self._planned()
-        if planned is None:
-            return FAILED
-        chosen = [mutation for mutation, _ in planned]
-        lines: Iterable[str]
-        if as_json:
-            lines = (json.dumps(describe(mutation)) for mutation in chosen)
-        else:
-            rows = [(each.name, each.expectation.short, each.breaks) for each in chosen]
-            lines = table(_COLUMNS, rows)
-        write_lines(lines)
-        return self._status
+    def run(self, directory: str | None, *, as_json: bool, force: bool) -> int:
+        """Write the captures, or print the catalogue; return the exit status.
 
-    def write(self, directory: str, *, force: bool) -> int:
-        """Write the captures; return the exit status.
-
-        :param force: remove those that an earlier manifest names and this one will not.
+        :param directory: where captures go; None: the catalogue is printed.
+        :param as_json: print it as JSON.
+        :param force: remove captures that an earlier manifest names and this one will not.
         """
-        planned = self._planned()
-        if planned is None:
-            return FAILED
-        target = Path(directory)
-        manifest = target / MANIFEST
-        entries = []
         try:
-            target.mkdir(parents=True, exist_ok=True)
-            if self._name is None and manifest.exists():
-                made = {file_name(mutation, seed) for mutation, seeds in planned for seed in seeds}
-                others = _others(manifest, made)
-                if not force and others != []:
-                    complain(_refusal(manifest, others))
-                    return FAILED
-                # First, lest it names what is not there if this run does not come to its end.
-                manifest.unlink()
-                for each in others or ():
-                    each.unlink()
-            try:
-                with stopping(f"{shown(directory)}: not all was written"):
-                    for mutation, seeds in planned:
-                        for seed in seeds:
-                            entries.append(write_case(mutation.case(seed), target))
-            finally:
-                # Also of a run that is interrupted, or another one does not know what is there.
-                if self._name is None:
-                    with whole_file(manifest) as file:
-                        file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
+            planned = self._planned()
+            if directory is None:
+                lines = _catalogue([mutation for mutation, _ in planned], as_json=as_json)
+            else:
+                lines = self._write(planned, directory, force=force)
+        except (CaptureError, LocalProtocolError) as error:
+            complain(str(error))
+            return FAILED
         except OSError as error:
             # The system names a file that it did not open, and none that is full.
             name = directory if error.filename is None else str(error.filename)
-            complain(f"{shown(name)}: cannot be written ({error.strerror or error})")
+            complain(f"{shown(str(name))}: cannot be written ({error.strerror or error})")
             return FAILED
-        if self._name is not None:
-            names = (shown(str(target / str(entry["file"]))) for entry in entries)
-            write_lines(names)
-            return self._status
-        number = "1 capture" if len(entries) == 1 else f"{len(entries)} captures"
-        lines = [f"{number} and {MANIFEST} in {shown(str(target))}"]
         write_lines(lines)
         return self._status
+
+    def _write(self, planned: list[_Planned], directory: str, *, force: bool) -> list[str]:
+        """Write the captures; return the lines that say which.
+
+        :raises LocalProtocolError: the directory holds others.
+        :raises OSError: one cannot be written.
+        """
+        target = Path(directory)
+        manifest = target / MANIFEST
+        entries = []
+        target.mkdir(parents=True, exist_ok=True)
+        if self._name is None and manifest.exists():
+            made = {file_name(mutation, seed) for mutation, seeds in planned for seed in seeds}
+            others = _others(manifest, made)
+            if not force and others != []:
+                raise LocalProtocolError(_refusal(manifest, others))
+            # First, lest it names what is not there if this run does not come to its end.
+            manifest.unlink()
+            for each in others or ():
+                each.unlink()
+        try:
+            with stopping(f"{shown(directory)}: not all was written"):
+                for mutation, seeds in planned:
+                    for seed in seeds:
+                        entries.append(write_case(mutation.case(seed), target))
+        finally:
+            # Also of a run that is interrupted, or another one does not know what is there.
+            if self._name is None:
+                with whole_file(manifest) as file:
+                    file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
+        if self._name is not None:
+            return [shown(str(target / str(entry["file"]))) for entry in entries]
+        return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
 
     def _told(self, problem: CaptureError) -> None:
         """Say that not all of the capture could be read; what was readable is made use of."""
         complain(str(problem))
         self._status = FAILED
 
-    def _planned(self) -> list[tuple[Mutation, Sequence[int]]] | None:
-        """Return mutations with their seeds, None if there are none, having said so."""
-        try:
-            if self._capture is not None:
-                known = mutations_of(recorded(self._capture, tell=self._told))
-                chosen = [
-                    each for each in known if fnmatchcase(each.name, self._name or self._only)
-                ]
-            elif self._name is not None:
-                chosen = [find(self._name)]
-            else:
-                chosen = mutations(self._only)
-        except (CaptureError, LocalProtocolError) as error:
-            complain(str(error))
-            return None
-        planned: list[tuple[Mutation, Sequence[int]]] = [(each, self._seeds) for each in chosen]
-        if self._capture is not None:
-            planned = [
-                (mutation, fit)
-                for mutation, seeds in planned
-                if (fit := [seed for seed in seeds if applies(mutation, seed)])
-            ]
+    def _planned(self) -> list[_Planned]:
+        """Return mutations with their seeds.
+
+        :raises CaptureError: the capture cannot be read.
+        :raises LocalProtocolError: there are none.
+        """
+        wanted = self._name or self._only
+        if self._capture is None:
+            chosen = mutations(self._only) if self._name is None else [find(self._name)]
+            planned: list[_Planned] = [(each, self._seeds) for each in chosen]
+        else:
+            known = mutations_of(recorded(self._capture, tell=self._told))
+            fitting = (
+                (each, [seed for seed in self._seeds if applies(each, seed)])
+                for each in known
+                if fnmatchcase(each.name, wanted)
+            )
+            planned = [(each, seeds) for each, seeds in fitting if seeds]
         if not planned:
-            wanted = self._name or self._only
             which = "with --from, --list shows" if self._capture else "--list shows"
-            complain(f"no mutation has a name like {quoted(wanted)}; {which} which there are")
-            return None
+            raise LocalProtocolError(
+                f"no mutation has a name like {quoted(wanted)}; {which} which there are"
+            )
         return planned
+
+
+def _catalogue(chosen: list[Mutation], *, as_json: bool) -> Iterable[str]:
+    """Return the lines that say what mutations do."""
+    if as_json:
+        return [json.dumps(describe(mutation)) for mutation in chosen]
+    return table(_COLUMNS, [(each.name, each.expectation.short, each.breaks) for each in chosen])
 
 
 def _others(manifest: Path, made: set[str]) -> list[Path] | None:
@@ -165,7 +166,7 @@ def _refusal(manifest: Path, others: list[Path] | None) -> str:
     if others is None:
         name = shown(str(manifest))
         return f"{name}: is not a manifest of captures; --force writes another in its place"
-    number = "1 capture" if len(others) == 1 else f"{len(others)} captures"
+    number = counted(len(others), "capture")
     name, other = shown(str(manifest.parent)), shown(others[0].name)
     return (
         f"{name}: holds {number} of an earlier run that this one does not make, such as "

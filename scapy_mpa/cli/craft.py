@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from scapy_mpa.cli.impairing import Impairing, impairment_options
+from scapy_mpa.cli.impairing import impairment_options
 from scapy_mpa.cli.output import is_terminal, write_lines
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import CLEAN
@@ -110,9 +110,7 @@ def craft(
     truth: str | None,
     messages: bool,
     payload: bool,
-    seed: int | None,
-    connections: int,
-    impairing: Impairing,
+    **crafted: Any,
 ) -> None:
     """Make a capture of iWARP connections of which it is known what is in them.
 
@@ -121,7 +119,6 @@ def craft(
     world, however the options are ordered: the stream is cut up, the network loses, delays and
     copies, the capture misses and cuts.
     """
-    context = click.get_current_context()
     if scenario is None:
         raise click.UsageError("name a preset (--list shows them) or a file with a scenario.")
     if output is None:
@@ -132,8 +129,8 @@ def craft(
         raise click.UsageError("A capture is nothing for a terminal: redirect standard output.")
     if truth is None and (messages or payload):
         raise click.UsageError("--messages and --payload are about the truth: say --truth FILE.")
-    import_crc32c_alone()
     from scapy_mpa.cli.crafting import Crafting
 
-    crafting = Crafting(scenario, seed, connections, impairing)
-    context.exit(crafting.run(output, truth, messages=messages, payload=payload))
+    crafting = Crafting(scenario, **crafted)
+    status = crafting.run(output, truth, messages=messages, payload=payload)
+    click.get_current_context().exit(status)

@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from scapy_mpa.capture.whole import whole_file
-from scapy_mpa.capture.write import write_frames, write_pcapng
-from scapy_mpa.cli.files import STANDARD_INPUT, is_same
-from scapy_mpa.cli.impairing import Impairing
-from scapy_mpa.cli.output import OutputError, output_file, write_lines
+from scapy_mpa.capture.write import write_pcap, write_pcapng
+from scapy_mpa.cli.impairing import impairments, options_said
+from scapy_mpa.cli.output import OutputError
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
-from scapy_mpa.cli.stopping import stopping
+from scapy_mpa.cli.target import DASH, is_same, target_file
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.craft.interleaved import Interleaved
@@ -31,7 +30,6 @@ from scapy_mpa.wire.shown import quoted, shown
 
 __all__ = ["Crafting"]
 
-_STANDARD_OUTPUT: Final = "-"
 _FIRST_PORT: Final = 1024
 """The first that is not a well-known one."""
 _PORTS: Final = 0x10000 - _FIRST_PORT
@@ -47,11 +45,11 @@ class Crafting:
     :param scenario: name of a preset, of a file, or ``-``.
     :param seed: None: 0, or what the scenario says.
     :param connections: how many.
-    :param impairing: what happens to their segments.
+    :param impairing: what happens to their segments, by the names of the options.
     """
 
     def __init__(
-        self, scenario: str, seed: int | None, connections: int, impairing: Impairing
+        self, scenario: str, seed: int | None, connections: int, impairing: Mapping[str, Any]
     ) -> None:
         self._scenario = scenario
         self._seed = seed
@@ -98,8 +96,8 @@ class Crafting:
         parts = []
         for number in watched(range(self._connections), self._connections, "crafting"):
             conversation = self._conversation(text, number)
-            impairments = self._impairing.impairments(conversation)
-            segments = impair(conversation.segments(), *impairments, seed=self._seed_of(number))
+            happens = impairments(self._impairing, conversation)
+            segments = impair(conversation.segments(), *happens, seed=self._seed_of(number))
             parts.append((conversation, segments))
         return Interleaved(parts)
 
@@ -112,13 +110,13 @@ class Crafting:
         if text is None:
             conversation = conversation_of(self._scenario, seed)
         else:
-            is_file = self._scenario != STANDARD_INPUT
+            is_file = self._scenario != DASH
             name = shown(self._scenario) if is_file else "standard input"
             own = self._seed is None and number == 0
             conversation = parse_scenario(text, name, seed=None if own else seed)
         if number:
             conversation = _another(conversation, number, Random(seed))
-        return conversation.wrapping() if self._impairing.wrap else conversation
+        return conversation.wrapping() if self._impairing["wrap"] else conversation
 
     def _seed_of(self, number: int) -> int | str:
         """Return the seed for one of the conversations."""
@@ -127,18 +125,14 @@ class Crafting:
 
     def _write(self, capture: Interleaved, output: str) -> None:
         frames = watched(capture.frames(), len(capture), "writing")
-        if output == _STANDARD_OUTPUT:
-            with output_file() as file:
-                write_pcapng(file, frames, comment=self._comment())
-            return
         try:
-            comment = self._comment() if Path(output).suffix == ".pcapng" else None
-            with stopping(f"{shown(output)}: not written"):
-                write_frames(output, frames, comment=comment)
+            with target_file(output) as file:
+                if output == DASH or Path(output).suffix == ".pcapng":
+                    write_pcapng(file, frames, comment=self._comment())
+                else:
+                    write_pcap(file, frames)
         except LocalProtocolError as error:
             raise LocalProtocolError(f"{shown(output)}: {error}") from error
-        except OSError as error:
-            raise _unwritten(output, error) from error
 
     def _comment(self) -> str:
         """Return what tells how to make the capture again."""
@@ -147,7 +141,7 @@ class Crafting:
             said.append(f"--seed {self._seed}")
         if self._connections > 1:
             said.append(f"--connections {self._connections}")
-        return " ".join([*said, str(self._impairing)]).rstrip()
+        return " ".join([*said, options_said(self._impairing)]).rstrip()
 
 
 def _text_of(name: str) -> str:
@@ -204,16 +198,6 @@ def _port(port: int, farther: int) -> int:
 
 def _tell(capture: Interleaved, truth: str, *, messages: bool, payload: bool) -> None:
     """Write the records of what is in a capture."""
-    lines = map(_encode, capture.truth(messages=messages, payload=payload))
-    if truth == _STANDARD_OUTPUT:
-        write_lines(lines)
-        return
-    try:
-        with stopping(f"{shown(truth)}: not written"), whole_file(truth) as file:
-            file.writelines(f"{line}\n".encode("ascii") for line in lines)
-    except OSError as error:
-        raise _unwritten(truth, error) from error
-
-
-def _unwritten(name: str, error: OSError) -> OutputError:
-    return OutputError(f"{shown(name)}: cannot be written ({error.strerror or error})")
+    with target_file(truth) as file:
+        for record in capture.truth(messages=messages, payload=payload):
+            file.write(f"{_encode(record)}\n".encode("ascii"))

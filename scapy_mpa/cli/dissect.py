@@ -3,26 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from scapy_mpa.cli.options import (
-    check_option,
-    dialect_option,
-    files_argument,
-    header_options,
-    limit_options,
-    record_types,
-    select_options,
-    separate_option,
-)
+from scapy_mpa.cli.options import files_argument, listing_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.stream.limits import Limits
-    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["dissect"]
 
@@ -73,20 +59,20 @@ Examples:
     epilog=f"{_EXAMPLES}\n{EXIT_STATUS_HELP}\n{_LEGEND}",
 )
 @files_argument
-@click.option("-V", "--verbose", is_flag=True, help="Show the full layers below each line.")
+@click.option(
+    "-V", "--verbose", "layers", is_flag=True, help="Show the full layers below each line."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print records, one JSON object a line.")
 @click.option(
     "--type",
     "types",
     metavar="LIST",
-    callback=record_types,
     help="Only these types of record, such as fpdu,error: startup, streaming, fpdu, message, gap, "
     "overlap, error, connection; adaption_indication and ift_frame of iWARP Framing for TCP; "
     "session_control and ddp_segment of DDP over SCTP; with --json capture and capture_end, the "
     "first and the last record.  "
     "Without it, all but message, which puts together what the FPDUs of a message say.",
 )
-@select_options
 @click.option(
     "--payload",
     is_flag=True,
@@ -107,26 +93,8 @@ Examples:
     is_flag=True,
     help="Each record on one line, as in a pipe; on a terminal they are in columns that fit it.",
 )
-@separate_option
-@check_option
-@dialect_option
-@header_options
-@limit_options
-def dissect(
-    files: tuple[str, ...],
-    verbose: bool,
-    as_json: bool,
-    types: frozenset[str],
-    selection: Selection | None,
-    payload: bool,
-    order: str,
-    wide: bool,
-    separate: bool,
-    checks: bool,
-    dialect: Dialect | None,
-    told: dict[str, Any],
-    limits: Limits,
-) -> None:
+@listing_options
+def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
     """List what is in captures: every FPDU, whatever happened to its TCP segments.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
@@ -135,20 +103,8 @@ def dissect(
     frame that completed the record, the seconds since the first frame, the connection, and who
     sent to whom.  Files of one ring are one capture.
     """
-    context = click.get_current_context()
-    if verbose and as_json:
+    if shown["layers"] and shown["as_json"]:
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
 
-    listing = Listing(
-        types,
-        payload=payload,
-        as_json=as_json,
-        layers=verbose,
-        checks=checks,
-        wide=wide,
-        is_sorted=order == "frame",
-    )
-    context.exit(
-        listing.run(files, limits, dialect, selection=selection, separate=separate, told=told)
-    )
+    click.get_current_context().exit(Listing(**shown).run(files, **how))

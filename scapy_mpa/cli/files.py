@@ -4,26 +4,24 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
-from scapy_mpa.capture import Capture, open_capture
+from scapy_mpa.capture import Capture, is_capture, open_capture
 from scapy_mpa.cli.attention import NEVER, Attention, interrupted
 from scapy_mpa.cli.output import OutputError, write_lines
 from scapy_mpa.cli.reading import Reading
+from scapy_mpa.cli.remarks import remarks
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, Stopped, complain
-from scapy_mpa.cli.unfollowed import not_followed, nothing_followed
+from scapy_mpa.cli.target import DASH
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
+__all__ = ["conclude", "opened", "read_files"]
 
-__all__ = ["STANDARD_INPUT", "is_same", "opened", "read_files"]
-
-STANDARD_INPUT: Final = "-"
+_WILD: Final = frozenset("*?[")
+"""What makes a pattern of a name, unless there is a file of that name."""
 
 
 def read_files(
@@ -32,7 +30,6 @@ def read_files(
     reading_of: Callable[..., Reading],
     *,
     headings: bool,
-    selection: Selection | None = None,
     separate: bool = False,
     attention: Attention | None = None,
 ) -> int:
@@ -44,14 +41,13 @@ def read_files(
     :param show: prints what a capture holds; it must read it to its end.
     :param reading_of: makes a reading of a capture; takes ``first_number`` and ``live``, too.
     :param headings: print the name of each capture before what it holds, if files are several.
-    :param selection: what matters, None for all.
     :param separate: files of one ring are captures of their own, too.
     :param attention: what is attended to while they are read.
     :raises Stopped: a signal came; what was read by then is shown.
     """
-    names, status = _files(names)
-    number = 0
-    waiting = deque(_grouped(names, separate=separate))
+    files, status = _expanded(names)
+    number, selection = 0, None
+    waiting = deque(_grouped(files, separate=separate))
     with attention or Attention() as attention:
         while waiting:
             group = waiting.popleft()
@@ -63,16 +59,21 @@ def read_files(
                 continue
             is_live = capture.size is None or attention.every < NEVER
             reading = reading_of(capture, first_number=number, live=is_live)
+            selection = reading.selection
             of_ring = f", {len(group)} files of a ring" if group[1:] else ""
             with capture, attention.reading(reading.where):
                 name_shown = shown(capture.name)
                 try:
-                    if headings and len(names) > 1:
+                    if headings and len(files) > 1:
                         write_lines([f"==> {name_shown}{of_ring} <=="])
                     show(reading)
                 except OutputError as error:
                     return _give_up(error, capture, attention)
-                status = max(status, _conclude(reading, name_shown, attention))
+                status = max(
+                    status,
+                    FINDINGS if reading.has_findings else CLEAN,
+                    conclude(capture, attention, **reading.found()),
+                )
             number = reading.next_number
             if rest := group[len(capture.parts) :]:
                 before = shown(capture.parts[-1].name)
@@ -104,7 +105,7 @@ def opened(names: Sequence[str], attention: Attention) -> Capture | None:
             return None
     except Stopped:
         pass
-    name = "standard input" if names[0] == STANDARD_INPUT else shown(names[0])
+    name = "standard input" if names[0] == DASH else shown(names[0])
     complain(f"{name}: {interrupted(0)}")
     raise Stopped(attention.number)
 
@@ -120,26 +121,22 @@ def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
     return FAILED
 
 
-def _conclude(reading: Reading, name: str, attention: Attention) -> int:
-    """Say what is to be said when a capture was read; return the exit status for it."""
-    status = FINDINGS if reading.has_findings else CLEAN
-    counts = reading.unfollowed
-    if counts and not reading.has_followed:
-        complain(f"{name}: {nothing_followed(counts)}")
+def conclude(capture: Capture, attention: Attention, **found: Any) -> int:
+    """Say what is to be said when a capture was read; return the exit status for it.
+
+    :param found: keyword arguments of :func:`~scapy_mpa.cli.remarks.remarks`.
+    """
+    name, status = shown(capture.name), CLEAN
+    if found["not_followed"] and not found["has_followed"]:
         status = FAILED
-    elif left := not_followed(counts):
-        complain(f"{name}: {left}")
-    if limited := reading.limited():
-        complain(f"{name}: {limited}")
-    if not_searched := reading.not_searched():
-        complain(f"{name}: {not_searched}")
-    parts = reading.capture.parts
-    for part in parts:
+    for remark in remarks(**found):
+        complain(f"{name}: {remark}")
+    for part in capture.parts:
         if part.warning is not None:
             complain(part.warning)
-        if attention.number and part is parts[-1]:
+        if attention.number and part is capture.parts[-1]:
             # That it ends there is no fault of it.
-            complain(f"{name}: {interrupted(reading.capture.frames)}")
+            complain(f"{name}: {interrupted(capture.frames)}")
         elif part.problem is not None:
             complain(str(part.problem))
             status = FAILED
@@ -148,44 +145,55 @@ def _conclude(reading: Reading, name: str, attention: Attention) -> int:
     return status
 
 
-def _files(names: Sequence[str]) -> tuple[Sequence[str], int]:
-    """Return the files that names stand for, and the exit status if some stand for none."""
-    if all(name == STANDARD_INPUT or os.path.isfile(name) for name in names):
-        return names, CLEAN
-    # What most commands have no use for is not imported for them.
-    from scapy_mpa.cli.expanding import expanded
-
-    return expanded(names)
-
-
 def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
     """Return the names in groups, each of one capture."""
     if separate or len(names) == 1:
         return [[name] for name in names]
-    # As above.
+    # What most commands have no use for is not imported for them.
     from scapy_mpa.capture.ring import rings
 
     return rings(names)
 
 
-def is_same(one: str, other: str, *, dash: tuple[int, int] = (0, 1)) -> bool:
-    """Tell whether what is written to one file would replace the other, there or not yet there.
+def _expanded(names: Iterable[str]) -> tuple[list[str], int]:
+    """Return the names of files, those of each directory and pattern sorted, and the exit status.
 
-    A device, such as ``/dev/null``, may be both.
-
-    :param dash: descriptors of what ``-`` stands for, by default standard input and output.
+    What is passed over, or not found, is said on standard error.
     """
-    found, beside = _found(one, dash[0]), _found(other, dash[1])
-    if found is not None and beside is not None:
-        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, beside)
-    # Neither is there: one name, by whatever links.
-    is_named = STANDARD_INPUT not in (one, other) and found is beside
-    return is_named and os.path.realpath(one) == os.path.realpath(other)
+    found: list[str] = []
+    status = CLEAN
+    for name in names:
+        matches = [name]
+        if _WILD.intersection(name) and not os.path.lexists(name):
+            # As above.
+            from glob import glob
+
+            matches = sorted(glob(name))
+            if not matches:
+                complain(f"{shown(name)}: no file matches; check the pattern")
+                status = FAILED
+        for match in matches:
+            files = _captures_in(match) if os.path.isdir(match) else [match]
+            found += files
+            if not files:
+                status = FAILED
+    return found, status
 
 
-def _found(name: str, descriptor: int) -> os.stat_result | None:
-    """Return what the system says of a file, None if it is not there."""
+def _captures_in(directory: str) -> list[str]:
+    """Return the captures in a directory, none if that cannot be; what else is to be said is."""
     try:
-        return os.fstat(descriptor) if name == STANDARD_INPUT else os.stat(name)
-    except OSError:
-        return None
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        reason = error.strerror or error
+        complain(f"{shown(directory)}: the directory cannot be read ({reason}); name a file")
+        return []
+    paths = [os.path.join(directory, name) for name in names if not name.startswith(".")]
+    files = list(filter(os.path.isfile, paths))
+    captures = list(filter(is_capture, files))
+    if not captures:
+        complain(f"{shown(directory)}: the directory has no capture in it; name a file")
+    elif others := len(files) - len(captures):
+        said = "1 other file is" if others == 1 else f"{others} other files are"
+        complain(f"{shown(directory)}: {said} not read")
+    return captures

@@ -104,7 +104,6 @@ def fuzz(
     Each is a pcapng file of its own.  The frame that holds what is broken has a comment that says
     which clause it breaks and what a conforming receiver must do; manifest.jsonl says so of all.
     """
-    context = click.get_current_context()
     if not lists and directory is None:
         raise click.UsageError("say where the captures go (-o DIR), or ask for --list.")
     if as_json and not lists:
@@ -115,7 +114,5 @@ def fuzz(
     from scapy_mpa.cli.corpus import Corpus
 
     corpus = Corpus(only, name, capture, range(seed, seed + count))
-    if lists:
-        context.exit(corpus.show(as_json=as_json))
-    assert directory is not None
-    context.exit(corpus.write(directory, force=force))
+    target = None if lists else directory
+    click.get_current_context().exit(corpus.run(target, as_json=as_json, force=force))

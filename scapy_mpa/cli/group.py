@@ -10,7 +10,6 @@ from typing import Any, Final
 import click
 
 from scapy_mpa import __version__
-from scapy_mpa.cli.output import settle_output
 from scapy_mpa.cli.status import PROGRAM, status_of
 
 __all__ = ["cli"]
@@ -47,7 +46,6 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            settle_output()
             ctx.exit(status_of(error))
 
 

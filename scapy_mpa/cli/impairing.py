@@ -3,111 +3,59 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Literal
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from scapy_mpa.cli.rate import rate
+from scapy_mpa.cli.options import gathered
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
     from scapy_mpa.craft.impairments import Impairment
 
-__all__ = ["Impairing", "impairment_options"]
+__all__ = ["impairment_options", "impairments", "options_said"]
 
 _SIZES: Final = ("tiny", "super")
+_RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(%?)")
 
-
-@dataclass(frozen=True, kw_only=True)
-class Impairing:
-    """What is to happen, by the names of the options."""
-
-    wrap: bool
-    segment: int | Literal["tiny", "super"] | None
-    loss: float | None
-    loss_behind: float | None
-    reorder: float | None
-    duplicate: float | None
-    overlap: float | None
-    overlap_differing: float | None
-    capture_reorder: float | None
-    capture_loss: float | None
-    cut_startup: bool
-    skip: int
-    snap: int | None
-
-    def impairments(self, conversation: Conversation) -> list[Impairment]:
-        """Return what is to happen to a conversation, in the order of the world.
-
-        :raises LocalProtocolError: a value is out of range, or SCTP knows no such thing.
-        """
-        from scapy_mpa.craft import SctpConversation
-        from scapy_mpa.craft import impairments as known
-
-        if isinstance(conversation, SctpConversation):
-            self._check_sctp()
-        by_rate: tuple[tuple[float | None, Callable[[float], Impairment]], ...] = (
-            (self.loss, known.Loss),
-            (self.loss_behind, functools.partial(known.Loss, captured=True)),
-            (self.reorder, known.Reordering),
-            (self.duplicate, known.Duplication),
-            (self.overlap, known.Overlap),
-            (self.overlap_differing, functools.partial(known.Overlap, differing=True)),
-            (self.capture_reorder, functools.partial(known.Reordering, by_capture=True)),
-            (self.capture_loss, known.CaptureLoss),
-        )
-        found: list[Impairment] = []
-        if self.segment is not None:
-            found.append(known.Resegmentation(self.segment))
-        found += [make(share) for share, make in by_rate if share is not None]
-        if self.cut_startup:
-            found.append(known.StartupCut(conversation))
-        if self.skip:
-            found.append(known.LateStart(self.skip))
-        if self.snap is not None:
-            found.append(known.SnapLength(self.snap, conversation.header_length))
-        return found
-
-    def _check_sctp(self) -> None:
-        """Refuse what can only happen to octets of a TCP stream."""
-        from scapy_mpa.wire.errors import LocalProtocolError
-
-        if (self.segment, self.overlap, self.overlap_differing, self.cut_startup) != (
-            None,
-            None,
-            None,
-            False,
-        ):
-            raise LocalProtocolError(
-                "--segment, --overlap, --overlap-differing and --cut-startup are about TCP, and "
-                "this is SCTP; --skip begins a capture later, too"
-            )
-
-    def __str__(self) -> str:
-        """The options that are not as they are without being said."""
-        said = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and value is not False and value != 0:
-                name = f"--{field.name.replace('_', '-')}"
-                said.append(name if value is True else f"{name} {value}")
-        return " ".join(said)
-
-
-def impairment_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`Impairing`, as ``impairing``."""
-
-    @functools.wraps(command)
-    def with_impairing(*args: Any, **named: Any) -> None:
-        own = {field.name: named.pop(field.name) for field in fields(Impairing)}
-        command(*args, impairing=Impairing(**own), **named)
-
-    for option in reversed(_OPTIONS):
-        with_impairing = option(with_impairing)
-    return with_impairing
+_SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
+    ("loss", "1%", "Segments lost before the point of capture, and sent again.", "Loss", {}),
+    (
+        "loss-behind",
+        "1%",
+        "Segments lost after the point of capture, so that both copies are captured.",
+        "Loss",
+        {"captured": True},
+    ),
+    ("reorder", "5%", "Segments overtaken by later ones of the same sender.", "Reordering", {}),
+    ("duplicate", "5%", "Segments that come twice.", "Duplication", {}),
+    ("overlap", "5%", "Segments that begin with octets of the one before.", "Overlap", {}),
+    (
+        "overlap-differing",
+        "5%",
+        "Segments that begin within the one before, with other octets than it has there.",
+        "Overlap",
+        {"differing": True},
+    ),
+    (
+        "capture-reorder",
+        "5%",
+        "Segments of any kind that only the capture has later.",
+        "Reordering",
+        {"by_capture": True},
+    ),
+    (
+        "capture-loss",
+        "1%",
+        "Segments of any kind that only the capture lacks.",
+        "CaptureLoss",
+        {},
+    ),
+)
+"""What happens to a share of the segments, in the order of the world: the option, its usual share,
+what it does, the class in :mod:`scapy_mpa.craft.impairments` and its arguments after the share."""
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -119,19 +67,23 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
         return value
     if value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
-    raise click.BadParameter(f"{value!r} is none of tiny, super and a number.", ctx, param)
+    raise click.BadParameter(f"{value!r} is none of tiny, super and a number.")
 
 
-def _share(name: str, text: str, usual: str) -> Any:
-    """Return an option that says to how many segments something happens."""
-    return click.option(
-        f"--{name}",
-        metavar="[RATE]",
-        is_flag=False,
-        flag_value=usual,
-        callback=rate,
-        help=f"{text}  RATE is 1% or 0.01; without it, {usual}.",
-    )
+def _rate(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Return the share that is meant, 0 to 1; None for none.
+
+    :raises click.BadParameter: it is no share.
+    """
+    if value is None:
+        return None
+    found = _RATE.fullmatch(value)
+    share = float(found[1]) / (100 if found[2] else 1) if found else -1
+    if not 0 <= share <= 1:
+        raise click.BadParameter(
+            f"{value!r} is no share such as 1% or 0.01; without one, {param.opts[0]} comes last."
+        )
+    return share
 
 
 _OPTIONS: Final = (
@@ -142,22 +94,17 @@ _OPTIONS: Final = (
         callback=_size,
         help="Cut what a side says into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
     ),
-    _share("loss", "Segments lost before the point of capture, and sent again.", "1%"),
-    _share(
-        "loss-behind",
-        "Segments lost after the point of capture, so that both copies are captured.",
-        "1%",
+    *(
+        click.option(
+            f"--{name}",
+            metavar="[RATE]",
+            is_flag=False,
+            flag_value=usual,
+            callback=_rate,
+            help=f"{what}  RATE is 1% or 0.01; without it, {usual}.",
+        )
+        for name, usual, what, _, _ in _SHARES
     ),
-    _share("reorder", "Segments overtaken by later ones of the same sender.", "5%"),
-    _share("duplicate", "Segments that come twice.", "5%"),
-    _share("overlap", "Segments that begin with octets of the one before.", "5%"),
-    _share(
-        "overlap-differing",
-        "Segments that begin within the one before, with other octets than it has there.",
-        "5%",
-    ),
-    _share("capture-reorder", "Segments of any kind that only the capture has later.", "5%"),
-    _share("capture-loss", "Segments of any kind that only the capture lacks.", "1%"),
     click.option("--cut-startup", is_flag=True, help="Begin the capture after the startup frames."),
     click.option(
         "--skip",
@@ -173,3 +120,53 @@ _OPTIONS: Final = (
         help="Cut each frame to N octets, but none of the headers up to TCP's.",
     ),
 )
+_NAMES: Final = ("wrap", "segment", *(each[0] for each in _SHARES), "cut-startup", "skip", "snap")
+
+
+def _impairing(given: dict[str, Any]) -> dict[str, Any]:
+    given["impairing"] = {name: given.pop(name.replace("-", "_")) for name in _NAMES}
+    return given
+
+
+impairment_options: Final = gathered(_OPTIONS, _impairing)
+"""Gives a command options; its function takes their values by name as ``impairing``."""
+
+
+def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> list[Impairment]:
+    """Return what is to happen to a conversation, in the order of the world.
+
+    :raises LocalProtocolError: a value is out of range, or SCTP knows no such thing.
+    """
+    from scapy_mpa.craft import SctpConversation
+    from scapy_mpa.craft import impairments as known
+    from scapy_mpa.wire.errors import LocalProtocolError
+
+    of_tcp = [impairing[name] for name in ("segment", "overlap", "overlap-differing")]
+    is_of_tcp = impairing["cut-startup"] or any(value is not None for value in of_tcp)
+    if is_of_tcp and isinstance(conversation, SctpConversation):
+        raise LocalProtocolError(
+            "--segment, --overlap, --overlap-differing and --cut-startup are about TCP, and "
+            "this is SCTP; --skip begins a capture later, too"
+        )
+    found: list[Impairment] = []
+    if impairing["segment"] is not None:
+        found.append(known.Resegmentation(impairing["segment"]))
+    for name, _, _, kind, named in _SHARES:
+        if impairing[name] is not None:
+            found.append(getattr(known, kind)(impairing[name], **named))
+    if impairing["cut-startup"]:
+        found.append(known.StartupCut(conversation))
+    if impairing["skip"]:
+        found.append(known.LateStart(impairing["skip"]))
+    if impairing["snap"] is not None:
+        found.append(known.SnapLength(impairing["snap"], conversation.header_length))
+    return found
+
+
+def options_said(impairing: Mapping[str, Any]) -> str:
+    """Return the options that are not as they are without being said."""
+    return " ".join(
+        f"--{name}" if value is True else f"--{name} {value}"
+        for name, value in impairing.items()
+        if value
+    )

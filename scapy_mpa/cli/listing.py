@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import is_terminal, line_width, text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, json_pages
 from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_of, record_of, type_of
-from scapy_mpa.stream.limits import Limits
-from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.columns import Columns
     from scapy_mpa.cli.lines import Lines
-    from scapy_mpa.cli.selection import Selection
 
 __all__ = ["USUAL_TYPES", "Listing"]
 
@@ -34,9 +30,8 @@ class Listing:
     :param payload: with the payload of FPDUs.
     :param as_json: JSON, not lines to be read.
     :param layers: with the layers below each line.
-    :param checks: with the errors of DDP and RDMAP.
     :param wide: each record on one line, also on a terminal.
-    :param is_sorted: in the order in which octets were captured, not in that of recovery.
+    :param order: ``frame``: that in which octets were captured; ``found``: that of recovery.
     """
 
     def __init__(
@@ -46,55 +41,33 @@ class Listing:
         payload: bool = False,
         as_json: bool = False,
         layers: bool = False,
-        checks: bool = False,
         wide: bool = False,
-        is_sorted: bool = False,
+        order: str = "found",
     ) -> None:
         self._types = types
-        self._is_sorted = is_sorted
-        self._has_columns = not as_json and not wide and is_terminal()
+        self._is_sorted = order == "frame"
+        self._has_columns = not (as_json or wide or self._is_sorted) and is_terminal()
         # Messages come only if they are wanted, so that nothing is left to select by default.
         self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
         self._payload = payload
         self._as_json = as_json
         self._layers = layers
-        self._checks = checks
 
-    def run(
-        self,
-        files: Sequence[str],
-        limits: Limits,
-        dialect: Dialect | None = None,
-        *,
-        selection: Selection | None = None,
-        separate: bool = False,
-        told: Mapping[str, Any] = NOTHING_TOLD,
-    ) -> int:
+    def run(self, files: Sequence[str], *, separate: bool = False, **how: Any) -> int:
         """Print the records of ``files``; return the exit status.
 
-        :param dialect: what the user says is spoken.
-        :param selection: what is to be printed, None for all.
         :param separate: files of one ring are captures of their own, too.
-        :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+        :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
         """
         reading_of = partial(
             Reading,
-            limits=limits,
-            selection=selection,
-            checks=self._checks,
             messages="message" in self._types,
             payload=self._payload,
             timed=self._as_json or self._is_sorted,
-            dialect=dialect,
-            told=told,
+            **how,
         )
         return read_files(
-            files,
-            self._show,
-            reading_of,
-            headings=not self._as_json,
-            selection=selection,
-            separate=separate,
+            files, self._show, reading_of, headings=not self._as_json, separate=separate
         )
 
     def _show(self, reading: Reading) -> None:
@@ -102,9 +75,12 @@ class Listing:
         if self._is_sorted:
             pages = self._sorted(reading)
         elif self._layers or self._has_columns or (self._payload and not self._as_json):
-            line_of = self._line_of(reading)
+            lines, clock = self._lines(reading), reading.clock
             pages = (
-                text_of([line_of(event) for event in self._select(events)])
+                b"".join(
+                    self._text(record_of(event, clock, payload=self._payload), event, lines)
+                    for event in self._select(events)
+                )
                 for events in reading.batches()
             )
         else:
@@ -121,14 +97,24 @@ class Listing:
             from scapy_mpa.records.page import RecordPage
 
             return RecordPage(reading.clock, payload=self._payload).page
-        from scapy_mpa.cli.page import LinePage
+        from scapy_mpa.cli.lines import LinePage, Lines
 
-        return LinePage(self._lines(reading)).page
+        return LinePage(Lines(reading.clock, colour=wants_colour())).page
 
-    def _line_of(self, reading: Reading) -> Callable[[RecordedEvent], str]:
-        """Return what makes the lines of an event and what is below them."""
-        lines, below, clock = self._written(reading), self._below, reading.clock
-        return lambda event: "\n".join([lines.line(record_of(event, clock)), *below(event)])
+    def _text(self, record: dict[str, Any], event: RecordedEvent, lines: Lines | Columns) -> bytes:
+        """Return a record as JSON, or as its line and what is below it."""
+        if self._as_json:
+            return text_of([json_of(record)])
+        found = [lines.line(record)]
+        if self._layers:
+            from scapy_mpa.cli.below import layer_tree
+
+            found += layer_tree(event)
+        if self._payload:
+            from scapy_mpa.cli.below import payload_dump
+
+            found += payload_dump(record)
+        return text_of(found)
 
     def _sorted(self, reading: Reading) -> Iterator[bytes]:
         """Yield text of records in the order of the frames that brought the last of their octets.
@@ -138,11 +124,8 @@ class Listing:
         # What most commands have no use for is not imported for them.
         from scapy_mpa.cli.sorting import Sorter
 
-        lines, clock, sorter = (
-            self._lines(reading),
-            reading.clock,
-            Sorter(is_live=reading.capture.size is None),
-        )
+        lines, clock = self._lines(reading), reading.clock
+        sorter = Sorter(is_live=reading.capture.size is None)
         for events in reading.batches():
             for event in self._select(events):
                 record: dict[str, Any] = record_of(event, clock, payload=self._payload)
@@ -150,24 +133,21 @@ class Listing:
                 frame, time_ns = captured["frame"], clock.time_ns(captured["frame"])
                 if sorter.is_late(frame):
                     record["late"] = True
-                if self._as_json:
-                    found = [json_of(record)]
-                else:
-                    found = [lines.line({**record, **_place_of(captured)}), *self._below(event)]
-                sorter.add(frame, time_ns or event.time_ns, text_of(found))
+                if not self._as_json:
+                    record["frame"] = frame
+                    # Left alone if the time of that frame is not remembered.
+                    if captured["time"] is not None:
+                        record["time"] = captured["time"]
+                sorter.add(frame, time_ns or event.time_ns, self._text(record, event, lines))
             yield sorter.due(clock.time_ns(clock.newest) or 0)
         yield sorter.rest()
 
-    def _written(self, reading: Reading) -> Lines | Columns:
+    def _lines(self, reading: Reading) -> Lines | Columns:
         """Return what makes the line of a record."""
-        if not self._has_columns:
-            return self._lines(reading)
-        from scapy_mpa.cli.columns import Columns
+        if self._has_columns:
+            from scapy_mpa.cli.columns import Columns
 
-        return Columns(line_width(), colour=wants_colour())
-
-    @staticmethod
-    def _lines(reading: Reading) -> Lines:
+            return Columns(line_width(), colour=wants_colour())
         from scapy_mpa.cli.lines import Lines
 
         return Lines(reading.clock, colour=wants_colour())
@@ -183,21 +163,3 @@ class Listing:
             if (type(each) is tuple and "fpdu" in types)
             or (type(each) is not tuple and type_of(each) in types)
         ]
-
-    def _below(self, event: RecordedEvent) -> list[str]:
-        """Return the lines that belong below the line of ``event``."""
-        below: list[str] = []
-        if self._layers:
-            from scapy_mpa.cli.tree import layer_tree
-
-            below += layer_tree(event)
-        if self._payload:
-            from scapy_mpa.cli.hexdump import payload_dump
-
-            below += payload_dump(event)
-        return below
-
-
-def _place_of(captured: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where the line of a record stands: its time is left alone if it is not remembered."""
-    return {name: captured[name] for name in ("frame", "time") if captured[name] is not None}

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from scapy_mpa.cli.output import OutputError
+from scapy_mpa.cli.output import OutputError, settle, watch
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
-from scapy_mpa.cli.streams import settle, watch
 
 __all__ = ["main"]
 
@@ -82,21 +81,16 @@ def _run(command: str, files: Sequence[str]) -> int:
     """Run a command on files, all options as they are by default; return the exit status."""
     # What is imported stays: there is nothing to be collected in it, now or later.
     gc.disable()
-    work = _work_of(command)
-    gc.freeze()
-    gc.enable()
-    return work(files)
-
-
-def _work_of(command: str) -> Callable[[Sequence[str]], int]:
-    """Import what does the work of a command; return what does it on files."""
     import_crc32c_alone()
-    from scapy_mpa.stream.limits import Limits
-
+    run: Callable[[Sequence[str]], int]
     if command == "summary":
         from scapy_mpa.cli.overview import Overview
 
-        return lambda files: Overview().run(files, Limits())
-    from scapy_mpa.cli.listing import USUAL_TYPES, Listing
+        run = Overview().run
+    else:
+        from scapy_mpa.cli.listing import USUAL_TYPES, Listing
 
-    return lambda files: Listing(USUAL_TYPES).run(files, Limits())
+        run = Listing(USUAL_TYPES).run
+    gc.freeze()
+    gc.enable()
+    return run(files)

@@ -4,130 +4,57 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import click
 
-from scapy_mpa.cli.size import size
 from scapy_mpa.cli.start import import_crc32c_alone
 
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.wire.dialect import Dialect
-
 __all__ = [
-    "check_option",
-    "dialect_option",
     "files_argument",
-    "header_options",
-    "limit_options",
-    "record_types",
-    "select_options",
-    "separate_option",
+    "gathered",
+    "listing_options",
+    "reading_options",
 ]
 
 _Command: TypeAlias = Callable[..., None]
+
+_UNITS: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_SIZE: Final = re.compile(rf"([0-9]{{1,18}})({'|'.join(_UNITS)})?")
 
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
 
-separate_option = click.option(
-    "--separate",
-    is_flag=True,
-    help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump name "
-    "them, are one capture if each begins when the one before has ended: frames are numbered on "
-    "from file to file, and so are connections.",
-)
 
-check_option = click.option(
-    "--check",
-    "checks",
-    is_flag=True,
-    help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, RFC 5040, "
-    "RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  Takes longer.",
-)
+def _accepted(read: Callable[..., Any], *values: Any, option: str) -> Any:
+    """Return what ``read`` makes of values of an option.
 
-
-def _dialect(ctx: click.Context, param: click.Parameter, value: str | None) -> Dialect | None:
-    """Return the dialect of a name.
-
-    :raises click.BadParameter: there is none.
+    :raises click.BadParameter: a value is wrong.
     """
-    from scapy_mpa.wire.errors import LocalProtocolError
-    from scapy_mpa.wire.forced import dialect_named
-
-    try:
-        return dialect_named(value)
-    except LocalProtocolError as error:
-        raise click.BadParameter(f"{error}.", ctx, param) from error
-
-
-dialect_option = click.option(
-    "--dialect",
-    metavar="NAME",
-    callback=_dialect,
-    help="The dialect that is spoken, where the octets leave a choice, such as "
-    "draft-ietf-storm-mpa-peer-connect-01 for the control flags of revision 2.  docs/dialects.md "
-    "lists them.  What contradicts the octets has no effect.",
-)
-"""As ``dialect``."""
-
-
-def _link_types(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> dict[int, int]:
-    """Return the link types in pairs.
-
-    :raises click.BadParameter: one is wrong.
-    """
-    if not value:
-        return {}
-    import_crc32c_alone()
-    from scapy_mpa.capture.link_types import given_link_types
     from scapy_mpa.wire.errors import LocalProtocolError
 
     try:
-        return given_link_types(value)
+        return read(*values)
     except LocalProtocolError as error:
-        raise click.BadParameter(f"{error}.", ctx, param) from error
+        raise click.BadParameter(f"{error}.", param_hint=f"'{option}'") from error
 
 
-_HEADER_OPTIONS: Final = (
-    click.option(
-        "--link-type",
-        "link_types",
-        metavar="N=LINK",
-        multiple=True,
-        callback=_link_types,
-        help="Read frames of one link type as those of another, such as user0=ethernet or 147=1, "
-        "whatever the file says.  docs/limits.md lists the names.  May be given more than once.",
-    ),
-    click.option(
-        "--vxlan-port",
-        "vxlan_ports",
-        metavar="N",
-        type=click.IntRange(0, 65535),
-        multiple=True,
-        help="A UDP port of VXLAN besides 4789 and 8472.  May be given more than once.",
-    ),
-)
+def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """Return the octets of a size; at least 1.
 
-
-def header_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command what is told to :class:`~scapy_mpa.capture.Decoder`, as ``told``."""
-
-    @functools.wraps(command)
-    def with_headers(
-        *args: Any, link_types: dict[int, int], vxlan_ports: tuple[int, ...], **others: Any
-    ) -> None:
-        command(*args, told={"link_types": link_types, "vxlan_ports": vxlan_ports}, **others)
-
-    for option in reversed(_HEADER_OPTIONS):
-        with_headers = option(with_headers)
-    return with_headers
+    :raises click.BadParameter: it is none.
+    """
+    found = _SIZE.fullmatch(value)
+    octets = int(found[1]) * _UNITS.get(found[2], 1) if found else 0
+    if not octets:
+        raise click.BadParameter(
+            f"{value!r} is no size such as 500k or 16M (powers of 1000) or 16Mi (of 1024)."
+        )
+    return octets
 
 
 _SELECT_OPTIONS: Final = (
@@ -180,46 +107,55 @@ _SELECT_OPTIONS: Final = (
     ),
 )
 
+_LISTING_OPTIONS: Final = (
+    click.option(
+        "--separate",
+        is_flag=True,
+        help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump "
+        "name them, are one capture if each begins when the one before has ended: frames are "
+        "numbered on from file to file, and so are connections.",
+    ),
+    click.option(
+        "--check",
+        "checks",
+        is_flag=True,
+        help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, "
+        "RFC 5040, RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  "
+        "Takes longer.",
+    ),
+)
 
-def select_options(command: _Command) -> _Command:
-    """Give a command the options that select a part of a capture, as ``selection``.
-
-    A command that lists no ``types`` of records selects connections.
-    """
-    names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
-
-    @functools.wraps(command)
-    def with_selection(**given: Any) -> None:
-        values = {name: given.pop(name) for name in names}
-        command(selection=_selection(values, given.get("types")), **given)
-
-    for option in reversed(_SELECT_OPTIONS):
-        with_selection = option(with_selection)
-    return with_selection
-
-
-def _selection(values: dict[str, Any], types: frozenset[str] | None) -> Selection | None:
-    """Return what options select, None if none of them is given.
-
-    :raises click.UsageError: a value is wrong.
-    """
-    if not any(values.values()):
-        return None
-    import_crc32c_alone()
-    from scapy_mpa.cli.selection import selection
-    from scapy_mpa.wire.errors import LocalProtocolError
-
-    try:
-        return selection(**values, types=types)
-    except LocalProtocolError as error:
-        raise click.UsageError(f"{error}.") from error
-
+_DECODING_OPTIONS: Final = (
+    click.option(
+        "--dialect",
+        metavar="NAME",
+        help="The dialect that is spoken, where the octets leave a choice, such as "
+        "draft-ietf-storm-mpa-peer-connect-01 for the control flags of revision 2.  "
+        "docs/dialects.md lists them.  What contradicts the octets has no effect.",
+    ),
+    click.option(
+        "--link-type",
+        "link_types",
+        metavar="N=LINK",
+        multiple=True,
+        help="Read frames of one link type as those of another, such as user0=ethernet or 147=1, "
+        "whatever the file says.  docs/limits.md lists the names.  May be given more than once.",
+    ),
+    click.option(
+        "--vxlan-port",
+        "vxlan_ports",
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        multiple=True,
+        help="A UDP port of VXLAN besides 4789 and 8472.  May be given more than once.",
+    ),
+)
 
 # The defaults are those of Limits, which is not imported for the sake of help.
 _LIMIT_OPTIONS: Final = (
     click.option(
         "--limit-half",
-        callback=size,
+        callback=_size,
         metavar="SIZE",
         default="4Mi",
         show_default=True,
@@ -228,7 +164,7 @@ _LIMIT_OPTIONS: Final = (
     ),
     click.option(
         "--limit-total",
-        callback=size,
+        callback=_size,
         metavar="SIZE",
         default="12Mi",
         show_default=True,
@@ -254,46 +190,102 @@ _LIMIT_OPTIONS: Final = (
 )
 
 
-def limit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`~scapy_mpa.stream.limits.Limits`, as ``limits``."""
+def gathered(
+    options: Sequence[Callable[[_Command], _Command]],
+    make: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Callable[[_Command], _Command]:
+    """Return a decorator that gives a command options.
 
-    @functools.wraps(command)
-    def with_limits(
-        *args: Any,
-        limit_half: int,
-        limit_total: int,
-        limit_connections: int,
-        limit_idle: int,
-        **others: Any,
-    ) -> None:
-        import_crc32c_alone()
-        from scapy_mpa.stream.limits import Limits
+    :param make: takes the options of the command by name, and returns the arguments of its
+        function: those that are made of several options take their place.
+    """
 
-        limits = Limits(limit_half, limit_total, limit_connections, limit_idle)
-        command(*args, limits=limits, **others)
+    def decorate(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            import_crc32c_alone()
+            command(**make(given))
 
-    for option in reversed(_LIMIT_OPTIONS):
-        with_limits = option(with_limits)
-    return with_limits
+        decorated: _Command = with_options
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
 
 
-def record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:
+def _reading(given: dict[str, Any]) -> dict[str, Any]:
+    """Put what options of reading say into ``how``.
+
+    :raises click.UsageError: a value is wrong.
+    """
+    from scapy_mpa.capture.link_types import given_link_types
+    from scapy_mpa.stream.limits import Limits
+    from scapy_mpa.wire.forced import dialect_named
+
+    if "types" in given:
+        given["types"] = _record_types(given["types"])
+    names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
+    link_types = given.pop("link_types")
+    given["how"] = {
+        **{name: given.pop(name) for name in ("separate", "checks") if name in given},
+        "selection": _selection({name: given.pop(name) for name in names}, given.get("types")),
+        "dialect": _accepted(dialect_named, given.pop("dialect"), option="--dialect"),
+        "told": {
+            "link_types": _accepted(given_link_types, link_types, option="--link-type"),
+            "vxlan_ports": given.pop("vxlan_ports"),
+        },
+        "limits": Limits(
+            *(given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
+        ),
+    }
+    return given
+
+
+def _selection(values: dict[str, Any], types: frozenset[str] | None) -> Any:
+    """Return what options select, None if none of them is given.
+
+    :raises click.UsageError: a value is wrong.
+    """
+    if not any(values.values()):
+        return None
+    from scapy_mpa.cli.selection import selection
+    from scapy_mpa.wire.errors import LocalProtocolError
+
+    try:
+        return selection(**values, types=types)
+    except LocalProtocolError as error:
+        raise click.UsageError(f"{error}.") from error
+
+
+def _record_types(value: str | None) -> frozenset[str]:
     """Return the record types in a comma-separated list, the usual ones if there is none.
 
     :raises click.BadParameter: there are others than ``RECORD_TYPES``.
     """
-    import_crc32c_alone()
     from scapy_mpa.cli.listing import USUAL_TYPES
     from scapy_mpa.records import RECORD_TYPES
 
     if value is None:
         return USUAL_TYPES
     types = frozenset(name.strip() for name in value.split(","))
-    unknown = sorted(types.difference(RECORD_TYPES))
-    if unknown:
+    if unknown := sorted(types.difference(RECORD_TYPES)):
         raise click.BadParameter(
             f"no record type {', '.join(map(repr, unknown))}; known are {', '.join(RECORD_TYPES)}.",
-            ctx,
-            param,
+            param_hint="'--type'",
         )
     return types
+
+
+reading_options: Final = gathered((*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading)
+"""Gives a command the options that say what of a capture is read, and how.
+
+Its function takes them as ``how``: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.  A
+command that lists no ``types`` of records selects connections.
+"""
+
+
+listing_options: Final = gathered(
+    (*_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading
+)
+"""The same for a command that lists what is in several captures; ``how`` has ``separate``, too."""

@@ -1,25 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Standard output: written in large pieces, and given up without a traceback when it is closed."""
+"""The standard streams of a command.
+
+Whatever cannot be written to them is noticed, and given up without a traceback.  Standard output is
+written in large pieces.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import sys
-from collections.abc import Iterable
-from typing import Any, BinaryIO, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, Final, TextIO
 
-from scapy_mpa.cli.streams import give_up
+from scapy_mpa.cli.status import complain
 
 __all__ = [
     "OutputError",
+    "is_lost_output",
     "is_terminal",
     "line_width",
     "output_file",
-    "settle_output",
+    "settle",
     "text_of",
     "wants_colour",
+    "watch",
     "write_lines",
     "write_text",
 ]
@@ -27,6 +34,9 @@ __all__ = [
 
 _PIECE: Final = 1 << 20
 """Octets that are written at a time."""
+
+_STREAMS: Final = (("stdout", 1), ("stderr", 2))
+"""Names in :mod:`sys`, and file descriptors."""
 
 
 class OutputError(Exception):
@@ -64,7 +74,7 @@ def write_text(text: bytes) -> None:
             octets.write(text)
             octets.flush()
     except OSError as error:
-        give_up(sys.stdout)
+        _give_up(sys.stdout)
         if error.errno == errno.EPIPE:
             raise OutputError("standard output was closed") from error
         reason = error.strerror or error
@@ -90,14 +100,6 @@ class _StandardOutput(io.RawIOBase):
         return len(octets)
 
 
-def settle_output() -> None:
-    """Write what is still held back, or drop it if nobody takes it."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        give_up(sys.stdout)
-
-
 def is_terminal() -> bool:
     """Tell whether standard output is a terminal."""
     return sys.stdout.isatty()
@@ -111,3 +113,122 @@ def line_width() -> int:
 def wants_colour() -> bool:
     """Tell whether to print in colour: on a terminal, unless NO_COLOR says no."""
     return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class _File(io.FileIO):
+    """The file of a standard stream.  It remembers that it could not be written."""
+
+    error: OSError | None = None
+    is_given_up = False
+    """Whether somebody has reported the error, or will."""
+
+    def write(self, octets: Any) -> Any:
+        try:
+            return super().write(octets)
+        except OSError as error:
+            self.error = error
+            if error.errno == errno.EBADF:
+                self.error = OSError(errno.EBADF, "it is not open")
+            raise self.error from None
+
+
+def watch() -> list[TextIO]:
+    """Begin to notice errors of standard output and standard error; return both.
+
+    Without this, Python prints nothing at all where one of them is closed, and reports other
+    errors in its own words when it exits.
+    """
+    _hold_places()
+    streams = []
+    for name, descriptor in _STREAMS:
+        stream = getattr(sys, name)
+        # Whoever has replaced it knows why.  Of a terminal Windows needs Python's own.
+        if stream is getattr(sys, f"__{name}__") and not (stream and stream.isatty()):
+            stream = _watched(descriptor, stream)
+            setattr(sys, name, stream)
+        streams.append(stream)
+    return streams
+
+
+def _hold_places() -> None:
+    """Keep files that are opened later from getting the descriptor of a closed stream.
+
+    What is written to that stream would end in them.  The place is held for reading only, so that
+    writing fails.
+    """
+    if sys.stdout is None or sys.stderr is None:
+        last = _STREAMS[-1][1]
+        while (held := os.open(os.devnull, os.O_RDONLY)) < last:
+            pass
+        if held > last:
+            os.close(held)
+
+
+def _watched(descriptor: int, stream: TextIO | None) -> TextIO:
+    # PYTHONUNBUFFERED asks for this; octets that a buffer holds back cannot be lost unnoticed.
+    is_unbuffered = bool(getattr(stream, "write_through", False))
+    return io.TextIOWrapper(
+        io.BufferedWriter(_File(descriptor, "w", closefd=False)),
+        encoding="utf-8" if stream is None else stream.encoding,
+        errors="backslashreplace" if stream is None else stream.errors,
+        line_buffering=is_unbuffered or bool(getattr(stream, "line_buffering", True)),
+    )
+
+
+def settle(streams: Sequence[TextIO]) -> bool:
+    """Write what is still held back; tell whether all was written since :func:`watch`.
+
+    If not, it is said on standard error, unless it was, or the reader of standard output went away.
+
+    :param streams: standard output and standard error, as they were returned.
+    """
+    is_whole = True
+    output, _ = streams
+    for stream in streams:
+        error = _error_of(stream)
+        if error is None:
+            continue
+        is_whole = False
+        file = _file_of(stream)
+        is_reported = file is not None and file.is_given_up
+        if stream is output and not is_reported and error.errno != errno.EPIPE:
+            complain(f"standard output cannot be written ({error.strerror or error})")
+        _give_up(stream)
+    return is_whole
+
+
+def _error_of(stream: TextIO) -> OSError | None:
+    """Return why something could not be written, None if all was."""
+    file = _file_of(stream)
+    try:
+        stream.flush()
+    except OSError as error:
+        return error
+    except ValueError:
+        # The code that a shell was given may have closed it.
+        pass
+    return None if file is None else file.error
+
+
+def is_lost_output(error: BaseException) -> bool:
+    """Tell whether an exception says that standard output cannot be written."""
+    file = _file_of(sys.stdout)
+    return file is not None and error is file.error
+
+
+def _give_up(stream: TextIO) -> None:
+    """Drop what a stream holds back, and whatever follows: Python would complain of it at exit."""
+    file = _file_of(stream)
+    if file is not None:
+        file.is_given_up = True
+    # A stream that is no file of the system is not flushed at exit either.
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
+
+
+def _file_of(stream: TextIO) -> _File | None:
+    """Return the file of a stream that is watched, None if it is not."""
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    return raw if isinstance(raw, _File) else None

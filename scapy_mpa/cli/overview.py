@@ -3,28 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.cli.attention import NEVER, Attention
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.mpa import carried_mpa
 from scapy_mpa.cli.output import line_width, text_of, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading, json_pages
+from scapy_mpa.cli.status import counted
 from scapy_mpa.cli.table import Column, fitting, table
-from scapy_mpa.records import json_line, record_of
+from scapy_mpa.records import carried_mpa, json_line, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
-from scapy_mpa.stream.limits import Limits
-from scapy_mpa.wire.dialect import Dialect
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.cli.timing import Timing
-    from scapy_mpa.stream.clock import Clock
 
 __all__ = ["Overview"]
 
@@ -66,7 +58,6 @@ class Overview:
 
     :param as_json: print records instead.
     :param everything: list the TCP connections that carried no MPA, too.
-    :param checks: count the errors of DDP and RDMAP, too.
     :param timing: show how long Responses took, too.
     :param top: and which took longest, so many.
     :param wide: show all columns, however long lines are.
@@ -78,7 +69,6 @@ class Overview:
         *,
         as_json: bool = False,
         everything: bool = False,
-        checks: bool = False,
         timing: bool = False,
         top: int = 0,
         wide: bool = False,
@@ -89,45 +79,23 @@ class Overview:
         self._top = top
         self._wide = wide
         self._everything = everything
-        self._checks = checks
         self._attention = Attention(every=every or NEVER)
         self._has_shown = False
         """Whether the table was shown as it stood."""
 
-    def run(
-        self,
-        files: Sequence[str],
-        limits: Limits,
-        dialect: Dialect | None = None,
-        *,
-        selection: Selection | None = None,
-        separate: bool = False,
-        told: Mapping[str, Any] = NOTHING_TOLD,
-    ) -> int:
+    def run(self, files: Sequence[str], *, separate: bool = False, **how: Any) -> int:
         """Print the connections of ``files``; return the exit status.
 
-        :param dialect: what the user says is spoken.
-        :param selection: connections to be printed, None for all.
         :param separate: files of one ring are captures of their own, too.
-        :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+        :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
         """
         show = self._show_records if self._as_json else self._show_table
-        reading_of = partial(
-            Reading,
-            limits=limits,
-            selection=selection,
-            checks=self._checks,
-            messages=self._timing,
-            timed=self._as_json,
-            dialect=dialect,
-            told=told,
-        )
+        reading_of = partial(Reading, messages=self._timing, timed=self._as_json, **how)
         return read_files(
             files,
             show,
             reading_of,
             headings=not self._as_json,
-            selection=selection,
             separate=separate,
             attention=self._attention,
         )
@@ -144,7 +112,12 @@ class Overview:
     def _show_table(self, reading: Reading) -> None:
         rows = _Rows(everything=self._everything)
         clock = reading.clock
-        timing = self._new_timing(clock, self._top) if self._timing else None
+        timing = None
+        if self._timing:
+            # Few ask for it.
+            from scapy_mpa.cli.timing import Timing
+
+            timing = Timing(clock, self._top)
         listed: set[int] = set()
         self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
@@ -176,13 +149,6 @@ class Overview:
         elif self._has_shown:
             write_lines([""])
 
-    @staticmethod
-    def _new_timing(clock: Clock, top: int) -> Timing:
-        # Few ask for it.
-        from scapy_mpa.cli.timing import Timing
-
-        return Timing(clock, top)
-
     def _print(self, reading: Reading, rows: _Rows) -> None:
         # Connections end in another order than they begin in.
         rows.sort()
@@ -202,8 +168,8 @@ class Overview:
             return ["no TCP connections"]
         if not others or self._everything:
             return []
-        connections = "1 TCP connection" if others == 1 else f"{others} TCP connections"
-        return [f"{connections} without MPA (--all lists {'it' if others == 1 else 'them'})"]
+        them = "it" if others == 1 else "them"
+        return [f"{counted(others, 'TCP connection')} without MPA (--all lists {them})"]
 
 
 class _Rows:

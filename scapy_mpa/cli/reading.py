@@ -12,7 +12,6 @@ from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
-from scapy_mpa.cli.limited import limited, not_searched
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.records import RECORD_TYPES, Record, capture_end_record, capture_record, json_of
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
     from scapy_mpa.records import RecordedEvent
-    from scapy_mpa.stream.checks import Checks
     from scapy_mpa.stream.messages import Messages
     from scapy_mpa.stream.segment import Segment
 
@@ -91,8 +89,16 @@ class Reading:
         """Connections that go on and have a segment from when it matters."""
         self._live = live
         self._unanswered = Unanswered()
-        self._checks = self._new_checks() if checks else None
-        self._messages = self._new_messages(payload=payload) if messages else None
+        self._checks = self._messages = None
+        # What most commands have no use for is not imported for them.
+        if checks:
+            from scapy_mpa.stream.checks import Checks
+
+            self._checks = Checks()
+        if messages:
+            from scapy_mpa.stream.messages import Messages
+
+            self._messages = Messages(payload=payload)
         self._decoder = Decoder(self._take_sctp, **told)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
         self._limits = limits
@@ -103,18 +109,6 @@ class Reading:
         # Because of a limit.
         self._gaps = 0
         self._ended = 0
-
-    @staticmethod
-    def _new_checks() -> Checks:
-        from scapy_mpa.stream.checks import Checks
-
-        return Checks()
-
-    @staticmethod
-    def _new_messages(*, payload: bool) -> Messages:
-        from scapy_mpa.stream.messages import Messages
-
-        return Messages(payload=payload)
 
     def rows(self) -> Iterator[list[Any]]:
         """Yield what was found and matters, in order of recovery.
@@ -243,18 +237,15 @@ class Reading:
         """The numbers of frames that were not followed, by reason; final when all was read."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
-    @property
-    def has_followed(self) -> bool:
-        """Whether any frame could be followed."""
-        return self._has_sctp or bool(self._flows.segments)
-
-    def limited(self) -> str | None:
-        """Say what was dropped because of a limit, and what to do; None if there was nothing."""
-        return limited(self._gaps, self._ended)
-
-    def not_searched(self) -> str | None:
-        """Say how many directions were not searched to their end; None if all were."""
-        return not_searched(self._flows.unsearched)
+    def found(self) -> dict[str, Any]:
+        """Return what :func:`~scapy_mpa.cli.remarks.remarks` are made of, when all was read."""
+        return {
+            "not_followed": self.unfollowed,
+            "has_followed": self._has_sctp or bool(self._flows.segments),
+            "gaps": self._gaps,
+            "ended": self._ended,
+            "unsearched": self._flows.unsearched,
+        }
 
 
 def _frames_of(event: RecordedEvent) -> Iterable[int]:

@@ -4,6 +4,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
 from functools import lru_cache
 from ipaddress import (
     IPv4Address,
@@ -15,15 +16,15 @@ from ipaddress import (
 )
 from typing import Final, NamedTuple, TypeVar
 
-from scapy_mpa.cli.moment import Span, span
 from scapy_mpa.records import Record, RecordedEvent, record_of
 from scapy_mpa.records.condition import Condition
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Selection", "selection"]
+__all__ = ["Selection", "selection", "span"]
 
 Given = TypeVar("Given")
 Part = TypeVar("Part")
@@ -31,6 +32,41 @@ Part = TypeVar("Part")
 _RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
 _KEPT: Final = 1024
 """Connections whose endpoints need not be read anew."""
+
+_SECONDS: Final = re.compile(r"(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?")
+_DATE: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.([0-9]{1,9}))?"
+    r"(?:Z|([+-][0-9]{2}):?([0-9]{2}))?)?"
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SHOWN: Final = 6
+"""Digits after the point with which the listing shows seconds."""
+
+
+class Moment(NamedTuple):
+    """A time, in nanoseconds, which may be rounded."""
+
+    earliest: int
+    latest: int
+    is_relative: bool
+    """To the first frame; else to the epoch."""
+
+
+class Span(NamedTuple):
+    """Two times and all between them."""
+
+    begin: Moment
+    end: Moment
+
+    def holds(self, time_ns: int, first_time_ns: int) -> bool:
+        """Tell whether a time lies in it.
+
+        :param time_ns: in nanoseconds since the epoch, as the other one.
+        :param first_time_ns: when the first frame was captured.
+        """
+        earliest = self.begin.earliest + self.begin.is_relative * first_time_ns
+        latest = self.end.latest + self.end.is_relative * first_time_ns
+        return earliest <= time_ns <= latest
 
 
 class Selection(NamedTuple):
@@ -201,3 +237,44 @@ def _sockets(endpoints: tuple[str, str]) -> list[tuple[IPv4Address | IPv6Address
     """Return the address and the port of each endpoint."""
     pairs = [each.rsplit(":", 1) for each in endpoints]
     return [(ip_address(host.strip("[]")), int(port)) for host, port in pairs]
+
+
+def span(begin: str, end: str) -> Span:
+    """Return what lies between two times.
+
+    :raises LocalProtocolError: one of them is none, or the second is before the first.
+    """
+    found = Span(_moment(begin), _moment(end))
+    if found.begin.is_relative == found.end.is_relative and found.end.latest < found.begin.earliest:
+        raise LocalProtocolError(f"{quoted(end)} is before {quoted(begin)}")
+    return found
+
+
+def _moment(text: str) -> Moment:
+    """Return a time.
+
+    :raises LocalProtocolError: it is none.
+    """
+    if seconds := _SECONDS.fullmatch(text):
+        sign, whole, fraction = seconds.groups("")
+        time_ns = int(f"{sign}1") * (int(whole) * SECOND + _nanoseconds(fraction))
+        rounded_ns = SECOND // 10**_SHOWN // 2 if len(fraction) <= _SHOWN else 0
+        return Moment(time_ns - rounded_ns, time_ns + rounded_ns, True)
+    if date := _DATE.fullmatch(text):
+        day, clock, fraction, hours, minutes = date.groups("")
+        zone = f"{hours or '+00'}:{minutes or '00'}"
+        try:
+            since = datetime.fromisoformat(f"{day}T{clock or '00:00'}{zone}") - _EPOCH
+        except ValueError as error:
+            raise LocalProtocolError(f"{quoted(text)} is no time: {error}") from error
+        time_ns = (since.days * 86400 + since.seconds) * SECOND + _nanoseconds(fraction)
+        return Moment(time_ns, time_ns, False)
+    raise LocalProtocolError(
+        f"{quoted(text)} is no time: neither seconds since the first frame, such as 1.5, "
+        "nor a date such as 2026-11-28T12:00:00"
+    )
+
+
+def _nanoseconds(fraction: str) -> int:
+    """Return what digits after the point of a second stand for."""
+    return int(fraction.ljust(9, "0"))

@@ -8,8 +8,8 @@ from collections import Counter
 
 import click
 
+from scapy_mpa.cli.output import is_lost_output
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
-from scapy_mpa.cli.streams import is_lost_output
 
 __all__ = ["shell"]
 
@@ -46,7 +46,7 @@ def shell(files: tuple[str, ...], code: str | None) -> None:
     context = click.get_current_context()
     if code is None and _STANDARD_INPUT in files:
         raise click.UsageError("- is the capture on standard input: give the code with -c.")
-    from scapy_mpa.cli.unfollowed import nothing_followed
+    from scapy_mpa.cli.remarks import nothing_followed
     from scapy_mpa.shell import Loaded, banner, interact, names, run_code
     from scapy_mpa.wire.errors import CaptureError
     from scapy_mpa.wire.shown import shown

@@ -16,6 +16,7 @@ __all__ = [
     "SIGNALLED",
     "Stopped",
     "complain",
+    "counted",
     "status_of",
 ]
 
@@ -64,10 +65,15 @@ SIGUSR1, and SIGINFO where there is one, asks how far it is.
 """
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of what a noun says."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def complain(text: str) -> None:
     """Print a line on standard error.
 
-    If it cannot be written, the exit status says so (:mod:`scapy_mpa.cli.streams`).
+    If it cannot be written, the exit status says so (:mod:`scapy_mpa.cli.output`).
     """
     import click
 

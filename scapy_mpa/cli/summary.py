@@ -3,25 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from scapy_mpa.cli.options import (
-    check_option,
-    dialect_option,
-    files_argument,
-    header_options,
-    limit_options,
-    select_options,
-    separate_option,
-)
+from scapy_mpa.cli.options import files_argument, listing_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
-
-if TYPE_CHECKING:
-    from scapy_mpa.cli.selection import Selection
-    from scapy_mpa.stream.limits import Limits
-    from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["summary"]
 
@@ -117,52 +104,21 @@ Examples:
     "elsewhere one after the other.  Connections that go on are `open`; over SCTP they are shown "
     "when they have ended.",
 )
-@select_options
-@separate_option
-@check_option
-@dialect_option
-@header_options
-@limit_options
-def summary(
-    files: tuple[str, ...],
-    as_json: bool,
-    everything: bool,
-    timing: bool,
-    top: int,
-    wide: bool,
-    every: int | None,
-    selection: Selection | None,
-    separate: bool,
-    checks: bool,
-    dialect: Dialect | None,
-    told: dict[str, Any],
-    limits: Limits,
-) -> None:
+@listing_options
+def summary(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
     """Show a table of the connections in captures.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
     all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
     select connections with a segment from then, --where by their records.
     """
-    if (timing or top) and as_json:
+    if shown["as_json"] and (shown["timing"] or shown["top"]):
         raise click.UsageError(
             "--timing is a table and --json prints none: `dissect --json --type message` has the "
             "latency of each Response."
         )
-    context = click.get_current_context()
-    if every and as_json:
+    if shown["as_json"] and shown["every"]:
         raise click.UsageError("--every is about the table and --json prints none: choose one.")
     from scapy_mpa.cli.overview import Overview
 
-    overview = Overview(
-        as_json=as_json,
-        everything=everything,
-        checks=checks,
-        timing=timing,
-        top=top,
-        wide=wide,
-        every=every,
-    )
-    context.exit(
-        overview.run(files, limits, dialect, selection=selection, separate=separate, told=told)
-    )
+    click.get_current_context().exit(Overview(**shown).run(files, **how))

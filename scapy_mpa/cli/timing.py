@@ -11,13 +11,14 @@ from math import ceil
 from typing import Final
 
 from scapy_mpa.cli.table import Column, table
+from scapy_mpa.cli.words import microseconds
 from scapy_mpa.records.record import latency_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["Timing", "microseconds"]
+__all__ = ["Timing"]
 
 _KINDS: Final[dict[int | None, str]] = {
     Opcode.READ_RESPONSE: "Read",
@@ -72,12 +73,6 @@ class _Responses:
             default=0,
         )
 
-    def add(self, latency_ns: int, time_ns: int) -> None:
-        """Add a Response that came at a time."""
-        begin, end = self.times or (time_ns, time_ns)
-        self.times = min(begin, time_ns), max(end, time_ns)
-        self.latencies.append(latency_ns)
-
 
 class Timing:
     """Takes messages, gives the latencies of RDMA Reads and Atomics by connection.
@@ -129,7 +124,10 @@ class Timing:
         self._kept += 1
         found.begins.append(message.request_frame or 0)
         found.ends.append(captured)
-        found.add(round(seconds * SECOND), self._clock.time_ns(captured) or message.time_ns)
+        found.latencies.append(round(seconds * SECOND))
+        time_ns = self._clock.time_ns(captured) or message.time_ns
+        begin, end = found.times or (time_ns, time_ns)
+        found.times = min(begin, time_ns), max(end, time_ns)
 
     def lines(self, connections: Container[int]) -> Iterator[str]:
         """Yield the lines of the table.
@@ -172,8 +170,3 @@ def _row(key: tuple[int, str], found: _Responses) -> list[str]:
     rate = f"{(count - 1) * SECOND / (end - begin):.0f}" if end > begin else "-"
     shown = ["-" if each is None else microseconds(each) for each in ranks]
     return [str(number), kind, str(count), *shown, rate, str(found.most), str(found.unanswered)]
-
-
-def microseconds(latency_ns: float) -> str:
-    """Return nanoseconds as microseconds, with a digit after the point."""
-    return f"{latency_ns / 1000:.1f}"

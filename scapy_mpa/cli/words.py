@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from scapy_mpa.cli.mpa import carried_mpa
-from scapy_mpa.cli.timing import microseconds
+from scapy_mpa.cli.status import counted
+from scapy_mpa.records import carried_mpa
 from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import sequence_number
@@ -23,7 +23,7 @@ from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
 
-__all__ = ["WORDS", "marks", "within"]
+__all__ = ["WORDS", "marks", "microseconds", "within"]
 
 _GSO: Final = 0x08
 """The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
@@ -63,7 +63,7 @@ def _startup(record: dict[str, Any]) -> str:
 
 
 def _streaming(record: dict[str, Any]) -> str:
-    return f"streaming mode {_counted(record['length'], 'octet')}, seq {record['seq']}"
+    return f"streaming mode {counted(record['length'], 'octet')}, seq {record['seq']}"
 
 
 def _session_control(record: dict[str, Any]) -> str:
@@ -212,7 +212,7 @@ def _message(record: dict[str, Any]) -> str:
         upto = f" to {sequence_number(record['msn'] + count - 1)}" if count > 1 else ""
         words.append(f"qn {record['qn']} msn {record['msn']}{upto}")
     if segments:
-        words.append(f"{record['captured_length']} octets in {_counted(segments, 'DDP segment')}")
+        words.append(f"{record['captured_length']} octets in {counted(segments, 'DDP segment')}")
     return " ".join(words) + "".join(f", {each}" for each in _of_message(record))
 
 
@@ -245,10 +245,15 @@ def _of_message(record: dict[str, Any]) -> Iterator[str]:
         shown = ", ".join(_stretch(*each) for each in record["missing"][:_MISSING_SHOWN])
         yield f"lacks {shown}{more}"
     if record["cut_off"]:
-        yield f"{_counted(record['cut_off'], 'octet')} cut off"
+        yield f"{counted(record['cut_off'], 'octet')} cut off"
     for name in ("duplicate", "overlap", "conflict"):
         if record[f"{name}s"]:
-            yield _counted(record[f"{name}s"], name)
+            yield counted(record[f"{name}s"], name)
+
+
+def microseconds(latency_ns: float) -> str:
+    """Return nanoseconds as microseconds, with a digit after the point."""
+    return f"{latency_ns / 1000:.1f}"
 
 
 def _stretch(start: object, length: int | None) -> str:
@@ -262,11 +267,11 @@ def _gap(record: dict[str, Any]) -> str:
     has_chunks = record["seq"] is None
     noun, place = ("chunk", "DDP-SSN") if has_chunks else ("octet", "seq")
     at = record["ddp_ssn"] if has_chunks else record["seq"]
-    return f"gap of {_counted(record['length'], noun)}: {record['reason']}, {place} {at}"
+    return f"gap of {counted(record['length'], noun)}: {record['reason']}, {place} {at}"
 
 
 def _overlap(record: dict[str, Any]) -> str:
-    again = f"{_counted(record['length'], 'octet')} came again, not the same"
+    again = f"{counted(record['length'], 'octet')} came again, not the same"
     return f"overlap: {again}, seq {record['seq']}"
 
 
@@ -307,9 +312,9 @@ def _connection(record: dict[str, Any]) -> str:
         shares = (100 * (each or 0) for each in _pair(record, "retransmitted_share"))
         words[-1] += f" ({'/'.join(f'{each:.1f}' for each in shares)} % of octets)"
     if record["stalls"]:
-        words.append(f"{_counted(record['stalls'], 'stall')} ({', '.join(_longest(record))})")
+        words.append(f"{counted(record['stalls'], 'stall')} ({', '.join(_longest(record))})")
     if record["errors"]:
-        words.append(_counted(record["errors"], "error"))
+        words.append(counted(record["errors"], "error"))
     return f"ended: {', '.join(words)}"
 
 
@@ -354,10 +359,6 @@ _COUNTS: Final = {
     "farthest_ahead": "octets ahead",
     "retransmitted": "retransmitted",
 }
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 WORDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {

@@ -14,6 +14,7 @@ from scapy_mpa.records.record import (
     RecordedEvent,
     capture_end_record,
     capture_record,
+    carried_mpa,
     record_of,
     type_of,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "RecordedEvent",
     "capture_end_record",
     "capture_record",
+    "carried_mpa",
     "json_line",
     "json_of",
     "record_of",

@@ -61,6 +61,7 @@ __all__ = [
     "RecordedEvent",
     "capture_end_record",
     "capture_record",
+    "carried_mpa",
     "indication_fields",
     "latency_of",
     "negotiation_fields",
@@ -129,6 +130,19 @@ def capture_end_record(file: str, frames: int, not_followed: Mapping[str, int]) 
     :param not_followed: how many of them were not followed, by reason.
     """
     return {"type": CAPTURE_END, "file": file, "frames": frames, "not_followed": dict(not_followed)}
+
+
+def carried_mpa(record: dict[str, Any]) -> bool:
+    """Tell from its record whether a connection had anything to do with MPA, or DDP over SCTP.
+
+    A bad startup frame is enough.
+    """
+    return (
+        record["dialect"] is not None
+        or record["revision"] is not None
+        or record["errors"] > 0
+        or any(record["fpdus"].values())
+    )
 
 
 def type_of(event: RecordedEvent) -> str:

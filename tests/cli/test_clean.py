@@ -114,7 +114,11 @@ def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
     """One line on standard error, and 2."""
     for source, target, words in (
         (tmp_path / "none.pcap", tmp_path / "new.pcapng", "there is no such file"),
-        (marked, tmp_path / "no" / "new.pcapng", "it cannot be written"),
+        (
+            marked,
+            tmp_path / "no" / "new.pcapng",
+            f"{tmp_path / 'no' / 'new.pcapng'}: cannot be written",
+        ),
     ):
         result = run("clean", source, "-o", target)
         assert result.exit_code == 2

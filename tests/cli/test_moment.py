@@ -9,7 +9,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.cli.moment import span
+from scapy_mpa.cli.selection import span
 from scapy_mpa.stream.segment import SECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -31,9 +31,9 @@ def test_dates(date: datetime, more: int, between: str) -> None:
     whole = date.replace(microsecond=0, tzinfo=timezone.utc)
     seconds = (whole - EPOCH) // MICROSECOND * 1000
     for written in (f"{clock[:19]}Z", clock[:19]):
-        assert span(written, written).begin.time_ns == seconds
+        assert span(written, written).begin.earliest == seconds
     day = (whole.replace(hour=0, minute=0, second=0) - EPOCH) // MICROSECOND * 1000
-    assert span(clock[:10], clock[:16]).begin.time_ns == day
+    assert span(clock[:10], clock[:16]).begin.earliest == day
 
 
 @given(st.integers(-(10**12), 10**12), st.integers(0, 9), st.integers(-(2**63), 2**63))

@@ -12,8 +12,7 @@ from types import FrameType
 import pytest
 
 from scapy_mpa.capture import open_capture
-from scapy_mpa.cli.lines import Lines
-from scapy_mpa.cli.page import LinePage
+from scapy_mpa.cli.lines import LinePage, Lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.craft import Conversation
 from scapy_mpa.session.recovery import Recovery

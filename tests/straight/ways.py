@@ -11,9 +11,8 @@ from typing import BinaryIO
 import pytest
 
 from scapy_mpa.capture import open_capture
-from scapy_mpa.cli.lines import Lines
+from scapy_mpa.cli.lines import LinePage, Lines
 from scapy_mpa.cli.output import text_of
-from scapy_mpa.cli.page import LinePage
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line, record_of
 from scapy_mpa.records.page import RecordPage

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The layers of a packet below its line, as Scapy shows them."""
+"""What is printed below a line: the layers of a packet as Scapy shows them, and payload."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.stream.events import (
@@ -15,9 +15,11 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 
-__all__ = ["layer_tree"]
+__all__ = ["hex_dump", "layer_tree", "payload_dump"]
 
+_ROW: Final = 16
 _INDENT: Final = " " * 8
+_SHOWN: Final = bytes(octet if 0x20 <= octet < 0x7F else ord(".") for octet in range(256))
 
 
 def layer_tree(event: RecordedEvent) -> list[str]:
@@ -48,3 +50,21 @@ def layer_tree(event: RecordedEvent) -> list[str]:
     else:
         return []
     return [f"{_INDENT}{line}".rstrip() for line in packet.show(dump=True).splitlines()]
+
+
+def payload_dump(record: dict[str, Any]) -> list[str]:
+    """Return the lines of what the ULP sent: payload, or Private Data of a startup frame.
+
+    :param record: with the payload.
+    """
+    return hex_dump(bytes.fromhex(record.get("payload") or record.get("private_data") or ""))
+
+
+def hex_dump(octets: bytes) -> list[str]:
+    """Return lines of 16 octets: offset, hexadecimal, ASCII."""
+    rows = []
+    for at in range(0, len(octets), _ROW):
+        row = octets[at : at + _ROW]
+        text = row.translate(_SHOWN).decode("ascii")
+        rows.append(f"{_INDENT}{at:04x}  {row.hex(' '):<{3 * _ROW}} {text}")
+    return rows

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is said of a capture beside what was found in it: what was not followed, or dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from scapy_mpa.cli.status import counted
+
+__all__ = ["nothing_followed", "remarks"]
+
+_MOST_NAMED: Final = 8
+"""Reasons that are named in one line, the most frequent ones: a file may make up link types."""
+
+_LINK_TYPE: Final = "link type "
+"""How the decoder's reasons begin where it does not know the link layer."""
+
+
+def remarks(
+    not_followed: Counter[str], *, has_followed: bool, gaps: int, ended: int, unsearched: int
+) -> Iterator[str]:
+    """Yield what is to be said, and what to do.
+
+    :param not_followed: frames by reason, as :func:`~scapy_mpa.capture.unfollowed.unfollowed` has
+        them.
+    :param has_followed: whether any other frame was followed.
+    :param gaps: because of a limit.
+    :param ended: connections that ended because of a limit.
+    :param unsearched: directions that were not searched to their end.
+    """
+    if not_followed and not has_followed:
+        yield nothing_followed(not_followed)
+    elif not_followed:
+        number = counted(not_followed.total(), "frame")
+        yield f"{number} not followed: {_reasons(not_followed)}"
+    dropped = [counted(gaps, "gap")] if gaps else []
+    if ended:
+        dropped.append(f"{counted(ended, 'connection')} ended")
+    if dropped:
+        yield (
+            f"{' and '.join(dropped)} because of a limit; it can be raised by --limit-half, "
+            "--limit-total or --limit-connections"
+        )
+    if unsearched:
+        were = (
+            "was not searched to its end" if unsearched == 1 else "were not searched to their end"
+        )
+        yield f"{counted(unsearched, 'direction')} {were} for FPDUs: too much looks like some"
+
+
+def nothing_followed(counts: Counter[str]) -> str:
+    """Say why no frame of a capture could be followed, and what to do about it."""
+    advice = "capture where TCP can be seen, with whole headers"
+    if all(reason.startswith(_LINK_TYPE) for reason in counts):
+        advice = "if you know what it is, name it with --link-type N=LINK; or capture on Ethernet"
+    number = counted(counts.total(), "frame")
+    return f"nothing can be followed in {number}: {_reasons(counts)}; {advice}"
+
+
+def _reasons(counts: Counter[str]) -> str:
+    named = counts.most_common(_MOST_NAMED)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in named)
+    if len(counts) > len(named):
+        others = counts.total() - sum(count for _, count in named)
+        reasons += f", {others} for {len(counts) - len(named)} other reasons"
+    return reasons
