@@ -67,7 +67,7 @@ PURE_IMPORTS = frozenset(
 """What a pure room may import from outside the package. None of it does I/O."""
 
 STREAM_ROOMS = (
-    ("flows", "messages", "checks", "unanswered"),
+    ("flows", "messages", "checks"),
     ("recovery",),
     ("handover",),
     ("table",),
@@ -80,7 +80,7 @@ STREAM_ROOMS = (
     ("fpdus",),
     ("octets",),
     ("delivery",),
-    ("budget", "doubtful", "lingering", "networks"),
+    ("budget", "doubtful", "lingering", "networks", "unanswered"),
     ("ordinary",),
     ("shapes", "timed"),
     ("events",),

@@ -27,7 +27,6 @@ from scapy_mpa.stream.events import (
 )
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ class Reading:
         self._met: set[int] = set()
         """Connections that go on and have a segment from when it matters."""
         self._live = live
-        self._unanswered = Unanswered()
         self._checks = self._messages = None
         # What most commands have no use for is not imported for them.
         if checks:
@@ -180,7 +178,7 @@ class Reading:
         if self._checks is not None:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
-        rows, events = self._unanswered.take(rows)
+        rows, events = self._flows.unanswered.take(rows)
         self.fpdus += len(rows) - len(events)
         for event in events:
             if isinstance(event, CARRIERS):

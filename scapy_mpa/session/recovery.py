@@ -48,7 +48,6 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import FIN, SECOND, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
-from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_packet import ChunkType
@@ -92,7 +91,6 @@ class Recovery:
         self._upper = UpperLayers()
         self._on_event = on_event
         self._checks = Checks() if check else None
-        self._unanswered = Unanswered()
         self._flows = Flows(limits=limits, dialect=dialect, others=other_framings)
         self._associations = Associations(self._flows.take_number, limits, dialect)
         self._packet: SctpPacket | None = None
@@ -173,7 +171,6 @@ class Recovery:
     def _brought(self, events: list[Event], frame: Frame | None) -> tuple[Brought, bool]:
         """Return events, each with the frame whose lower layers its packet has, if there is one;
         and whether any is a packet."""
-        events, _ = self._unanswered.take(events)
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
         brought: Brought = []

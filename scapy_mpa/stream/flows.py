@@ -15,6 +15,7 @@ from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.table import ConnectionTable, Either
+from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Flows:
         "place",
         "segments",
         "shared",
+        "unanswered",
     )
 
     def __init__(
@@ -82,6 +84,8 @@ class Flows:
         self._recovery: Recovery | None = None
         self._common = common = Common(Budget(self.limits))
         self.shared = Shared(common.budget, common.recent, self._to_recovery)
+        self.unanswered = Unanswered()
+        """Takes what is in ``shared.rows`` before anybody else; :meth:`events` sees to that."""
         common.emit = self.shared.rows.append
         self.directions: dict[bytes, Direction] = {}
         """By flow, the directions that are as they should be."""
@@ -221,8 +225,12 @@ class Flows:
     def events(self) -> list[Event]:
         """Return what was found since this was asked last, in order of recovery."""
         rows = self.shared.rows
+        for row in rows:
+            if type(row) is not tuple or row[4].opened:
+                rows, _ = self.unanswered.take(rows)
+                break
         events = list(map(event_of, rows))
-        rows.clear()
+        self.shared.rows.clear()
         return events
 
     def holds(self, flow: bytes) -> bool:

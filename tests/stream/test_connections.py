@@ -147,17 +147,11 @@ SITUATIONS: dict[str, str] = {
     **{f"{NEXT} new@{away} {NEXT}": "closed closed" for away in (70_000, 500_000_000)},
     f">S <S new@900000000 {NEXT}": "reused closed",
     f">S <S new@-900000000 {NEXT}": "reused closed",
-    # Behind a FIN there are no octets, nor before a SYN: so no SYN is needed.
+    # After both FINs, or a RST, no SYN is needed.
     **{
         f">S <S{end} new@{away}/3 {NEXT}": f"{how} closed"
         for end, how in ((" >F <F", "closed"), (" >X", "reset"))
         for away in (78_000_000, 900_000_000, -78_000_000, -900_000_000)
-    },
-    **{
-        f">S <S{fin} ~{pause} new@{away}/3 {NEXT}": "reused closed"
-        for fin in ("", " >F <.", " <F >.")
-        for pause in (1, 4000)
-        for away in (-500_000_000, -50_000, 20_000_000, 500_000_000)
     },
     # -- copies: of the SYN, of FINs of the connection before, and of all of it
     ">Y >S <Y <S >Y ~100000 >F <F": "closed",

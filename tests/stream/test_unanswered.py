@@ -10,7 +10,6 @@ import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.unanswered import Unanswered
 from tests.captures import REAL, capture_name
 from tests.cli.command import records
 from tests.stream.exchange import spoken
@@ -47,11 +46,11 @@ def end_of(words: str, *, straight: bool) -> ConnectionEnded:
         octets, _ = build_stream([ulpdu], damage=damage)
         talk.say(direction, octets, captured="-" not in fate)
     talk.close()
-    flows, unanswered = Flows(straight=straight), Unanswered()
+    flows = Flows(straight=straight)
     found = []
     for number, each in enumerate(talk.segments, 1):
-        found += unanswered.take(flows.receive(as_segment(number, each)))[0]
-    found += unanswered.take(flows.finish())[0]
+        found += flows.receive(as_segment(number, each))
+    found += flows.finish()
     (end,) = (each for each in found if isinstance(each, ConnectionEnded))
     return end
 
