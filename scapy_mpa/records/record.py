@@ -21,6 +21,7 @@ from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
     ConnectionEnded,
+    ConnectionId,
     DDPSegmentRecovered,
     End,
     ErrorFound,
@@ -70,6 +71,7 @@ __all__ = [
     "session_control_fields",
     "type_of",
     "when",
+    "whose",
 ]
 
 Record: TypeAlias = dict[str, object]
@@ -88,14 +90,24 @@ def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> R
     :param payload: give records of what carries octets of a ULP the key ``payload``: what was
         captured after the DDP header, in hexadecimal.
     """
-    endpoints = event.connection.endpoints
     return {
-        "type": type_of(event),
-        "connection": event.connection.number,
-        "src": endpoints[event.direction],
-        "dst": endpoints[1 - event.direction],
+        **whose(type_of(event), event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
         **own_fields(event, clock, payload=payload),
+    }
+
+
+def whose(kind: str, connection: ConnectionId, direction: int) -> Record:
+    """Return the keys that say what a record is, and of what connection.
+
+    :param direction: the one whose sender is ``src``.
+    """
+    endpoints = connection.endpoints
+    return {
+        "type": kind,
+        "connection": connection.number,
+        "src": endpoints[direction],
+        "dst": endpoints[1 - direction],
     }
 
 
