@@ -14,7 +14,6 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from scapy_mpa.clean.by_frame import ByFrame
 from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
@@ -51,13 +50,13 @@ class _Half:
 
     __slots__ = (
         "behind",
-        "by_frame",
         "covered",
         "expected",
         "last",
         "near",
         "pending",
         "unexplained",
+        "waits_from",
     )
 
     def __init__(self) -> None:
@@ -74,8 +73,8 @@ class _Half:
         self.pending: list[tuple[int, int, int, Item]] = []
         """What is not in a slot yet: a heap of position, serial number, the number of the frame
         that completed it, and the item."""
-        self.by_frame: ByFrame | None = None
-        """The same by frames, made when a slot is forced: nearly no capture takes so much."""
+        self.waits_from = NEVER
+        """The number of the first frame that completed any of it."""
         self.unexplained: deque[tuple[int, int]] | None = None
         """Frames with octets of which it is not known what they are, or what lies before them,
         and where the octets end."""
@@ -212,10 +211,8 @@ class Order:
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
         slot = self._queue.find(completed)
         item.headers = None if slot is None else slot.headers
-        serial = next(self._serial)
-        heappush(half.pending, (item.start, serial, completed, item))
-        if half.by_frame is not None:
-            half.by_frame.add(item.start, serial, completed)
+        heappush(half.pending, (item.start, next(self._serial), completed, item))
+        half.waits_from = min(half.waits_from, completed)
         self._queue.count(item)
 
     # -- out ---------------------------------------------------------------------------------
@@ -263,16 +260,15 @@ class Order:
         self.blocked_from = NEVER
 
     def force(self, number: int) -> None:
-        """Have the slot of a frame written, whatever is not known yet."""
+        """Have the slot of a frame written, whatever is not known yet.
+
+        Holes before what waits since then or longer are not waited for any more.
+        """
         for half in self.halves:
             while half.unexplained and half.unexplained[0][0] <= number:
                 half.unexplained.popleft()
-            if half.pending:
-                if half.by_frame is None:
-                    half.by_frame = ByFrame(half.pending)
-                upto = half.by_frame.pop_upto(number)
-                if upto is not None:
-                    self._flush(half, upto + 1, is_over=True)
+            if half.waits_from <= number:
+                self._flush(half, NEVER, is_over=True)
         self._replies = [each for each in self._replies if each[0] > number]
         if self._reset_at <= number:
             self._reset_at = NEVER
@@ -346,14 +342,12 @@ class Order:
 
         :param is_over: a FIN, too, although it is not known what precedes it.
         """
-        pending, by_frame = half.pending, half.by_frame
+        pending = half.pending
         while pending and pending[0][0] < upto:
-            start, serial, completed, item = pending[0]
+            start, _, completed, item = pending[0]
             if item.kind is Kind.FIN and start > half.expected and not is_over:
                 break
             heappop(pending)
-            if by_frame is not None:
-                by_frame.remove(serial)
             if item.kind is Kind.FPDU and start < half.expected + item.drift:
                 self.rewriter.report.late += 1
             number = max(completed, half.last)
@@ -361,5 +355,5 @@ class Order:
             # An FPDU that has several segments for itself is in the first, up to the last.
             half.last = max(number, placed)
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)
-        if by_frame is not None and by_frame.is_stale:
-            half.by_frame = None
+        if not pending:
+            half.waits_from = NEVER

@@ -476,7 +476,6 @@ class Rewriter:
                 length=min(size, length - at),
                 headers=item.headers,
                 comment=comment_of(of) if at else comment_of(*remarks, of),
-                time_ns=item.time_ns,
             )
 
     # -- startup -------------------------------------------------------------------------------
@@ -509,7 +508,6 @@ class Rewriter:
         self, slot: Slot, item: Item, kinds: frozenset[StartupKind], *, afresh: bool = False
     ) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
-        time_ns = item.time_ns
         wanting = [kind for kind in StartupKind if kind in kinds - self._written]
         captured = {kind: self._unwritten(kind, item) for kind in wanting}
         missing = [kind for kind in wanting if not captured[kind]]
@@ -522,7 +520,7 @@ class Rewriter:
         if not self._is_open and (afresh or (missing and not has_syn)):
             for half in self._halves:
                 self._place(half, 1 + STARTUP_HEADER_LENGTH)
-            self._handshake(slot, initiator, time_ns)
+            self._handshake(slot, initiator)
             afresh = True
         self._open()
         for kind in wanting:
@@ -540,7 +538,7 @@ class Rewriter:
                 # Its sender had the Request that it answers (RFC 5044 7.1.2 rule 2).
                 asking = self._halves[initiator]
                 asking.acknowledged = asking.new
-            self._send(slot, sender[kind], flags, octets, comment=said, time_ns=time_ns)
+            self._send(slot, sender[kind], flags, octets, comment=said)
             half.new = half.acknowledged = sequence_number(half.new + len(octets))
             half.old = None
             if half.fpdus_from is None:
@@ -564,14 +562,14 @@ class Rewriter:
             half.new = (half.hint or _NOWHERE) - before
         half.new = sequence_number(half.new)
 
-    def _handshake(self, slot: Slot, initiator: int, time_ns: int) -> None:
+    def _handshake(self, slot: Slot, initiator: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
         one, other = self._halves[initiator], self._halves[1 - initiator]
         assert one.new is not None and other.new is not None
         said = comment_of("supplied, no TCP handshake was captured")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
-            self._send(slot, direction, flags, seq=half.new, comment=said, time_ns=time_ns)
+            self._send(slot, direction, flags, seq=half.new, comment=said)
             if flags & SYN:
                 assert half.new is not None
                 half.new = half.acknowledged = sequence_number(half.new + 1)
@@ -649,11 +647,9 @@ class Rewriter:
         seq: int | None = None,
         length: int | None = None,
         headers: Frame | None = None,
-        time_ns: int | None = None,
     ) -> None:
         half = self._halves[direction]
-        # What is known late is written as of when it was complete.
-        time_ns = self._not_before(slot.time_ns if time_ns is None else time_ns)
+        time_ns = self._not_before(slot.time_ns)
         if seq is None:
             # Where nothing is written, numbers are still those that were captured.
             seq = sequence_number(slot.position) if half.new is None else half.new
