@@ -66,21 +66,6 @@ class Cleaner:
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
-    __slots__ = (
-        "_associations",
-        "_decapsulate",
-        "_decoder",
-        "_ended",
-        "_flows",
-        "_limit",
-        "_orders",
-        "_out",
-        "_past",
-        "_queue",
-        "_selects",
-        "report",
-    )
-
     def __init__(
         self,
         *,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
@@ -40,44 +41,29 @@ _LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
 _SHORTEST: Final = fpdu_length(0)
 """Octets of an FPDU at least: other tools do not look for one in fewer."""
 
-_WAITING_REPLIES: Final = 16
-"""Replies that may wait for their Requests: of no more startup frames it is remembered where they
-lie.  An older one is written without."""
 
-
+@dataclass(slots=True, eq=False)
 class _Half:
     """One direction."""
 
-    __slots__ = (
-        "behind",
-        "covered",
-        "expected",
-        "last",
-        "near",
-        "pending",
-        "unexplained",
-        "waits_from",
-    )
-
-    def __init__(self) -> None:
-        self.near: int | None = None
-        """The highest position seen, around which sequence numbers are placed."""
-        self.behind = 0
-        """Position of what follows the FPDU that was reported last, as that was reported."""
-        self.expected = 0
-        """Position up to which everything is in its slot."""
-        self.covered = 0
-        """Position of what follows the last startup frame."""
-        self.last = 0
-        """The number of the slot in which the last item is."""
-        self.pending: list[tuple[int, int, int, Item]] = []
-        """What is not in a slot yet: a heap of position, serial number, the number of the frame
-        that completed it, and the item."""
-        self.waits_from = NEVER
-        """The number of the first frame that completed any of it."""
-        self.unexplained: deque[tuple[int, int]] | None = None
-        """Frames with octets of which it is not known what they are, or what lies before them,
-        and where the octets end."""
+    near: int | None = None
+    """The highest position seen, around which sequence numbers are placed."""
+    behind: int = 0
+    """Position of what follows the FPDU that was reported last, as that was reported."""
+    expected: int = 0
+    """Position up to which everything is in its slot."""
+    covered: int = 0
+    """Position of what follows the last startup frame."""
+    last: int = 0
+    """The number of the slot in which the last item is."""
+    pending: list[tuple[int, int, int, Item]] = field(default_factory=list)
+    """What is not in a slot yet: a heap of position, serial number, the number of the frame
+    that completed it, and the item."""
+    waits_from: int = NEVER
+    """The number of the first frame that completed any of it."""
+    unexplained: deque[tuple[int, int]] | None = None
+    """Frames with octets of which it is not known what they are, or what lies before them,
+    and where the octets end."""
 
     def position(self, seq: int) -> int:
         if self.near is None:
@@ -93,10 +79,9 @@ class Order:
     """
 
     __slots__ = (
-        "_has_fpdus",
         "_number",
         "_queue",
-        "_replies",
+        "_reply",
         "_reset_at",
         "_serial",
         "blocked_from",
@@ -112,10 +97,9 @@ class Order:
         self.halves = _Half(), _Half()
         self.blocked_from = NEVER
         """The number of the first frame whose slot must not be written yet."""
-        self._replies: list[tuple[int, Item]] = []
-        """Replies, and the frames that completed them, for whose Requests to wait."""
+        self._reply: tuple[int, Item] | None = None
+        """The last Reply, and the frame that completed it, while its Request may follow."""
         self._reset_at = NEVER
-        self._has_fpdus = False
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -169,8 +153,7 @@ class Order:
         if slot is not None and slot.flags & ACK:
             item.heard = self.halves[1 - event.direction].position(slot.ack)
         if is_reply:
-            self._replies.append((completed, item))
-            del self._replies[:-_WAITING_REPLIES]
+            self._reply = completed, item
         self.rewriter.expect_startup(item)
         self._wait(half, item, max(completed, *before, 0))
 
@@ -189,7 +172,6 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.behind = start + extent
-        self._has_fpdus = True
         rewriter.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
@@ -213,7 +195,7 @@ class Order:
         item.headers = None if slot is None else slot.headers
         heappush(half.pending, (item.start, next(self._serial), completed, item))
         half.waits_from = min(half.waits_from, completed)
-        self._queue.count(item)
+        self._queue.held += item.held
 
     # -- out ---------------------------------------------------------------------------------
 
@@ -243,13 +225,12 @@ class Order:
             if core.phase is Phase.FULL
         ):
             blocked_from = self._reset_at
-        if self._replies:
-            self._replies = [
-                each
-                for each in self._replies
-                if not (self._has_fpdus or self.rewriter.has_request_of(each[1]))
-            ]
-            blocked_from = min([blocked_from, *(completed for completed, _ in self._replies)])
+        if self._reply is not None:
+            completed, reply = self._reply
+            if self.rewriter.has_fpdus or self.rewriter.has_request_of(reply):
+                self._reply = None
+            else:
+                blocked_from = min(blocked_from, completed)
         self.blocked_from = blocked_from
 
     def end(self) -> None:
@@ -269,7 +250,8 @@ class Order:
                 half.unexplained.popleft()
             if half.waits_from <= number:
                 self._flush(half, NEVER, is_over=True)
-        self._replies = [each for each in self._replies if each[0] > number]
+        if self._reply is not None and self._reply[0] <= number:
+            self._reply = None
         if self._reset_at <= number:
             self._reset_at = NEVER
         self.blocked_from = min(

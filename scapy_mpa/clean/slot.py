@@ -133,12 +133,10 @@ class Slot:
 class Queue:
     """All slots that are not written yet, in the order of capture."""
 
-    __slots__ = ("_last_ns", "_next", "held", "slots")
-
     def __init__(self) -> None:
         self.slots: deque[Slot] = deque()
         self.held = 0
-        """Octets of memory, roughly, that slots and items take."""
+        """Octets of memory, roughly, that slots take, and items whether or not they have one."""
         self._next = 0
         """The number of the next slot, once there was one."""
         self._last_ns = 0
@@ -169,10 +167,6 @@ class Queue:
         for item in slot.items:
             self.held -= item.held
         return slot
-
-    def count(self, item: Item) -> None:
-        """Take note of an item, which will be placed in a slot."""
-        self.held += item.held
 
     def place(self, item: Item, number: int) -> int:
         """Put an item into the slot of a frame, or the first one if that is gone.
