@@ -165,15 +165,14 @@ class Cleaner:
         if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
                 self._order(identity).rewriter.take_headers(0, self._whole(frame), flow)
-            is_mpa = any(
-                event.connection in passing
-                for event in events
-                if isinstance(event, FPDURecovered | StartupSeen)
-            )
+            slot = Slot(frame.number, frame.time_ns, frame)
+            self._queue.append(slot)
+            self._tell(events)
             # A late copy is of a connection before the one that has the ports now.
             own = None if passing or is_late else connection
-            self._append_stray(frame, own, flow, is_mpa=is_mpa)
-            self._tell(events)
+            if flow in self._past or (own and self._order(own.identity).rewriter.is_mpa):
+                self._queue.empty(slot)
+                self.report.replaced += 1
             return
         half = connection.half(flow)
         is_fpdus = was_full and connection is known and segment.length > 0
@@ -239,22 +238,6 @@ class Cleaner:
             and event.connection.number not in self._orders
             and (connection is None or event.connection != connection.identity)
         ]
-
-    def _append_stray(
-        self, frame: Frame, connection: Connection | None, flow: bytes, *, is_mpa: bool
-    ) -> None:
-        """Take a frame that belongs to no connection, to one that is over, or is dropped.
-
-        :param is_mpa: whether MPA was found in it.
-        """
-        is_rewritten = (
-            is_mpa
-            or flow in self._past
-            or (connection is not None and self._order(connection.identity).rewriter.is_mpa)
-        )
-        kept = None if is_rewritten else frame
-        self.report.replaced += is_rewritten
-        self._queue.append(Slot(frame.number, frame.time_ns, kept))
 
     def _order(self, identity: ConnectionId) -> Order:
         order = self._orders.get(identity.number)

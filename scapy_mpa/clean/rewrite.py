@@ -223,7 +223,7 @@ class Rewriter:
         half = self._halves[slot.direction]
         if not self._is_open:
             return True
-        is_kept = half.keeps(slot.position) and self._ack(slot) == slot.ack
+        is_kept = half.keeps(slot.position) and self._keeps_ack(slot)
         return is_kept and not slot.flags & (SYN | FIN)
 
     def _write_syn(self, slot: Slot) -> None:
@@ -257,7 +257,7 @@ class Rewriter:
 
     def _send_plain(self, slot: Slot, remarks: Sequence[str] = ()) -> None:
         """Write a segment whose octets and sequence number stay as they are."""
-        if self._ack(slot) == slot.ack:
+        if self._keeps_ack(slot):
             self._copy(slot, comment_of(*remarks) if remarks else None)
             return
         assert slot.frame is not None
@@ -600,11 +600,9 @@ class Rewriter:
             half.reframer = self._reframer(1 - direction).reversed()
         return half.reframer
 
-    def _ack(self, slot: Slot) -> int:
-        """Return the acknowledgement number with which the segment of a slot is written."""
-        if not slot.flags & ACK:
-            return slot.ack
-        return self._acknowledged(slot.direction)
+    def _keeps_ack(self, slot: Slot) -> bool:
+        """Tell whether the segment of a slot acknowledges what it did, if anything."""
+        return not slot.flags & ACK or self._acknowledged(slot.direction) == slot.ack
 
     def _acknowledged(self, direction: int) -> int:
         """Return what a direction acknowledges now."""

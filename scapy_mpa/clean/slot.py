@@ -154,6 +154,12 @@ class Queue:
         self._last_ns = slot.time_ns
         self.held += slot.held
 
+    def empty(self, slot: Slot) -> None:
+        """Have a frame not written, only what is in its slot."""
+        self.held -= slot.held
+        slot.frame = None
+        self.held += slot.held
+
     def find(self, number: int) -> Slot | None:
         """Return the slot of a frame, None if it is written."""
         slots = self.slots
