@@ -148,20 +148,18 @@ class Cleaner:
         events = self._selected(flows.receive(segment))
         connection = flows.connection(flow)
         passing = self._passing(events, connection)
+        is_selected = True
         if self._selects is not None:
             # The fragments before the last one are left out.
             frame = self._whole(frame)
             identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
-            if not passing and not self._selects(identity):
-                self._append(frame, is_written=False)
-                self._tell(events)
-                return
-        is_late = flows.late_copies > late_copies
-        if flows.holds(flow) and not segment.length:
-            # It may be of the handshake of the next connection, which must be there then.
-            self._append(frame, is_written=True)
+            is_selected = bool(passing) or self._selects(identity)
+        # What is held may be of the handshake of the next connection, which must be there then.
+        if not is_selected or (flows.holds(flow) and not segment.length):
+            self._append(frame, is_written=is_selected)
             self._tell(events)
             return
+        is_late = flows.late_copies > late_copies
         if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
                 self._order(identity).rewriter.take_headers(0, self._whole(frame), flow)
@@ -182,6 +180,7 @@ class Cleaner:
             frame.time_ns,
             frame,
             b"" if is_fpdus and whole is frame else segment.payload,
+            connection=connection.identity.number,
             direction=half.direction,
             length=segment.length,
             ack=segment.ack,
@@ -189,7 +188,6 @@ class Cleaner:
             headers=_headers(whole, segment),
             is_fpdus=is_fpdus,
         )
-        slot.connection = connection.identity.number
         order = self._order(connection.identity)
         order.rewriter.take_headers(slot.direction, whole, flow)
         # The SYN itself has a number.

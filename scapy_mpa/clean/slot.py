@@ -137,20 +137,15 @@ class Queue:
         self.slots: deque[Slot] = deque()
         self.held = 0
         """Octets of memory, roughly, that slots take, and items whether or not they have one."""
-        self._next = 0
-        """The number of the next slot, once there was one."""
+        self.last = -1
+        """The number of the last slot that there was."""
         self._last_ns = 0
         """The time of the last frame."""
-
-    @property
-    def last(self) -> int:
-        """The number of the last slot that there was."""
-        return self._next - 1
 
     def append(self, slot: Slot) -> None:
         """Add the slot of the next frame."""
         self.slots.append(slot)
-        self._next = slot.number + 1
+        self.last = slot.number
         self._last_ns = slot.time_ns
         self.held += slot.held
 
