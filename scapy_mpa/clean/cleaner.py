@@ -66,21 +66,6 @@ class Cleaner:
     :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
-    __slots__ = (
-        "_associations",
-        "_decapsulate",
-        "_decoder",
-        "_ended",
-        "_flows",
-        "_limit",
-        "_orders",
-        "_out",
-        "_past",
-        "_queue",
-        "_selects",
-        "report",
-    )
-
     def __init__(
         self,
         *,
@@ -163,32 +148,29 @@ class Cleaner:
         events = self._selected(flows.receive(segment))
         connection = flows.connection(flow)
         passing = self._passing(events, connection)
+        is_selected = True
         if self._selects is not None:
             # The fragments before the last one are left out.
             frame = self._whole(frame)
             identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
-            if not passing and not self._selects(identity):
-                self._append(frame, is_written=False)
-                self._tell(events)
-                return
-        is_late = flows.late_copies > late_copies
-        if flows.holds(flow) and not segment.length:
-            # It may be of the handshake of the next connection, which must be there then.
-            self._append(frame, is_written=True)
+            is_selected = bool(passing) or self._selects(identity)
+        # What is held may be of the handshake of the next connection, which must be there then.
+        if not is_selected or (flows.holds(flow) and not segment.length):
+            self._append(frame, is_written=is_selected)
             self._tell(events)
             return
+        is_late = flows.late_copies > late_copies
         if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
                 self._order(identity).rewriter.take_headers(0, self._whole(frame), flow)
-            is_mpa = any(
-                event.connection in passing
-                for event in events
-                if isinstance(event, FPDURecovered | StartupSeen)
-            )
+            slot = Slot(frame.number, frame.time_ns, frame)
+            self._queue.append(slot)
+            self._tell(events)
             # A late copy is of a connection before the one that has the ports now.
             own = None if passing or is_late else connection
-            self._append_stray(frame, own, flow, is_mpa=is_mpa)
-            self._tell(events)
+            if flow in self._past or (own and self._order(own.identity).rewriter.is_mpa):
+                self._queue.empty(slot)
+                self.report.replaced += 1
             return
         half = connection.half(flow)
         is_fpdus = was_full and connection is known and segment.length > 0
@@ -198,6 +180,7 @@ class Cleaner:
             frame.time_ns,
             frame,
             b"" if is_fpdus and whole is frame else segment.payload,
+            connection=connection.identity.number,
             direction=half.direction,
             length=segment.length,
             ack=segment.ack,
@@ -205,7 +188,6 @@ class Cleaner:
             headers=_headers(whole, segment),
             is_fpdus=is_fpdus,
         )
-        slot.connection = connection.identity.number
         order = self._order(connection.identity)
         order.rewriter.take_headers(slot.direction, whole, flow)
         # The SYN itself has a number.
@@ -254,22 +236,6 @@ class Cleaner:
             and event.connection.number not in self._orders
             and (connection is None or event.connection != connection.identity)
         ]
-
-    def _append_stray(
-        self, frame: Frame, connection: Connection | None, flow: bytes, *, is_mpa: bool
-    ) -> None:
-        """Take a frame that belongs to no connection, to one that is over, or is dropped.
-
-        :param is_mpa: whether MPA was found in it.
-        """
-        is_rewritten = (
-            is_mpa
-            or flow in self._past
-            or (connection is not None and self._order(connection.identity).rewriter.is_mpa)
-        )
-        kept = None if is_rewritten else frame
-        self.report.replaced += is_rewritten
-        self._queue.append(Slot(frame.number, frame.time_ns, kept))
 
     def _order(self, identity: ConnectionId) -> Order:
         order = self._orders.get(identity.number)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final
 
@@ -19,48 +20,33 @@ _UNACKNOWLEDGED: Final = 256
 forgotten, and acknowledgements speak of the one before."""
 
 
+@dataclass(slots=True, eq=False)
 class WrittenHalf:
     """One direction, as it is written."""
 
-    __slots__ = (
-        "acknowledged",
-        "boundaries",
-        "copied",
-        "fpdus_from",
-        "has_fin",
-        "has_syn",
-        "hint",
-        "lowest",
-        "new",
-        "old",
-        "reframer",
-        "startups",
-    )
-
-    def __init__(self) -> None:
-        self.reframer: Reframer | None = None
-        """Has the headers of its first frame."""
-        self.new: int | None = None
-        """The sequence number of the next octet to write."""
-        self.old: int | None = None
-        """The position of that octet in the captured stream, None if that is not known."""
-        self.acknowledged: int | None = None
-        """What the other direction says in its acknowledgements."""
-        self.boundaries: list[tuple[int, int, int]] = []
-        """Where segments that are not acknowledged end: positions, numbers in what is written, and
-        of how many octets before that the numbers follow those captured."""
-        self.hint: int | None = None
-        """What the other direction last acknowledged, as captured."""
-        self.startups: list[tuple[int, int]] = []
-        """From where to where startup frames lie."""
-        self.fpdus_from: int | None = None
-        """Position after which octets are those of FPDUs."""
-        self.lowest: int | None = None
-        """Position of the first FPDU known."""
-        self.copied = 0
-        """The number of the last frame with payload that was copied."""
-        self.has_syn = False
-        self.has_fin = False
+    reframer: Reframer | None = None
+    """Has the headers of its first frame."""
+    new: int | None = None
+    """The sequence number of the next octet to write."""
+    old: int | None = None
+    """The position of that octet in the captured stream, None if that is not known."""
+    acknowledged: int | None = None
+    """What the other direction says in its acknowledgements."""
+    boundaries: list[tuple[int, int, int]] = field(default_factory=list)
+    """Where segments that are not acknowledged end: positions, numbers in what is written, and
+    of how many octets before that the numbers follow those captured."""
+    hint: int | None = None
+    """What the other direction last acknowledged, as captured."""
+    startups: list[Item] = field(default_factory=list)
+    """The last startup frames that were captured."""
+    fpdus_from: int | None = None
+    """Position after which octets are those of FPDUs."""
+    lowest: int | None = None
+    """Position of the first FPDU known."""
+    copied: int = 0
+    """The number of the last frame with payload that was copied."""
+    has_syn: bool = False
+    has_fin: bool = False
 
     def advance(self, position: int, new: int) -> None:
         """Go on after what was written."""
@@ -100,13 +86,13 @@ class WrittenHalf:
         if self.fpdus_from is not None:
             end = min(end, self.fpdus_from)
         elif is_accepted and self.startups:
-            end = min(end, self.startups[-1][1])
+            end = min(end, self.startups[-1].end)
         pieces = []
-        for begin, behind in self.startups:
-            if begin < end and start < behind:
-                if start < begin:
-                    pieces.append((start, begin))
-                start = behind
+        for each in self.startups:
+            if each.start < end and start < each.end:
+                if start < each.start:
+                    pieces.append((start, each.start))
+                start = each.end
         if start < end:
             pieces.append((start, end))
         return pieces

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from scapy_mpa.clean.by_frame import ByFrame
 from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
@@ -41,44 +41,29 @@ _LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
 _SHORTEST: Final = fpdu_length(0)
 """Octets of an FPDU at least: other tools do not look for one in fewer."""
 
-_WAITING_REPLIES: Final = 16
-"""Replies that may wait for their Requests: of no more startup frames it is remembered where they
-lie.  An older one is written without."""
 
-
+@dataclass(slots=True, eq=False)
 class _Half:
     """One direction."""
 
-    __slots__ = (
-        "behind",
-        "by_frame",
-        "covered",
-        "expected",
-        "last",
-        "near",
-        "pending",
-        "unexplained",
-    )
-
-    def __init__(self) -> None:
-        self.near: int | None = None
-        """The highest position seen, around which sequence numbers are placed."""
-        self.behind = 0
-        """Position of what follows the FPDU that was reported last, as that was reported."""
-        self.expected = 0
-        """Position up to which everything is in its slot."""
-        self.covered = 0
-        """Position of what follows the last startup frame."""
-        self.last = 0
-        """The number of the slot in which the last item is."""
-        self.pending: list[tuple[int, int, int, Item]] = []
-        """What is not in a slot yet: a heap of position, serial number, the number of the frame
-        that completed it, and the item."""
-        self.by_frame: ByFrame | None = None
-        """The same by frames, made when a slot is forced: nearly no capture takes so much."""
-        self.unexplained: deque[tuple[int, int]] | None = None
-        """Frames with octets of which it is not known what they are, or what lies before them,
-        and where the octets end."""
+    near: int | None = None
+    """The highest position seen, around which sequence numbers are placed."""
+    behind: int = 0
+    """Position of what follows the FPDU that was reported last, as that was reported."""
+    expected: int = 0
+    """Position up to which everything is in its slot."""
+    covered: int = 0
+    """Position of what follows the last startup frame."""
+    last: int = 0
+    """The number of the slot in which the last item is."""
+    pending: list[tuple[int, int, int, Item]] = field(default_factory=list)
+    """What is not in a slot yet: a heap of position, serial number, the number of the frame
+    that completed it, and the item."""
+    waits_from: int = NEVER
+    """The number of the first frame that completed any of it."""
+    unexplained: deque[tuple[int, int]] | None = None
+    """Frames with octets of which it is not known what they are, or what lies before them,
+    and where the octets end."""
 
     def position(self, seq: int) -> int:
         if self.near is None:
@@ -94,10 +79,9 @@ class Order:
     """
 
     __slots__ = (
-        "_has_fpdus",
         "_number",
         "_queue",
-        "_replies",
+        "_reply",
         "_reset_at",
         "_serial",
         "blocked_from",
@@ -113,10 +97,9 @@ class Order:
         self.halves = _Half(), _Half()
         self.blocked_from = NEVER
         """The number of the first frame whose slot must not be written yet."""
-        self._replies: list[tuple[int, Item]] = []
-        """Replies, and the frames that completed them, for whose Requests to wait."""
+        self._reply: tuple[int, Item] | None = None
+        """The last Reply, and the frame that completed it, while its Request may follow."""
         self._reset_at = NEVER
-        self._has_fpdus = False
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -170,8 +153,7 @@ class Order:
         if slot is not None and slot.flags & ACK:
             item.heard = self.halves[1 - event.direction].position(slot.ack)
         if is_reply:
-            self._replies.append((completed, item))
-            del self._replies[:-_WAITING_REPLIES]
+            self._reply = completed, item
         self.rewriter.expect_startup(item)
         self._wait(half, item, max(completed, *before, 0))
 
@@ -190,7 +172,6 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.behind = start + extent
-        self._has_fpdus = True
         rewriter.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
@@ -212,11 +193,9 @@ class Order:
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
         slot = self._queue.find(completed)
         item.headers = None if slot is None else slot.headers
-        serial = next(self._serial)
-        heappush(half.pending, (item.start, serial, completed, item))
-        if half.by_frame is not None:
-            half.by_frame.add(item.start, serial, completed)
-        self._queue.count(item)
+        heappush(half.pending, (item.start, next(self._serial), completed, item))
+        half.waits_from = min(half.waits_from, completed)
+        self._queue.held += item.held
 
     # -- out ---------------------------------------------------------------------------------
 
@@ -246,13 +225,12 @@ class Order:
             if core.phase is Phase.FULL
         ):
             blocked_from = self._reset_at
-        if self._replies:
-            self._replies = [
-                each
-                for each in self._replies
-                if not (self._has_fpdus or self.rewriter.has_request_of(each[1]))
-            ]
-            blocked_from = min([blocked_from, *(completed for completed, _ in self._replies)])
+        if self._reply is not None:
+            completed, reply = self._reply
+            if self.rewriter.has_fpdus or self.rewriter.has_request_of(reply):
+                self._reply = None
+            else:
+                blocked_from = min(blocked_from, completed)
         self.blocked_from = blocked_from
 
     def end(self) -> None:
@@ -263,17 +241,17 @@ class Order:
         self.blocked_from = NEVER
 
     def force(self, number: int) -> None:
-        """Have the slot of a frame written, whatever is not known yet."""
+        """Have the slot of a frame written, whatever is not known yet.
+
+        Holes before what waits since then or longer are not waited for any more.
+        """
         for half in self.halves:
             while half.unexplained and half.unexplained[0][0] <= number:
                 half.unexplained.popleft()
-            if half.pending:
-                if half.by_frame is None:
-                    half.by_frame = ByFrame(half.pending)
-                upto = half.by_frame.pop_upto(number)
-                if upto is not None:
-                    self._flush(half, upto + 1, is_over=True)
-        self._replies = [each for each in self._replies if each[0] > number]
+            if half.waits_from <= number:
+                self._flush(half, NEVER, is_over=True)
+        if self._reply is not None and self._reply[0] <= number:
+            self._reply = None
         if self._reset_at <= number:
             self._reset_at = NEVER
         self.blocked_from = min(
@@ -346,14 +324,12 @@ class Order:
 
         :param is_over: a FIN, too, although it is not known what precedes it.
         """
-        pending, by_frame = half.pending, half.by_frame
+        pending = half.pending
         while pending and pending[0][0] < upto:
-            start, serial, completed, item = pending[0]
+            start, _, completed, item = pending[0]
             if item.kind is Kind.FIN and start > half.expected and not is_over:
                 break
             heappop(pending)
-            if by_frame is not None:
-                by_frame.remove(serial)
             if item.kind is Kind.FPDU and start < half.expected + item.drift:
                 self.rewriter.report.late += 1
             number = max(completed, half.last)
@@ -361,5 +337,5 @@ class Order:
             # An FPDU that has several segments for itself is in the first, up to the last.
             half.last = max(number, placed)
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)
-        if by_frame is not None and by_frame.is_stale:
-            half.by_frame = None
+        if not pending:
+            half.waits_from = NEVER

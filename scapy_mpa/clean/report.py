@@ -71,26 +71,20 @@ class Report:
             f"{_count(self.cleared, 'M bit')} cleared, "
             f"{_count(self.bad_crcs, 'bad CRC')} left bad"
         )
-        if self.holes:
-            yield f"{_count(self.holes, 'hole')} kept, {_count(self.missing, 'octet')} in all"
-        if self.left_out > 0:
-            yield f"{_count(self.left_out, 'octet')} left out, of no FPDU that is whole"
-        if self.extensions:
-            frames = _count(self.extensions, "startup frame")
-            yield f"{frames} written as revision 1, without the extension"
-        if self.rtr_frames:
-            yield f"{_count(self.rtr_frames, 'Rtr Frame')} removed"
-        if self.startup_frames:
-            yield (
-                f"supplied: {_count(self.startup_frames, 'startup frame')}, "
-                f"{_count(self.handshakes, 'TCP handshake')}"
-            )
-        if self.cut:
-            yield f"{_count(self.cut, 'FPDU')} cut short by the snap length"
-        if self.late:
-            yield f"{_count(self.late, 'FPDU')} found too late to be put in order"
-        if self.left:
-            yield f"{_count(self.left, 'FPDU')} found too late, copied as captured"
+        missing = _count(self.missing, "octet")
+        handshakes = _count(self.handshakes, "TCP handshake")
+        for number, before, what, behind in (
+            (self.holes, "", "hole", f" kept, {missing} in all"),
+            (self.left_out, "", "octet", " left out, of no FPDU that is whole"),
+            (self.extensions, "", "startup frame", " written as revision 1, without the extension"),
+            (self.rtr_frames, "", "Rtr Frame", " removed"),
+            (self.startup_frames, "supplied: ", "startup frame", f", {handshakes}"),
+            (self.cut, "", "FPDU", " cut short by the snap length"),
+            (self.late, "", "FPDU", " found too late to be put in order"),
+            (self.left, "", "FPDU", " found too late, copied as captured"),
+        ):
+            if number > 0:
+                yield f"{before}{_count(number, what)}{behind}"
         yield (
             f"{_count(self.copied, 'frame')} copied unchanged, "
             f"{_count(self.replaced, 'frame')} replaced"

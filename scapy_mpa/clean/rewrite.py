@@ -60,9 +60,7 @@ class Rewriter:
     """
 
     __slots__ = (
-        "_captured",
         "_crc",
-        "_frames",
         "_halves",
         "_is_open",
         "_is_torn",
@@ -94,10 +92,6 @@ class Rewriter:
         """Whether anything of MPA was written."""
         self._is_torn = False
         """Whether frames were copied that speak of octets which are in none of them."""
-        self._captured: dict[StartupKind, Item] = {}
-        """The last startup frame of each kind."""
-        self._frames: list[Item] = []
-        """The last ones of any kind."""
         self._written: set[StartupKind] = set()
         """The kinds of startup frames that were written, captured or supplied, since the last
         rejection."""
@@ -111,19 +105,22 @@ class Rewriter:
     @property
     def is_mpa(self) -> bool:
         """Whether the connection carries MPA."""
-        return bool(self._captured) or any(half.lowest is not None for half in self._halves)
+        return self.has_fpdus or any(half.startups for half in self._halves)
+
+    @property
+    def has_fpdus(self) -> bool:
+        """Whether an FPDU is known."""
+        return any(half.lowest is not None for half in self._halves)
 
     @property
     def _is_accepted(self) -> bool:
         """Whether the startup frames lead to the Full Operation Phase."""
-        reply = self._captured.get(StartupKind.REPLY)
-        if any(half.lowest is not None for half in self._halves):
+        if not self.is_mpa:
+            return False
+        if self.has_fpdus or self._of_kind(StartupKind.RTR):
             return True
-        if StartupKind.RTR in self._captured:
-            return True
-        if reply is None or reply.startup is None:
-            return StartupKind.REPLY in self._written
-        return not reply.startup.rejected
+        replies = self._of_kind(StartupKind.REPLY)
+        return not replies[-1][1].rejected if replies else StartupKind.REPLY in self._written
 
     def has_request_of(self, reply: Item) -> bool:
         """Tell whether the Request was captured that a Reply answers.
@@ -132,27 +129,33 @@ class Rewriter:
         """
         rejected = [
             each.start
-            for each in self._of_kind(StartupKind.REPLY)
-            if each.start < reply.start and each.startup is not None and each.startup.rejected
+            for each, startup in self._of_kind(StartupKind.REPLY)
+            if each.start < reply.start and startup.rejected
         ]
         return any(
             max(rejected, default=-1) < each.heard <= reply.start
-            for each in self._of_kind(StartupKind.REQUEST)
+            for each, _ in self._of_kind(StartupKind.REQUEST)
         )
 
-    def _of_kind(self, kind: StartupKind) -> list[Item]:
-        """Return the startup frames of a kind, in the order of their stream."""
-        found = [each for each in self._frames if each.startup and each.startup.kind is kind]
-        return sorted(found, key=_start_of)
+    def _of_kind(self, *kinds: StartupKind) -> list[tuple[Item, StartupFrame]]:
+        """Return captured startup frames, of all kinds if none is named, in the order in which they
+        were found."""
+        return [
+            (each, each.startup)
+            for half in self._halves
+            for each in half.startups
+            if each.startup and each.startup.kind in (kinds or StartupKind)
+        ]
 
     def _unwritten(self, kind: StartupKind, before: Item) -> list[Item]:
         """Return the captured startup frames that must be written before an item."""
         is_reply = before.kind is Kind.STARTUP
-        return [
+        found = [
             each
-            for each in self._of_kind(kind)
+            for each, _ in self._of_kind(kind)
             if not each.is_written and not (is_reply and each.heard > before.start)
         ]
+        return sorted(found, key=_start_of)
 
     def has_copied(self, direction: int, number: int) -> bool:
         """Tell whether a frame was copied although nobody knew what it holds."""
@@ -167,12 +170,8 @@ class Rewriter:
 
     def expect_startup(self, item: Item) -> None:
         """Take note of a startup frame that was captured."""
-        assert item.startup is not None
-        self._captured[item.startup.kind] = item
-        self._frames.append(item)
-        del self._frames[:-_STARTUP_FRAMES]
         startups = self._halves[item.direction].startups
-        startups.append((item.start, item.end))
+        startups.append(item)
         del startups[:-_STARTUP_FRAMES]
 
     def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
@@ -215,16 +214,16 @@ class Rewriter:
             self._copy(slot)
             half.has_fin |= bool(slot.flags & FIN)
         elif slot.flags & RST:
-            self._send_empty(slot, slot.flags & (RST | ACK))
+            self._send_anew(slot, slot.flags & (RST | ACK))
         elif is_new and not slot.length and not slot.flags & FIN:
-            self._send_empty(slot, ACK)
+            self._send_anew(slot, ACK)
 
     def _is_still_true(self, slot: Slot) -> bool:
         """Tell whether a segment without octets says what it would say among what is written."""
         half = self._halves[slot.direction]
         if not self._is_open:
             return True
-        is_kept = half.keeps(slot.position) and self._ack(slot) == slot.ack
+        is_kept = half.keeps(slot.position) and self._keeps_ack(slot)
         return is_kept and not slot.flags & (SYN | FIN)
 
     def _write_syn(self, slot: Slot) -> None:
@@ -236,7 +235,7 @@ class Rewriter:
         if is_whole:
             self._copy(slot)
         else:
-            self._send_empty(slot, slot.flags & (SYN | ACK), seq=sequence_number(start - 1))
+            self._send_anew(slot, slot.flags & (SYN | ACK), seq=start - 1)
             end = start
         half.has_syn = True
         if half.old is None or end > half.old:
@@ -258,7 +257,7 @@ class Rewriter:
 
     def _send_plain(self, slot: Slot, remarks: Sequence[str] = ()) -> None:
         """Write a segment whose octets and sequence number stay as they are."""
-        if self._ack(slot) == slot.ack:
+        if self._keeps_ack(slot):
             self._copy(slot, comment_of(*remarks) if remarks else None)
             return
         assert slot.frame is not None
@@ -266,21 +265,22 @@ class Rewriter:
         if not octets:
             _, headers = read_headers(*slot.frame[2:5], self._readers)
             octets = tcp_segment(slot.frame, headers).payload
-        self._send(
-            slot,
-            slot.direction,
-            slot.flags,
-            octets,
-            seq=sequence_number(slot.position),
-            length=slot.length,
-            headers=slot.headers,
-            comment=comment_of(*remarks, of_frames((slot.number,))),
-        )
+        self._send_anew(slot, slot.flags, octets, slot.position, slot.length, remarks)
 
-    def _send_empty(self, slot: Slot, flags: int, seq: int | None = None) -> None:
-        """Write a segment without octets in place of one."""
-        said = comment_of(of_frames((slot.number,)))
-        self._send(slot, slot.direction, flags, seq=seq, headers=slot.headers, comment=said)
+    def _send_anew(
+        self,
+        slot: Slot,
+        flags: int,
+        octets: bytes = b"",
+        seq: int | None = None,
+        length: int | None = None,
+        remarks: Sequence[str] = (),
+    ) -> None:
+        """Write a segment in place of the captured one, with its headers."""
+        said = comment_of(*remarks, of_frames((slot.number,)))
+        self._send(
+            slot, slot.direction, flags, octets, said, seq=seq, length=length, headers=slot.headers
+        )
 
     def _write_streaming(self, slot: Slot) -> None:
         """Write what a frame holds that is not MPA."""
@@ -313,18 +313,9 @@ class Rewriter:
         octets = slot.payload[begin - slot.position : behind - slot.position]
         if half.old is None or half.new is None:
             half.old, half.new = begin, sequence_number(begin)
-        seq = sequence_number(half.new + begin - half.old)
+        seq = half.new + begin - half.old
         if not is_copied:
-            self._send(
-                slot,
-                slot.direction,
-                ACK | PSH,
-                octets,
-                seq=seq,
-                length=behind - begin,
-                headers=slot.headers,
-                comment=comment_of(of_frames((slot.number,))),
-            )
+            self._send_anew(slot, ACK | PSH, octets, seq, behind - begin)
         if self.is_mpa:
             self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
         if behind > half.old:
@@ -378,7 +369,9 @@ class Rewriter:
             if not self._written >= _NEEDED and not self._is_rejected_in_words(item):
                 self._supply(slot, item, _NEEDED)
             self._written |= _NEEDED
-            self._count_fpdu(item)
+            self.report.fpdus += 1
+            self.report.markers += item.markers
+            self.report.cut += len(item.octets) < item.length
             return []
         if item.startup is None:
             if half.has_fin or not self._is_open:
@@ -438,25 +431,17 @@ class Rewriter:
         Then both sides had sent more before it: a rejection, and that Request.
         """
         old = self._halves[reply.direction].old
-        if old is None or old >= reply.start:
-            return False
         requests = [
-            each for each in self._of_kind(StartupKind.REQUEST) if each.heard <= reply.start
+            each for each, _ in self._of_kind(StartupKind.REQUEST) if each.heard <= reply.start
         ]
-        return bool(requests) and requests[-1].end < reply.heard
+        has_more = bool(requests) and max(requests, key=_start_of).end < reply.heard
+        return has_more and old is not None and old < reply.start
 
     def _is_rejected_in_words(self, item: Item) -> bool:
         """Tell whether an FPDU directly follows a rejection, as with Linux siw."""
         startups = self._halves[item.direction].startups
-        return (
-            self._is_open and not self._written and bool(startups) and startups[-1][1] == item.start
-        )
-
-    def _count_fpdu(self, item: Item) -> None:
-        report = self.report
-        report.fpdus += 1
-        report.markers += item.markers
-        report.cut += len(item.octets) < item.length
+        follows = bool(startups) and startups[-1].end == item.start
+        return follows and self._is_open and not self._written
 
     def _send_all(self, slot: Slot, item: Item, remarks: Sequence[str]) -> None:
         """Write an item into as many segments as it needs, of about the same size."""
@@ -472,11 +457,10 @@ class Rewriter:
                 item.direction,
                 ACK | (FIN if item.kind is Kind.FIN else PSH),
                 item.octets[at : at + size],
-                seq=sequence_number(half.new + at),
+                comment_of(of) if at else comment_of(*remarks, of),
+                seq=half.new + at,
                 length=min(size, length - at),
                 headers=item.headers,
-                comment=comment_of(of) if at else comment_of(*remarks, of),
-                time_ns=item.time_ns,
             )
 
     # -- startup -------------------------------------------------------------------------------
@@ -509,7 +493,6 @@ class Rewriter:
         self, slot: Slot, item: Item, kinds: frozenset[StartupKind], *, afresh: bool = False
     ) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
-        time_ns = item.time_ns
         wanting = [kind for kind in StartupKind if kind in kinds - self._written]
         captured = {kind: self._unwritten(kind, item) for kind in wanting}
         missing = [kind for kind in wanting if not captured[kind]]
@@ -517,13 +500,11 @@ class Rewriter:
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
         # Where other frames speak of the same octets, tools would take these for copies.
         is_taken = self._is_torn or any(half.copied for half in self._halves)
-        afresh = afresh or (bool(missing) and is_taken)
-        has_syn = any(half.has_syn for half in self._halves)
-        if not self._is_open and (afresh or (missing and not has_syn)):
+        lacks_syn = not any(half.has_syn for half in self._halves)
+        if not self._is_open and (afresh or (missing and (is_taken or lacks_syn))):
             for half in self._halves:
                 self._place(half, 1 + STARTUP_HEADER_LENGTH)
-            self._handshake(slot, initiator, time_ns)
-            afresh = True
+            self._handshake(slot, initiator)
         self._open()
         for kind in wanting:
             if captured[kind]:
@@ -535,12 +516,11 @@ class Rewriter:
             assert half.new is not None
             octets = build_startup(self._startup(kind))
             said = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
-            flags = ACK | PSH
             if kind is StartupKind.REPLY:
                 # Its sender had the Request that it answers (RFC 5044 7.1.2 rule 2).
                 asking = self._halves[initiator]
                 asking.acknowledged = asking.new
-            self._send(slot, sender[kind], flags, octets, comment=said, time_ns=time_ns)
+            self._send(slot, sender[kind], ACK | PSH, octets, said)
             half.new = half.acknowledged = sequence_number(half.new + len(octets))
             half.old = None
             if half.fpdus_from is None:
@@ -557,21 +537,21 @@ class Rewriter:
         if half.new is not None:
             return
         if half.startups:
-            half.new = half.startups[0][0] - 1
+            half.new = half.startups[0].start - 1
         elif half.lowest is not None:
             half.new = half.lowest - before
         else:
             half.new = (half.hint or _NOWHERE) - before
         half.new = sequence_number(half.new)
 
-    def _handshake(self, slot: Slot, initiator: int, time_ns: int) -> None:
+    def _handshake(self, slot: Slot, initiator: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
         one, other = self._halves[initiator], self._halves[1 - initiator]
         assert one.new is not None and other.new is not None
         said = comment_of("supplied, no TCP handshake was captured")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
-            self._send(slot, direction, flags, seq=half.new, comment=said, time_ns=time_ns)
+            self._send(slot, direction, flags, b"", said, seq=half.new)
             if flags & SYN:
                 assert half.new is not None
                 half.new = half.acknowledged = sequence_number(half.new + 1)
@@ -581,8 +561,8 @@ class Rewriter:
 
     def _initiator(self) -> int:
         """Return the direction in which the Initiator sends, as far as one can tell."""
-        for kind, item in self._captured.items():
-            return 1 - item.direction if kind is StartupKind.REPLY else item.direction
+        for item, startup in self._of_kind():
+            return 1 - item.direction if startup.kind is StartupKind.REPLY else item.direction
         syns = [half.has_syn for half in self._halves]
         if syns[0] != syns[1]:
             return 0 if syns[0] else 1
@@ -595,9 +575,8 @@ class Rewriter:
     def _startup(self, kind: StartupKind) -> StartupFrame:
         """Return a startup frame as it must have been, as far as one can tell."""
         revision = 0 if self._oldest_version else 1
-        for item in self._captured.values():
-            assert item.startup is not None
-            revision = known_revision(item.startup.revision)
+        for _, startup in self._of_kind():
+            revision = known_revision(startup.revision)
         return StartupFrame(
             kind=kind,
             markers=False,
@@ -621,11 +600,9 @@ class Rewriter:
             half.reframer = self._reframer(1 - direction).reversed()
         return half.reframer
 
-    def _ack(self, slot: Slot) -> int:
-        """Return the acknowledgement number with which the segment of a slot is written."""
-        if not slot.flags & ACK:
-            return slot.ack
-        return self._acknowledged(slot.direction)
+    def _keeps_ack(self, slot: Slot) -> bool:
+        """Tell whether the segment of a slot acknowledges what it did, if anything."""
+        return not slot.flags & ACK or self._acknowledged(slot.direction) == slot.ack
 
     def _acknowledged(self, direction: int) -> int:
         """Return what a direction acknowledges now."""
@@ -643,25 +620,23 @@ class Rewriter:
         slot: Slot,
         direction: int,
         flags: int,
-        octets: bytes = b"",
-        *,
+        octets: bytes,
         comment: str,
+        *,
         seq: int | None = None,
         length: int | None = None,
         headers: Frame | None = None,
-        time_ns: int | None = None,
     ) -> None:
         half = self._halves[direction]
-        # What is known late is written as of when it was complete.
-        time_ns = self._not_before(slot.time_ns if time_ns is None else time_ns)
+        time_ns = self._not_before(slot.time_ns)
         if seq is None:
             # Where nothing is written, numbers are still those that were captured.
-            seq = sequence_number(slot.position) if half.new is None else half.new
+            seq = slot.position if half.new is None else half.new
             if half.has_fin and half.old is not None and slot.position > half.old:
-                seq = sequence_number(seq + 1)
+                seq += 1
         ack = self._acknowledged(direction) if flags & ACK else 0
         frame = self._reframer(direction, headers).frame(
-            slot.number, time_ns, seq, ack, flags, octets, length=length
+            slot.number, time_ns, sequence_number(seq), ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))
 

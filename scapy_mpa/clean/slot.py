@@ -22,10 +22,6 @@ __all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
 _OVERHEAD: Final = 512
 """Octets of memory, roughly, that a slot or an item takes beside those that it keeps."""
 
-_TIMES: Final = 1 << 14
-"""Frames whose times are remembered, for FPDUs that are known to be some only when their frames are
-written: more than any takes, however small segments are."""
-
 
 class Written(NamedTuple):
     """A frame of the cleaned capture."""
@@ -80,8 +76,6 @@ class Item:
     """Whether its octets are written as they were captured."""
     slot: int | None = None
     """The number of the slot in whose frame it begins, None if it is not as it was there."""
-    time_ns: int = 0
-    """When it is written."""
     is_written: bool = False
 
     @property
@@ -139,27 +133,26 @@ class Slot:
 class Queue:
     """All slots that are not written yet, in the order of capture."""
 
-    __slots__ = ("_next", "_times", "held", "slots")
-
     def __init__(self) -> None:
         self.slots: deque[Slot] = deque()
         self.held = 0
-        """Octets of memory, roughly, that slots and items take."""
-        self._next = 0
-        """The number of the next slot, once there was one."""
-        self._times: deque[int] = deque(maxlen=_TIMES)
-        """Times of the last frames."""
-
-    @property
-    def last(self) -> int:
+        """Octets of memory, roughly, that slots take, and items whether or not they have one."""
+        self.last = -1
         """The number of the last slot that there was."""
-        return self._next - 1
+        self._last_ns = 0
+        """The time of the last frame."""
 
     def append(self, slot: Slot) -> None:
         """Add the slot of the next frame."""
         self.slots.append(slot)
-        self._next = slot.number + 1
-        self._times.append(slot.time_ns)
+        self.last = slot.number
+        self._last_ns = slot.time_ns
+        self.held += slot.held
+
+    def empty(self, slot: Slot) -> None:
+        """Have a frame not written, only what is in its slot."""
+        self.held -= slot.held
+        slot.frame = None
         self.held += slot.held
 
     def find(self, number: int) -> Slot | None:
@@ -176,20 +169,15 @@ class Queue:
             self.held -= item.held
         return slot
 
-    def count(self, item: Item) -> None:
-        """Take note of an item, which will be placed in a slot."""
-        self.held += item.held
-
     def place(self, item: Item, number: int) -> int:
         """Put an item into the slot of a frame, or the first one if that is gone.
 
         Return the number of the slot.
         """
-        slots, times = self.slots, self._times
-        item.time_ns = times[max(number - self._next, -len(times))]
+        slots = self.slots
         if not slots:
             # After the last frame, or before the next.
-            slots.append(Slot(self.last, times[-1], None))
+            slots.append(Slot(self.last, self._last_ns, None))
             self.held += _OVERHEAD
         slot = slots[max(0, number - slots[0].number)]
         slot.items.append(item)

@@ -8,54 +8,31 @@ Each header field that was captured whole counts, even if the header as a whole 
 may be too short for it, or the snap length may have cut it.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final
 
-from scapy_mpa.records.values import shown
+from scapy_mpa.records.values import number, stag
 from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
-__all__ = [
-    "DDPFields",
-    "copied_header",
-    "ddp_fields",
-    "ddp_header",
-    "ddp_payload",
-    "frame_fields",
-    "frame_payload",
-]
+__all__ = ["copied_header", "ddp_fields", "ddp_payload", "frame_fields", "frame_payload"]
 
 # The two octets of ULPDU_Length, the longest header, and a Marker that may fall in it.
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 
 
-class DDPFields(NamedTuple):
-    """Header fields of one DDP segment; None where a field was not captured or does not apply."""
-
-    tagged: bool | None
-    last: bool | None
-    ddp_version: int | None
-    rdmap_version: int | None
-    opcode: int | None
-    message: str | None
-    """The RFC's name of the message."""
-    stag: int | None
-    to: int | None
-    qn: int | None
-    msn: int | None
-    mo: int | None
-    invalidate_stag: int | None
-    """Only of the two Sends with Invalidate."""
-    payload_length: int | None
-    """ULPDU_Length minus the DDP header, at least 0; None if it is not known which header."""
+_ENDS: Final = {
+    **dict.fromkeys(("tagged", "last", "ddp_version"), 1),
+    **dict.fromkeys(("rdmap_version", "opcode", "message"), 2),
+    **dict.fromkeys(("stag", "invalidate_stag"), 6),
+    **{"to": 14, "qn": 10, "msn": 14, "mo": 18},
+}
+"""Octets of a header up to the end of each field."""
 
 
-_NOTHING: Final = DDPFields(*[None] * len(DDPFields._fields))
-
-
-def ddp_header(fpdu: DDPCarrier) -> bytes:
+def _ddp_header(fpdu: DDPCarrier) -> bytes:
     """Return the first 18 octets of the ULPDU, fewer if it has fewer or if they were cut."""
     octets = fpdu.octets
     ulpdu_length = fpdu.ulpdu_length
@@ -73,21 +50,21 @@ def ddp_payload(fpdu: DDPCarrier) -> bytes:
     return ulpdu[ddp_header_length(ulpdu) :]
 
 
-def ddp_fields(fpdu: DDPCarrier) -> DDPFields:
+def ddp_fields(fpdu: DDPCarrier) -> dict[str, Any]:
     """Return the header fields of the DDP segment in ``fpdu``."""
-    return _fields(ddp_header(fpdu), fpdu.ulpdu_length)
+    return _fields(_ddp_header(fpdu), fpdu.ulpdu_length)
 
 
-def frame_fields(frame: IFTFrameRecovered) -> DDPFields:
+def frame_fields(frame: IFTFrameRecovered) -> dict[str, Any]:
     """Return the header fields of the DDP segment in a frame of iWARP Framing for TCP.
 
     In DDP mode there is no RDMAP.
     """
     size, payload_size, _ = frame.header
     fields = _fields(frame.ulpdu[: min(size, UNTAGGED_LENGTH)], size + payload_size)
-    fields = fields._replace(payload_length=payload_size)
+    fields["payload_length"] = payload_size
     if frame.rdma is False:
-        return fields._replace(rdmap_version=None, opcode=None, message=None, invalidate_stag=None)
+        fields |= dict.fromkeys(("rdmap_version", "opcode", "message", "invalidate_stag"))
     return fields
 
 
@@ -98,56 +75,37 @@ def frame_payload(frame: IFTFrameRecovered) -> bytes:
 
 def copied_header(octets: bytes) -> dict[str, object]:
     """Return the fields of a DDP header that a Terminate copies, as far as it is there."""
-    fields = shown(_fields(octets, 0)._asdict())
+    fields = _fields(octets, 0)
     del fields["payload_length"]
     return fields
 
 
-def _fields(octets: bytes, ulpdu_length: int) -> DDPFields:
-    """Return the header fields of a DDP segment.
+def _fields(octets: bytes, ulpdu_length: int) -> dict[str, Any]:
+    """Return the header fields of a DDP segment; None where one was not captured or does not apply.
 
     :param octets: its first 18, or as many as there are.
     """
     there = len(octets)
-    if not there:
-        return _NOTHING if ulpdu_length else _NOTHING._replace(payload_length=0)
     header = parse_ddp(octets if there == UNTAGGED_LENGTH else octets.ljust(UNTAGGED_LENGTH, b"\0"))
-    tagged, last, _, ddp_version, rsvdulp, stag, to, word, qn, msn, mo = header
-    control = parse_control(rsvdulp)
-    opcode = control.opcode
-    invalidate_stag = word if opcode in INVALIDATING_OPCODES else None
+    tagged, last, _, ddp_version, rsvdulp, sink, to, word, qn, msn, mo = header
+    rdmap_version, _, opcode = parse_control(rsvdulp)
     length = header.length
-    fields = DDPFields(
-        tagged,
-        last,
-        ddp_version,
-        control.rdmap_version,
-        opcode,
-        message_name(opcode),
-        stag,
-        to,
-        qn,
-        msn,
-        mo,
-        invalidate_stag,
-        max(0, ulpdu_length - length),
-    )
-    return fields if there >= length else _as_far_as_captured(fields, there)
-
-
-def _as_far_as_captured(fields: DDPFields, there: int) -> DDPFields:
-    """Return ``fields`` without those that lie after the first ``there`` octets of a header."""
-    ends = (
-        {"rdmap_version": 2, "opcode": 2, "message": 2, "stag": 6, "to": 14}
-        if fields.tagged
-        else {
-            "rdmap_version": 2,
-            "opcode": 2,
-            "message": 2,
-            "invalidate_stag": 6,
-            "qn": 10,
-            "msn": 14,
-            "mo": 18,
-        }
-    )
-    return fields._replace(**{name: None for name, end in ends.items() if end > there})
+    fields = {
+        "tagged": tagged,
+        "last": last,
+        "ddp_version": ddp_version,
+        "rdmap_version": rdmap_version,
+        "opcode": opcode,
+        "message": message_name(opcode),
+        "stag": stag(sink),
+        "to": number(to),
+        "qn": qn,
+        "msn": msn,
+        "mo": mo,
+        "invalidate_stag": stag(word) if opcode in INVALIDATING_OPCODES else None,
+        # Without an octet it is not known which header it is.
+        "payload_length": max(0, ulpdu_length - length) if there or not ulpdu_length else None,
+    }
+    if there < length:
+        fields |= {name: None for name, end in _ENDS.items() if end > there}
+    return fields

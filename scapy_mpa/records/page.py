@@ -10,19 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scapy_mpa.records.jsonline import beginning, control_keys, json_line, json_of
+from scapy_mpa.records.jsonline import json_line, json_of
 from scapy_mpa.records.rdmap import WITH_HEADER
-from scapy_mpa.records.record import Record, when
+from scapy_mpa.records.record import Record, own_fields, when, whose
 from scapy_mpa.records.values import carried_by
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
-from scapy_mpa.stream.shapes import Shape
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
 __all__ = ["RecordPage"]
 
-_BOOLEAN: Final = {True: "true", False: "false"}
+_PLACES: Final = {
+    **dict.fromkeys(("seq", "offset", "qn", "msn", "mo"), "%d"),
+    **dict.fromkeys(("stag", "invalidate_stag"), "0x%08x"),
+    "to": "0x%x",
+    "frames": "%b",
+}
+"""What patterns have in place of values that differ between FPDUs of one shape."""
 _OPCODE: Final = 0x0F
 _MASK: Final = 0xFFFFFFFF
 
@@ -62,13 +67,16 @@ class RecordPage:
                 carried = _members(carried_by(brought_by, clock))
             label = direction.label
             if label is None:
-                label = direction.label = beginning(
-                    "fpdu", direction.connection.identity, direction.index
-                ).encode()
+                identity = direction.connection.identity
+                label = direction.label = _members(whose("fpdu", identity, direction.index))
             is_first = not offset and shape.table.from_start
             pattern = shape.first_json if is_first else shape.json
             if pattern is None:
-                pattern = _pattern(shape, is_first=is_first)
+                pattern = _pattern(row, clock)
+                if is_first:
+                    shape.first_json = pattern
+                else:
+                    shape.json = pattern
             if not pattern:
                 patterns.append(b"%b\n")
                 fields.append(json_line(event_of(row), clock).encode())
@@ -93,30 +101,18 @@ def _members(record: Record) -> bytes:
     return json_of(record)[1:-1].encode()
 
 
-def _pattern(shape: Shape, *, is_first: bool) -> bytes:
-    """Give a shape the pattern of its records; an empty one if each must be seen as a whole.
+def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
+    """Return the pattern of the records of a shape; an empty one if each must be seen as a whole.
 
-    :param is_first: whether it is the first FPDU of its direction.
+    It is made of the record of one FPDU.
     """
-    table = shape.table
-    located_by = "start" if is_first else table.located_by
-    offset = '"offset":%d' if table.from_start else '"offset":null'
-    text = (
-        f'%b%b,"seq":%d,{offset},"ulpdu_length":{shape.ulpdu_length},'
-        f'"markers":{shape.markers},"crc":"{"good" if table.crc else "off"}",'
-        f'"located_by":"{located_by}","out_of_order":{_BOOLEAN[table.ahead]},%b,'
-        f"{control_keys(shape.control)}"
-    )
-    if shape.tagged:
-        text += '"stag":"0x%08x","to":"0x%x","qn":null,"msn":null,"mo":null,"invalidate_stag":null,'
-    else:
-        text += '"stag":null,"to":null,"qn":%d,"msn":%d,"mo":%d,"invalidate_stag":'
-        text += '"0x%08x",' if shape.control[1] & _OPCODE in INVALIDATING_OPCODES else "null,"
-    text += f'"payload_length":{shape.payload},"header":null,"terminate":null}}\n'
-    is_header = not shape.tagged and shape.control[1] & _OPCODE in WITH_HEADER
-    pattern = b"" if is_header else text.encode()
-    if is_first:
-        shape.first_json = pattern
-    else:
-        shape.json = pattern
-    return pattern
+    shape = row[4]
+    if not shape.tagged and shape.control[1] & _OPCODE in WITH_HEADER:
+        return b""
+    record = own_fields(event_of(row), clock)
+    # One place has all that is known of the frames.
+    del record["captured"], record["captured_from"]
+    places = {name: place for name, place in _PLACES.items() if record[name] is not None}
+    text = json_of({**record, **places})
+    text = text.replace('"%d"', "%d").replace('"frames":"%b"', "%b")
+    return b"{%b,%b," + text[1:].encode() + b"\n"

@@ -9,21 +9,19 @@ from typing import Any, Final
 
 from scapy_mpa.records.ddp import copied_header
 from scapy_mpa.records.values import shown
-from scapy_mpa.stream.events import ConnectionId, DDPCarrier
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, parse_ddp
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
     READ_REQUEST_LENGTH,
     parse_atomic_request,
     parse_atomic_response,
-    parse_control,
     parse_immediate_data,
     parse_read_request,
 )
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, Opcode
 from scapy_mpa.wire.terminate import parse_terminate
 
-__all__ = ["WITH_HEADER", "fields_of", "header_fields"]
+__all__ = ["WITH_HEADER", "fields_of"]
 
 _PARSERS: Final[dict[int, Callable[[bytes], Any]]] = {
     Opcode.READ_REQUEST: parse_read_request,
@@ -38,21 +36,6 @@ WITH_HEADER: Final = frozenset({*_PARSERS, Opcode.TERMINATE})
 
 
 _NONE: Final[dict[str, object]] = {"header": None, "terminate": None}
-
-
-def header_fields(carrier: DDPCarrier) -> dict[str, object]:
-    """Return the keys ``header`` and ``terminate`` of what carries a DDP segment.
-
-    Both are None if the segment is not just a whole header.
-    """
-    ulpdu = carrier.ulpdu
-    if len(ulpdu) < UNTAGGED_LENGTH:
-        return _NONE
-    ddp = parse_ddp(ulpdu)
-    opcode = parse_control(ddp.rsvdulp).opcode
-    if ddp.tagged or opcode not in WITH_HEADER:
-        return _NONE
-    return fields_of(opcode, ulpdu[UNTAGGED_LENGTH:], carrier.connection, carrier.direction)
 
 
 def fields_of(

@@ -11,16 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
-from scapy_mpa.records.rdmap import fields_of, header_fields
-from scapy_mpa.records.values import carried_by, latency, moment, number, shown, stag, timestamp
+from scapy_mpa.records.rdmap import WITH_HEADER, fields_of
+from scapy_mpa.records.values import (
+    carried_by,
+    latency,
+    moment,
+    number,
+    shown,
+    stag,
+    taken,
+    timestamp,
+)
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
     ConnectionEnded,
+    ConnectionId,
     DDPSegmentRecovered,
     End,
     ErrorFound,
@@ -41,15 +51,12 @@ from scapy_mpa.stream.events import (
     StreamingSeen,
 )
 from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
-from scapy_mpa.wire.ift_indication import FLAGS, AdaptionIndication
-from scapy_mpa.wire.interoperability import Kinds
+from scapy_mpa.wire.ift_indication import FLAGS
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
-
-if TYPE_CHECKING:
-    from scapy_mpa.wire.sctp_ddp import SessionControl
 
 __all__ = [
     "CAPTURE",
@@ -62,16 +69,27 @@ __all__ = [
     "capture_end_record",
     "capture_record",
     "carried_mpa",
-    "indication_fields",
     "latency_of",
-    "negotiation_fields",
     "own_fields",
     "record_of",
-    "rnics_field",
-    "session_control_fields",
     "type_of",
     "when",
+    "whose",
 ]
+
+# What records have by the names that it has in the event, or in the frame that this brought.
+_OF_STARTUP: Final = (
+    *("kind", "revision", "markers", "crc", "rejected", "enhanced", "pd_length"),
+    *("private_data", "ird", "ord", "control_flags"),
+)
+_OF_SESSION_CONTROL: Final = (
+    *("ddp_ssn", "function_code", "function", "enhanced"),
+    *("private_data", "ird", "ord", "control_flags"),
+)
+_OF_SIDES: Final = (
+    *("markers", "fpdus", "octets", "crc_bad", "gaps", "out_of_order", "retransmitted"),
+    *("crcs", "farthest_ahead"),
+)
 
 Record: TypeAlias = dict[str, object]
 RecordedEvent: TypeAlias = Event | MessageRecovered
@@ -89,14 +107,24 @@ def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> R
     :param payload: give records of what carries octets of a ULP the key ``payload``: what was
         captured after the DDP header, in hexadecimal.
     """
-    endpoints = event.connection.endpoints
     return {
-        "type": type_of(event),
-        "connection": event.connection.number,
-        "src": endpoints[event.direction],
-        "dst": endpoints[1 - event.direction],
+        **whose(type_of(event), event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
         **own_fields(event, clock, payload=payload),
+    }
+
+
+def whose(kind: str, connection: ConnectionId, direction: int) -> Record:
+    """Return the keys that say what a record is, and of what connection.
+
+    :param direction: the one whose sender is ``src``.
+    """
+    endpoints = connection.endpoints
+    return {
+        "type": kind,
+        "connection": connection.number,
+        "src": endpoints[direction],
+        "dst": endpoints[1 - direction],
     }
 
 
@@ -182,17 +210,7 @@ def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
     :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
     """
     return {
-        "kind": startup.kind.value,
-        "revision": startup.revision,
-        "markers": startup.markers,
-        "crc": startup.crc,
-        "rejected": startup.rejected,
-        "enhanced": startup.enhanced,
-        "pd_length": startup.pd_length,
-        "private_data": startup.private_data.hex(),
-        "ird": startup.ird,
-        "ord": startup.ord,
-        "control_flags": startup.control_flags,
+        **taken(startup, _OF_STARTUP),
         "dialect": None if dialect is None else dialect.value,
         "s": startup.s_bit,
         "reserved": startup.reserved,
@@ -213,34 +231,39 @@ def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
         "crc": event.crc,
         "located_by": event.located_by,
         "out_of_order": event.out_of_order,
+        **_brought(event, ddp_fields(event), clock),
+    }
+
+
+def _brought(
+    event: FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered,
+    header: dict[str, Any],
+    clock: Clock,
+) -> Record:
+    """Return what every record of a DDP segment says, whatever carried it.
+
+    :param header: the fields of its DDP header.
+    """
+    # The last field: the header is there, and is that of an Untagged one.
+    is_whole = header["opcode"] in WITH_HEADER and header["mo"] is not None
+    body = event.ulpdu[UNTAGGED_LENGTH:] if is_whole else b""
+    return {
         **carried_by(event.frames, clock),
-        **shown(ddp_fields(event)._asdict()),
-        **header_fields(event),
+        **header,
+        **fields_of(header["opcode"], body, event.connection, event.direction),
     }
 
 
 def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
+    indication = event.indication
     return {
         "seq": event.seq,
-        **indication_fields(event.indication),
-        **carried_by(event.frames, clock),
-    }
-
-
-def indication_fields(indication: AdaptionIndication) -> Record:
-    """Return what an ``adaption_indication`` record says of the indication itself."""
-    flags = {name: getattr(indication, name) for name in FLAGS}
-    return {
-        "version": indication.version,
-        "bc_version": indication.bc_version,
-        **flags,
+        **taken(indication, ("version", "bc_version", *FLAGS)),
         "ph": int(indication.ph),
-        "reserved_flags": indication.reserved_flags,
-        "vtag": indication.vtag,
-        "marker_interval": indication.marker_interval,
-        "reserved": indication.reserved.hex(),
+        **taken(indication, ("reserved_flags", "vtag", "marker_interval", "reserved")),
         "crc": "good" if indication.crc_is_good() else "bad",
         "dialect": Dialect.DRAFT_IFT_01.value,
+        **carried_by(event.frames, clock),
     }
 
 
@@ -256,9 +279,7 @@ def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
         "located_by": event.located_by,
         "out_of_order": event.out_of_order,
         "placed": event.placed,
-        **carried_by(event.frames, clock),
-        **shown(frame_fields(event)._asdict()),
-        **header_fields(event),
+        **_brought(event, frame_fields(event), clock),
     }
 
 
@@ -266,25 +287,11 @@ def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
     return {
         "stream": event.stream,
         "tsn": event.seq,
-        **session_control_fields(event.control),
+        **taken(event.control, _OF_SESSION_CONTROL),
         "unordered": event.unordered,
         "out_of_order": event.out_of_order,
         **carried_by(event.frames, clock),
         "dialect": event.dialect.value,
-    }
-
-
-def session_control_fields(control: SessionControl) -> Record:
-    """Return the keys of a ``session_control`` record that are about the message itself."""
-    return {
-        "ddp_ssn": control.ddp_ssn,
-        "function_code": control.function_code,
-        "function": control.function,
-        "enhanced": control.enhanced,
-        "private_data": control.private_data.hex(),
-        "ird": control.ird,
-        "ord": control.ord,
-        "control_flags": control.control_flags,
     }
 
 
@@ -297,9 +304,7 @@ def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
         "unordered": event.unordered,
         "crc": event.crc,
         "out_of_order": event.out_of_order,
-        **carried_by(event.frames, clock),
-        **shown(ddp_fields(event)._asdict()),
-        **header_fields(event),
+        **_brought(event, ddp_fields(event), clock),
     }
 
 
@@ -384,36 +389,36 @@ def _error(event: ErrorFound, clock: Clock) -> Record:
 
 def _connection(event: ConnectionEnded, clock: Clock) -> Record:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
+    sides = {name: _sides(getattr(source, name), getattr(target, name)) for name in _OF_SIDES}
+    crcs, farthest_ahead = sides.pop("crcs"), sides.pop("farthest_ahead")
     return {
         "initiator": event.initiator,
         "responder": event.responder,
         "dialect": event.dialect and event.dialect.value,
         "revision": event.revision,
-        "markers": {"src": source.markers, "dst": target.markers},
-        "fpdus": {"src": source.fpdus, "dst": target.fpdus},
-        "octets": {"src": source.octets, "dst": target.octets},
-        "crc_bad": {"src": source.crc_bad, "dst": target.crc_bad},
-        "gaps": {"src": source.gaps, "dst": target.gaps},
-        "out_of_order": {"src": source.out_of_order, "dst": target.out_of_order},
-        "retransmitted": {"src": source.retransmitted, "dst": target.retransmitted},
+        **sides,
         "crc": event.crc,
-        "crcs": {"src": source.crcs, "dst": target.crcs},
+        "crcs": crcs,
         "errors": event.errors,
         "ended": event.ending,
         "end": event.end and _end(event.end, event.direction),
-        "farthest_ahead": {"src": source.farthest_ahead, "dst": target.farthest_ahead},
-        "rnics": rnics_field(event.rnics),
+        "farthest_ahead": farthest_ahead,
+        "rnics": event.rnics and _sides(*([each.value for each in side] for side in event.rnics)),
         **_timing_fields(event, clock),
-        **negotiation_fields(event.negotiated),
+        **_negotiation_fields(event.negotiated),
     }
 
 
+def _sides(source: object, target: object) -> Record:
+    """Return an object with a value of either direction."""
+    return {"src": source, "dst": target}
+
+
 def _end(end: End, initiator: int) -> Record:
-    unanswered = end.unanswered[initiator], end.unanswered[1 - initiator]
     return {
         **end._asdict(),
         "within_message": [*end.within_message],
-        "unanswered": dict(zip(_ENDS, unanswered, strict=True)),
+        "unanswered": _sides(end.unanswered[initiator], end.unanswered[1 - initiator]),
     }
 
 
@@ -430,14 +435,14 @@ def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
     values = (
         {"frame": timing.first_frame, "time": (timing.first_ns - clock.begin_ns) / SECOND},
         lasted_ns / SECOND,
-        dict(zip(_ENDS, rates, strict=True)),
+        _sides(*rates),
         _seconds(timing.handshake_ns),
         _seconds(timing.startup_ns),
         timing.stalls,
         _seconds(timing.longest_stall_ns or None),
         timing.stall_frame,
-        dict(zip(_ENDS, stalled, strict=True)) if timing.stalls else None,
-        dict(zip(_ENDS, map(_retransmitted_share, halves), strict=True)),
+        _sides(*stalled) if timing.stalls else None,
+        _sides(*map(_retransmitted_share, halves)),
     )
     return dict(zip(TIMING_KEYS, values, strict=True))
 
@@ -452,32 +457,22 @@ def _seconds(time_ns: int | None) -> float | None:
     return None if time_ns is None else time_ns / SECOND
 
 
-def rnics_field(rnics: Kinds | None) -> Record | None:
-    """Return the value of the key ``rnics``."""
-    if rnics is None:
-        return None
-    sides = zip(_ENDS, rnics, strict=True)
-    return {name: [rnic.value for rnic in side] for name, side in sides}
-
-
-def negotiation_fields(negotiated: Negotiated | None) -> Record:
+def _negotiation_fields(negotiated: Negotiated | None) -> Record:
     """Return the keys of a ``connection`` record that tell what was negotiated (RFC 6581 9).
 
     :param negotiated: None if nothing was.
     """
     if negotiated is None:
-        return {**dict.fromkeys(_NEGOTIATED), "broken": []}
+        return {**dict.fromkeys(Negotiated._fields), "broken": []}
     agreed = negotiated.rtr_agreed
-    values = (
-        negotiated.peer_to_peer,
-        dict(zip(_ENDS, negotiated.ird, strict=True)),
-        dict(zip(_ENDS, negotiated.ord, strict=True)),
-        None if agreed is None else [each.value for each in agreed],
-        None if negotiated.rtr is None else negotiated.rtr.value,
-        negotiated.kept,
-        list(negotiated.broken),
-    )
-    return dict(zip(_NEGOTIATED, values, strict=True))
+    return {
+        **negotiated._asdict(),
+        "ird": _sides(*negotiated.ird),
+        "ord": _sides(*negotiated.ord),
+        "rtr_agreed": None if agreed is None else [each.value for each in agreed],
+        "rtr": None if negotiated.rtr is None else negotiated.rtr.value,
+        "broken": list(negotiated.broken),
+    }
 
 
 TIMING_KEYS: Final = (
@@ -493,8 +488,6 @@ TIMING_KEYS: Final = (
     "retransmitted_share",
 )
 """What a ``connection`` record has only over TCP."""
-_ENDS: Final = ("src", "dst")
-_NEGOTIATED: Final = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {

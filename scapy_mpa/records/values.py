@@ -7,6 +7,7 @@ STags and what may have 64 bits are hexadecimal text: many a reader of JSON has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import lru_cache
 from time import gmtime
 from typing import Any, Final
@@ -14,7 +15,7 @@ from typing import Any, Final
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["carried_by", "latency", "moment", "number", "shown", "stag", "timestamp"]
+__all__ = ["carried_by", "latency", "moment", "number", "shown", "stag", "taken", "timestamp"]
 
 _WIDE: Final = frozenset(
     (
@@ -43,9 +44,16 @@ def shown(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _shown(name, value) for name, value in fields.items()}
 
 
+def taken(event: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return what an event, or a part of it, has by some names, as a record has it."""
+    return {name: _shown(name, getattr(event, name)) for name in names}
+
+
 def _shown(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Enum):
+        return value.value
     if name in _WIDE:
         return number(value)
     return stag(value) if name.endswith("stag") else value

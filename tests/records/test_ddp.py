@@ -8,11 +8,11 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.records.ddp import DDPFields, ddp_fields, ddp_payload
+from scapy_mpa.records.ddp import ddp_fields, ddp_payload
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from tests.truth import messages
-from tests.truth.headers import header_of
+from tests.truth.headers import Header, header_of, header_said
 from tests.wire.test_rdmap import FIGURES
 
 CONNECTION = ConnectionId(0, bytes(12))
@@ -34,18 +34,24 @@ def fpdu_of(
     )
 
 
-def by_hand(ulpdu: bytes, captured: int) -> DDPFields:
-    """The fields of a ULPDU of which the first ``captured`` octets are known (RFC 5041 4)."""
+def read(fpdu: FPDURecovered) -> tuple[str | None, Header]:
+    """The name of the message, and the fields."""
+    fields = ddp_fields(fpdu)
+    return fields["message"], header_said(fields)
+
+
+def by_hand(ulpdu: bytes, captured: int) -> tuple[str | None, Header]:
+    """The same of a ULPDU of which the first ``captured`` octets are known (RFC 5041 4)."""
     header = header_of(ulpdu[:captured], len(ulpdu))
     opcode = header.opcode
     message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")
-    return DDPFields(message=message, **header._asdict())
+    return message, header
 
 
 @given(st.binary(max_size=40), phases)
 def test_any_octets(ulpdu: bytes, phase: int | None) -> None:
     """Whatever is in a ULPDU, and wherever a Marker falls in it, the fields are what it says."""
-    assert ddp_fields(fpdu_of(ulpdu, phase)) == by_hand(ulpdu, len(ulpdu))
+    assert read(fpdu_of(ulpdu, phase)) == by_hand(ulpdu, len(ulpdu))
 
 
 @given(st.binary(max_size=40), phases, st.integers(0, 60))
@@ -57,7 +63,7 @@ def test_cut_by_the_capture(ulpdu: bytes, phase: int | None, captured: int) -> N
         not any(at <= octet < at + 4 for at in markers) for octet in range(len(fpdu.octets))
     )
     there = max(0, min(there - 2, len(ulpdu)))
-    assert ddp_fields(fpdu) == by_hand(ulpdu, there)
+    assert read(fpdu) == by_hand(ulpdu, there)
     tagged = there and ulpdu[0] >= 0x80
     assert ddp_payload(fpdu) == ulpdu[14 if tagged else 18 : there]
 
@@ -67,7 +73,8 @@ def test_real_messages(seed: int, phase: int | None) -> None:
     """Segments of real messages: every field, the payload, and its length."""
     for ulpdu in messages.random_ulpdus(random.Random(seed), 6, mulpdu=900, largest=3000):
         fpdu = fpdu_of(ulpdu, phase)
-        fields = ddp_fields(fpdu)
-        assert fields == by_hand(ulpdu, len(ulpdu))
+        found = read(fpdu)
+        assert found == by_hand(ulpdu, len(ulpdu))
+        fields = found[1]
         assert ddp_payload(fpdu) == ulpdu[14 if fields.tagged else 18 :]
         assert len(ddp_payload(fpdu)) == fields.payload_length

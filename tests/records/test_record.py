@@ -247,3 +247,16 @@ def test_a_key_is_there_in_every_record_of_its_type(event: RecordedEvent) -> Non
     """Which keys a record has, and in which order, follows from its type alone."""
     keys = {str(record["type"]): list(record) for _, record in WRITTEN_OUT}
     assert list(record_of(event, CLOCK)) == keys[type_of(event)]
+
+
+@pytest.mark.parametrize("rdma", [True, False])
+def test_ddp_mode_has_no_rdmap_header(rdma: bool) -> None:
+    """What would be an RDMA Read Request is data of the ULP in DDP mode."""
+    header = messages.untagged_header(1, 1, 1, 0, True)
+    octets = bytes.fromhex("0012001c0007") + header + bytes(28)
+    size = FrameHeader(18, 28, 7)
+    frame = IFTFrameRecovered(
+        CONNECTION, 0, 7, 0, 0, 0, size, octets, rdma, "off", "off", "length", False, (7,)
+    )
+    record = record_of(frame, CLOCK)
+    assert (record["opcode"] == 1, record["header"] is not None) == (rdma, rdma)
