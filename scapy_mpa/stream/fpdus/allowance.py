@@ -18,7 +18,9 @@ _FOR_AN_OCTET: Final = 6
 _FOR_A_FIRST_OCTET: Final = 12
 _FIRST_OCTETS: Final = 1 << 16
 _AT_MOST: Final = 3 << 20
-# What is kept for places that only a CRC can prove.  Others have their own, so none is missed.
+# What is kept for the octets to come.
+_SCARCE: Final = 1 << 19
+# The same for places that only a CRC can prove.  Other places have their own, so none is missed.
 _SPARE_AT_FIRST: Final = 1 << 18
 _SPARE_FOR_AN_OCTET: Final = 4
 
@@ -71,3 +73,8 @@ class Allowance:
             self._may_borrow -= lent
             self.left += lent
         return self.left > 0
+
+    @property
+    def is_scarce(self) -> bool:
+        """Whether little is left."""
+        return self.left < _SCARCE

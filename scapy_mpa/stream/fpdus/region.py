@@ -324,7 +324,7 @@ class Region:
 
     def coincidence(self, edge: Edge) -> int:
         """Return how unlikely it is that a wrong length leads to what stands there: a header that
-        makes sense, and a message that continues."""
+        makes sense, a message that continues, and a length that leads to an FPDU."""
         following = self.edge(edge.end) if edge.end is not None and edge.end < self.limit else None
         if following is None or not following.head:
             return 0
@@ -333,6 +333,15 @@ class Region:
         messages.continues(edge)
         if bits and messages.continues(following):
             bits += weights.CONTINUES
+        if (
+            following.ulpdu_length
+            and following.verdict != "short"
+            and following.end is not None
+            and following.end < self.limit
+        ):
+            third = self.edge(following.end)
+            if third is not None and third.is_sound:
+                bits += weights.ARRIVAL
         return bits
 
     # -- where FPDUs may begin -----------------------------------------------------------------
