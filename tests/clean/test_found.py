@@ -59,7 +59,7 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
 
 @pytest.mark.parametrize(
     ("missing", "supplied"),
-    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((1, 2), 1), ((2, 3), 2), ((1, 2, 3), 1)],
+    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1)],
 )
 def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int) -> None:
     """Of a Request, its rejection, another Request and its Reply, all but the rejection, once,

@@ -40,7 +40,8 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
         recovery.receive(frame)
     assert recovery._last
     for frame in late:
-        assert recovery.receive(frame) == ([], True)
+        brought, is_other = recovery.receive(frame)
+        assert (recovery.packets(brought), is_other) == ([], True)
     assert not recovery._last
 
 
