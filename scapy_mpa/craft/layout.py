@@ -30,7 +30,6 @@ from scapy_mpa.craft.script import (
     OctetsItem,
     StartupItem,
 )
-from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -143,15 +142,11 @@ def manner_of(phase: int | None, options: Options) -> Manner:
 
 
 def _octets_of(item: FPDUItem, phase: int | None, options: Options) -> bytes:
-    """Return the octets of an FPDU: quickly, if nothing of it is wrong and it is on the grid."""
-    if item.overrides is not None or (phase or 0) & 3:
-        return _assemble(item, phase, options).octets
-    manner = manner_of(phase, options)
-    if manner is STANDARD:
+    """Return the octets of an FPDU: quickly, if it is as RFC 5044 has it and on the grid."""
+    is_off_grid = (phase or 0) & 3
+    if item.overrides is None and not is_off_grid and manner_of(phase, options) is STANDARD:
         return build_fpdu(item.ulpdu, phase, crc=None if options.has_crcs else IDLE_CRC)
-    if manner is SOFTUIWARP:
-        return softuiwarp.build_fpdu(item.ulpdu)
-    return osc.build_fpdu(item.ulpdu, phase, crc=options.has_crcs)
+    return _assemble(item, phase, options).octets
 
 
 def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
