@@ -34,7 +34,7 @@ from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
-from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
+from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
@@ -92,7 +92,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 octets = build_startup(startup_frame(item, options), key=item.key)
             elif isinstance(item, FrameItem):
                 offset = start - (origin or 0)
-                octets = assemble_frame(item, _announced(options)).octets
+                octets = assemble_frame(item, options.announced).octets
             elif isinstance(item, IndicationItem):
                 octets = build_indication(item.indication)
             elif isinstance(item, OctetsItem):
@@ -113,17 +113,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
 def assembled_frame(placed: Placed, options: Options) -> AssembledFrame:
     """Return a frame with what is in it."""
     assert isinstance(placed.item, FrameItem)
-    return assemble_frame(placed.item, _announced(options))
-
-
-def _announced(options: Options) -> tuple[AdaptionIndication, AdaptionIndication]:
-    """Return what both sides announce.
-
-    :raises LocalProtocolError: they speak MPA.
-    """
-    if options.ift is None:
-        raise LocalProtocolError("frames of iWARP Framing for TCP are for an IFTConversation")
-    return options.ift
+    return assemble_frame(placed.item, options.announced)
 
 
 def assembled(placed: Placed, options: Options) -> Assembled:

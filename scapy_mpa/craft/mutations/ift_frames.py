@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import (
@@ -30,9 +30,12 @@ from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.ift_frame import LARGEST_SIZE, build_frame
-from scapy_mpa.wire.ift_indication import DOCUMENT
+from scapy_mpa.wire.ift_indication import DOCUMENT, AdaptionIndication
 
 __all__ = ["IFT_FRAMES"]
+
+_Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
+"""What both sides announce."""
 
 
 def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
@@ -45,11 +48,6 @@ def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
         )
 
     return change_item(edit, place)
-
-
-def _announced(conversation: Conversation) -> tuple[Any, Any]:
-    assert conversation.options.ift is not None
-    return conversation.options.ift
 
 
 def _size(item: FrameItem) -> int:
@@ -82,17 +80,17 @@ def _crc_of_all(item: FrameItem, rng: Random) -> bytes:
     return crc_field(item.ulpdu)
 
 
-def _vtag(choose: Callable[[tuple[Any, Any], FrameItem, Random], int]) -> Change:
+def _vtag(choose: Callable[[_Announced, FrameItem, Random], int]) -> Change:
     """Return what puts another VTag into a frame."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        both = _announced(conversation)
+        both = conversation.options.announced
         return _frame(override(vtag=partial(choose, both)))(conversation, rng)
 
     return apply
 
 
-def _other_vtag(both: tuple[Any, Any], item: FrameItem, rng: Random) -> int:
+def _other_vtag(both: _Announced, item: FrameItem, rng: Random) -> int:
     return other_than(both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag])
 
 
@@ -111,7 +109,7 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
 
     It is cut so that the frame begins with a TCP segment: whoever gets that one first is tempted.
     """
-    announced = _announced(conversation)
+    announced = conversation.options.announced
 
     def edit(item: FrameItem, rng: Random) -> FrameItem:
         size = _size(item)
@@ -144,7 +142,7 @@ IFT_FRAMES: Final = (
         framed,
         {
             "4.2/vtag-wrong": _vtag(_other_vtag),
-            "4.2/vtag-of-sender": _vtag(lambda both, item, rng: int(both[item.side].vtag)),
+            "4.2/vtag-of-sender": _vtag(lambda both, item, rng: both[item.side].vtag),
             "5.1/header-crc-wrong": _set(header_crc=_bit_wrong),
             "5.1/header-crc-swapped": _set(header_crc=lambda *_: swapped),
             "5.1/header-crc-missing": _set(header_crc=b""),

@@ -42,9 +42,7 @@ def ift_speculative(rng: Random, **options: Any) -> IFTConversation:
 
 def _deception(conversation: IFTConversation, rng: Random) -> bytes:
     """Return what the Initiator may send so that the second segment begins like a frame."""
-    announced = conversation.options.ift
-    assert announced is not None
-    own, peer = announced
+    own, peer = conversation.options.announced
     before = conversation.options.mss - FRAME_HEADER_LENGTH - UNTAGGED_LENGTH - CRC_LENGTH * own.hc
     header = DDPHeader(False, True, rsvdulp=build_control(Opcode.SEND, 1), qn=0, msn=1000, mo=0)
     frame = build_frame(
