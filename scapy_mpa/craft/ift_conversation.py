@@ -162,9 +162,8 @@ class IFTConversation(Conversation):
         number("first", first, INITIATOR, RESPONDER)
         for name in {"vtag", "marker_interval"} & fields.keys():
             number(name, fields[name], 0, 0xFFFF)
-        assert self.options.ift is not None
         for side in (first, 1 - first):
-            indication = self.options.ift[side]._replace(ph=side != first)
+            indication = self.options.announced[side]._replace(ph=side != first)
             self.append_checked(IndicationItem(side, indication._replace(**fields)))
         self._phase = Phase.FULL
         # Whoever has both indications may speak.
@@ -184,8 +183,7 @@ class IFTConversation(Conversation):
 
     def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
         """Append a message, in frames."""
-        assert self.options.ift is not None
-        if not all(each.r for each in self.options.ift):
+        if not all(each.r for each in self.options.announced):
             self.refuse("there is no RDMAP in DDP mode: send frame()")
         super().say(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
 

@@ -30,12 +30,11 @@ from scapy_mpa.craft.script import (
     OctetsItem,
     StartupItem,
 )
-from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
-from scapy_mpa.wire.ift_indication import AdaptionIndication, build_indication
+from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
@@ -93,7 +92,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 octets = build_startup(startup_frame(item, options), key=item.key)
             elif isinstance(item, FrameItem):
                 offset = start - (origin or 0)
-                octets = assemble_frame(item, _announced(options)).octets
+                octets = assemble_frame(item, options.announced).octets
             elif isinstance(item, IndicationItem):
                 octets = build_indication(item.indication)
             elif isinstance(item, OctetsItem):
@@ -114,17 +113,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
 def assembled_frame(placed: Placed, options: Options) -> AssembledFrame:
     """Return a frame with what is in it."""
     assert isinstance(placed.item, FrameItem)
-    return assemble_frame(placed.item, _announced(options))
-
-
-def _announced(options: Options) -> tuple[AdaptionIndication, AdaptionIndication]:
-    """Return what both sides announce.
-
-    :raises LocalProtocolError: they speak MPA.
-    """
-    if options.ift is None:
-        raise LocalProtocolError("frames of iWARP Framing for TCP are for an IFTConversation")
-    return options.ift
+    return assemble_frame(placed.item, options.announced)
 
 
 def assembled(placed: Placed, options: Options) -> Assembled:
@@ -143,15 +132,11 @@ def manner_of(phase: int | None, options: Options) -> Manner:
 
 
 def _octets_of(item: FPDUItem, phase: int | None, options: Options) -> bytes:
-    """Return the octets of an FPDU: quickly, if nothing of it is wrong and it is on the grid."""
-    if item.overrides is not None or (phase or 0) & 3:
-        return _assemble(item, phase, options).octets
-    manner = manner_of(phase, options)
-    if manner is STANDARD:
+    """Return the octets of an FPDU: quickly, if it is as RFC 5044 has it and on the grid."""
+    is_off_grid = (phase or 0) & 3
+    if item.overrides is None and not is_off_grid and manner_of(phase, options) is STANDARD:
         return build_fpdu(item.ulpdu, phase, crc=None if options.has_crcs else IDLE_CRC)
-    if manner is SOFTUIWARP:
-        return softuiwarp.build_fpdu(item.ulpdu)
-    return osc.build_fpdu(item.ulpdu, phase, crc=options.has_crcs)
+    return _assemble(item, phase, options).octets
 
 
 def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:

@@ -118,6 +118,16 @@ class Options:
         """Whether an Rtr Frame follows the Reply (rtr-frame-proposal-2007 2, 5)."""
         return all(self.rtr_frame)
 
+    @property
+    def announced(self) -> tuple[AdaptionIndication, AdaptionIndication]:
+        """What the two announce in iWARP Framing for TCP.
+
+        :raises LocalProtocolError: they speak MPA.
+        """
+        if self.ift is None:
+            raise LocalProtocolError("frames of iWARP Framing for TCP are for an IFTConversation")
+        return self.ift
+
     def mulpdu_of(self, side: int) -> int:
         """Return the octets of the largest ULPDU that a side sends."""
         if self.ift is not None and self.mulpdu is None:

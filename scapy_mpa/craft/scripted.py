@@ -129,11 +129,11 @@ class Scripted:
         return _ISNS[0] if one is None else one, _ISNS[1] if two is None else two
 
     def segments(self) -> list[Segment]:
-        """Return the TCP segments, as they come where nothing is lost.
+        """Return the TCP segments or SCTP packets, as they come where nothing is lost.
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
-        return segments_of(self.layout(), self.isns, self.options)
+        return [*self._sent()[0]]
 
     def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
         """Return Ethernet frames as a capture has them, with valid checksums.
@@ -227,8 +227,8 @@ class Scripted:
 
     # -- for the sides ----------------------------------------------------------------------------
 
-    def append(self, *items: Item) -> None:
-        """Append items to the script."""
+    def append(self, *items: Any) -> None:
+        """Append items to the script: of SCTP those of :mod:`scapy_mpa.craft.sctp.script` too."""
         self.script += items
 
     def append_checked(self, item: Any) -> None:

@@ -18,26 +18,17 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
-from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
-    LARGEST_ULPDU_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
     Layout,
-    insert_markers,
     marker_places,
-    pad_length,
 )
 from scapy_mpa.wire.fpdu import fpdu_layout as standard_layout
 
-__all__ = [
-    "build_fpdu",
-    "fpdu_layout",
-    "marker_octets",
-    "next_phase",
-]
+__all__ = ["fpdu_layout", "marker_octets", "next_phase"]
 
 # As of the layouts of RFC 5044, of which these are variants.
 _CACHED_LAYOUTS: Final = 1024
@@ -84,22 +75,3 @@ def marker_octets(at: int, header: int) -> bytes:
     """
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
     return bytes(2) + (max(0, at - header) & 0xFFFF).to_bytes(2, "little")
-
-
-def build_fpdu(ulpdu: bytes, phase: int | None, *, crc: bool) -> bytes:
-    """Return an FPDU around ``ulpdu``.
-
-    :param ulpdu: up to 65535 octets.
-    :param phase: of its first octet, None without Markers; see :func:`fpdu_layout`.
-    :param crc: whether CRCs are on.
-    :raises LocalProtocolError: the ULPDU is too long or the phase is none.
-    """
-    length = len(ulpdu)
-    if length > LARGEST_ULPDU_LENGTH:
-        raise LocalProtocolError(f"ULPDU_Length {length} is not in 0 to 65535")
-    places = fpdu_layout(length, phase, crc).markers
-    header = MARKER_LENGTH if places and places[0] == 0 else 0
-    body = b"".join((length.to_bytes(HEADER_LENGTH, "big"), ulpdu, bytes(pad_length(length))))
-    octets = insert_markers(body, places, [marker_octets(at, header) for at in places])
-    # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
-    return octets + crc_field(octets) if crc else octets

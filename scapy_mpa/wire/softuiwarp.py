@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.wire.crc import CRC_LENGTH
-from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, LARGEST_ULPDU_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
-__all__ = ["CRC_FIELD", "build_fpdu", "fpdu_length", "pad_length"]
+__all__ = ["CRC_FIELD", "fpdu_length", "pad_length"]
 
 CRC_FIELD: Final = bytes(CRC_LENGTH)
 """What stands where RFC 5044 has a CRC."""
@@ -31,17 +30,3 @@ def fpdu_length(ulpdu_length: int) -> int:
     :param ulpdu_length: octets of the ULPDU, 0 to 65535.
     """
     return HEADER_LENGTH + ulpdu_length + pad_length(ulpdu_length) + CRC_LENGTH
-
-
-def build_fpdu(ulpdu: bytes) -> bytes:
-    """Return an FPDU around ``ulpdu``.
-
-    :param ulpdu: up to 65535 octets.
-    :raises LocalProtocolError: it is longer.
-    """
-    length = len(ulpdu)
-    if length > LARGEST_ULPDU_LENGTH:
-        raise LocalProtocolError(f"ULPDU_Length {length} is not in 0 to 65535")
-    return b"".join(
-        (length.to_bytes(HEADER_LENGTH, "big"), ulpdu, bytes(pad_length(length)), CRC_FIELD)
-    )

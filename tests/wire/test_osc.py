@@ -7,12 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.craft import FPDUItem
+from scapy_mpa.craft.assemble import OSC, OSC_WITHOUT_CRCS, assemble
 from scapy_mpa.wire import osc
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.truth import oscwalker
 
 ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
+
+
+def built(ulpdu: bytes, phase: int | None, *, crc: bool) -> bytes:
+    """An FPDU around a ULPDU."""
+    manner = OSC if crc else OSC_WITHOUT_CRCS
+    return assemble(FPDUItem(0, ulpdu), phase, crc=crc, manner=manner).octets
 
 
 @given(ULPDUS, st.booleans(), st.booleans())
@@ -23,7 +31,7 @@ def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None
     phases, ends = [], []
     for ulpdu in ulpdus:
         phases.append(phase)
-        fpdu = osc.build_fpdu(ulpdu, phase, crc=crc)
+        fpdu = built(ulpdu, phase, crc=crc)
         stream += fpdu
         ends.append(len(stream))
         phase = None if phase is None else osc.next_phase(phase, len(fpdu), crc=crc)
@@ -42,14 +50,14 @@ def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None
 @given(st.binary(max_size=1400))
 def test_with_crcs_alone_it_is_the_standards(ulpdu: bytes) -> None:
     """Without Markers nothing but the CRC field could differ."""
-    assert osc.build_fpdu(ulpdu, None, crc=True) == build_fpdu(ulpdu)
-    assert osc.build_fpdu(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
+    assert built(ulpdu, None, crc=True) == build_fpdu(ulpdu)
+    assert built(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
 
 
 @given(st.binary(max_size=1400))
 def test_the_first_differs_in_the_order_of_octets_only(ulpdu: bytes) -> None:
     """Nothing stands before it that does not count."""
-    one, other = osc.build_fpdu(ulpdu, 0, crc=True), build_fpdu(ulpdu, 0)
+    one, other = built(ulpdu, 0, crc=True), build_fpdu(ulpdu, 0)
     for at in range(0, len(one) - 4, 512):
         assert one[at : at + 2] == other[at : at + 2] == bytes(2)
         assert one[at + 2 : at + 4] == other[at + 2 : at + 4][::-1]
@@ -60,6 +68,6 @@ def test_the_first_differs_in_the_order_of_octets_only(ulpdu: bytes) -> None:
 def test_what_cannot_be() -> None:
     """What does not fit the field, and a phase that is none."""
     with pytest.raises(LocalProtocolError, match="65536"):
-        osc.build_fpdu(bytes(65536), 0, crc=True)
+        built(bytes(65536), 0, crc=True)
     with pytest.raises(LocalProtocolError, match="modulo 512"):
-        osc.build_fpdu(b"", 2, crc=True)
+        osc.fpdu_layout(0, 2, crc=True)

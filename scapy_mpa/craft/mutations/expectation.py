@@ -10,15 +10,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.rules import TerminateCode
 from scapy_mpa.wire.terminate import terminate_text
 
-__all__ = [
-    "ACCEPT",
-    "Action",
-    "Expectation",
-    "accept",
-    "error",
-    "surface",
-    "terminate",
-]
+__all__ = ["Action", "Expectation"]
 
 
 class Action(str, enum.Enum):
@@ -86,30 +78,3 @@ class Expectation:
 def _triplet(code: TerminateCode) -> str:
     layer, etype, error_code = code
     return f"{layer}/{etype}/0x{error_code:02x}"
-
-
-ACCEPT = Expectation(Action.ACCEPT)
-
-
-def accept(note: str) -> Expectation:
-    """Nothing is wrong for the receiver, with a remark."""
-    return Expectation(Action.ACCEPT, note=note)
-
-
-def error(*codes: int, note: str = "") -> Expectation:
-    """MPA reports one of these codes (RFC 5044 8)."""
-    return Expectation(Action.ERROR, tuple(map(ErrorCode, codes)), note=note)
-
-
-def terminate(*terminates: TerminateCode, code: int | None = None, note: str = "") -> Expectation:
-    """A Terminate with one of these codes is due.
-
-    :param code: the MPA error code that goes with it (RFC 6581 8).
-    """
-    codes = () if code is None else (ErrorCode(code),)
-    return Expectation(Action.TERMINATE, codes, terminates, note)
-
-
-def surface(note: str) -> Expectation:
-    """An error must be surfaced, but no standard gives it a code."""
-    return Expectation(Action.TERMINATE, note=note)

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import (
@@ -25,19 +25,17 @@ from scapy_mpa.craft.mutations.edit import (
     swapped,
     with_bits_wrong,
 )
-from scapy_mpa.craft.mutations.expectation import Action, Expectation, accept
-from scapy_mpa.craft.mutations.mutation import Base, Change, Family
+from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation, listed
 from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.ift_frame import LARGEST_SIZE, build_frame
-from scapy_mpa.wire.ift_indication import DOCUMENT
+from scapy_mpa.wire.ift_indication import DOCUMENT, AdaptionIndication
 
 __all__ = ["IFT_FRAMES"]
 
-_REPORTED: Final = Expectation(
-    Action.CLOSE, note="the next layer is told of the error, and typically closes (7)"
-)
+_Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
+"""What both sides announce."""
 
 
 def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
@@ -50,11 +48,6 @@ def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
         )
 
     return change_item(edit, place)
-
-
-def _announced(conversation: Conversation) -> tuple[Any, Any]:
-    assert conversation.options.ift is not None
-    return conversation.options.ift
 
 
 def _size(item: FrameItem) -> int:
@@ -87,17 +80,17 @@ def _crc_of_all(item: FrameItem, rng: Random) -> bytes:
     return crc_field(item.ulpdu)
 
 
-def _vtag(choose: Callable[[tuple[Any, Any], FrameItem, Random], int]) -> Change:
+def _vtag(choose: Callable[[_Announced, FrameItem, Random], int]) -> Change:
     """Return what puts another VTag into a frame."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        both = _announced(conversation)
+        both = conversation.options.announced
         return _frame(override(vtag=partial(choose, both)))(conversation, rng)
 
     return apply
 
 
-def _other_vtag(both: tuple[Any, Any], item: FrameItem, rng: Random) -> int:
+def _other_vtag(both: _Announced, item: FrameItem, rng: Random) -> int:
     return other_than(both[1 - item.side].vtag, 0xFFFF, rng, [both[item.side].vtag])
 
 
@@ -116,7 +109,7 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
 
     It is cut so that the frame begins with a TCP segment: whoever gets that one first is tempted.
     """
-    announced = _announced(conversation)
+    announced = conversation.options.announced
 
     def edit(item: FrameItem, rng: Random) -> FrameItem:
         size = _size(item)
@@ -135,105 +128,58 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
     return _frame(edit, lambda item: _length(item) >= 200)(conversation, rng)
 
 
-def _row(
-    breaks: str,
-    edit: Edit,
-    where: Callable[[FrameItem], bool] = bool,
-    expectation: Expectation = _REPORTED,
-    base: Base = framed,
-) -> tuple[str, Expectation, Change, Base]:
-    """Return what a mutation of one frame breaks, and how."""
-    return breaks, expectation, _frame(edit, where), base
+def _set(where: Callable[[FrameItem], bool] = bool, **fields: Any) -> Change:
+    """Return what overrides fields of one frame, chosen at random."""
+    return _frame(override(**fields), where)
 
 
-def _of_crc(
-    part: str,
-    where: Callable[[FrameItem], bool] = bool,
-    where_missing: Callable[[FrameItem], bool] = bool,
-) -> dict[str, tuple[str, Expectation, Change, Base]]:
-    """Return what can be wrong with the header CRC and the payload CRC alike.
-
-    :param where: in which frames its octets have an order.
-    :param where_missing: which frames it may lack.
-    """
-
-    def of(value: Any) -> Edit:
-        return override(**{f"{part}_crc": value})
-
-    name = f"5.1/{part}-crc"
-    return {
-        f"{name}-wrong": _row(f"The {part} CRC of a frame has a wrong bit.", of(_bit_wrong)),
-        f"{name}-wrong-ignored": _row(
-            f"A {part} CRC has a wrong bit, and its receiver has set I{part[0].upper()}.",
-            of(_bit_wrong),
-            expectation=accept(f"its receiver does not check {part} CRCs (4.2)"),
-            base=framed_ignoring,
-        ),
-        f"{name}-swapped": _row(
-            f"A {part} CRC has its octets in the other order.", of(lambda *_: swapped), where
-        ),
-        f"{name}-missing": _row(
-            f"A frame lacks the {part} CRC that was announced.", of(b""), where_missing
-        ),
-        f"{name}-unannounced": _row(
-            f"A frame has a {part} CRC that was not announced.",
-            of(_crc_of_all),
-            _is_tagged,
-            base=framed_without_crcs,
-        ),
-    }
+def _listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:
+    return listed(base, {f"{DOCUMENT}/{name}": changes[name] for name in changes})
 
 
-_ROWS: Final = {
-    "4.2/vtag-wrong": (
-        "A frame has a VTag that nobody has announced.",
-        *(_REPORTED, _vtag(_other_vtag), framed),
+IFT_FRAMES: Final = (
+    *_listed(
+        framed,
+        {
+            "4.2/vtag-wrong": _vtag(_other_vtag),
+            "4.2/vtag-of-sender": _vtag(lambda both, item, rng: both[item.side].vtag),
+            "5.1/header-crc-wrong": _set(header_crc=_bit_wrong),
+            "5.1/header-crc-swapped": _set(header_crc=lambda *_: swapped),
+            "5.1/header-crc-missing": _set(header_crc=b""),
+            "5.1/payload-crc-wrong": _set(payload_crc=_bit_wrong),
+            "5.1/payload-crc-swapped": _set(_has_payload, payload_crc=lambda *_: swapped),
+            "5.1/payload-crc-missing": _set(_has_payload_and_followers, payload_crc=b""),
+            "5.1/header-size-longer": _set(
+                _is_tagged, header_size=lambda item, rng: _size(item) + rng.randrange(5, 100)
+            ),
+            "5.1/header-size-shorter": _set(
+                header_size=lambda item, rng: rng.randrange(_size(item))
+            ),
+            "5.1/header-size-of-other-kind": _set(header_size=lambda item, _: 32 - _size(item)),
+            "5.1/payload-size-longer": _set(
+                _is_tagged, payload_size=lambda item, rng: _length(item) + rng.randrange(1, 1000)
+            ),
+            "5.1/payload-size-shorter": _set(
+                _has_payload, payload_size=lambda item, rng: rng.randrange(_length(item))
+            ),
+            "5.1/payload-size-largest": _set(_is_tagged, payload_size=LARGEST_SIZE),
+            "5.1/padded": _frame(_padded, _is_padded),
+        },
     ),
-    "4.2/vtag-of-sender": (
-        "A frame has the VTag of its own sender.",
-        *(_REPORTED, _vtag(lambda both, item, rng: int(both[item.side].vtag)), framed),
+    *_listed(
+        framed_ignoring,
+        {
+            "5.1/header-crc-wrong-ignored": _set(header_crc=_bit_wrong),
+            "5.1/payload-crc-wrong-ignored": _set(payload_crc=_bit_wrong),
+        },
     ),
-    **_of_crc("header"),
-    **_of_crc("payload", _has_payload, _has_payload_and_followers),
-    "5.1/header-size-longer": _row(
-        "The header_size of a frame exceeds its DDP header.",
-        override(header_size=lambda item, rng: _size(item) + rng.randrange(5, 100)),
-        _is_tagged,
+    *_listed(
+        framed_without_crcs,
+        {
+            "5.1/header-crc-unannounced": _set(_is_tagged, header_crc=_crc_of_all),
+            "5.1/payload-crc-unannounced": _set(_is_tagged, payload_crc=_crc_of_all),
+        },
     ),
-    "5.1/header-size-shorter": _row(
-        "The header_size of a frame ends within its DDP header.",
-        override(header_size=lambda item, rng: rng.randrange(_size(item))),
-    ),
-    "5.1/header-size-of-other-kind": _row(
-        "The header_size is that of the other kind of DDP header.",
-        override(header_size=lambda item, _: 32 - _size(item)),
-    ),
-    "5.1/payload-size-longer": _row(
-        "The payload_size of a frame exceeds its payload.",
-        override(payload_size=lambda item, rng: _length(item) + rng.randrange(1, 1000)),
-        _is_tagged,
-    ),
-    "5.1/payload-size-shorter": _row(
-        "The payload_size of a frame ends within its payload.",
-        override(payload_size=lambda item, rng: rng.randrange(_length(item))),
-        _has_payload,
-    ),
-    "5.1/payload-size-largest": _row(
-        "The payload_size of a frame is 65535, and its payload shorter.",
-        override(payload_size=LARGEST_SIZE),
-        _is_tagged,
-    ),
-    "5.1/padded": _row(
-        "A payload is padded to 4 octets, and payload_size does not say so.", _padded, _is_padded
-    ),
-    "8/frame-in-payload": (
-        "A payload holds a whole frame with the right VTag.",
-        accept("whoever places it speculatively must place it again (8)"),
-        *(_in_payload, framed_speculative),
-    ),
-}
-
-_family: Final = Family(DOCUMENT, framed)
-
-IFT_FRAMES: Final = [_family(name, *row) for name, row in _ROWS.items()]
-"""In the order of the draft."""
+    *_listed(framed_speculative, {"8/frame-in-payload": _in_payload}),
+)
+"""By the conversation that they start from."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
@@ -18,7 +18,7 @@ from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Base", "Case", "Change", "Family", "Mutation", "listed"]
+__all__ = ["Base", "Case", "Change", "Mutation", "listed"]
 
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
@@ -88,33 +88,6 @@ class Mutation:
         rng = Random(f"{self.name} {seed}")
         valid = self.base(rng)
         return Case(self, seed, valid, self.apply(valid, rng))
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Mutations of one document, most of which start from the same conversation."""
-
-    document: str
-    """As names begin, such as ``rfc5044``."""
-    base: Base
-
-    def __call__(
-        self,
-        name: str,
-        breaks: str,
-        expectation: Expectation,
-        apply: Change,
-        base: Base | None = None,
-        **others: Any,
-    ) -> Mutation:
-        """Return a mutation.
-
-        :param name: without the document: ``clause/what``.
-        :param base: another one than the family's; None: that.
-        :param others: further fields of :class:`Mutation`.
-        """
-        name = f"{self.document}/{name}"
-        return Mutation(name, breaks, expectation, base or self.base, apply, **others)
 
 
 def listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:

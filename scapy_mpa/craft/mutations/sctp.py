@@ -6,16 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from random import Random
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import Edit, change_item, fpdus, replaced, valued
-from scapy_mpa.craft.mutations.expectation import Expectation, accept, surface, terminate
-from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.sctp.conversation import SctpConversation
 from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem, chunk_of
-from scapy_mpa.wire.negotiation import INSUFFICIENT_IRD, NO_MATCHING_RTR
 from scapy_mpa.wire.sctp_ddp import (
     ANSWERS,
     INITIATES,
@@ -28,8 +26,6 @@ from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 __all__ = ["SCTP"]
 
-_SESSION: Final = surface("the DDP Stream Session is terminated (RFC 5043 6.1)")
-_ASSOCIATION: Final = surface("no DDP is spoken on the association (RFC 5043 11.1)")
 _TERMINATE: Final = frozenset({FunctionCode.TERMINATE})
 _LARGEST_STAG: Final = 0xFFFFFFFF
 
@@ -215,178 +211,83 @@ def _no_enhanced_data(item: ControlItem, rng: Random) -> ControlItem:
     return ControlItem(item.side, item.function_code, rng.randbytes(rng.randrange(4)))
 
 
-class _Row(NamedTuple):
-    """What a mutation breaks, and how."""
-
-    breaks: str
-    apply: Change
-    expectation: Expectation = _SESSION
-    base: Base = sctp_plain
-
-
-_ROWS: Final[dict[str, _Row]] = {
-    "rfc4960/6.8/checksum-wrong": _Row(
-        "The Checksum of a packet with a DDP Segment is wrong.",
-        _segment(checked=False),
-        accept("the packet is discarded, and its chunks are sent again"),
+SCTP: Final = (
+    *listed(
+        sctp_plain,
+        {
+            "rfc4960/6.8/checksum-wrong": _segment(checked=False),
+            "rfc5043/11.1/init-no-indication": _associate(
+                adaptations=lambda item, _: (None, item.adaptations[1])
+            ),
+            "rfc5043/11.1/init-ack-other-indication": _associate(
+                adaptations=lambda item, rng: (item.adaptations[0], rng.randrange(2, 1 << 32))
+            ),
+            "rfc5043/8/streams-differ": _associate(
+                streams=lambda item, rng: ((rng.randrange(17, 99), 16), item.streams[1])
+            ),
+            "rfc5043/5.1/ppid-other": _put_bare(None, None),
+            "rfc5043/5.2.1/ddp-ssn-twice": _put_segment(_amid, INITIATOR, ddp_ssn=0),
+            "rfc5043/5.2.2/segment-too-short": _put_bare(SEGMENT_PPID, 1),
+            "rfc5043/5.2.3/control-too-short": _put_bare(SESSION_CONTROL_PPID, 3),
+            "rfc5043/5.2.3/function-code-undefined": _put_control(_amid, RESPONDER, None),
+            "rfc5043/5.2.3/function-code-0": _put_control(_amid, RESPONDER, 0),
+            "rfc5043/5.2.3/initiate-private-data-over-512": _control(
+                INITIATES, private_data=_too_much
+            ),
+            "rfc5043/5.2.3/accept-private-data-over-512": _control(ANSWERS, private_data=_too_much),
+            "rfc5043/5.2.3/terminate-private-data": _control(
+                _TERMINATE, private_data=lambda _, rng: _data(rng)
+            ),
+            "rfc5043/6/ddp-ssn-skipped": _segment(skip=lambda _, rng: rng.randrange(1, 100)),
+            "rfc5043/6.1/ddp-ssn-not-from-0": _change_control(
+                INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
+            ),
+            "rfc5043/6.1/initiate-twice": _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
+            "rfc5043/6.1/accept-twice": _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
+            "rfc5043/6.2/both-initiate": _answer(FunctionCode.INITIATE),
+            "rfc5043/6.2/segment-before-accept": _put_segment(_accept, RESPONDER),
+            "rfc5043/6.2/segment-behind-terminate": _put_segment(_second_terminate, INITIATOR),
+            "rfc5043/6.2/no-terminate": _no_terminate,
+            "rfc5043/6.6/initiate-missing": _change_control(INITIATES, lambda *_: ()),
+            "rfc5043/6.6/segment-before-initiate": _put_segment(_initiate, INITIATOR),
+            "rfc5043/9/fragmented": _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
+            "rfc5043/10/ordered": _segment(unordered=False),
+            "rfc6581/7/enhanced-accept-answers-initiate": _answer_enhanced(
+                FunctionCode.ENHANCED_ACCEPT
+            ),
+        },
     ),
-    "rfc5043/11.1/init-no-indication": _Row(
-        "The INIT has no adaptation layer indication.",
-        _associate(adaptations=lambda item, _: (None, item.adaptations[1])),
-        _ASSOCIATION,
+    *listed(
+        sctp_rejected,
+        {
+            "rfc5043/6.1/initiate-unanswered": _change_control(ANSWERS, lambda *_: ()),
+            "rfc5043/6.3/segment-behind-reject": _put_segment(_last, RESPONDER),
+            "rfc5043/6.3/segment-of-rejected": _put_segment(_last, INITIATOR),
+            "rfc6581/7/enhanced-reject-answers-initiate": _answer_enhanced(
+                FunctionCode.ENHANCED_REJECT
+            ),
+        },
     ),
-    "rfc5043/11.1/init-ack-other-indication": _Row(
-        "The INIT ACK indicates another adaptation than DDP.",
-        _associate(adaptations=lambda item, rng: (item.adaptations[0], rng.randrange(2, 1 << 32))),
-        _ASSOCIATION,
-    ),
-    "rfc5043/8/streams-differ": _Row(
-        "The INIT asks for another number of outbound than of inbound streams.",
-        _associate(streams=lambda item, rng: ((rng.randrange(17, 99), 16), item.streams[1])),
-        surface("the association is not set up as it must be"),
-    ),
-    "rfc5043/5.1/ppid-other": _Row(
-        "A DATA chunk has another PPID than 16 and 17.", _put_bare(None, None)
-    ),
-    "rfc5043/5.2.1/ddp-ssn-twice": _Row(
-        "Two DATA chunks of a session and direction have the same DDP-SSN.",
-        _put_segment(_amid, INITIATOR, ddp_ssn=0),
-    ),
-    "rfc5043/5.2.2/segment-too-short": _Row(
-        "A DDP Segment Chunk is too short for a DDP-SSN.", _put_bare(SEGMENT_PPID, 1)
-    ),
-    "rfc5043/5.2.3/control-too-short": _Row(
-        "A session control message is too short for a function code.",
-        _put_bare(SESSION_CONTROL_PPID, 3),
-    ),
-    "rfc5043/5.2.3/function-code-undefined": _Row(
-        "A session control message has a function code that is not defined.",
-        _put_control(_amid, RESPONDER, None),
-    ),
-    "rfc5043/5.2.3/function-code-0": _Row(
-        "A session control message has function code 0, which is not defined.",
-        _put_control(_amid, RESPONDER, 0),
-    ),
-    "rfc5043/5.2.3/initiate-private-data-over-512": _Row(
-        "The Initiate has more than 512 octets of Private Data.",
-        _control(INITIATES, private_data=_too_much),
-    ),
-    "rfc5043/5.2.3/accept-private-data-over-512": _Row(
-        "The Accept has more than 512 octets of Private Data.",
-        _control(ANSWERS, private_data=_too_much),
-    ),
-    "rfc5043/5.2.3/terminate-private-data": _Row(
-        "A Terminate has Private Data.",
-        _control(_TERMINATE, private_data=lambda _, rng: _data(rng)),
-    ),
-    "rfc5043/6/ddp-ssn-skipped": _Row(
-        "DDP-SSNs are left out.", _segment(skip=lambda _, rng: rng.randrange(1, 100))
-    ),
-    "rfc5043/6.1/ddp-ssn-not-from-0": _Row(
-        "The first DDP-SSN of the active side is not 0.",
-        _change_control(
-            INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
-        ),
-    ),
-    "rfc5043/6.1/initiate-unanswered": _Row(
-        "Nobody answers the Initiate.",
-        _change_control(ANSWERS, lambda *_: ()),
-        base=sctp_rejected,
-    ),
-    "rfc5043/6.1/initiate-twice": _Row(
-        "A second Initiate comes in the midst of the session.",
-        _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
-    ),
-    "rfc5043/6.1/accept-twice": _Row(
-        "A second Accept comes in the midst of the session.",
-        _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
-    ),
-    "rfc5043/6.2/both-initiate": _Row(
-        "Both sides send an Initiate, and neither an answer.", _answer(FunctionCode.INITIATE)
-    ),
-    "rfc5043/6.2/segment-before-accept": _Row(
-        "The passive side sends a DDP Segment before its Accept.", _put_segment(_accept, RESPONDER)
-    ),
-    "rfc5043/6.2/segment-behind-terminate": _Row(
-        "A side sends a DDP Segment after its Terminate.",
-        _put_segment(_second_terminate, INITIATOR),
-    ),
-    "rfc5043/6.2/no-terminate": _Row(
-        "The association is shut down, and neither side has sent a Terminate.",
-        _no_terminate,
-        surface("the ULP is told (RFC 5043 11.3)"),
-    ),
-    "rfc5043/6.3/segment-behind-reject": _Row(
-        "The passive side sends a DDP Segment after its Reject.",
-        _put_segment(_last, RESPONDER),
-        base=sctp_rejected,
-    ),
-    "rfc5043/6.3/segment-of-rejected": _Row(
-        "The active side sends a DDP Segment of a session that was rejected.",
-        _put_segment(_last, INITIATOR),
-        base=sctp_rejected,
-    ),
-    "rfc5043/6.4/segment-of-refused": _Row(
-        "The active side sends a DDP Segment of a session that was refused by a Terminate.",
-        _put_segment(_last, INITIATOR),
-        base=sctp_refused,
-    ),
-    "rfc5043/6.6/initiate-missing": _Row(
-        "An Accept comes, and nobody has sent an Initiate.",
-        _change_control(INITIATES, lambda *_: ()),
-    ),
-    "rfc5043/6.6/segment-before-initiate": _Row(
-        "The active side sends a DDP Segment before its Initiate.",
-        _put_segment(_initiate, INITIATOR),
-    ),
-    "rfc5043/9/fragmented": _Row(
-        "A DDP Segment that fits one DATA chunk is sent in several.",
-        _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
-        accept("SCTP reassembles it, though its sender should not have cut it up"),
-    ),
-    "rfc5043/10/ordered": _Row(
-        "A DATA chunk is not unordered.",
-        _segment(unordered=False),
-        surface("no receiver is told to check it, but every sender must set U"),
-    ),
-    "rfc6581/7/accept-answers-enhanced": _Row(
-        "Accept answers an Enhanced Initiate.", _answer(FunctionCode.ACCEPT), base=sctp_enhanced
-    ),
-    "rfc6581/7/enhanced-accept-answers-initiate": _Row(
-        "Enhanced Accept answers an Initiate that is not enhanced.",
-        _answer_enhanced(FunctionCode.ENHANCED_ACCEPT),
-    ),
-    "rfc6581/7/enhanced-reject-answers-initiate": _Row(
-        "Enhanced Reject answers an Initiate that is not enhanced.",
-        _answer_enhanced(FunctionCode.ENHANCED_REJECT),
-        base=sctp_rejected,
-    ),
-    "rfc6581/7/enhanced-private-data-over-512": _Row(
-        "With its enhanced data the Enhanced Initiate has more than 512 octets of Private Data.",
-        _control(INITIATES, private_data=_too_much_enhanced),
-        base=sctp_enhanced,
-    ),
-    "rfc6581/9.1/enhanced-accept-ord-above-ird": _Row(
-        "ORD of the Enhanced Accept exceeds IRD of the Enhanced Initiate.",
-        # Its ORD is the IRD that it answers.
-        _control(ANSWERS, ord=lambda item, rng: item.ord + rng.randrange(1, 999)),
-        terminate(INSUFFICIENT_IRD, code=6),
+    *listed(sctp_refused, {"rfc5043/6.4/segment-of-refused": _put_segment(_last, INITIATOR)}),
+    *listed(
         sctp_enhanced,
+        {
+            "rfc6581/7/accept-answers-enhanced": _answer(FunctionCode.ACCEPT),
+            "rfc6581/7/enhanced-private-data-over-512": _control(
+                INITIATES, private_data=_too_much_enhanced
+            ),
+            # Its ORD is the IRD that it answers.
+            "rfc6581/9.1/enhanced-accept-ord-above-ird": _control(
+                ANSWERS, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
+            ),
+            "rfc6581/7/enhanced-initiate-without-data": _change_control(
+                INITIATES, _no_enhanced_data
+            ),
+        },
     ),
-    "rfc6581/9.2/enhanced-accept-no-matching-rtr": _Row(
-        "The Enhanced Accept offers no RTR indication that the Enhanced Initiate has asked for.",
-        _control(ANSWERS, control_flags="AD"),
-        terminate(NO_MATCHING_RTR, code=7),
+    *listed(
         sctp_peers,
+        {"rfc6581/9.2/enhanced-accept-no-matching-rtr": _control(ANSWERS, control_flags="AD")},
     ),
-    "rfc6581/7/enhanced-initiate-without-data": _Row(
-        "The Enhanced Initiate has no room for enhanced data.",
-        _change_control(INITIATES, _no_enhanced_data),
-        base=sctp_enhanced,
-    ),
-}
-
-SCTP: Final = tuple(
-    Mutation(name, row.breaks, row.expectation, row.base, row.apply) for name, row in _ROWS.items()
 )
 """RFC 5043, and RFC 6581 where it is about SCTP."""

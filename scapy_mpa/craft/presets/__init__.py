@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.near import meant
-from scapy_mpa.craft.presets import edited, framing, sctp
+from scapy_mpa.craft.presets import edited, framing
 from scapy_mpa.craft.presets.preset import Preset
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -44,7 +44,7 @@ PRESETS: Final = {
     each.name: each
     for each in (
         *_from_text(),
-        *(each for module in (edited, framing, sctp) for each in vars(module).values()),
+        *(each for module in (edited, framing) for each in vars(module).values()),
     )
     if isinstance(each, Preset)
 }

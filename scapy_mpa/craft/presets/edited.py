@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Presets of which something is changed that no scenario can say."""
+"""Presets that no scenario can say, most of which have a startup frame changed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from typing import Any, Final
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.presets.preset import preset
 from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.sctp.conversation import SctpConversation
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.rdmap_names import AtomicOperation
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["draft_reply_unenhanced", "permissive_meets_rdmac", "sequence_wrap", "siw_terminate"]
+__all__ = [
+    "draft_reply_unenhanced",
+    "permissive_meets_rdmac",
+    "sctp_draft_rtr_write",
+    "sequence_wrap",
+    "siw_terminate",
+]
 
 _STAG: Final = 0x10010001
+_DRAFT: Final = Dialect.DRAFT_PEER_CONNECT_01.value
 _GSO: Final = 0x08
 """The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
 
@@ -29,8 +39,7 @@ def _change(conversation: Conversation, *kinds: StartupKind, **fields: Any) -> N
 @preset("draft-reply-unenhanced", "the draft, with a Reply of revision 2 without enhanced data")
 def draft_reply_unenhanced(rng: Random, **options: Any) -> Conversation:
     """As if it had A, B and C set (draft-ietf-storm-mpa-peer-connect-01 8)."""
-    own = {"dialect": "draft-ietf-storm-mpa-peer-connect-01"}
-    conversation = Conversation(**{**own, **options})
+    conversation = Conversation(**{"dialect": _DRAFT, **options})
     conversation.startup(ird=4, ord=4, control_flags="ABC", rtr="write")
     _change(conversation, StartupKind.REPLY, control_flags=None, ird=None, ord=None)
     conversation.responder.send(rng.randbytes(30))
@@ -76,4 +85,23 @@ def siw_terminate(rng: Random, **options: Any) -> Conversation:
     left.send(rng.randbytes(50))
     right.terminate(1, 2, 3, mirrored=True)
     conversation.close(1)
+    return conversation
+
+
+@preset("sctp-draft-rtr-write", "DDP over SCTP: peer to peer, as the draft before RFC 6581 has it")
+def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
+    """B of both sides, then a zero-length Write (draft-ietf-storm-mpa-peer-connect-01 7, 8).
+
+    In a scenario the dialect says that it goes over SCTP, and no other can be said.
+    """
+    conversation = SctpConversation(**{"dialect": _DRAFT, **options})
+    conversation.startup(b"hello", b"welcome", ird=4, ord=4, rtr="write")
+    left, right = conversation.sides
+    left.send(rng.randbytes(50))
+    right.write(rng.randbytes(3000), _STAG, 0x1000)
+    left.read(rng.randbytes(2000), _STAG, 0, 2, 0)
+    right.atomic(AtomicOperation.FETCH_ADD, _STAG, 8, add_or_swap_data=1, original=41)
+    left.immediate(rng.randbytes(8))
+    right.send(rng.randbytes(5000), solicited=True)
+    conversation.close()
     return conversation

@@ -16,7 +16,7 @@ from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.craft.scripted import Phase
 from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
-from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.truth_setting import Setting
@@ -110,22 +110,11 @@ class SctpConversation(Conversation):
                 self.append(ControlItem(1 - side, FunctionCode.TERMINATE))
         super().close(side, both=both)
 
-    def append(self, *items: Any) -> None:
-        """Append items to the script, those of :mod:`scapy_mpa.craft.sctp.script` too."""
-        self.script += items
-
     # -- what the script comes to -----------------------------------------------------------------
 
     def _sent(self) -> tuple[list[SctpSegment], list[Said]]:
         ports = self.endpoints[0].port, self.endpoints[1].port
         return packets_of(self.script, self.isns, ports, self.options)
-
-    def segments(self) -> list[Segment]:
-        """Return the SCTP packets, as they come where nothing is lost.
-
-        :raises LocalProtocolError: an item cannot be expressed on the wire.
-        """
-        return [*self._sent()[0]]
 
     def layout(self) -> list[Placed]:
         """Return each item of the script with the octets of its DATA chunk after the DDP-SSN."""
@@ -134,9 +123,7 @@ class SctpConversation(Conversation):
                 number,
                 item,
                 0,
-                chunk_of(item).body
-                if isinstance(item, (FPDUItem, ControlItem, ChunkItem))
-                else b"",
+                chunk_of(item).body if isinstance(item, CARRIED) else b"",
             )
             for number, item in enumerate(self.script)
         ]
@@ -151,7 +138,7 @@ class SctpConversation(Conversation):
                 raise LocalProtocolError("a DDP Segment Chunk has no fields of an FPDU")
             if not isinstance(item, ITEMS):
                 raise LocalProtocolError(f"SCTP has nothing like {quoted(item, 200)}")
-            if isinstance(item, (FPDUItem, ControlItem, ChunkItem)):
+            if isinstance(item, CARRIED):
                 chunk_of(item)
 
     def wrapping(self) -> SctpConversation:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import CloseItem, FPDUItem, PauseItem, ResetItem
-from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
+from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.sctp_chunks import (
@@ -42,10 +42,7 @@ __all__ = ["ITEMS", "OVERHEAD", "STREAM", "Said", "SctpSegment", "packets_of"]
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
 """Octets of a packet with one DATA chunk before the DDP segment."""
 
-ITEMS: Final = (
-    *(FPDUItem, ControlItem, ChunkItem),
-    *(AssociateItem, PauseItem, CloseItem, ResetItem),
-)
+ITEMS: Final = (*CARRIED, AssociateItem, PauseItem, CloseItem, ResetItem)
 """What a script over SCTP may hold."""
 
 STREAM: Final = 0
@@ -132,7 +129,7 @@ class _Sender:
 
     def take(self, number: int, item: Any) -> None:
         """Send what an item says."""
-        if isinstance(item, (FPDUItem, ControlItem, ChunkItem)):
+        if isinstance(item, CARRIED):
             self._say(number, item)
         elif isinstance(item, AssociateItem):
             self._associate(number, item)

@@ -7,7 +7,7 @@ DDP segments are the ``FPDUItem`` that they are over TCP.  A field that is None 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION
@@ -19,7 +19,7 @@ from scapy_mpa.wire.sctp_ddp import (
 )
 from scapy_mpa.wire.startup import build_enhanced
 
-__all__ = ["AssociateItem", "ChunkItem", "ControlItem", "chunk_of"]
+__all__ = ["CARRIED", "AssociateItem", "ChunkItem", "ControlItem", "chunk_of"]
 
 _STREAMS = 16
 
@@ -99,6 +99,10 @@ class ChunkItem:
     def override(self, **changes: Any) -> ChunkItem:
         """Return this chunk with other fields."""
         return replace(self, **changes)
+
+
+CARRIED: Final = (FPDUItem, ControlItem, ChunkItem)
+"""Items that a DATA chunk carries."""
 
 
 def chunk_of(item: FPDUItem | ControlItem | ChunkItem) -> ChunkItem:

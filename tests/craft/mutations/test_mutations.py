@@ -332,8 +332,7 @@ def fields_of(placed: Placed, conversation: Conversation) -> anatomy.Fields:
     if isinstance(item, IndicationItem):
         return anatomy.indication(placed.octets)
     if isinstance(item, FrameItem):
-        assert conversation.options.ift is not None
-        own = conversation.options.ift[item.side]
+        own = conversation.options.announced[item.side]
         return anatomy.frame(placed.octets, header_crc=own.hc, payload_crc=own.pc)
     return anatomy.fpdu(placed.octets, placed.phase)
 
