@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.cli.hexdump import hex_dump
+from scapy_mpa.cli.below import hex_dump
 from scapy_mpa.craft import Conversation
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.wire.rdmap_names import AtomicOperation

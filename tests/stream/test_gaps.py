@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
 from tests.stream.cut import stream, wrong
@@ -175,3 +176,25 @@ def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
+
+
+def test_copies_leave_no_more_than_so_many_holes_behind() -> None:
+    """Copies that split a hole before the startup frames make two of it: the first are reported."""
+    talk = Talk()
+    talk.say(0, b"?")
+    begin = talk.next[1]
+    count = HELD_ISLANDS + 100
+    talk.miss(1, bytes(8 * count))
+    say_startup(talk)
+    talk.say(1, stream([600] * 3, markers=False)[0])
+    for _ in range(LATE_SEGMENTS + 1):
+        talk.say(0, flags=ACK)
+    before = len(talk.segments)
+    for at in range(count):
+        talk.copy(1, begin + 8 * at + 4, bytes(4))
+    flows = Flows()
+    assert not gaps(received(flows, talk.segments[:before]), 1)
+    events = received(flows, talk.segments[before:], before)
+    holes = [(8 * at, 4) for at in range(count)]
+    assert (gaps(events, 1, begin), reasons(events)) == (holes[:-HELD_ISLANDS], {"limit"})
+    assert gaps(flows.finish(), 1, begin) == holes[-HELD_ISLANDS:]

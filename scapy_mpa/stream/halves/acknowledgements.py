@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the peer has acknowledged while there were holes."""
+"""What the peer has acknowledged while there were holes, and what holes were left after."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ __all__ = ["Acknowledgements"]
 
 
 class Acknowledgements:
-    """Those that came while there was an open hole; made when the first one opens."""
+    """Those that came while there was an open hole, and what holes are left after; made when the
+    first hole opens."""
 
-    __slots__ = ("_noted", "passed")
+    __slots__ = ("_noted", "behind", "passed")
 
     def __init__(self) -> None:
         # How many segments of the connection had been received, and what was acknowledged then.
         self._noted: deque[tuple[int, int]] | None = None
         self.passed = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
+        self.behind: list[tuple[int, int]] = []
+        """Holes before the place where FPDUs begin; ascending, and none within another."""
 
     def note(self, segments: int, acknowledged: int | None) -> None:
         """Take note of what is acknowledged now.

@@ -44,7 +44,8 @@ class Counters:
         self.differs = False
         """Whether copies of its octets differed."""
         self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed; None if there never was a hole."""
+        """Those that say which holes may be closed, and what holes were left after; None if there
+        never was a hole."""
         self.early_ack: int | None = None
         """What the peer had acknowledged before anything of the direction was captured: a sequence
         number."""

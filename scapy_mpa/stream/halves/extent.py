@@ -182,7 +182,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
     :param known: up to where it is no matter, either.
     """
     counters = half.counters
-    if half.begin is None or counters.gaps:
+    if half.begin is None or counters.gaps or (counters.acks is not None and counters.acks.behind):
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

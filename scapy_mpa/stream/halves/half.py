@@ -16,6 +16,7 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
+from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.counters import Counters
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
@@ -360,10 +361,18 @@ class HalfConnection:
             self.owner.common.recent.forget(self, chunks[0].position, end)
 
     def leave_behind(self, origin: int) -> None:
-        """Report the holes before ``origin``, where streaming mode ends: they will stay."""
-        for start, end in self.islands.holes():
-            if start < origin:
-                self.report_gap(start, min(end, origin), "acknowledged")
+        """Take note of the holes before ``origin``, where streaming mode ends."""
+        # Without a SYN nobody knows what came before the first octets, if anything did.
+        behind = [
+            (start, min(end, origin))
+            for start, end in self.islands.holes()
+            if start < origin and (start > 0 or self.begin is None)
+        ]
+        if behind:
+            acks = self.counters.acks
+            if acks is None:
+                acks = self.counters.acks = Acknowledgements()
+            acks.behind = behind
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""

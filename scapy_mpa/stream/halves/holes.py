@@ -7,11 +7,14 @@ missing octets; but a late copy may still fill the hole.  It is a *gap* when tha
 waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
 reached.
 
-A hole before the startup frames is a gap when FPDUs begin: nothing waits for it.
+A hole before the startup frames is *left* when FPDUs begin: nothing waits for it, and octets of it
+that a late copy brings are counted, and not kept.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import Final
 
 from scapy_mpa.stream.events import GapReason
@@ -25,10 +28,13 @@ __all__ = [
     "CLOSED_HOLES",
     "HELD_ISLANDS",
     "check",
+    "fill_behind",
     "finish",
     "give_up",
     "relieve",
 ]
+
+_end_of: Final = itemgetter(1)
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
@@ -58,6 +64,38 @@ def check(half: HalfConnection) -> None:
         and items[CLOSED_HOLES].start <= (islands.front or 0)
     ):
         give_up(half, "acknowledged")
+
+
+def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Take what a late copy brings of the holes left after.
+
+    :param copy: stretches that are not waited for, ascending.
+    :return: what of them had been captured before.
+    """
+    acks = half.counters.acks
+    if acks is None or not acks.behind:
+        return copy
+    behind = acks.behind
+    repeated = []
+    for start, end in copy:
+        at = start
+        first = last = bisect_right(behind, start, key=_end_of)
+        while last < len(behind) and behind[last][0] < end:
+            hole_start, hole_end = behind[last]
+            if at < hole_start:
+                repeated.append((at, hole_start))
+            half.octets += min(end, hole_end) - max(at, hole_start)
+            at = min(end, hole_end)
+            last += 1
+        if at < end:
+            repeated.append((at, end))
+        if first < last:
+            rest = (behind[first][0], start), (end, behind[last - 1][1])
+            behind[first:last] = [piece for piece in rest if piece[0] < piece[1]]
+    while len(behind) > HELD_ISLANDS:
+        # What copies bring of it from now on counts as captured before.
+        half.report_gap(*behind.pop(0), "limit")
+    return repeated
 
 
 def relieve(half: HalfConnection) -> None:
@@ -114,6 +152,11 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.look_no_more()
+    acks = half.counters.acks
+    if acks is not None:
+        for hole in acks.behind:
+            half.report_gap(*hole, reason)
+        acks.behind = []
     end = half.islands.front
     while items := half.islands.items:
         end = items[-1].end

@@ -62,8 +62,9 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     if cut > 0:
         octets += bytes(cut)
     inserted = islands.insert(position, octets, segment.frame)
-    if inserted.repeated:
-        _compare(half, position, segment.payload, inserted.repeated)
+    repeated = inserted.repeated and holes.fill_behind(half, inserted.repeated)
+    if repeated:
+        _compare(half, position, segment.payload, repeated)
     half.octets += inserted.fresh
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
