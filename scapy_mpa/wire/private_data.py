@@ -10,6 +10,7 @@ import struct
 from typing import Final
 
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fields import packed
 
 __all__ = [
     "NVME_LENGTH",
@@ -76,7 +77,8 @@ def smb_private_data(ird: int, ord: int, *, little_endian: bool = False) -> byte
     :param little_endian: as an old Linux client writes them.
     :raises LocalProtocolError: a number does not fit.
     """
-    return _packed("<II" if little_endian else ">II", ird, ord)
+    layout = struct.Struct("<II" if little_endian else ">II")
+    return packed(layout, "SMB Direct", ird=ird, ord=ord)
 
 
 def smb_is_little_endian(octets: bytes) -> bool:
@@ -95,7 +97,8 @@ def nvme_request(qid: int, hrqsize: int, hsqsize: int, *, cntlid: int = 0) -> by
     :param cntlid: controller.
     :raises LocalProtocolError: a number does not fit its 16 bits.
     """
-    return _packed("<5H", _NVME_FORMAT, qid, hrqsize, hsqsize, cntlid).ljust(NVME_LENGTH, b"\0")
+    numbers = {"qid": qid, "hrqsize": hrqsize, "hsqsize": hsqsize, "cntlid": cntlid}
+    return _nvme(recfmt=_NVME_FORMAT, **numbers)
 
 
 def nvme_accept(crqsize: int) -> bytes:
@@ -104,11 +107,9 @@ def nvme_accept(crqsize: int) -> bytes:
     :param crqsize: depth of the controller's receive queue.
     :raises LocalProtocolError: a number does not fit its 16 bits.
     """
-    return _packed("<2H", _NVME_FORMAT, crqsize).ljust(NVME_LENGTH, b"\0")
+    return _nvme(recfmt=_NVME_FORMAT, crqsize=crqsize)
 
 
-def _packed(form: str, *numbers: int) -> bytes:
-    try:
-        return struct.pack(form, *numbers)
-    except struct.error as error:
-        raise LocalProtocolError(f"{numbers}: {error}") from error
+def _nvme(**numbers: int) -> bytes:
+    layout = struct.Struct(f"<{len(numbers)}H")
+    return packed(layout, "NVMe over RDMA", **numbers).ljust(NVME_LENGTH, b"\0")

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.ddp import LARGEST_MESSAGE, LAST, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import packed
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
 
@@ -187,13 +188,6 @@ def _unpack(
     return header.unpack(octets)
 
 
-def _pack(header: struct.Struct, numbers: tuple[int, ...], name: str) -> bytes:
-    try:
-        return header.pack(*numbers)
-    except struct.error as error:
-        raise LocalProtocolError(f"{name}: a number does not fit its field ({error})") from error
-
-
 def parse_read_request(octets: _Octets, length: int | None = None) -> ReadRequest:
     """Read the 28 octets of an RDMA Read Request Header (RFC 5040 4.4).
 
@@ -208,7 +202,7 @@ def build_read_request(header: ReadRequest) -> bytes:
 
     :raises LocalProtocolError: a number does not fit its field.
     """
-    return _pack(_READ_REQUEST, header, "RDMA Read Request Header")
+    return packed(_READ_REQUEST, "RFC 5040 4.4", **header._asdict())
 
 
 def parse_atomic_request(octets: _Octets, length: int | None = None) -> AtomicRequest:
@@ -226,10 +220,11 @@ def build_atomic_request(header: AtomicRequest) -> bytes:
 
     :raises LocalProtocolError: a number does not fit its field.
     """
-    reserved, code, *operands = header
+    numbers = header._asdict()
+    reserved, code = numbers.pop("reserved"), numbers.pop("atomic_operation_code")
     if not 0 <= code <= 15:
         raise LocalProtocolError(f"Atomic Operation Code {code} does not fit its 4 bits")
-    return _pack(_ATOMIC_REQUEST, (reserved << 4 | code, *operands), "Atomic Request Header")
+    return packed(_ATOMIC_REQUEST, "RFC 7306 5.2.1", word=reserved << 4 | code, **numbers)
 
 
 def parse_atomic_response(octets: _Octets, length: int | None = None) -> AtomicResponse:
@@ -246,7 +241,7 @@ def build_atomic_response(header: AtomicResponse) -> bytes:
 
     :raises LocalProtocolError: a number does not fit its field.
     """
-    return _pack(_ATOMIC_RESPONSE, header, "Atomic Response Header")
+    return packed(_ATOMIC_RESPONSE, "RFC 7306 5.2.2", **header._asdict())
 
 
 def parse_immediate_data(octets: _Octets, length: int | None = None) -> ImmediateData:

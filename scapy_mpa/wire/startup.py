@@ -33,6 +33,7 @@ from scapy_mpa.wire.dialect import (
     largest_pd_length,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import unpacked
 from scapy_mpa.wire.shown import quoted
 
 __all__ = [
@@ -197,11 +198,7 @@ def parse_startup(octets: bytes) -> StartupFrame:
 
     :raises RemoteProtocolError: fewer than 20 octets, or no Key.
     """
-    try:
-        key, flags, revision, pd_length = _HEADER.unpack_from(octets)
-    except struct.error as error:
-        there = len(octets)
-        raise RemoteProtocolError(f"a startup frame needs 20 octets, {there} are there") from error
+    key, flags, revision, pd_length = unpacked(_HEADER, "a startup frame", octets)
     if key not in KIND_OF_KEY:
         raise RemoteProtocolError("no startup frame: the Key is that of none")
     kind = KIND_OF_KEY[key]
