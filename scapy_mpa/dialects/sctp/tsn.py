@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["TSNS_AHEAD", "TSNSpace"]
@@ -12,9 +13,6 @@ __all__ = ["TSNS_AHEAD", "TSNSpace"]
 TSNS_AHEAD: Final = 4096
 """TSNs that are remembered beyond a hole, an eighth of the chunks that RFC 5043 10 lets be under
 way; if there are more, the holes before them are given up."""
-
-_REORDERED: Final = 64
-"""How far the TSN captured first may lie after the first one that was sent, if no INIT tells."""
 
 _HELD_BY_EACH: Final = 100
 """Octets of memory that a TSN beyond a hole takes, roughly."""
@@ -73,7 +71,8 @@ class TSNSpace:
     def take(self, position: int) -> bool:
         """Take a TSN; return False if it came before, or is not waited for any longer."""
         if self._end is None:
-            self._end = position - _REORDERED
+            # No INIT tells, and the capture may have others first.
+            self._end = position - LATE_SEGMENTS
         if position < self._end or position in self._ahead:
             return False
         self._highest = max(self._highest, position)
