@@ -10,6 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal, cast
 
 import pytest
 
@@ -40,11 +41,18 @@ def status(*arguments: str, must_run: str = "1", **variables: str) -> int:
 @pytest.mark.parametrize("executed", [0, 1])
 def test_a_run_without_tests_fails(executed: int) -> None:
     """If `sh run test` asks for it: what was not executed, or skipped, has shown nothing."""
-    counter, session = conftest._Executed(), SimpleNamespace(exitstatus=pytest.ExitCode.OK)
-    reports = [("setup", False), ("call", True), *[("call", False)] * executed]
-    for when, skipped in reports:
-        counter.pytest_runtest_logreport(SimpleNamespace(when=when, skipped=skipped))  # type: ignore[arg-type]
-    counter.pytest_sessionfinish(session)  # type: ignore[arg-type]
+    counter = conftest._Executed()
+    # Of a session nothing but this is looked at.
+    session = cast(pytest.Session, SimpleNamespace(exitstatus=pytest.ExitCode.OK))
+    reports: list[tuple[Literal["setup", "call"], Literal["passed", "skipped"]]] = [
+        ("setup", "passed"),
+        ("call", "skipped"),
+        *[("call", "passed")] * executed,
+    ]
+    for when, outcome in reports:
+        report = pytest.TestReport("test", ("test", 0, "test"), {}, outcome, None, when)
+        counter.pytest_runtest_logreport(report)
+    counter.pytest_sessionfinish(session)
     assert (session.exitstatus == pytest.ExitCode.OK) == bool(executed)
 
 

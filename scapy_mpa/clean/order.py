@@ -62,7 +62,7 @@ class _Half:
     waits_from: int = NEVER
     """The number of the first frame that completed any of it."""
     unexplained: deque[tuple[int, int]] | None = None
-    """Frames with octets of which it is not known what they are, or what lies before them,
+    """Frames with octets that nobody knows yet, or before which others are missing,
     and where the octets end."""
 
     def position(self, seq: int) -> int:

@@ -3,7 +3,7 @@
 
 The rules are those of :mod:`scapy_mpa.craft.truth`: what the script alone does not say is left out.
 Where segments are impaired, or anything in the script is wrong, that is when and how a frame is
-found, and all that is counted.  Frames are told of if both indications are right, and their sizes.
+found, and all that is counted.  Frames are reported if both indications and their sizes are right.
 """
 
 from __future__ import annotations
