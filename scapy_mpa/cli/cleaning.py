@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from scapy_mpa import __version__
-from scapy_mpa.capture import Capture
+from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
@@ -22,7 +22,7 @@ from scapy_mpa.cli.status import FAILED, complain, counted
 from scapy_mpa.cli.target import DASH, is_same, target_file
 from scapy_mpa.stream.direction import identity_of
 from scapy_mpa.stream.events import ConnectionId
-from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import shown
 
 if TYPE_CHECKING:
@@ -77,12 +77,20 @@ class Cleaning:
                 if refusal := self._refusal():
                     complain(refusal)
                     return FAILED
-                return self._clean(capture, attention)
+                try:
+                    selects = self._selects(attention)
+                except CaptureError as error:
+                    complain(str(error))
+                    return FAILED
+                return self._clean(capture, attention, selects)
 
-    def _clean(self, capture: Capture, attention: Attention) -> int:
-        cleaner = Cleaner(
-            decapsulate=self._decapsulate, selects=self._selects(attention), **self._how
-        )
+    def _clean(
+        self,
+        capture: Capture,
+        attention: Attention,
+        selects: Callable[[ConnectionId], bool] | None,
+    ) -> int:
+        cleaner = Cleaner(decapsulate=self._decapsulate, selects=selects, **self._how)
         name, report = shown(capture.name), cleaner.report
         with attention.reading(lambda: where(capture, cleaner.connections, report.fpdus)):
             try:
@@ -119,15 +127,14 @@ class Cleaning:
 
         Some selections are decided at the end of a connection only.  Then the capture is read
         twice: a first time for the numbers of the connections.
+
+        :raises CaptureError: the capture cannot be opened again.
         """
         selection = self._selection
         if selection is None or not selection.narrows:
             return None if selection is None else selection.has_connection
-        capture = opened([self._source], attention)
-        if capture is None:
-            return lambda identity: False
         numbers: set[int] = set()
-        with capture:
+        with open_capture(self._source, attention.may_read) as capture:
             reading = Reading(capture, selection=selection, timed=False, **self._how)
             not_written = f"{shown(self._target)}: not written"
             with attention.reading(reading.where), stopping(not_written):

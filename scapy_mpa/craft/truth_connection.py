@@ -170,11 +170,11 @@ def _unanswered(fpdus: list[Found]) -> tuple[int | None, int | None]:
     counts = [0, 0]
     torn = [False, False]
     for each in fpdus:
-        if not isinstance(each.detail, Assembled) or each.is_bad or len(each.detail.ulpdu) < 2:
+        if not isinstance(each.detail, Assembled) or each.is_bad:
             torn[each.side] = True
-            continue
-        change = requests_opened(each.detail.ulpdu)
-        counts[each.side if change > 0 else 1 - each.side] += change
+        elif len(each.detail.ulpdu) >= 2:
+            change = requests_opened(each.detail.ulpdu)
+            counts[each.side if change > 0 else 1 - each.side] += change
     one, other = (
         None if torn[1 - side] else max(0, counts[side]) for side in (INITIATOR, RESPONDER)
     )

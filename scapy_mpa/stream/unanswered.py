@@ -56,10 +56,11 @@ class Unanswered:
         number, direction = event.connection.number, event.direction
         if isinstance(event, CARRIERS) and event.carries_rdmap:
             control = event.ulpdu[:_CONTROL_LENGTH]
-            if event.is_acceptable and len(control) == _CONTROL_LENGTH:
-                self._count(number, direction, requests_opened(control))
-            else:
+            is_cut = len(control) < min(_CONTROL_LENGTH, event.ulpdu_length)
+            if is_cut or not event.is_acceptable:
                 self._torn.add((number, direction))
+            elif len(control) == _CONTROL_LENGTH:
+                self._count(number, direction, requests_opened(control))
         elif isinstance(event, GapFound):
             self._torn.add((number, direction))
         return event

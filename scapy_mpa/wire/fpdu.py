@@ -20,7 +20,6 @@ from scapy_mpa.wire.crc import CRC_LENGTH, crc32c, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = [
-    "EMSS_GUESSES",
     "FPDUPTR_MASK",
     "HEADER_LENGTH",
     "LARGEST_MULPDU",
@@ -65,10 +64,6 @@ SMALLEST_MULPDU: Final = 128
 
 LARGEST_MULPDU: Final = 64768
 """Octets that DDP may pass down at most (RFC 5044 3)."""
-
-EMSS_GUESSES: Final = (1460, 536)
-"""What a sender takes for EMSS that its TCP does not tell, in octets; the smaller one if it has
-reason to (draft-ietf-rddp-mpa-01 3.1.1).  RFC 5044 5.1 derives it from the MTU instead."""
 
 _field: Final = Struct(">H").pack
 

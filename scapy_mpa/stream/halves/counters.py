@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Counters of one direction, and what is kept beside them."""
 
-from typing import TYPE_CHECKING
-
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Counters"]
 

@@ -10,7 +10,6 @@ from scapy_mpa.stream.octets.past import PAST_OCTETS, TAIL, Span, Tail
 from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 from scapy_mpa.wire.crc import crc32c
-from scapy_mpa.wire.startup import KIND_OF_KEY
 
 __all__ = [
     "acknowledged_with",
@@ -28,8 +27,6 @@ __all__ = [
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured after no more than these.
 _FIRST_WINDOW: Final = 65_535
-
-_KEYS: Final = tuple(KIND_OF_KEY)
 
 
 def acknowledged_with(half: HalfConnection, start: int, end: int) -> int | None:
