@@ -81,7 +81,7 @@ class Cleaner:
         self._associations: Associations | None = None
         """Made with the first SCTP packet, if it matters which numbers connections have."""
         self._decoder = Decoder(None if selects is None else self._take_sctp, **told)
-        self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings)
+        self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings())
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}

@@ -98,7 +98,7 @@ class Reading:
 
             self._messages = Messages(payload=payload)
         self._decoder = Decoder(self._take_sctp, **told)
-        self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings)
+        self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings())
         self._limits = limits
         self._dialect = dialect
         self._associations: Associations | None = None

@@ -160,7 +160,7 @@ class _Search:
 
 
 def _events(capture: Capture) -> Iterator[Event]:
-    flows, decoder = Flows(others=other_framings), Decoder()
+    flows, decoder = Flows(others=other_framings()), Decoder()
     for frame in capture:
         segment = decoder.segment(frame)
         if segment is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scapy_mpa.dialects.ift.indications import Indications
+
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
     from scapy_mpa.stream.halves.other import OtherFramings
@@ -14,7 +16,4 @@ __all__ = ["other_framings"]
 
 def other_framings() -> OtherFramings[HalfConnection]:
     """Return what finds other framings than MPA's over TCP, for ``Flows``."""
-    # Loaded with recovery, which most captures need none of.
-    from scapy_mpa.dialects.ift.indications import Indications
-
     return Indications()

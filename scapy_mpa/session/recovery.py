@@ -91,7 +91,7 @@ class Recovery:
         self._upper = UpperLayers()
         self._on_event = on_event
         self._checks = Checks() if check else None
-        self._flows = Flows(limits=limits, dialect=dialect, others=other_framings)
+        self._flows = Flows(limits=limits, dialect=dialect, others=other_framings())
         self._associations = Associations(self._flows.take_number, limits, dialect)
         self._packet: SctpPacket | None = None
         """What the decoder has last found in place of a segment."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.stream.budget import Budget
@@ -13,6 +13,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
+from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.table import ConnectionTable, Either
 from scapy_mpa.stream.unanswered import Unanswered
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
     from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, Event
     from scapy_mpa.stream.halves.other import OtherFramings
-    from scapy_mpa.stream.recovery import Recovery
 
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
@@ -46,8 +46,8 @@ class Flows:
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
     :param dialect: what the user says is spoken, where octets leave a choice.
-    :param others: returns what finds other framings than MPA's over TCP, such as
-        :func:`scapy_mpa.dialects.other_framings`; called once, if there is need of it.
+    :param others: what finds other framings than MPA's over TCP, such as
+        :func:`scapy_mpa.dialects.other_framings` returns.
     :param straight: whether ordinary segments may go without recovery.  Whoever asks connections
         what they hold must have all of them in recovery.
     """
@@ -56,7 +56,6 @@ class Flows:
         "_common",
         "_dialect",
         "_is_straight",
-        "_others",
         "_recovery",
         "_table",
         "directions",
@@ -73,22 +72,23 @@ class Flows:
         *,
         limits: Limits | None = None,
         dialect: Dialect | None = None,
-        others: Callable[[], OtherFramings[Any]] | None = None,
+        others: OtherFramings[Any] | None = None,
         straight: bool = True,
     ) -> None:
         self.limits = limits or Limits()
         self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
         self._dialect = dialect
-        self._others = others
         self._table = ConnectionTable(first_number, self.limits, self._settle)
-        self._recovery: Recovery | None = None
-        self._common = common = Common(Budget(self.limits))
+        self._common = common = Common(Budget(self.limits), others)
         self.shared = Shared(common.budget, common.recent, self._to_recovery)
+        self.directions: dict[bytes, Direction] = {}
+        """By flow, the directions that are as they should be."""
+        self._recovery = Recovery(
+            self._table, self.directions, self.shared, common, self.limits, dialect
+        )
         self.unanswered = Unanswered()
         """Takes what is in ``shared.rows`` before anybody else; :meth:`events` sees to that."""
         common.emit = self.shared.rows.append
-        self.directions: dict[bytes, Direction] = {}
-        """By flow, the directions that are as they should be."""
         self.place = Networks(self._reach).place
         """Returns a segment with the flow of the connection that it belongs to: to be called for
         each if there may be more than one network."""
@@ -125,12 +125,12 @@ class Flows:
                     return
             if self._is_straight and self._follow(segment, direction):
                 return
-            self.recovery().take(segment)
+            self._recovery.take(segment)
         except Exception as error:
             self.fail(segment, error)
             return
         if length and self._is_straight:
-            self.recovery().to_straight_path(flow)
+            self._recovery.to_straight_path(flow)
 
     def _follow(self, segment: Segment, direction: Direction | None) -> bool:
         """Have a connection that is ordinary from its SYN on take a segment, or begin with it.
@@ -167,7 +167,7 @@ class Flows:
 
     def fail(self, segment: Segment, error: Exception) -> None:
         """Report a fault of this program, which costs the connection of a segment and no other."""
-        self.recovery().fail(segment, error)
+        self._recovery.fail(segment, error)
 
     def _begin(self, segment: Segment) -> bool:
         """Begin an ordinary connection, if nothing that is known of its ports may be of it."""
@@ -194,25 +194,8 @@ class Flows:
             self._table.lingering.refresh(connection, segment.time_ns)
         return True
 
-    def recovery(self) -> Recovery:
-        """Return what follows connections that are not ordinary."""
-        if self._recovery is None:
-            # Half of all code, which most captures need none of; and a command is to start soon.
-            from scapy_mpa.stream.recovery import Recovery
-
-            self._common.others = self._others() if self._others else None
-            self._recovery = Recovery(
-                self._table,
-                self.directions,
-                self.shared,
-                self._common,
-                self.limits,
-                self._dialect,
-            )
-        return self._recovery
-
     def _to_recovery(self, connection: Either) -> Connection:
-        return self.recovery().to_recovery(connection)
+        return self._recovery.to_recovery(connection)
 
     def _settle(self, connection: Either) -> Either:
         """Return a connection that is to end as the one that can say what there is to be said."""
@@ -235,7 +218,7 @@ class Flows:
 
     def holds(self, flow: bytes) -> bool:
         """Whether segments of these ports are held until it is known whether they are copies."""
-        return self._recovery is not None and self._recovery.holds(flow)
+        return self._recovery.holds(flow)
 
     def take_number(self) -> int:
         """Return the number of the next connection, which it will not be any more."""
@@ -249,7 +232,7 @@ class Flows:
     @property
     def late_copies(self) -> int:
         """Segments with nothing but octets of connections that were ended before."""
-        return 0 if self._recovery is None else self._recovery.late_copies
+        return self._recovery.late_copies
 
     def carries_mpa(self, flow: bytes) -> bool | None:
         """Tell whether what a direction carries now is MPA: octets after its startup frame.
@@ -270,7 +253,7 @@ class Flows:
 
         Recovery has it from now on, until the straight path takes it out.
         """
-        return self.recovery().connection(flow)
+        return self._recovery.connection(flow)
 
     @property
     def unsearched(self) -> int:
@@ -298,8 +281,7 @@ class Flows:
 
         Their memory is free when the next ones come.
         """
-        if self._recovery is not None:
-            self._recovery.take_all_copies()
+        self._recovery.take_all_copies()
         for _ in self._table.ends():
             if len(self.shared.rows) >= _BATCH:
                 yield

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The door of recovery: segments that are not ordinary, and connections that are not.
-
-All below is loaded with the first of them (:class:`~scapy_mpa.stream.flows.Flows`).
-"""
+"""The door of recovery: segments that are not ordinary, and connections that are not."""
 
 from __future__ import annotations
 

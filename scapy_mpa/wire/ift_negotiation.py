@@ -15,8 +15,6 @@ SP says that its receiver may place speculatively what its sender sends.  A VTag
 of the indication wants to find in the frames that it receives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

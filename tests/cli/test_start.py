@@ -15,12 +15,8 @@ RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
 CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire", "crc32c")
 PARSER = ("scapy", "click", "importlib.metadata")
-SELDOM = (
-    *("dataclasses", "heapq", "inspect", "zlib", "scapy_mpa.cli.lines", "datetime"),
-    *("scapy_mpa.stream.recovery", "scapy_mpa.stream.halves.half"),
-    *("scapy_mpa.stream.fpdus.framing", "scapy_mpa.stream.inference.candidates"),
-    *("scapy_mpa.stream.startup.startup_phase", "scapy_mpa.capture.pcapng"),
-)
+SELDOM = ("dataclasses", "datetime", "inspect", "zlib", "scapy_mpa.cli.lines")
+SELDOM += ("scapy_mpa.capture.pcapng",)
 
 NOT_IMPORTED = [
     # Help is given without importing what reads captures.

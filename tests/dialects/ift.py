@@ -82,7 +82,7 @@ class Capture:
     """
 
     def __init__(self, *flags: int, limits: Limits | None = None, handshake: bool = True) -> None:
-        self._flows = Flows(limits=limits, others=other_framings)
+        self._flows = Flows(limits=limits, others=other_framings())
         self._messages = Messages()
         self._number = 0
         self._clock = Clock()

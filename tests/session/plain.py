@@ -201,7 +201,7 @@ def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
 def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
     """What the session must yield for packets that Scapy has read from one file."""
     decoder = Decoder()
-    flows = Flows(others=other_framings)
+    flows = Flows(others=other_framings())
     last: dict[bytes, tuple[Frame, Segment]] = {}
 
     def recovered(events: Iterable[Event]) -> Iterator[Packet]:

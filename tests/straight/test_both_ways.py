@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Decoder, open_capture, source
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
-from scapy_mpa.stream import flows as core
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.octets import overlap
+from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.wire.errors import CaptureError
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.straight.ways import recovery, same, same_in_pcapng, straight, texts
@@ -427,10 +427,11 @@ def test_any_octets_in_one_piece_or_octet_by_octet(
 def test_recovery_is_not_needed(
     monkeypatch: pytest.MonkeyPatch, letters: dict[str, Octets], end: str
 ) -> None:
-    """For what is ordinary it is not even loaded, and the same is reported."""
+    """Recovery takes nothing of what is ordinary, and the same is reported."""
     letters = {**letters, "0": mpastream.build_stream(messages.send(1, b""))}
     talk = Scene(">Q < <A > >0 <" + " >f < <f >" * 10 + f" {end}", letters)
     octets = pcapfile.pcap(pcapfile.frames(talk.segments))
     lines = recovery(octets)
-    monkeypatch.setattr(core.Flows, "recovery", lambda _: pytest.fail("it was asked for"))
+    for taken in ("take", "to_recovery"):
+        monkeypatch.setattr(Recovery, taken, lambda *_: pytest.fail("it was asked for"))
     assert straight(octets) == lines

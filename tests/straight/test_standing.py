@@ -23,7 +23,7 @@ STEP = 3
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: Path) -> None:
     """The events are those without it; what is counted of a connection is what there was of it."""
-    asked, plain = (Flows(others=other_framings) for _ in range(2))
+    asked, plain = (Flows(others=other_framings()) for _ in range(2))
     fpdus: Counter[tuple[int, int]] = Counter()
     begun: set[int] = set()
     with open_capture(path) as capture:

@@ -29,7 +29,7 @@ def talk(**options: Any) -> Conversation:
 def ends(frames: list[Frame], *, straight: bool = True, limits: Limits | None = None) -> list[End]:
     """How the connections of a capture ended."""
     decoder = Decoder()
-    flows = Flows(others=other_framings, straight=straight, limits=limits)
+    flows = Flows(others=other_framings(), straight=straight, limits=limits)
     events = []
     for frame in frames:
         segment = decoder.segment(frame)

@@ -42,7 +42,7 @@ def tagged(frames: list[bytes], tag: bytes) -> list[bytes]:
 
 def found(frames: list[bytes]) -> list[Any]:
     """How many FPDUs of which text there are, by connection."""
-    decoder, flows = Decoder(), Flows(others=other_framings)
+    decoder, flows = Decoder(), Flows(others=other_framings())
     events = []
     for number, octets in enumerate(frames, 1):
         segment = decoder.segment(Frame(number, number, 1, octets, len(octets), None))

@@ -74,7 +74,7 @@ def _is_like_ours(conversation: Conversation) -> bool:
 
 
 def _is_valid(conversation: Conversation) -> bool:
-    flows, decoder, checks = Flows(others=other_framings), Decoder(), Checks()
+    flows, decoder, checks = Flows(others=other_framings()), Decoder(), Checks()
     events = []
     for frame in conversation.frames():
         segment = decoder.segment(frame)

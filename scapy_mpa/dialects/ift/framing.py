@@ -17,8 +17,6 @@ The rules (draft-williams-iwarp-ift-01 4.2 to 9):
   the hole was filled are reported as placed speculatively.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import suppress

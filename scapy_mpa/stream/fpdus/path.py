@@ -8,8 +8,6 @@ place to which nothing leads must prove itself, or pays for what it lacks.  All 
 one table (:mod:`~scapy_mpa.stream.fpdus.weights`).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ With weights (:mod:`~scapy_mpa.stream.fpdus.weights`) this is all that the searc
 path (:mod:`~scapy_mpa.stream.fpdus.path`) knows of FPDUs.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cached_property

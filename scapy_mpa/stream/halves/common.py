@@ -23,6 +23,7 @@ class Common:
     """Each connection leads here and has nothing of it, for there may be a hundred thousand.
 
     :param budget: what all half connections together may hold.
+    :param others: what finds connections that speak another framing.
     """
 
     __slots__ = ("budget", "current", "emit", "others", "purse", "recent", "reserve")
@@ -30,7 +31,7 @@ class Common:
     emit: Callable[[Event], None]
     """Called with each event."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, others: OtherFramings[Any] | None = None) -> None:
         self.budget = budget
         self.recent = RecentOctets()
         """Where octets are kept for comparison."""
@@ -38,7 +39,6 @@ class Common:
         """What may be searched for FPDUs."""
         self.reserve = Reserve()
         """What searches may cost where it is known that there are FPDUs."""
-        self.others: OtherFramings[Any] | None = None
-        """What finds connections that speak another framing."""
+        self.others = others
         self.current: Segment | None = None
         """The segment that is being received, if one is."""

@@ -4,13 +4,10 @@
 Who makes :class:`~scapy_mpa.stream.flows.Flows` says which there are.
 """
 
-from __future__ import annotations
+from typing import NamedTuple, Protocol, TypeVar
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from scapy_mpa.stream.octets.island import Island
-    from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.wire.dialect import Dialect
 
 __all__ = ["Beginning", "OtherFraming", "OtherFramings"]
 

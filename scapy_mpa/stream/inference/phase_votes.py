@@ -7,8 +7,6 @@ is a hypothesis.  How well each explains the FPDUs is added up in bits.  The bes
 soon as all others are :data:`~scapy_mpa.stream.fpdus.weights.PROOF` after it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
