@@ -5,7 +5,7 @@ An FPDU is verified by its CRC.  Without CRCs its Markers must agree on where it
 and RDMAP headers must make sense (RFC 5044 6).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import CrcVerdict
@@ -120,15 +120,28 @@ class FPDUReader:
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are to be checked.
     :param is_guess: whether Markers may as well be elsewhere.
+    :param layout_of: where the parts of an FPDU lie, by its ULPDU_Length and phase.
+    :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
 
-    __slots__ = ("crc", "is_guess", "markers", "origin")
+    __slots__ = ("any_stag", "crc", "is_guess", "layout_of", "markers", "origin")
 
-    def __init__(self, origin: int, *, markers: bool, crc: bool, is_guess: bool = False) -> None:
+    def __init__(
+        self,
+        origin: int,
+        *,
+        markers: bool,
+        crc: bool,
+        is_guess: bool = False,
+        layout_of: Callable[[int, int | None], Layout] = fpdu_layout,
+        any_stag: bool = False,
+    ) -> None:
         self.origin = origin
         self.markers = markers
         self.crc = crc
         self.is_guess = is_guess
+        self.layout_of = layout_of
+        self.any_stag = any_stag
 
     def verifies(self, island: Island, start: int) -> bool | None:
         """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
@@ -153,28 +166,29 @@ class FPDUReader:
         return phase, start if phase else start + MARKER_LENGTH
 
     def _layout_at(self, island: Island, start: int) -> tuple[int, Layout]:
-        """Return the ULPDU_Length of an FPDU, which is there, and where its Markers are."""
+        """Return the ULPDU_Length of an FPDU, which is there, and where its parts lie."""
         phase, header = self.begin_at(start)
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
-        return ulpdu_length, fpdu_layout(ulpdu_length, phase)
+        return ulpdu_length, self.layout_of(ulpdu_length, phase)
 
     def fpdu_at(self, island: Island, start: int, limit: int) -> Candidate | int:
         """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
-        phase, header = self.begin_at(start)
-        if header + HEADER_LENGTH > limit:
-            return header + HEADER_LENGTH
-        if island.absent and island.captured_until(start, header + HEADER_LENGTH) < header + 2:
+        _, header = self.begin_at(start)
+        behind = header + HEADER_LENGTH
+        if behind > limit:
+            return behind
+        if island.absent and island.captured_until(start, behind) < behind:
             return UNREADABLE
-        ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
-        layout = fpdu_layout(ulpdu_length, phase)
+        ulpdu_length, layout = self._layout_at(island, start)
         end = start + layout.length
         if end > limit:
             return end
         octets = island.read(start, end)
         if island.absent and (seen := island.captured_until(start, end)) < end:
-            return self._judge_cut(island, start, ulpdu_length, layout, octets[: seen - start])
-        agrees = not layout.markers or self._agrees(layout, octets)
-        pointed = agrees and bool(layout.markers)
+            return self._judge_cut(island, start, ulpdu_length, layout, octets, seen - start)
+        said = layout.unpack.unpack_from(octets)
+        agrees = said == layout.fpduptrs or all(map(points_alike, said, layout.fpduptrs))
+        pointed = agrees and bool(said)
         if self.crc:
             good = crc_is_good(octets)
             crc: CrcVerdict = "good" if good else "bad"
@@ -187,43 +201,41 @@ class FPDUReader:
         return Candidate(start, end, ulpdu_length, layout, octets, "off", agrees, pointed, sound)
 
     def _judge_cut(
-        self, island: Island, start: int, ulpdu_length: int, layout: Layout, seen: bytes
+        self,
+        island: Island,
+        start: int,
+        ulpdu_length: int,
+        layout: Layout,
+        octets: bytes,
+        seen: int,
     ) -> Candidate:
         """Judge an FPDU of which the snap length cut something off.
 
         Its header must speak for it, and so must those of its Markers that were captured.  Where
         Markers may as well be elsewhere, nothing says how many lie in what was cut off.
+
+        :param seen: octets from its first one on that were captured.
         """
-        end = start + layout.length
-        said = [
-            (self._fpduptr(island, start + at), right)
-            for at, right in zip(layout.markers, layout.fpduptrs, strict=True)
+        said = zip(layout.markers, layout.unpack.unpack_from(octets), layout.fpduptrs, strict=True)
+        alike = [
+            points_alike(one, other)
+            for at, one, other in said
+            if _is_captured(island, start + at, start + at + MARKER_LENGTH)
         ]
-        agrees = all(fpduptr in (None, right & FPDUPTR_MASK) for fpduptr, right in said)
-        pointed = agrees and any(fpduptr is not None for fpduptr, _ in said)
-        sound = agrees and self._plausible(seen, layout, ulpdu_length)
+        agrees = all(alike)
+        pointed = agrees and bool(alike)
+        octets = octets[:seen]
+        sound = agrees and self._plausible(octets, layout, ulpdu_length)
         sound = sound and (pointed or not self.is_guess)
         crc: CrcVerdict = "unknown" if self.crc else "off"
-        return Candidate(start, end, ulpdu_length, layout, seen, crc, agrees, pointed, sound)
+        end = start + layout.length
+        return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, sound)
 
-    @staticmethod
-    def _fpduptr(island: Island, marker: int) -> int | None:
-        """Return what a Marker says, None if the snap length cut it off."""
-        end = marker + MARKER_LENGTH
-        if island.absent and island.captured_until(marker, end) < end:
-            return None
-        return int.from_bytes(island.read(marker + 2, end), "big") & FPDUPTR_MASK
-
-    @staticmethod
-    def _agrees(layout: Layout, octets: bytes) -> bool:
-        said = layout.unpack.unpack_from(octets)
-        return said == layout.fpduptrs or all(map(points_alike, said, layout.fpduptrs))
-
-    @staticmethod
     def _plausible(
-        octets: bytes, layout: Layout, ulpdu_length: int, *, any_stag: bool = False
+        self, octets: bytes, layout: Layout, ulpdu_length: int, *, any_stag: bool = False
     ) -> bool:
-        return plausible(header_octets(octets, layout), ulpdu_length, any_stag=any_stag)
+        head = header_octets(octets, layout)
+        return plausible(head, ulpdu_length, any_stag=any_stag or self.any_stag)
 
     def with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
         """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
@@ -272,10 +284,10 @@ class FPDUReader:
         """Yield where each Marker is, and where it says that its FPDU starts."""
         first = begin + (self.origin - begin) % MARKER_INTERVAL
         for marker in range(first, limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
-            fpduptr = self._fpduptr(island, marker)
-            if fpduptr is None:
+            end = marker + MARKER_LENGTH
+            if not _is_captured(island, marker, end):
                 continue
-            start = marker - fpduptr
+            start = marker - (int.from_bytes(island.read(marker + 2, end), "big") & FPDUPTR_MASK)
             if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
                 start -= MARKER_LENGTH
             yield marker, start
@@ -290,3 +302,8 @@ class FPDUReader:
             for word, phase in zip(words, phases, strict=True)
             if phase and (word or phase != MARKER_LENGTH)
         ]
+
+
+def _is_captured(island: Island, start: int, end: int) -> bool:
+    """Tell whether the snap length cut off none of some octets."""
+    return not island.absent or island.captured_until(start, end) == end

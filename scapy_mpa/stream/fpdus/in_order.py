@@ -19,29 +19,19 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.events import (
-    CrcVerdict,
     FPDURecovered,
     FPDUWithoutCRC,
     SoftUiWARPRecovered,
 )
-from scapy_mpa.stream.fpdus.candidate import HEAD, UNREADABLE, Candidate, header_octets
+from scapy_mpa.stream.fpdus.candidate import HEAD, UNREADABLE, Candidate, FPDUReader
 from scapy_mpa.stream.fpdus.sink import Sink
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire import osc, softuiwarp
-from scapy_mpa.wire.crc import crc_is_good
-from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import (
-    HEADER_LENGTH,
-    MARKER_LENGTH,
-    Layout,
-    fpdu_layout,
-    points_alike,
-)
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.fpdu import Layout, fpdu_layout
 
-__all__ = ["InOrder", "makes_sense"]
+__all__ = ["InOrder"]
 
 
 class InOrder:
@@ -161,7 +151,9 @@ class InOrder:
 
         If there is none, ``run.broken_at`` or ``island.need`` says why.
         """
-        fpdu = self._read_at(island, run.end, limit, run.phase)
+        fpdu: Candidate | int = UNREADABLE
+        if run.end >= island.held:
+            fpdu = self._reader(run.end, run.phase).fpdu_at(island, run.end, limit)
         if isinstance(fpdu, int):
             if fpdu == UNREADABLE or (final and not run.is_certain):
                 run.broken_at = run.end
@@ -172,7 +164,9 @@ class InOrder:
         elif self.crc and run.is_certain:
             # Its start is certain, whatever it holds.
             run.is_certain = False
-        elif not makes_sense(island, fpdu.end, limit, self._phase_after(fpdu)):
+        elif not self._reader(fpdu.end, self._phase_after(fpdu)).makes_sense(
+            island, fpdu.end, limit
+        ):
             island.need = fpdu.end + HEAD
             if final or island.need <= limit:
                 run.broken_at = run.end
@@ -203,6 +197,19 @@ class InOrder:
 
     # -- one FPDU -------------------------------------------------------------------------------
 
+    def _reader(self, position: int, phase: int | None) -> FPDUReader:
+        """Return what reads an FPDU with Markers where its phase has them, None for none.
+
+        SoftUiWARP leaves an STag of before where a Send has none.
+        """
+        return FPDUReader(
+            position - (phase or 0),
+            markers=phase is not None,
+            crc=self.crc,
+            layout_of=self._layout,
+            any_stag=True,
+        )
+
     def _phase_after(self, fpdu: Candidate) -> int | None:
         """Return the phase of what follows an FPDU, None without Markers."""
         phase, length = fpdu.layout.phase, fpdu.layout.length
@@ -213,63 +220,8 @@ class InOrder:
             return osc.fpdu_layout(ulpdu_length, phase, self.crc)
         return fpdu_layout(ulpdu_length)._replace(length=softuiwarp.fpdu_length(ulpdu_length))
 
-    def _read_at(
-        self, island: Island, start: int, limit: int, phase: int | None
-    ) -> Candidate | int:
-        """Read the FPDU at ``start`` with Markers where its phase has them, None for none.
-
-        Or say up to which position octets are needed for it.
-        """
-        header = start + MARKER_LENGTH if phase == 0 else start
-        body = header + HEADER_LENGTH
-        if body > limit:
-            return body
-        if start < island.held or island.captured_until(start, body) < body:
-            return UNREADABLE
-        ulpdu_length = int.from_bytes(island.read(header, body), "big")
-        layout = self._layout(ulpdu_length, phase)
-        end = start + layout.length
-        if end > limit:
-            return end
-        seen = island.captured_until(start, end)
-        octets = island.read(start, seen)
-        # Of one that was cut short the last Markers may be missing.
-        said = [
-            (int.from_bytes(octets[at + 2 : at + MARKER_LENGTH], "little"), fpduptr)
-            for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True)
-            if at + MARKER_LENGTH <= len(octets)
-        ]
-        agrees = all(points_alike(one, other) for one, other in said)
-        verdict: CrcVerdict = "unknown" if self.crc else "off"
-        if self.crc and seen == end:
-            sound = crc_is_good(octets)
-            verdict = "good" if sound else "bad"
-        else:
-            sound = agrees and makes_sense(island, start, end, phase)
-        is_pointed_at = agrees and bool(said)
-        return Candidate(
-            start, end, ulpdu_length, layout, octets, verdict, agrees, is_pointed_at, sound
-        )
-
     def begins(self, island: Island) -> bool:
         """Return whether a verified FPDU stands at ``origin``."""
-        phase = 0 if self.markers else None
-        fpdu = self._read_at(island, self.origin, island.end, phase)
+        reader = self._reader(self.origin, 0 if self.markers else None)
+        fpdu = reader.fpdu_at(island, self.origin, island.end)
         return isinstance(fpdu, Candidate) and fpdu.sound
-
-
-def makes_sense(island: Island, start: int, limit: int, phase: int | None = None) -> bool:
-    """Return whether the header of an FPDU at ``start`` is there, before a limit, and makes sense.
-
-    SoftUiWARP leaves an STag of before where a Send has none.
-
-    :param phase: of the FPDU, None without Markers.
-    """
-    header = start + MARKER_LENGTH if phase == 0 else start
-    end = island.captured_until(start, min(limit, header + HEAD))
-    if end < header + HEADER_LENGTH + TAGGED_LENGTH:
-        return False
-    octets = island.read(start, end)
-    ulpdu_length = int.from_bytes(octets[header - start :][:HEADER_LENGTH], "big")
-    layout = osc.fpdu_layout(ulpdu_length, phase, True)
-    return plausible(header_octets(octets, layout), ulpdu_length, any_stag=True)

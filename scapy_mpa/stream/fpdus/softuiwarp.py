@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.fpdus.candidate import HEAD
-from scapy_mpa.stream.fpdus.in_order import makes_sense
+from scapy_mpa.stream.fpdus.candidate import HEAD, FPDUReader
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
-from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.softuiwarp import CRC_FIELD, fpdu_length, pad_length
 
 __all__ = ["pads_otherwise"]
@@ -40,16 +38,17 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
     behind = start + fpdu_length(ulpdu_length)
     if not ulpdu_length & 1 or end == behind:
         return 0
+    reader = FPDUReader(start, markers=False, crc=False, any_stag=True)
     at, row = start, -1
     while row < _ROW:
         if at + HEAD > island.end and at > start:
             if final and at == island.end and row >= _SHORTEST_ROW:
                 break
-            if final or not _may_make_sense(island, at):
+            if final or not reader.may_begin(island, at, island.end):
                 return 0
             island.need = at + HEAD
             return None
-        if not makes_sense(island, at, island.end):
+        if not reader.makes_sense(island, at, island.end):
             return 0
         ulpdu_length = _length_at(island, at)
         following = at + fpdu_length(ulpdu_length)
@@ -70,13 +69,3 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
 
 def _length_at(island: Island, start: int) -> int:
     return int.from_bytes(island.read(start, start + HEADER_LENGTH), "big")
-
-
-def _may_make_sense(island: Island, start: int) -> bool:
-    """Tell whether the header at ``start`` may make sense once all of it is there."""
-    head = island.read(start, island.end) if start < island.end else b""
-    if len(head) < HEADER_LENGTH + 2:
-        return True
-    # Zeros are what least speaks against it.
-    ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-    return plausible((head + bytes(HEAD))[HEADER_LENGTH:], ulpdu_length, any_stag=True)
