@@ -6,11 +6,13 @@ and RDMAP headers must make sense (RFC 5044 6).
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.events import CrcVerdict
+from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.search import header_words
 from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode
@@ -38,6 +40,7 @@ __all__ = [
     "FPDUReader",
     "header_octets",
     "lacks_header",
+    "marker_bits",
 ]
 
 UNREADABLE: Final = -1
@@ -63,6 +66,25 @@ def header_octets(octets: bytes, layout: Layout) -> bytes:
     return body[HEADER_LENGTH:]
 
 
+def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
+    """Return what Markers say for an FPDU, and against it, in bits, as far as they are there.
+
+    :param octets: of the FPDU, from its first one on.
+    """
+    marks = forged = 0
+    for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True):
+        field = octets[at : at + MARKER_LENGTH]
+        if len(field) < MARKER_LENGTH:
+            break
+        if not points_alike(int.from_bytes(field, "big"), fpduptr):
+            forged += weights.FORGED
+        elif not fpduptr or field[:2] != MARKER_RESERVED:
+            marks += weights.LEADING
+        else:
+            marks += weights.MARKER
+    return marks, forged
+
+
 def lacks_header(head: bytes, ulpdu_length: int) -> bool:
     """Tell whether too little of a header was captured to say that it makes no sense.
 
@@ -75,6 +97,10 @@ def lacks_header(head: bytes, ulpdu_length: int) -> bool:
     # Zeros are what least speaks against it.
     is_short = head[:1] < TAGGED and len(head) < UNTAGGED_LENGTH
     return is_short and plausible(head + bytes(HEAD), ulpdu_length)
+
+
+Octets: TypeAlias = Island | Stretch
+"""Where FPDUs are read."""
 
 
 class Fault(NamedTuple):
@@ -165,13 +191,13 @@ class FPDUReader:
         phase = (start - self.origin) % MARKER_INTERVAL
         return phase, start if phase else start + MARKER_LENGTH
 
-    def _layout_at(self, island: Island, start: int) -> tuple[int, Layout]:
+    def _layout_at(self, island: Octets, start: int) -> tuple[int, Layout]:
         """Return the ULPDU_Length of an FPDU, which is there, and where its parts lie."""
         phase, header = self.begin_at(start)
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
         return ulpdu_length, self.layout_of(ulpdu_length, phase)
 
-    def fpdu_at(self, island: Island, start: int, limit: int) -> Candidate | int:
+    def fpdu_at(self, island: Octets, start: int, limit: int) -> Candidate | int:
         """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
         _, header = self.begin_at(start)
         behind = header + HEADER_LENGTH
@@ -202,7 +228,7 @@ class FPDUReader:
 
     def _judge_cut(
         self,
-        island: Island,
+        island: Octets,
         start: int,
         ulpdu_length: int,
         layout: Layout,
@@ -244,12 +270,12 @@ class FPDUReader:
         crc: CrcVerdict = "bad" if self.crc else "off"
         return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
 
-    def makes_sense(self, island: Island, start: int, limit: int) -> bool:
+    def makes_sense(self, island: Octets, start: int, limit: int) -> bool:
         """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
         said = self.header_at(island, start, limit)
         return said is not None and said[0]
 
-    def may_begin(self, island: Island, start: int, limit: int, *, any_stag: bool = False) -> bool:
+    def may_begin(self, island: Octets, start: int, limit: int, *, any_stag: bool = False) -> bool:
         """Tell whether the header at ``start`` makes sense, as far as it is there.
 
         :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
@@ -258,7 +284,7 @@ class FPDUReader:
         return said is None or said[0]
 
     def header_at(
-        self, island: Island, start: int, limit: int, *, any_stag: bool = False
+        self, island: Octets, start: int, limit: int, *, any_stag: bool = False
     ) -> tuple[bool, Layout] | None:
         """Read the header at ``start``: whether it makes sense, and what it says.
 
@@ -280,7 +306,7 @@ class FPDUReader:
             return None if is_short else (False, layout)
         return makes_sense, layout
 
-    def pointers(self, island: Island, begin: int, limit: int) -> Iterator[tuple[int, int]]:
+    def pointers(self, island: Octets, begin: int, limit: int) -> Iterator[tuple[int, int]]:
         """Yield where each Marker is, and where it says that its FPDU starts."""
         first = begin + (self.origin - begin) % MARKER_INTERVAL
         for marker in range(first, limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
@@ -304,6 +330,6 @@ class FPDUReader:
         ]
 
 
-def _is_captured(island: Island, start: int, end: int) -> bool:
+def _is_captured(island: Octets, start: int, end: int) -> bool:
     """Tell whether the snap length cut off none of some octets."""
     return not island.absent or island.captured_until(start, end) == end

@@ -305,7 +305,7 @@ class _Search:
         """Take an FPDU that goes on after the octets that are there."""
         region, places = self._region, self._places
         at, limit = edge.start, region.limit
-        if edge.end is None and region.captured_until(at, min(at + 2 * WORD, limit)) < min(
+        if edge.end is None and region.stretch.captured_until(at, min(at + 2 * WORD, limit)) < min(
             at + WORD + HEADER_LENGTH, limit
         ):
             # The snap length cut off where it ends.

@@ -14,7 +14,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.allowance import Allowance
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, FPDUReader, header_octets, lacks_header
+from scapy_mpa.stream.fpdus.candidate import (
+    HEAD,
+    WORD,
+    FPDUReader,
+    header_octets,
+    lacks_header,
+    marker_bits,
+)
 from scapy_mpa.stream.fpdus.search import (
     COST_OF_PLACE,
     header_words,
@@ -22,17 +29,16 @@ from scapy_mpa.stream.fpdus.search import (
 )
 from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island, Search
+from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
-    MARKER_RESERVED,
     Layout,
     fpdu_layout,
     fpdu_length,
-    points_alike,
 )
 from scapy_mpa.wire.rdmap import (
     TERMINATE_CONTROL_LENGTH,
@@ -144,10 +150,9 @@ class Region:
     ) -> None:
         self.reader = reader
         self.allowance = allowance
-        self.island = island
         self.begin = begin
         self.limit = limit
-        self.octets = island.read(begin, limit) if begin < limit else b""
+        self.stretch = Stretch(island, begin, limit)
         self.crc = reader.crc
         self._crcs = search.crcs
         self._ends = search.ends
@@ -160,11 +165,6 @@ class Region:
         self._boundary = max(0.0, min(weights.BOUNDARY, share))
 
     # -- one FPDU ------------------------------------------------------------------------------
-
-    def captured_until(self, start: int, end: int) -> int:
-        """Return up to where octets were captured without a cut."""
-        island = self.island
-        return island.captured_until(start, end) if island.absent and start < end else end
 
     def edge(self, start: int) -> Edge | None:
         """Return the FPDU at a place; None if none can begin there."""
@@ -182,20 +182,17 @@ class Region:
         if phase is not None and phase % WORD:
             return None
         self.allowance.spend(_COST_OF_EDGE if self.crc else _COST_WITHOUT_CRC)
+        stretch = self.stretch
         behind = header + HEADER_LENGTH
-        if behind > self.limit or self.captured_until(header, behind) < behind:
+        if not stretch.is_captured(header, behind):
             return Edge(start, None, 0, None, "short", 0, 0, 0, False, b"")
-        at = header - self.begin
-        ulpdu_length = self.octets[at] << 8 | self.octets[at + 1]
+        ulpdu_length = stretch.number(header, behind)
         layout = fpdu_layout(ulpdu_length, phase)
         end = start + layout.length
-        upto = self.captured_until(start, min(end, self.limit))
-        octets = self.octets[start - self.begin : upto - self.begin]
-        head = octets[HEADER_LENGTH:HEAD]
-        marks = forged = 0
-        if layout.markers:
-            head = header_octets(octets, layout)
-            marks, forged = self._markers(layout, octets)
+        upto = stretch.captured_until(start, min(end, self.limit))
+        octets = stretch.read(start, upto)
+        head = header_octets(octets, layout)
+        marks, forged = marker_bits(layout, octets)
         makes_sense = plausible(head, ulpdu_length)
         bits = self._bits_of(head, ulpdu_length) if makes_sense or not ulpdu_length else 0
         cost = 0
@@ -233,8 +230,7 @@ class Region:
         """
         known = self._crcs.get((start, end))
         if known is None:
-            octets = self.octets[start - self.begin : end - self.begin]
-            known = crc_is_good(octets)
+            known = crc_is_good(self.stretch.read(start, end))
             if known or keep:
                 self._crcs[start, end] = known
             if not known:
@@ -252,22 +248,6 @@ class Region:
         if not ulpdu_length:
             return weights.ZERO if self.crc else 0
         return weights.TAGGED if head[:1] >= TAGGED else weights.UNTAGGED
-
-    @staticmethod
-    def _markers(layout: Layout, octets: bytes) -> tuple[int, int]:
-        """Return what Markers say for an FPDU, and against it, as far as they are there."""
-        marks = forged = 0
-        for at, fpduptr in zip(layout.markers, layout.fpduptrs, strict=True):
-            field = octets[at : at + MARKER_LENGTH]
-            if len(field) < MARKER_LENGTH:
-                break
-            if not points_alike(field[2] << 8 | field[3], fpduptr):
-                forged += weights.FORGED
-            elif not fpduptr or field[:2] != MARKER_RESERVED:
-                marks += weights.LEADING
-            else:
-                marks += weights.MARKER
-        return marks, forged
 
     def meant(self, edge: Edge) -> int:
         """Return what a header shows that makes sense with some length, if not with its own."""
@@ -315,7 +295,7 @@ class Region:
             begins_segment = ends_segment
             if at == self.limit:
                 # Without CRCs, that octets end there, too, is little.
-                return total + weights.ARRIVAL * (self.crc or at < self.island.end)
+                return total + weights.ARRIVAL * (self.crc or at < self.stretch.island.end)
             if total >= weights.PROOF or edge.verdict == "short":
                 break
         return total
@@ -373,7 +353,7 @@ class Region:
     def _likely(self, begin: int, upto: int) -> list[int]:
         """Return, ascending, where something says that an FPDU may begin."""
         reader = self.reader
-        octets = self.octets[begin - self.begin : upto - self.begin + MARKER_LENGTH + HEAD]
+        octets = self.stretch.read(begin, upto + MARKER_LENGTH + HEAD)
         words = header_words(octets[: upto - begin])
         if self.crc:
             words += zero_length_places(octets)
@@ -384,7 +364,7 @@ class Region:
             starts.update([at for _, at in self._pointers[first:last]])
         if self.crc and self._boundary > weights.BOUNDARY / 2:
             starts.update([at for at in self._boundaries if (at - begin) % WORD == 0])
-        if self.crc and not self.island.absent:
+        if self.crc and not self.stretch.absent:
             starts.update(self._by_crc_alone(begin, upto))
         return sorted([at for at in starts if begin <= at < upto])
 
@@ -395,7 +375,7 @@ class Region:
         """
         found: list[int] = []
         longest = max(0, min(self.allowance.spare // _SHARE_OF_TRY, 0xFFFF))
-        octets = self.octets[begin - self.begin : upto - self.begin]
+        octets = self.stretch.read(begin, upto)
         # Of most places the first octet of what would be their ULPDU_Length tells that none is.
         small = longest // 256 + 1
         may_fit = octets[::WORD].translate(b"\1" * small + bytes(256 - small))
@@ -429,8 +409,12 @@ class Region:
         """
         if self.crc:
             return False
-        at = start - self.begin - _COPY_AT
-        controls = (self.octets[each : each + 2] for each in (at, at - MARKER_LENGTH) if each >= 0)
+        at = start - _COPY_AT
+        controls = (
+            self.stretch.read(each, each + 2)
+            for each in (at, at - MARKER_LENGTH)
+            if each >= self.begin
+        )
         return any(
             control < TAGGED and parse_control(control[1]).opcode == Opcode.TERMINATE
             for control in controls
@@ -443,24 +427,25 @@ class Region:
         Return None if one may, else whether a header stands there that makes sense.
         """
         phase, header = self.reader.begin_at(start)
-        at = header - self.begin
-        if (phase is not None and phase % WORD) or at + HEADER_LENGTH > len(self.octets):
+        stretch = self.stretch
+        behind = header + HEADER_LENGTH
+        if (phase is not None and phase % WORD) or behind > self.limit:
             return False
-        ulpdu_length = self.octets[at] << 8 | self.octets[at + 1]
+        ulpdu_length = stretch.number(header, behind)
         end = start + fpdu_length(ulpdu_length, phase)
         is_short = end > self.limit
         if is_short:
             # One of its Markers must be there.
             may_be_sound = phase is not None and -phase % MARKER_INTERVAL < self.limit - start
         else:
-            is_cut = self.island.absent is not None and self.captured_until(start, end) < end
+            is_cut = not stretch.is_captured(start, end)
             may_be_sound = is_cut or self.has_good_crc(start, end, keep=False)
         if may_be_sound:
             return None
-        head = self.octets[at + HEADER_LENGTH : at + HEADER_LENGTH + HEAD]
+        head = stretch.read(behind, behind + HEAD)
         if phase is not None and phase + HEAD > MARKER_INTERVAL:
             layout = fpdu_layout(ulpdu_length, phase)
-            head = header_octets(self.octets[start - self.begin :][: 2 * HEAD], layout)
+            head = header_octets(stretch.read(start, start + 2 * HEAD), layout)
         is_header = plausible(head, ulpdu_length)
         if not is_short:
             # More octets will not change that.
@@ -481,7 +466,7 @@ class Region:
         """Where Markers are, ascending, and where each says that its FPDU begins."""
         if not self.reader.markers:
             return []
-        return list(self.reader.pointers(self.island, self.begin, self.limit))
+        return list(self.reader.pointers(self.stretch, self.begin, self.limit))
 
     def captured_octets(self, start: int, end: int) -> int:
         """Return how many octets from one place to another the snap length did not cut off."""
@@ -493,12 +478,12 @@ class Region:
         index = bisect_left(starts, position)
         if not index:
             return 0
-        begin, end = self.island.absent[index - 1] if self.island.absent else (0, 0)
+        begin, end = self.stretch.absent[index - 1] if self.stretch.absent else (0, 0)
         return sums[index - 1] + min(position, end) - begin
 
     @cached_property
     def _absent(self) -> tuple[list[int], list[int]]:
         """Where stretches begin that were cut off, and how many octets all before each have."""
-        absent = self.island.absent or []
+        absent = self.stretch.absent or []
         lengths = [end - begin for begin, end in absent]
         return [begin for begin, _ in absent], [0, *accumulate(lengths)][: len(absent)]

@@ -30,7 +30,7 @@ class TrueEnd:
         self._region = region
         self._start = start
         self._crc = region.crc_so_far(start)
-        self._upto = min(region.captured_until(start, region.limit), start + FRAMING_WINDOW)
+        self._upto = min(region.stretch.captured_until(start, region.limit), start + FRAMING_WINDOW)
 
     @property
     def asked(self) -> int:
@@ -63,7 +63,7 @@ class TrueEnd:
         if not region.allowance.spend(_COST_OF_END + (at - done) // WORD):
             return False
         if at > done:
-            measured.extend(region.octets[done - region.begin : at - region.begin])
+            measured.extend(region.stretch.read(done, at))
         return True
 
     def _likely(self, ends: list[int]) -> list[int]:
@@ -75,6 +75,6 @@ class TrueEnd:
             return ends
         if not region.allowance.spend(_COST_OF_WORD * words):
             return []
-        octets = region.octets[done - region.begin : ends[-1] - region.begin]
+        octets = region.stretch.read(done, ends[-1])
         likely = {self._start + length for length in measured.sift(octets)}
         return [at for at in ends if at in likely]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD, header_octets
+from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import rest_makes_sense
 from scapy_mpa.stream.fpdus.search import (
     MARKED_ZERO_LENGTH,
@@ -20,18 +20,17 @@ from scapy_mpa.stream.fpdus.search import (
 from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.octets.stretch import Stretch
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
-    Layout,
-    fpdu_layout,
     points_alike,
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-__all__ = ["COST_OF_FAILURE", "Candidates", "Known", "Reading", "candidates"]
+__all__ = ["COST_OF_FAILURE", "Candidates", "Known", "candidates"]
 
 # What may be spent on all islands together.  An octet of a CRC costs 1, a call of a function some
 # 50.  At first it is enough for one payload full of headers.  It grows with the octets, so that no
@@ -76,15 +75,6 @@ class Known(NamedTuple):
     believed."""
 
 
-class Reading(NamedTuple):
-    """An FPDU as which octets may be read."""
-
-    start: int
-    end: int
-    layout: Layout
-    phase: int | None
-
-
 class Candidates:
     """The octets of an island, and which of them belong to FPDUs that were found.
 
@@ -94,10 +84,8 @@ class Candidates:
     def __init__(self, island: Island, known: Known, allowance: int) -> None:
         self.island = island
         self.known = known
-        self.begin = island.start
-        """Position of the first of its octets."""
-        self.octets = island.read(island.start, island.end)
-        self._explained = bytearray(len(self.octets))
+        self.stretch = Stretch(island, island.start, island.end)
+        self._explained = bytearray(island.end - island.start)
         self.allowance = allowance
         """What may still be spent."""
         self._was_left_out = False
@@ -111,12 +99,12 @@ class Candidates:
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
-        begin = self.begin
+        begin = self.island.start
         self._explained[start - begin : end - begin] = b"\1" * (end - start)
 
     def is_explained(self, position: int) -> bool:
         """Tell whether the octet at a position is of an FPDU that was found."""
-        return bool(self._explained[position - self.begin])
+        return bool(self._explained[position - self.island.start])
 
     def headers(self) -> Iterator[int]:
         """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
@@ -125,7 +113,7 @@ class Candidates:
         First where segments begin, then at any word of the likeliest alignment, then at those of
         the others, in their order: what an FPDU explains is looked at no more.
         """
-        begin, end = self.begin, self.island.end
+        begin, end = self.island.start, self.island.end
         counts = [0] * WORD
         for chunk in self.island.chunks(begin, end):
             counts[(chunk.position - begin) % WORD] += 1
@@ -145,7 +133,7 @@ class Candidates:
         One that makes none costs, too: octets may be full of what headers begin with.  Most are
         told by their first octets, without a call for each.
         """
-        begin, octets = self.begin, self.octets
+        begin, octets = self.island.start, self.stretch.octets
         for position in places:
             if self.allowance < kept:
                 self._was_left_out = True
@@ -173,8 +161,8 @@ class Candidates:
         """Return the places in an alignment where the first word of an FPDU may stand."""
         words = []
         for start, end in self._captured():
-            first = start + (shift - start) % WORD
-            words += [self.begin + first + word for word in header_words(self.octets[first:end])]
+            first = start + (self.island.start + shift - start) % WORD
+            words += [first + word for word in header_words(self.stretch.read(first, end))]
         return words
 
     def _captured(self) -> Iterator[tuple[int, int]]:
@@ -182,60 +170,30 @@ class Candidates:
 
         What stands for the others may be most of them, for a frame is as long as it claims.
         """
-        begin, at = self.begin, 0
+        at = self.island.start
         for start, end in self.island.absent or ():
-            if at < start - begin:
-                yield at, start - begin
-            at = max(at, end - begin)
-        if at < len(self.octets):
-            yield at, len(self.octets)
+            if at < start:
+                yield at, start
+            at = max(at, end)
+        if at < self.island.end:
+            yield at, self.island.end
 
     def zero_lengths(self) -> Iterator[int]:
         """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
+        begin, all_octets = self.island.start, self.stretch.octets
         for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
             for start, end in self._captured():
-                at = self.octets.find(octets, start, end)
+                at = all_octets.find(octets, start - begin, end - begin)
                 while at >= 0 and self.allowance >= 0:
                     if not self._explained[at]:
                         self.allowance -= COST_OF_FAILURE
-                        yield self.begin + at + header
-                    at = self.octets.find(octets, at + 1, end)
-
-    def read(self, start: int, phase: int | None) -> Reading | None:
-        """Return the FPDU at ``start``, if its ULPDU_Length is there."""
-        header = start + MARKER_LENGTH if phase == 0 else start
-        if header + HEADER_LENGTH > self.island.end:
-            return None
-        layout = fpdu_layout(self.number(header), phase)
-        return Reading(start, start + layout.length, layout, phase)
-
-    def header(self, reading: Reading) -> bytes:
-        """Return the octets of an FPDU after its ULPDU_Length in which its DDP header lies."""
-        at, layout = reading.start - self.begin, reading.layout
-        return header_octets(self.octets[at : at + layout.header + HEAD], layout)
-
-    def is_captured(self, start: int, end: int) -> bool:
-        """Tell whether all octets of a stretch were captured."""
-        island = self.island
-        if not island.absent:
-            return end <= island.end
-        return end <= island.end and island.captured_until(start, end) == end
-
-    def number(self, position: int) -> int:
-        """Return what two octets say."""
-        at = position - self.begin
-        return int.from_bytes(self.octets[at : at + HEADER_LENGTH], "big")
-
-    def word(self, position: int) -> int:
-        """Return what four octets say."""
-        at = position - self.begin
-        return int.from_bytes(self.octets[at : at + WORD], "big")
+                        yield begin + at + header
+                    at = all_octets.find(octets, at + 1, end - begin)
 
     def markers_behind(self, header: int) -> list[int]:
         """Return how far after ``header`` words stand that read as Markers pointing there."""
         self.allowance -= _COST_OF_WORD
-        at = header - self.begin
-        words = self.octets[at + WORD : at + 2 * MARKER_INTERVAL]
+        words = self.stretch.read(header + WORD, header + 2 * MARKER_INTERVAL)
         return [found + WORD for found in agreeing_words(words, _POINTERS)]
 
     def may_be_led(self, header: int) -> bool:
@@ -244,9 +202,9 @@ class Candidates:
         It says 0, or is forged: then a segment begins with it.
         """
         marker = header - MARKER_LENGTH
-        if marker < self.begin or not self.is_captured(marker, header):
+        if marker < self.island.start or not self.stretch.is_captured(marker, header):
             return False
-        return points_alike(self.word(marker), 0) or bool(
+        return points_alike(self.stretch.number(marker, header), 0) or bool(
             self.island.telling_boundaries(marker, marker + 1) and self.island.is_boundary(marker)
         )
 

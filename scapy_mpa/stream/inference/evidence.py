@@ -62,21 +62,22 @@ class Evidence:
         """
         return self.bits >= PROOF and (sure or self._more > 0) and self._broken <= 0
 
-    def take(self, head: bytes, length: int, telling: Sequence[int], zeros: int = 0) -> None:
+    def take(self, head: bytes, length: int, said: Sequence[int], *, is_whole: bool) -> None:
         """Take the next FPDU.
 
         :param head: octets after its ULPDU_Length, without Markers, up to the end of its header.
         :param length: its ULPDU_Length.
-        :param telling: what those of its Markers say that do not say 0.
-        :param zeros: how many say 0, if it was captured whole.
+        :param said: what those of its Markers say that were captured.
+        :param is_whole: whether all of it was: where not, zeros may be an unused CRC field.
         """
         header = ddp_header_of(head)
         if header is None:
             return
         bits = UNTAGGED if header.stag is None else TAGGED
         self._heads[length, bytes(head[:2])] = bits
+        telling = list(filter(None, said))
         self.markers += len(telling)
-        self.zeros += zeros
+        self.zeros += (len(said) - len(telling)) * is_whole
         self._said.update(telling)
         buffer = header.stag, header.qn
         if buffer in self._last:

@@ -130,7 +130,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     together: dict[tuple[int | None, int], list[Row]] = defaultdict(list)
     origin = known.origin
     for looked_at in candidates(islands, known, final=final):
-        if origin is not None and looked_at.begin <= origin < looked_at.island.end:
+        if origin is not None and looked_at.island.start <= origin < looked_at.island.end:
             row = row_at(looked_at, origin)
             if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
                 return row

@@ -11,16 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import WORD, header_octets
-from scapy_mpa.stream.fpdus.weights import (
-    CRC,
-    FORGED,
-    LEADING,
-    MARKER,
-    PROOF,
-    TAGGED,
-    UNKNOWN_PHASE,
-)
+from scapy_mpa.stream.fpdus.candidate import WORD, header_octets, marker_bits
+from scapy_mpa.stream.fpdus.weights import CRC, FORGED, PROOF, TAGGED, UNKNOWN_PHASE
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import (
     MARKER_INTERVAL,
@@ -28,7 +20,6 @@ from scapy_mpa.wire.fpdu import (
     Layout,
     fpdu_layout,
     fpdu_length,
-    points_alike,
 )
 from scapy_mpa.wire.rdmap import plausible
 
@@ -131,14 +122,8 @@ class PhaseVotes:
         if not octets:
             return 0
         is_sound = not ulpdu_length or plausible(header_octets(octets, layout), ulpdu_length)
-        bits = TAGGED * is_sound
-        said = layout.unpack.unpack_from(octets)
-        for one, other in zip(said, layout.fpduptrs, strict=True):
-            if not points_alike(one, other):
-                bits -= FORGED
-            else:
-                bits += LEADING if not one else MARKER
-        return bits
+        marks, forged = marker_bits(layout, octets)
+        return TAGGED * is_sound + marks - forged
 
     def compare(self, octets: Sequence[tuple[int, bytes]]) -> None:
         """Compare the places that are left, by all octets and by the headers.
@@ -168,7 +153,7 @@ class PhaseVotes:
         evidence = Evidence()
         for fpdu in fpdus:
             octets = header_octets(fpdu.octets, self._layout(fpdu, place))
-            evidence.take(octets, fpdu.ulpdu_length, ())
+            evidence.take(octets, fpdu.ulpdu_length, (), is_whole=True)
         return evidence.bits
 
     def _drop(self) -> None:

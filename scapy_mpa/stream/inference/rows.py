@@ -7,12 +7,11 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothe
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import WORD
+from scapy_mpa.stream.fpdus.candidate import WORD, FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
-from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates, Reading
+from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, points_alike
-from scapy_mpa.wire.rdmap import plausible
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 __all__ = ["AGREEING_MARKERS", "PLAUSIBLE_ROW", "Row", "row_at", "rows"]
 
@@ -63,10 +62,10 @@ def rows(looked_at: Candidates) -> Iterator[Row]:
     for header in looked_at.headers():
         # If a length leads to an FPDU, zeros before it are the CRC field of the one before.
         is_led_to = (header, None) in passed
-        for first in _readings(looked_at, header):
-            if (first.start, first.phase) in passed or (is_led_to and first.phase == 0):
+        for start, phase in _beginnings(looked_at, header):
+            if (start, phase) in passed or (is_led_to and phase == 0):
                 continue
-            row = _row(looked_at, first, passed)
+            row = _row(looked_at, start, phase, passed)
             if not _counts(looked_at, row):
                 looked_at.allowance -= COST_OF_FAILURE
                 continue
@@ -90,17 +89,20 @@ def _counts(looked_at: Candidates, row: Row) -> bool:
 def row_at(looked_at: Candidates, start: int) -> Row | None:
     """Return the longest row that begins at ``start``."""
     found = [
-        _row(looked_at, first, set())
+        _row(looked_at, first, phase, set())
         for header in (start, start + MARKER_LENGTH)
-        for first in _readings(looked_at, header)
-        if first.start == start
+        for first, phase in _beginnings(looked_at, header)
+        if first == start
     ]
     return max(found, key=lambda row: row.octets, default=None)
 
 
-def _readings(looked_at: Candidates, header: int) -> Iterator[Reading]:
-    """Yield the FPDUs that may have their ULPDU_Length at ``header``: one without Markers, and one
-    for each place of Markers for which a word speaks that points back to it."""
+def _beginnings(looked_at: Candidates, header: int) -> Iterator[tuple[int, int | None]]:
+    """Yield where an FPDU may begin that has its ULPDU_Length at ``header``, and its phase.
+
+    There is one without Markers, and one for each place of Markers for which a word speaks that
+    points back to it.
+    """
     markers, origin = looked_at.known.markers, looked_at.known.origin
     phases: dict[int | None, None] = {} if markers else {None: None}
     if markers is not False:
@@ -112,66 +114,45 @@ def _readings(looked_at: Candidates, header: int) -> Iterator[Reading]:
             if looked_at.may_be_led(header):
                 phases[MARKER_LENGTH] = None
     for phase in phases:
-        start = header
         if phase == MARKER_LENGTH:
             # It leads the FPDU.
-            start, phase = header - MARKER_LENGTH, 0
-        elif phase is not None and (not phase or phase % WORD):
-            continue
-        reading = looked_at.read(start, phase) if start >= looked_at.begin else None
-        if reading is not None:
-            yield reading
+            if header - MARKER_LENGTH >= looked_at.island.start:
+                yield header - MARKER_LENGTH, 0
+        elif phase is None or (phase and phase % WORD == 0):
+            yield header, phase
 
 
-def _row(looked_at: Candidates, first: Reading, passed: set[tuple[int, int | None]]) -> Row:
+def _row(
+    looked_at: Candidates, start: int, phase: int | None, passed: set[tuple[int, int | None]]
+) -> Row:
     """Return the row that begins with an FPDU, of none if it makes no sense."""
-    island = looked_at.island
-    origin = None if first.phase is None else first.start - first.phase
+    island, stretch = looked_at.island, looked_at.stretch
+    origin = None if phase is None else start - phase
+    reader = FPDUReader(origin or 0, markers=phase is not None, crc=False)
     fpdus = whole = 0
-    last = at = first.start
+    last = at = start
     is_whole = True
     evidence = Evidence()
-    reading: Reading | None = first
-    while reading is not None and _take(looked_at, reading, evidence):
-        passed.add((reading.start, reading.phase))
+    while True:
+        looked_at.allowance -= _COST_OF_READING
+        fpdu = reader.fpdu_at(stretch, at, stretch.end)
+        if isinstance(fpdu, int) or not fpdu.sound:
+            break
+        passed.add((at, fpdu.layout.phase))
         fpdus += 1
-        last, at = at, reading.end
-        is_whole = looked_at.is_captured(last, at)
+        last, at = at, fpdu.end
+        is_whole = len(fpdu.octets) == at - last
         whole += is_whole
-        reading = looked_at.read(at, None if origin is None else (at - origin) % MARKER_INTERVAL)
+        markers = zip(fpdu.layout.markers, fpdu.layout.fpduptrs, strict=True)
+        said = [
+            fpduptr
+            for marker, fpduptr in markers
+            if is_whole or stretch.is_captured(last + marker, last + marker + MARKER_LENGTH)
+        ]
+        head = header_octets(fpdu.octets, fpdu.layout)
+        evidence.take(head, fpdu.ulpdu_length, said, is_whole=is_whole)
     if not is_whole and looked_at.known.markers is None:
         # Nothing stands after it that says how many Markers lie in what was cut off.
-        return Row(looked_at.begin, first.start, last, origin, fpdus - 1, whole, evidence)
+        return Row(island.start, start, last, origin, fpdus - 1, whole, evidence)
     end = at if may_be_fpdu(island, at) else last
-    return Row(looked_at.begin, first.start, end, origin, fpdus, whole, evidence)
-
-
-def _take(looked_at: Candidates, reading: Reading, evidence: Evidence) -> bool:
-    """Take an FPDU as evidence.
-
-    Tell whether all of it is there, its header makes sense, and no captured Marker contradicts it.
-    """
-    start, end, layout, _ = reading
-    looked_at.allowance -= _COST_OF_READING
-    if end > looked_at.island.end:
-        return False
-    said = layout.unpack.unpack_from(looked_at.octets, start - looked_at.begin)
-    telling: list[int] = []
-    zeros = 0
-    for at, one, other in zip(layout.markers, said, layout.fpduptrs, strict=True):
-        marker = start + at
-        if looked_at.is_captured(marker, marker + MARKER_LENGTH):
-            if not points_alike(one, other):
-                return False
-            if not one:
-                zeros += 1
-            elif one == other:
-                telling.append(one)
-    ulpdu_length = looked_at.number(start + layout.header)
-    head = looked_at.header(reading)
-    if not plausible(head, ulpdu_length):
-        return False
-    # Where octets were cut off, zeros may be an unused CRC field.
-    is_whole = looked_at.is_captured(start, end)
-    evidence.take(head, ulpdu_length, telling, zeros if is_whole else 0)
-    return True
+    return Row(island.start, start, end, origin, fpdus, whole, evidence)

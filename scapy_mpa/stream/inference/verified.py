@@ -84,11 +84,11 @@ def _ends(
     :param is_marked: whether it may hold Markers otherwise.
     """
     markers, origin = looked_at.known.markers, looked_at.known.origin
-    ulpdu_length = looked_at.number(header)
+    ulpdu_length = looked_at.stretch.number(header, header + HEADER_LENGTH)
     start = header - MARKER_LENGTH if is_led else header
     phase = None if origin is None else (start - origin) % MARKER_INTERVAL
     if is_led:
-        if markers is not False and phase in (None, 0) and start >= looked_at.begin:
+        if markers is not False and phase in (None, 0) and start >= looked_at.island.start:
             yield start, start + fpdu_layout(ulpdu_length, 0).length
         return
     if phase is not None and markers is not False:
@@ -117,14 +117,15 @@ def _searched(looked_at: Candidates, header: int) -> Iterator[tuple[int, int]]:
 
 def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -> Verified | None:
     """Return the first FPDU with a good CRC among those with ULPDU_Length at ``header``."""
-    begin = looked_at.begin
+    stretch = looked_at.stretch
     for start, end in ends:
         looked_at.allowance -= _COST_OF_END
-        if looked_at.is_captured(start, end):
+        if stretch.is_captured(start, end):
             looked_at.allowance -= end - start
-            octets = looked_at.octets[start - begin : end - begin]
+            octets = stretch.read(start, end)
             if crc_is_good(octets):
-                return Verified(start, end, header, looked_at.number(header), octets)
+                ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
+                return Verified(start, end, header, ulpdu_length, octets)
     return None
 
 
@@ -147,17 +148,18 @@ def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[
 
     :param most: how many there may be.
     """
+    stretch = looked_at.stretch
     for header in (at, at + MARKER_LENGTH):
-        begin = header - looked_at.begin
         is_led = header != at
         if is_led and not looked_at.may_be_led(header):
             continue
-        if not head_makes_sense(looked_at.octets[begin : begin + HEAD]):
+        if not head_makes_sense(stretch.read(header, header + HEAD)):
             continue
         for start, end in _ends(looked_at, header, is_led=is_led):
             if end >= looked_at.island.end or looked_at.allowance < 0:
                 continue
-            ours = Verified(start, end, header, looked_at.number(header), b"")
+            ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
+            ours = Verified(start, end, header, ulpdu_length, b"")
             if _following(looked_at, end):
                 return [ours]
             if most > 1 and (others := _damaged(looked_at, end, most - 1)):
@@ -168,18 +170,21 @@ def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[
 def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
     """Tell whether the other octets of the island may be parts of the FPDUs before and after one,
     or of a startup frame, which holes have cut."""
-    return start - looked_at.begin < FRAMING_WINDOW and (
+    after = end + MARKER_LENGTH
+    return start - looked_at.island.start < FRAMING_WINDOW and (
         _may_be_cut_off(looked_at, end)
         or (
-            points_alike(looked_at.word(end), 0) and _may_be_cut_off(looked_at, end + MARKER_LENGTH)
+            points_alike(looked_at.stretch.number(end, after), 0)
+            and _may_be_cut_off(looked_at, after)
         )
     )
 
 
 def _may_be_cut_off(looked_at: Candidates, header: int) -> bool:
     """Tell whether an FPDU that is not all there may have its ULPDU_Length at ``header``."""
-    head = looked_at.octets[header - looked_at.begin :][:HEAD]
+    head = looked_at.stretch.read(header, header + HEAD)
     if len(head) < HEAD:
         return True
-    claimed = header + fpdu_length(looked_at.number(header))
-    return not looked_at.is_captured(header, claimed) and head_makes_sense(head, any_stag=True)
+    claimed = header + fpdu_length(int.from_bytes(head[:HEADER_LENGTH], "big"))
+    is_whole = looked_at.stretch.is_captured(header, claimed)
+    return not is_whole and head_makes_sense(head, any_stag=True)
