@@ -145,7 +145,9 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     connection.closer = ordinary.closer
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
-        common.recent.hand_over(direction, half)
+        if ordinary.has_begun:
+            # Nothing was kept of it before.
+            common.recent.hand_over(direction, half)
         half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
     if carries_fpdus and not connection.failed:

@@ -262,17 +262,19 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames are there, and nothing is held or missing after them."""
-        one, other = self.one, self.other
-        if other is None or not other.startup:
-            return False
-        return not (
-            one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
+        return self.has_begun and not any(
+            each.pieces or each.ahead or each.tail for each in self.directions
         )
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether both startup frames are there."""
+        return self.other is not None and bool(self.other.startup)
 
     @property
     def carries_fpdus(self) -> bool:
         """Whether its directions may have taken octets after the startup frames."""
-        return self.one.crc and self.other is not None and bool(self.other.startup)
+        return self.one.crc and self.has_begun
 
     @property
     def is_captured(self) -> bool:

@@ -7,14 +7,16 @@ And what was not searched is reported.
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import parsed, run
+from tests.stream import startup
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.hostile import MSS, sound_headers_alone
-from tests.truth.impair import ACK, PSH, Segment
+from tests.truth.impair import ACK, PSH, SYN, Segment
 
 SEED = 11
 
@@ -87,6 +89,22 @@ def test_true_connections_among_hostile_ones(tmp_path: Path, at_once: bool) -> N
     )
     assert number == wanted
     assert "not searched to their end" in complaints
+
+
+def test_nothing_is_searched_before_the_phase(tmp_path: Path) -> None:
+    """Of connections that end within startup, however many: no FPDU precedes a startup frame."""
+    headers = [struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, at) for at in range(32)]
+    request = startup.request(private_data=b"".join(headers))
+    frames: list[bytes] = []
+    for number in range(300):
+        hosts = f"10.9.{number >> 8}.{number & 255}", "10.0.0.2"
+        talk = [
+            Segment(0, 999, 0, SYN, b""),
+            Segment(1, 4999, 1000, SYN | ACK, b""),
+            Segment(0, 1000, 5000, PSH | ACK, request),
+        ]
+        frames += pcapfile.frames(talk, hosts=hosts)
+    assert found(tmp_path / "begun.pcap", frames) == (0, "")
 
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])

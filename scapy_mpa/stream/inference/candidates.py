@@ -84,8 +84,10 @@ class Candidates:
     def __init__(self, island: Island, known: Known, allowance: int) -> None:
         self.island = island
         self.known = known
-        self.stretch = Stretch(island, island.start, island.end)
-        self._explained = bytearray(island.end - island.start)
+        # No FPDU begins before the phase.
+        begin = island.start if known.origin is None else max(island.start, known.origin)
+        self.stretch = Stretch(island, begin, island.end)
+        self._explained = bytearray(len(self.stretch.octets))
         self.allowance = allowance
         """What may still be spent."""
         self._was_left_out = False
@@ -99,12 +101,12 @@ class Candidates:
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
-        begin = self.island.start
+        begin = self.stretch.begin
         self._explained[start - begin : end - begin] = b"\1" * (end - start)
 
     def is_explained(self, position: int) -> bool:
         """Tell whether the octet at a position is of an FPDU that was found."""
-        return bool(self._explained[position - self.island.start])
+        return bool(self._explained[position - self.stretch.begin])
 
     def headers(self) -> Iterator[int]:
         """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
@@ -113,7 +115,7 @@ class Candidates:
         First where segments begin, then at any word of the likeliest alignment, then at those of
         the others, in their order: what an FPDU explains is looked at no more.
         """
-        begin, end = self.island.start, self.island.end
+        begin, end = self.stretch.begin, self.stretch.end
         counts = [0] * WORD
         for chunk in self.island.chunks(begin, end):
             counts[(chunk.position - begin) % WORD] += 1
@@ -133,7 +135,7 @@ class Candidates:
         One that makes none costs, too: octets may be full of what headers begin with.  Most are
         told by their first octets, without a call for each.
         """
-        begin, octets = self.island.start, self.stretch.octets
+        begin, octets = self.stretch.begin, self.stretch.octets
         for position in places:
             if self.allowance < kept:
                 self._was_left_out = True
@@ -161,7 +163,7 @@ class Candidates:
         """Return the places in an alignment where the first word of an FPDU may stand."""
         words = []
         for start, end in self._captured():
-            first = start + (self.island.start + shift - start) % WORD
+            first = start + (self.stretch.begin + shift - start) % WORD
             words += [first + word for word in header_words(self.stretch.read(first, end))]
         return words
 
@@ -170,17 +172,17 @@ class Candidates:
 
         What stands for the others may be most of them, for a frame is as long as it claims.
         """
-        at = self.island.start
+        at = self.stretch.begin
         for start, end in self.island.absent or ():
             if at < start:
                 yield at, start
             at = max(at, end)
-        if at < self.island.end:
-            yield at, self.island.end
+        if at < self.stretch.end:
+            yield at, self.stretch.end
 
     def zero_lengths(self) -> Iterator[int]:
         """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
-        begin, all_octets = self.island.start, self.stretch.octets
+        begin, all_octets = self.stretch.begin, self.stretch.octets
         for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
             for start, end in self._captured():
                 at = all_octets.find(octets, start - begin, end - begin)
@@ -202,7 +204,7 @@ class Candidates:
         It says 0, or is forged: then a segment begins with it.
         """
         marker = header - MARKER_LENGTH
-        if marker < self.island.start or not self.stretch.is_captured(marker, header):
+        if marker < self.stretch.begin or not self.stretch.is_captured(marker, header):
             return False
         return points_alike(self.stretch.number(marker, header), 0) or bool(
             self.island.telling_boundaries(marker, marker + 1) and self.island.is_boundary(marker)

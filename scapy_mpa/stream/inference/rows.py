@@ -116,7 +116,7 @@ def _beginnings(looked_at: Candidates, header: int) -> Iterator[tuple[int, int |
     for phase in phases:
         if phase == MARKER_LENGTH:
             # It leads the FPDU.
-            if header - MARKER_LENGTH >= looked_at.island.start:
+            if header - MARKER_LENGTH >= looked_at.stretch.begin:
                 yield header - MARKER_LENGTH, 0
         elif phase is None or (phase and phase % WORD == 0):
             yield header, phase

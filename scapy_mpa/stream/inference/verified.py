@@ -88,7 +88,7 @@ def _ends(
     start = header - MARKER_LENGTH if is_led else header
     phase = None if origin is None else (start - origin) % MARKER_INTERVAL
     if is_led:
-        if markers is not False and phase in (None, 0) and start >= looked_at.island.start:
+        if markers is not False and phase in (None, 0) and start >= looked_at.stretch.begin:
             yield start, start + fpdu_layout(ulpdu_length, 0).length
         return
     if phase is not None and markers is not False:
@@ -171,7 +171,7 @@ def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
     """Tell whether the other octets of the island may be parts of the FPDUs before and after one,
     or of a startup frame, which holes have cut."""
     after = end + MARKER_LENGTH
-    return start - looked_at.island.start < FRAMING_WINDOW and (
+    return start - looked_at.stretch.begin < FRAMING_WINDOW and (
         _may_be_cut_off(looked_at, end)
         or (
             points_alike(looked_at.stretch.number(end, after), 0)

@@ -16,6 +16,7 @@ from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.halves.transitions import enter_full_operation
 from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
+from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
 from scapy_mpa.stream.startup import rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
@@ -48,7 +49,8 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
     """
     other = startup.halves[1 - half.direction]
     cut_short = half.purse.cut_short
-    shown = is_unknown(other) and shows_crcs(other.islands.whole(), _known_of(startup, other))
+    known = _known_of(startup, other)
+    shown = is_unknown(other) and shows_crcs(_islands(other, known), known)
     look(startup, half, must_decide=True, crc=shown)
     is_short = half.purse.cut_short > cut_short and half.octets > 0
     if is_short and is_unknown(half) and not half.counters.unsearched:
@@ -77,7 +79,7 @@ def look(
     if not is_unknown(half) or (crc and known.crc is False):
         return
     known = known._replace(crc=crc or known.crc)
-    islands = half.islands.whole()
+    islands = _islands(half, known)
     if not islands:
         return
     if startup.may_be_osc:
@@ -99,6 +101,12 @@ def look(
         dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
+
+
+def _islands(half: HalfConnection, known: Known) -> list[Island]:
+    """Return the islands in which FPDUs may lie, all of whose octets are there."""
+    begin = known.origin
+    return [each for each in half.islands.whole() if begin is None or begin < each.end]
 
 
 def _begin_osc(half: HalfConnection, known: Known) -> bool:
