@@ -315,15 +315,15 @@ class _Side:
             elif self.dimensions.snap and self.carried[index]:
                 until = self.captured.captured_until(fpdu.start, fpdu.end)
                 at_last = self.captured.captured_until(fpdu.start, fpdu.end, at_last=True)
+                both = self.knows_startup and other.knows_startup
                 if until < at_last:
                     late = self._wanted(fpdu, at_last, required=False)
                     early = self._wanted(fpdu, max(until, fpdu.seq_offset + 2), required=False)
-                    yield replace(late, in_time=early.statement)
+                    yield replace(late, in_time=early.statement, may_be_unknown=not both)
                 elif until >= fpdu.seq_offset + 2:
                     enough = until >= self._header_end(fpdu)
                     required = knows and certain[index] and enough and self._knows_markers(other)
                     cut = self._wanted(fpdu, until, required=required)
-                    both = self.knows_startup and other.knows_startup
                     yield replace(cut, may_be_unknown=not both)
 
     def _is_alone_without_crcs(self, index: int, other: _Side, known: Sequence[bool]) -> bool:

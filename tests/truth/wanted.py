@@ -44,9 +44,10 @@ class Wanted:
     def is_said_by(self, statement: Statement) -> bool:
         """Whether a statement says this."""
         mine = self.statement_with(statement.markers)
+        early = self.in_time
         if self.may_be_unknown and statement.crc == "unknown":
             mine = mine._replace(crc="unknown")
-        early = self.in_time
+            early = early and early._replace(crc="unknown")
         if early is not None and statement.crc == early.crc:
             payload = statement.payload
             return (
