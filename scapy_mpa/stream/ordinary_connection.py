@@ -262,8 +262,11 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames are there, and nothing is held or missing after them."""
-        return self.has_begun and not any(
-            each.pieces or each.ahead or each.tail for each in self.directions
+        one, other = self.one, self.other
+        if other is None or not other.startup:
+            return False
+        return not (
+            one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
         )
 
     @property
