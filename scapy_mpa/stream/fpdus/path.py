@@ -118,10 +118,10 @@ class _Places:
 
     def _weigh(self, start: int) -> None:
         """See whether an FPDU is of a proven row: it begins one, or one leads to it."""
-        if start in self._rows or self.evidence(start) >= _bits_to_believe(
-            start - self._region.begin
-        ):
-            edge = self._region.edge(start)
+        region = self._region
+        among = region.captured_octets(region.begin, start)
+        if start in self._rows or self.evidence(start) >= _bits_to_believe(among):
+            edge = region.edge(start)
             assert edge is not None
             self._proven.append(start)
             self._marks.append(self._marks[-1] + edge.marks)
@@ -352,19 +352,20 @@ class _Search:
         """
         region, places = self._region, self._places
         least = inf
-        among = region.limit - region.begin
+        among = region.captured_octets(region.begin, region.limit)
         for block in places.blocks(begin, min(region.limit, start + LONGEST_WAIT)):
             for at in block:
                 if at not in places.sound:
                     continue
                 if not region.allowance.spend(_COST_OF_JUMP):
                     return
+                octets = region.captured_octets(start, at)
                 if price is not None:
-                    among = at - start
+                    among = octets
                 extra = max(0, _bits_to_believe(among) - places.evidence(at))
                 if price is None and extra:
                     continue
-                passed = _passed(region.captured_octets(start, at))
+                passed = _passed(octets)
                 passed += places.nested(start, at) + region.marker_contradictions(start, at)
                 if passed > least + 2 * weights.PROOF:
                     # The farther, the dearer.
