@@ -8,10 +8,11 @@ order when it is its turn in the stream.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.connection_checks import ConnectionChecks
+from scapy_mpa.stream.delivery.held import HELD_IN_TOTAL
 from scapy_mpa.stream.delivery.segment import segment_of
 from scapy_mpa.stream.events import (
     ConnectionEnded,
@@ -23,11 +24,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 
-__all__ = ["HELD_IN_TOTAL", "Checks"]
-
-HELD_IN_TOTAL: Final = 48 << 20
-"""Octets of memory, roughly, for all that waits for segments, Responses or ends of connections.
-Beyond it, the connection that has held some for longest holds less."""
+__all__ = ["Checks"]
 
 
 class Checks:
@@ -82,7 +79,7 @@ class Checks:
     def _finish(self, event: ConnectionEnded) -> list[Any]:
         """Return the errors that the end of a connection proves, and the end."""
         connection = self._connections.pop(event.connection)
-        connection.finish(event.connection)
+        connection.finish()
         connection.held = 0
         self._budget.count(connection)
         errors = event.errors + connection.errors

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery import payload as delivery_payload
-from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
+from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, LISTED_STRETCHES
 from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
-from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import fed_with_cuts
@@ -331,16 +330,16 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
 
 def test_missing_stretches_are_limited() -> None:
     """So many are listed of one message, and so many are kept."""
-    count = STRETCHES + 100
+    count = LISTED_PARTS + 100
     (found,) = carried(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
     assert found.missing == tuple(
         (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
     )
-    assert (found.fpdus, found.captured_length) == (count - 1, 5 * STRETCHES)
+    assert (found.fpdus, found.captured_length) == (count - 1, 5 * LISTED_PARTS)
 
 
 def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery_payload, "KEPT_OCTETS", 10_000)
+    monkeypatch.setattr(delivery_payload, "HELD_IN_TOTAL", 10_000)
     talk = started()
     talk.say(0, mpastream.build_stream(tagged((0, 0), last=0))[0])
     fpdu = next(event for event in talk.closed() if isinstance(event, FPDURecovered))
@@ -421,10 +420,11 @@ def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyP
     assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
-def test_open_messages_are_limited() -> None:
-    """The oldest is reported as incomplete when there are too many."""
+def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are reported as incomplete when they take too much memory."""
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
     header = messages.untagged_header
-    count = OPEN_MESSAGES + 50
+    count = 250
     octets, _ = mpastream.build_stream(
         [header(SEND, 0, msn, 0, False) + b"begun" for msn in range(1, count + 1)]
     )
@@ -433,9 +433,9 @@ def test_open_messages_are_limited() -> None:
     events = talk.fed()
     taker = Messages()
     before = [each for event in events[:-1] for each in taker.take(event)]
-    assert [each.msn for each in before] == list(range(1, 51))
+    assert 100 < len(before) < count
     after = taker.take(events[-1])
-    assert [each.msn for each in after] == list(range(51, count + 1))
+    assert [each.msn for each in before + after] == list(range(1, count + 1))
     assert not any(each.complete for each in before + after)
 
 

@@ -18,20 +18,18 @@ from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
 
 __all__ = [
+    "LISTED_PARTS",
     "LISTED_STRETCHES",
-    "STRETCHES",
     "DDPMessage",
     "whole_message",
 ]
-
-STRETCHES: Final = 1024
-"""Stretches of one message with holes between: more are no loss but an attack, and do not count."""
 
 LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
 
 LISTED_PARTS: Final = 4096
-"""Segments that are listed of one message."""
+"""Segments that are listed of one message.  As many stretches with holes between are kept: more are
+no loss but an attack, and do not count."""
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +159,7 @@ class DDPMessage:
         if first < last:
             whole = min(at, stretches[first][0]), max(end, stretches[last - 1][1])
             stretches[first:last] = [whole]
-        elif len(stretches) < STRETCHES:
+        elif len(stretches) < LISTED_PARTS:
             stretches.insert(first, (at, end))
 
     # -- what there is to say -------------------------------------------------------------------

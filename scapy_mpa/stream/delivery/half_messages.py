@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH, HELD_BY_PIECE
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment
@@ -24,16 +24,7 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["WAITING_SEGMENTS", "HalfMessages"]
-
-WAITING_SEGMENTS: Final = 65_536
-"""Segments of one direction that may wait for earlier ones, more than a TCP window holds."""
-
-_HELD_BY_EACH: Final = 1000
-_HELD_BY_PIECE: Final = 250
-_HELD_BY_SKIPPED: Final = 250
-# Octets of memory that a waiting segment, a message or a Request takes, a stretch of a message, and
-# one of skipped MSNs.
+__all__ = ["HalfMessages"]
 
 
 @dataclass(slots=True, eq=False)
@@ -71,8 +62,7 @@ class HalfMessages:
             # Nearly all are.
             is_due = self._look_at(segment)
         else:
-            turns.wait(segment)
-            self._deliver(turns.due_with(segment, WAITING_SEGMENTS))
+            self._deliver(turns.wait(segment))
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
@@ -118,7 +108,7 @@ class HalfMessages:
         self.flush()
         self._tagged.close()
         self._untagged.relieve()
-        self.responses.finish()
+        self.responses.relieve()
         self.asked.give_up()
         self.weigh()
 
@@ -128,8 +118,8 @@ class HalfMessages:
         count = len(self._turns.waiting) + len(self._untagged) + len(self._tagged)
         count += len(self.asked) + len(responses)
         pieces = self._tagged.pieces + self._untagged.pieces + responses.pieces
-        self.held = count * _HELD_BY_EACH + pieces * _HELD_BY_PIECE
-        self.held += self._untagged.skipped * _HELD_BY_SKIPPED
+        pieces += self._untagged.skipped
+        self.held = count * HELD_BY_EACH + pieces * HELD_BY_PIECE
 
     # -- where it begins -------------------------------------------------------------------------
 

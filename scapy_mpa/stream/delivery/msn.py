@@ -122,18 +122,10 @@ class MSNSequence:
         but none that comes late is said to come again.
         """
         settled = self._settled
-        if len(settled) < 2:
-            return
-        self._settled = [
-            Skipped(
-                self._qn,
-                min(each.first for each in settled),
-                max(each.end for each in settled),
-                max(each.position for each in settled),
-                None,
-                all(each.is_lossless for each in settled),
-            )
-        ]
+        if settled:
+            is_lossless = all(each.is_lossless for each in settled)
+            whole = max(settled)._replace(first=min(settled).first, is_lossless=is_lossless)
+            self._settled = [whole]
 
     def fill(self, number: int) -> Skipped | None:
         """Take note of a message that comes late; return what it was skipped with, if it was."""

@@ -34,21 +34,13 @@ class Turns:
         segment.end = start + extent
         return start == self.expected and not self.waiting
 
-    def wait(self, segment: DDPSegment) -> None:
-        """Have a segment wait."""
+    def wait(self, segment: DDPSegment) -> Iterator[DDPSegment]:
+        """Have a segment wait; give what is due now."""
         if segment.follows:
             self.expected = segment.start
         self._count += 1
         heappush(self.waiting, (segment.start, self._count, segment))
-
-    def due_with(self, segment: DDPSegment, most: int) -> Iterator[DDPSegment]:
-        """Give what is due now that a segment waits.
-
-        :param most: how many may wait.
-        """
-        if not segment.out_of_order:
-            return self.due(segment.start)
-        return self.due(self.waiting[0][0]) if len(self.waiting) > most else iter(())
+        return iter(()) if segment.out_of_order else self.due(segment.start)
 
     def due(self, upto: float = inf) -> Iterator[DDPSegment]:
         """Give all that begin up to a position, and what follows without a hole.

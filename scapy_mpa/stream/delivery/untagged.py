@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage, whole_message
 from scapy_mpa.stream.delivery.msn import FIRST_MSN, MSNSequence, Skipped
-from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
-from scapy_mpa.stream.delivery.request import REQUESTS, Request
+from scapy_mpa.stream.delivery.pairing import Requests
+from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, REQUESTS, Request
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.sequence import first_position, sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
-__all__ = ["OPEN_MESSAGES", "UntaggedMessages"]
-
-OPEN_MESSAGES: Final = 1024
-"""Messages of one direction that may lack segments at one time: a sender cuts up one message at
-a time, so only loss leaves any open.  The oldest is reported as incomplete."""
+__all__ = ["UntaggedMessages"]
 
 _Key: TypeAlias = tuple[int, int, int]
 """QN, MSN and opcode."""
@@ -85,8 +81,6 @@ class UntaggedMessages:
         self.pieces += message.add(segment)
         if is_over or message.has_all_segments:
             self._close(key)
-        elif len(self._messages) > OPEN_MESSAGES:
-            self._close(next(iter(self._messages)))
         return False
 
     def _is_next(self, segment: DDPSegment) -> bool:
