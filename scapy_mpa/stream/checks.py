@@ -52,12 +52,12 @@ class Checks:
             is_done = connection.take_segment(segment)
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
-            connection.take_startup(event)
+            connection.take_startup(event, event.startup)
         elif isinstance(event, SessionControlSeen):
             connection.halves[event.direction].has_begun = True
-            startup = _as_startup(event)
-            if startup is not None:
-                connection.take_startup(startup)
+            # What RFC 6581 9 says of IRD, ORD and RTR goes for these, too.
+            if event.control.function_code in ENHANCED_FUNCTIONS:
+                connection.take_startup(event, event.control.startup)
         elif isinstance(event, GapFound):
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
@@ -88,23 +88,3 @@ class Checks:
             broken = (*negotiated.broken, *connection.broken)
             negotiated = negotiated._replace(kept=False, broken=broken)
         return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
-
-
-def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
-    """Return an enhanced session control message as the startup frame that it is equivalent to.
-
-    What RFC 6581 9 says of IRD, ORD and RTR goes for both; None if the message is not enhanced.
-    """
-    if event.control.function_code not in ENHANCED_FUNCTIONS:
-        return None
-    return StartupSeen(
-        event.connection,
-        event.direction,
-        event.frame,
-        event.time_ns,
-        event.seq,
-        event.octets,
-        event.frames,
-        event.control.startup,
-        event.dialect,
-    )

@@ -16,8 +16,7 @@ from scapy_mpa.stream.delivery.order import QueueOrder
 from scapy_mpa.stream.delivery.outstanding import Outstanding
 from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
 from scapy_mpa.stream.delivery.turns import Turns
-from scapy_mpa.stream.events import ErrorFound, GapFound, StartupSeen
-from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.events import ErrorFound, GapFound, SessionControlSeen, StartupSeen
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
@@ -93,9 +92,11 @@ class ConnectionChecks:
 
     # -- startup -----------------------------------------------------------------------------------
 
-    def take_startup(self, event: StartupSeen) -> None:
-        """Hold a Reply against its Request (RFC 6581 9)."""
-        startup = event.startup
+    def take_startup(self, event: StartupSeen | SessionControlSeen, startup: StartupFrame) -> None:
+        """Hold a Reply against its Request (RFC 6581 9).
+
+        :param startup: the startup frame, or what an enhanced session control message says.
+        """
         if startup.kind is StartupKind.REQUEST:
             self.request = startup
             self.irds = [None, None]
@@ -125,25 +126,20 @@ class ConnectionChecks:
         half = self.halves[gap.direction]
         half.is_whole = False
         if half.turns.expected is not None and gap.reason != "snap length":
-            seq, length = gap.place
-            self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
+            self._deliver(half, half.turns.due(half.turns.end_of(gap)))
 
     def take_segment(self, segment: DDPSegment) -> bool:
         """Check a segment, now or in its turn; tell whether nothing is kept of it."""
         half = self.halves[segment.origin[1]]
         turns = half.turns
-        near = turns.expected
-        if near is None:
-            # What came before it is known only if its offset is.
-            seq, offset, leading, _ = segment.place
-            near = first_position(seq)
-            turns.expected = near - (leading if offset is None else offset)
-            if offset is None:
-                half.is_whole = False
-                half.order.forget()
-            else:
-                half.has_begun = True
-        is_due = turns.place(segment, near)
+        is_first = turns.expected is None
+        is_due = turns.place(segment)
+        if is_first and segment.place[1] is not None:
+            half.has_begun = True
+        elif is_first:
+            # Nobody knows what came before it.
+            half.is_whole = False
+            half.order.forget()
         segment.has_header = segment.is_acceptable and self._judge(segment)
         if is_due:
             self._look_at(half, segment)

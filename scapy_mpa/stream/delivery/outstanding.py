@@ -58,7 +58,7 @@ class Outstanding:
     """Whether nothing was forgotten."""
     _reads: int = 0
     """RDMA Read Requests sent, less those that the peer has answered."""
-    _excess: list[_Excess] = field(default_factory=list)
+    _excess: tuple[_Excess, ...] = ()
     """Of them, those that seem too many: a capture may hold a Response after the Request that
     was sent when it had been received."""
     _identifiers: Counter[int] = field(default_factory=Counter)
@@ -75,7 +75,7 @@ class Outstanding:
         self.is_known = False
         self._identifiers.clear()
         self._unasked.clear()
-        self._excess.clear()
+        self._excess = ()
 
     def ask(self, identifier: int) -> None:
         """Take an Atomic Request, by its Request Identifier."""
@@ -103,7 +103,8 @@ class Outstanding:
         self._reads += 1
         # What was sent before it is captured by then, or lost.
         if limit is not None and self._reads > limit and len(self._excess) < LATE_SEGMENTS:
-            self._excess.append(_Excess(segment.origin, segment.acknowledged, self._reads, limit))
+            one = _Excess(segment.origin, segment.acknowledged, self._reads, limit)
+            self._excess = (*self._excess, one)
 
     def answer_read(self, segment: DDPSegment) -> None:
         """Take the last segment of an RDMA Read Response."""
@@ -115,7 +116,7 @@ class Outstanding:
         end = seq - leading + extent
         for excess in self._excess:
             excess.outstanding -= excess.had(end)
-        self._excess = [each for each in self._excess if each.outstanding > each.limit]
+        self._excess = tuple(each for each in self._excess if each.outstanding > each.limit)
 
     def unasked(self) -> list[ErrorFound]:
         """Return what is wrong with Atomic Responses, if nothing is missing from the capture."""

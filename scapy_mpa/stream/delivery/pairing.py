@@ -24,6 +24,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH
 from scapy_mpa.stream.delivery.request import (
     EMPTY,
     OUTSTANDING_REQUESTS,
@@ -100,8 +101,10 @@ class Requests:
     _unanswered: list[tuple[int, Request]] = field(default_factory=list)
     """Requests that others overtook, and up to where their Responses would have been."""
 
-    def __len__(self) -> int:
-        return len(self._queue) + len(self._unanswered)
+    @property
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        return (len(self._queue) + len(self._unanswered)) * HELD_BY_EACH
 
     # -- the requesting direction ----------------------------------------------------------------
 

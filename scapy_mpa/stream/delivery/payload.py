@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scapy_mpa.stream.delivery.held import HELD_BY_PIECE, HELD_IN_TOTAL
-from scapy_mpa.stream.events import ConnectionId, DDPCarrier, MessageRecovered
+from scapy_mpa.stream.events import Carrier, ConnectionId, MessageRecovered
 from scapy_mpa.wire.ddp import ddp_header_length
 
 __all__ = ["Payloads", "put_together"]
@@ -53,7 +53,7 @@ class Payloads:
         self._kept: dict[_Key, bytes] = {}
         self._held = 0
 
-    def keep(self, carrier: DDPCarrier) -> None:
+    def keep(self, carrier: Carrier) -> None:
         """Keep the payload of a DDP segment."""
         ulpdu, key = carrier.ulpdu, (carrier.connection, carrier.direction, carrier.seq)
         octets = ulpdu[ddp_header_length(ulpdu) :]

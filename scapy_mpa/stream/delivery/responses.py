@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
@@ -35,13 +36,11 @@ class Responses:
     _settled: int = 0
     """Position before which no more Responses will be found."""
 
-    def __len__(self) -> int:
-        return len(self._items) + (self._current is not None)
-
     @property
-    def pieces(self) -> int:
-        """How many stretches and parts are kept."""
-        return 0 if self._current is None else self._current.pieces
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        current = 0 if self._current is None else self._current.held
+        return current + len(self._items) * HELD_BY_EACH
 
     # -- in --------------------------------------------------------------------------------------
 

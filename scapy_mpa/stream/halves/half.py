@@ -66,9 +66,7 @@ class Owner(Protocol):
     def relieve(self, half: HalfConnection) -> None:
         """Have a half connection hold fewer octets, if that is possible."""
 
-    def on_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
+    def on_startup(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take a startup frame."""
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
@@ -195,10 +193,7 @@ class HalfConnection:
         """
         if island.open_left and not self.islands.lies_beyond(island):
             island.open_left = False
-        if self.framing is not None:
-            self.framing.advance(island, fresh)
-        else:
-            self.reader.advance(island, fresh)
+        self.reader.advance(island, fresh)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
@@ -216,13 +211,8 @@ class HalfConnection:
     @property
     def acknowledged_number(self) -> int | None:
         """What the peer has acknowledged, as a sequence number, None if nothing."""
-        if self.acknowledged is None:
-            return (
-                None
-                if self.counters.early_ack is None
-                else sequence_number(self.counters.early_ack)
-            )
-        return sequence_number(self.acknowledged)
+        known = self.counters.early_ack if self.acknowledged is None else self.acknowledged
+        return None if known is None else sequence_number(known)
 
     @property
     def progress(self) -> tuple[int | None, ...]:

@@ -126,12 +126,6 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     other = startup.halves[1 - direction]
     if _is_unasked(startup, half):
         return Known(True, None, None, sure=False, purse=half.purse, unasked=True)
-    frames = [frame for frame in startup.declared if frame is not None]
-    crc: bool | None = None
-    if other.framing is not None and other.framing.crc_is_known:
-        crc = other.framing.crc
-    elif frames and (len(frames) == 2 or frames[0].crc):
-        crc = any(frame.crc for frame in frames)
     is_held = half.phase is Phase.HELD
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
         # What may be an Rtr Frame was not captured.
@@ -148,7 +142,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
             # An Rtr Frame may lie in the hole there, or in part.
             origin = None
     return Known(
-        crc,
+        startup.shows_crc,
         startup.has_markers(direction),
         origin,
         sure=is_held or other.is_mpa,
