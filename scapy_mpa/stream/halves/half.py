@@ -84,13 +84,11 @@ class Owner(Protocol):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
 
-    def on_unknown(self, half: HalfConnection) -> None:
-        """Look at octets that are not framed because startup frames were not captured."""
+    def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
+        """Find out what a half connection carries whose startup frames were not captured.
 
-    def decide(self, half: HalfConnection) -> None:
-        """Decide what a half connection carries with what is there, as if nothing more came.
-
-        Called more than once: also where octets have become many, or memory short.
+        :param must_decide: with what is there, as if nothing more came.  May be asked for more than
+            once: also where octets have become many, or memory short.
         """
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
@@ -382,11 +380,6 @@ class HalfConnection:
         """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
         reader = self.reader
         return reader.dialect if isinstance(reader, InOrder) else None
-
-    @property
-    def is_mpa(self) -> bool:
-        """Whether it is known to carry MPA."""
-        return self.phase is not Phase.STREAMING
 
     @property
     def awaits(self) -> int | None:

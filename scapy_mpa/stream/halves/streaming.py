@@ -87,7 +87,7 @@ class Streaming:
         is_unknown = self.is_looked_at and half.phase is not Phase.FULL
         if is_unknown and half.octets >= self._decide_at:
             self._decide_at = 2 * half.octets
-            half.owner.decide(half)
+            half.owner.on_unknown(half, must_decide=True)
 
     # -- octets come -------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ class Streaming:
             half.owner.on_refuted(half)
         # After so much the peer's startup frame is taken for lost.
         elif self._is_due(FRAMING_WINDOW):
-            half.owner.on_unknown(half)
+            half.owner.on_unknown(half, must_decide=False)
 
     def finish(self, island: Island) -> None:
         """See what an island is to whose end nothing will be added."""
@@ -137,7 +137,7 @@ class Streaming:
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
         if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due(_LEAST):
-            half.owner.on_unknown(half)
+            half.owner.on_unknown(half, must_decide=False)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
         if half.phase is Phase.STREAMING and (

@@ -154,12 +154,6 @@ class Agreement:
         is_asked = is_said if request is None else request.revision == asked
         return is_asked and startup.revision == answered
 
-    @property
-    def may_be_osc(self) -> bool:
-        """Whether the user says that osc is spoken, and no startup frame says otherwise."""
-        return self.forced is Dialect.OSC and self.dialect in (None, Dialect.OSC)
-
-    @property
-    def may_be_softuiwarp(self) -> bool:
-        """Whether the user says that SoftUiWARP is spoken, and no startup frame says otherwise."""
-        return self.forced is Dialect.SOFTUIWARP and self.dialect in (None, Dialect.SOFTUIWARP)
+    def may_be(self, dialect: Dialect) -> bool:
+        """Tell whether the user says that it is spoken, and no startup frame says otherwise."""
+        return self.forced is dialect and self.dialect in (None, dialect)

@@ -57,7 +57,7 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
 
 
 def look(
-    startup: StartupPhase, half: HalfConnection, *, must_decide: bool, crc: bool = False
+    startup: StartupPhase, half: HalfConnection, *, must_decide: bool = False, crc: bool = False
 ) -> None:
     """Look at a direction of which not all is known; at the other one, too, if that helps.
 
@@ -80,7 +80,7 @@ def look(
     islands = half.islands.whole()
     if not islands:
         return
-    if startup.may_be_osc:
+    if startup.may_be(Dialect.OSC):
         # Its startup frames may yet come.
         if must_decide and _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
@@ -96,7 +96,7 @@ def look(
         from_start=known.origin is not None,
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
-        dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
+        dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
 
@@ -145,7 +145,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         startup.shows_crc,
         startup.has_markers(direction),
         origin,
-        sure=is_held or other.is_mpa,
+        sure=is_held or other.phase is not Phase.STREAMING,
         purse=half.purse,
     )
 
