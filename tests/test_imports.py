@@ -80,7 +80,7 @@ STREAM_ROOMS = (
     ("fpdus",),
     ("octets",),
     ("delivery",),
-    ("budget", "doubtful", "lingering", "networks", "unanswered"),
+    ("budget", "lingering", "networks", "unanswered"),
     ("ordinary",),
     ("shapes", "timed"),
     ("events",),

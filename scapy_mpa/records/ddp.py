@@ -11,7 +11,7 @@ may be too short for it, or the snap length may have cut it.
 from typing import Any, Final
 
 from scapy_mpa.records.values import number, stag
-from scapy_mpa.stream.events import DDPCarrier, IFTFrameRecovered
+from scapy_mpa.stream.events import Carrier, IFTFrameRecovered
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
@@ -32,7 +32,7 @@ _ENDS: Final = {
 """Octets of a header up to the end of each field."""
 
 
-def _ddp_header(fpdu: DDPCarrier) -> bytes:
+def _ddp_header(fpdu: Carrier) -> bytes:
     """Return the first 18 octets of the ULPDU, fewer if it has fewer or if they were cut."""
     octets = fpdu.octets
     ulpdu_length = fpdu.ulpdu_length
@@ -44,13 +44,13 @@ def _ddp_header(fpdu: DDPCarrier) -> bytes:
     return octets[start : start + min(ulpdu_length, UNTAGGED_LENGTH)]
 
 
-def ddp_payload(fpdu: DDPCarrier) -> bytes:
+def ddp_payload(fpdu: Carrier) -> bytes:
     """Return what was captured after the DDP header."""
     ulpdu = fpdu.ulpdu
     return ulpdu[ddp_header_length(ulpdu) :]
 
 
-def ddp_fields(fpdu: DDPCarrier) -> dict[str, Any]:
+def ddp_fields(fpdu: Carrier) -> dict[str, Any]:
     """Return the header fields of the DDP segment in ``fpdu``."""
     return _fields(_ddp_header(fpdu), fpdu.ulpdu_length)
 

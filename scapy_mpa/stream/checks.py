@@ -8,10 +8,11 @@ order when it is its turn in the stream.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.connection_checks import ConnectionChecks
+from scapy_mpa.stream.delivery.held import HELD_IN_TOTAL
 from scapy_mpa.stream.delivery.segment import segment_of
 from scapy_mpa.stream.events import (
     ConnectionEnded,
@@ -23,11 +24,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 
-__all__ = ["HELD_IN_TOTAL", "Checks"]
-
-HELD_IN_TOTAL: Final = 48 << 20
-"""Octets of memory, roughly, for all that waits for segments, Responses or ends of connections.
-Beyond it, the connection that has held some for longest holds less."""
+__all__ = ["Checks"]
 
 
 class Checks:
@@ -55,12 +52,12 @@ class Checks:
             is_done = connection.take_segment(segment)
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
-            connection.take_startup(event)
+            connection.take_startup(event, event.startup)
         elif isinstance(event, SessionControlSeen):
             connection.halves[event.direction].has_begun = True
-            startup = _as_startup(event)
-            if startup is not None:
-                connection.take_startup(startup)
+            # What RFC 6581 9 says of IRD, ORD and RTR goes for these, too.
+            if event.control.function_code in ENHANCED_FUNCTIONS:
+                connection.take_startup(event, event.control.startup)
         elif isinstance(event, GapFound):
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
@@ -82,7 +79,7 @@ class Checks:
     def _finish(self, event: ConnectionEnded) -> list[Any]:
         """Return the errors that the end of a connection proves, and the end."""
         connection = self._connections.pop(event.connection)
-        connection.finish(event.connection)
+        connection.finish()
         connection.held = 0
         self._budget.count(connection)
         errors = event.errors + connection.errors
@@ -91,23 +88,3 @@ class Checks:
             broken = (*negotiated.broken, *connection.broken)
             negotiated = negotiated._replace(kept=False, broken=broken)
         return [*connection.found, event._replace(errors=errors, negotiated=negotiated)]
-
-
-def _as_startup(event: SessionControlSeen) -> StartupSeen | None:
-    """Return an enhanced session control message as the startup frame that it is equivalent to.
-
-    What RFC 6581 9 says of IRD, ORD and RTR goes for both; None if the message is not enhanced.
-    """
-    if event.control.function_code not in ENHANCED_FUNCTIONS:
-        return None
-    return StartupSeen(
-        event.connection,
-        event.direction,
-        event.frame,
-        event.time_ns,
-        event.seq,
-        event.octets,
-        event.frames,
-        event.control.startup,
-        event.dialect,
-    )

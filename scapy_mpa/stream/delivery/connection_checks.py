@@ -11,17 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH
 from scapy_mpa.stream.delivery.order import QueueOrder
 from scapy_mpa.stream.delivery.outstanding import Outstanding
 from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
 from scapy_mpa.stream.delivery.turns import Turns
-from scapy_mpa.stream.events import (
-    ConnectionId,
-    ErrorFound,
-    GapFound,
-    StartupSeen,
-)
-from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.events import ErrorFound, GapFound, SessionControlSeen, StartupSeen
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
@@ -50,16 +45,7 @@ from scapy_mpa.wire.rules import (
 )
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["WAITING", "ConnectionChecks"]
-
-WAITING: Final = 1024
-"""Segments of one direction that may wait for earlier ones, more than overtake others on the way;
-beyond it, nothing is said of their order."""
-
-# Octets of memory that are taken by a waiting segment, an Atomic Request, and a doubtful error.
-_HELD_BY_WAITING: Final = 800
-_HELD_BY_REQUEST: Final = 100
-_HELD_BY_DOUBT: Final = 400
+__all__ = ["ConnectionChecks"]
 
 _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
@@ -106,9 +92,11 @@ class ConnectionChecks:
 
     # -- startup -----------------------------------------------------------------------------------
 
-    def take_startup(self, event: StartupSeen) -> None:
-        """Hold a Reply against its Request (RFC 6581 9)."""
-        startup = event.startup
+    def take_startup(self, event: StartupSeen | SessionControlSeen, startup: StartupFrame) -> None:
+        """Hold a Reply against its Request (RFC 6581 9).
+
+        :param startup: the startup frame, or what an enhanced session control message says.
+        """
         if startup.kind is StartupKind.REQUEST:
             self.request = startup
             self.irds = [None, None]
@@ -138,31 +126,25 @@ class ConnectionChecks:
         half = self.halves[gap.direction]
         half.is_whole = False
         if half.turns.expected is not None and gap.reason != "snap length":
-            seq, length = gap.place
-            self._deliver(half, half.turns.due(unwrap(seq, half.turns.expected) + length))
+            self._deliver(half, half.turns.due(half.turns.end_of(gap)))
 
     def take_segment(self, segment: DDPSegment) -> bool:
         """Check a segment, now or in its turn; tell whether nothing is kept of it."""
         half = self.halves[segment.origin[1]]
         turns = half.turns
-        near = turns.expected
-        if near is None:
-            # What came before it is known only if its offset is.
-            seq, offset, leading, _ = segment.place
-            near = first_position(seq)
-            turns.expected = near - (leading if offset is None else offset)
-            if offset is None:
-                half.is_whole = False
-                half.order.forget()
-            else:
-                half.has_begun = True
-        is_due = turns.place(segment, near)
+        is_first = turns.expected is None
+        is_due = turns.place(segment)
+        if is_first and segment.place[1] is not None:
+            half.has_begun = True
+        elif is_first:
+            # Nobody knows what came before it.
+            half.is_whole = False
+            half.order.forget()
         segment.has_header = segment.is_acceptable and self._judge(segment)
         if is_due:
             self._look_at(half, segment)
             return segment.opcode not in HEADER_OPCODES
-        turns.wait(segment)
-        self._deliver(half, turns.due_with(segment, WAITING))
+        self._deliver(half, turns.wait(segment))
         return False
 
     def _judge(self, segment: DDPSegment) -> bool:
@@ -203,23 +185,20 @@ class ConnectionChecks:
 
     def weigh(self) -> None:
         """Work out how much is held."""
-        self.held = 0
-        for half in self.halves:
-            self.held += len(half.turns.waiting) * _HELD_BY_WAITING
-            self.held += len(half.asked) * _HELD_BY_REQUEST
-            self.held += half.asked.doubtful * _HELD_BY_DOUBT
+        one, other = self.halves
+        count = len(one.turns.waiting) + len(one.asked)
+        self.held = (count + len(other.turns.waiting) + len(other.asked)) * HELD_BY_EACH
 
     def relieve(self) -> None:
         """Hold less.
 
-        Segments that wait are checked now.  Atomic Requests without a Response are forgotten.
-        Errors that wait for the end are only counted.
+        Segments that wait are checked now.  Atomic Requests without a Response are forgotten, and
+        so is what only the end proves.
         """
         self.flush()
         for half in self.halves:
             if len(half.asked):
                 half.asked.forget()
-            half.asked.only_count()
         self.weigh()
 
     def flush(self) -> None:
@@ -227,20 +206,17 @@ class ConnectionChecks:
         for half in self.halves:
             self._deliver(half, half.turns.due())
 
-    def finish(self, connection: ConnectionId) -> None:
-        """Look at what still waits, and report what has turned out to be wrong.
-
-        :param connection: whose this is.
-        """
+    def finish(self) -> None:
+        """Look at what still waits, and report what has turned out to be wrong."""
         self.flush()
         halves = self.halves
         if all(half.has_begun and half.is_whole and half.asked.is_known for half in halves):
             for half in halves:
-                exceeding = half.asked.exceeding(connection)
-                doubtful = [*half.asked.unasked(connection), *exceeding]
+                exceeding = half.asked.exceeding()
+                proven = [*half.asked.unasked(), *exceeding]
                 self.broken += tuple(each.text for each in exceeding)
-                self.errors += len(doubtful)
-                self.found += doubtful
+                self.errors += len(proven)
+                self.found += proven
 
     def _deliver(self, half: _Half, due: Iterator[DDPSegment]) -> None:
         """Look at what is due."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment
@@ -20,20 +20,10 @@ from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
 from scapy_mpa.stream.events import GapFound, MessageRecovered
-from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["WAITING_SEGMENTS", "HalfMessages"]
-
-WAITING_SEGMENTS: Final = 65_536
-"""Segments of one direction that may wait for earlier ones, more than a TCP window holds."""
-
-_HELD_BY_EACH: Final = 1000
-_HELD_BY_PIECE: Final = 250
-_HELD_BY_SKIPPED: Final = 250
-# Octets of memory that a waiting segment, a message or a Request takes, a stretch of a message, and
-# one of skipped MSNs.
+__all__ = ["HalfMessages"]
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +53,10 @@ class HalfMessages:
     def take(self, segment: DDPSegment) -> bool:
         """Take a segment that a receiver accepts; tell whether nothing is kept of it."""
         turns = self._turns
-        is_due = turns.place(segment, self._near(segment))
+        is_first = turns.expected is None
+        is_due = turns.place(segment)
+        if is_first and segment.place[1] is None:
+            self._begin_unknown()
         if segment.is_lost:
             # It is as good as missing.
             is_due = False
@@ -71,8 +64,7 @@ class HalfMessages:
             # Nearly all are.
             is_due = self._look_at(segment)
         else:
-            turns.wait(segment)
-            self._deliver(turns.due_with(segment, WAITING_SEGMENTS))
+            self._deliver(turns.wait(segment))
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
@@ -83,8 +75,7 @@ class HalfMessages:
         if self._turns.expected is None:
             self._note_hole()
             return
-        seq, length = gap.place
-        end = unwrap(seq, self._turns.expected) + length
+        end = self._turns.end_of(gap)
         self._given_up = max(self._given_up, end)
         if not self._turns.waiting:
             self._note_last_gap()
@@ -118,38 +109,17 @@ class HalfMessages:
         self.flush()
         self._tagged.close()
         self._untagged.relieve()
-        self.responses.finish()
+        self.responses.relieve()
         self.asked.give_up()
         self.weigh()
 
     def weigh(self) -> None:
         """Find out what is held."""
-        responses = self.responses
-        count = len(self._turns.waiting) + len(self._untagged) + len(self._tagged)
-        count += len(self.asked) + len(responses)
-        pieces = self._tagged.pieces + self._untagged.pieces + responses.pieces
-        self.held = count * _HELD_BY_EACH + pieces * _HELD_BY_PIECE
-        self.held += self._untagged.skipped * _HELD_BY_SKIPPED
+        self.held = len(self._turns.waiting) * HELD_BY_EACH + self._tagged.held
+        self.held += self._untagged.held + self.responses.held + self.asked.held
 
-    # -- where it begins -------------------------------------------------------------------------
-
-    def _near(self, segment: DDPSegment) -> int:
-        """Return a position around which sequence numbers lie, and see to where they begin."""
-        expected = self._turns.expected
-        if expected is not None:
-            return expected
-        seq, offset, leading, _ = segment.place
-        position = first_position(seq)
-        if offset is None:
-            self._begin_unknown(position - leading)
-        else:
-            # Where the stream began before the first FPDU found, others may be missing.
-            self._turns.expected = position - offset
-        return position
-
-    def _begin_unknown(self, start: int) -> None:
-        """Take it that nobody knows what came before the octets from a position on."""
-        self._turns.expected = start
+    def _begin_unknown(self) -> None:
+        """Take it that nobody knows what came before the first segment."""
         self.asked.hidden = True
         self.responses.begin_unsure()
         self._tagged.begin_unsure()

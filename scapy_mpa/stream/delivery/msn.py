@@ -14,15 +14,12 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import Origin
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 
-__all__ = ["FIRST_MSN", "SKIPPED_STRETCHES", "MSNSequence", "Skipped"]
+__all__ = ["FIRST_MSN", "MSNSequence", "Skipped"]
 
 FIRST_MSN: Final = 1
-
-SKIPPED_STRETCHES: Final = 64
-"""Stretches of skipped MSNs of one queue that may yet be filled; then the oldest is settled.  So
-many that were settled are remembered, for a sender may use an MSN after higher ones."""
 
 
 class Skipped(NamedTuple):
@@ -53,9 +50,10 @@ class MSNSequence:
     newest: DDPMessage | None = None
     """The message with the highest MSN, while it is open."""
     skipped: list[Skipped] = field(default_factory=list)
-    """What was skipped and may yet be filled, in the order in which it was noticed."""
+    """What was skipped and may yet be filled, in the order in which it was noticed: as many
+    stretches as holes that a late copy may fill."""
     _settled: list[Skipped] = field(default_factory=list)
-    # What is no longer waited for.
+    """As many that are no longer waited for: a sender may use an MSN after higher ones."""
 
     @property
     def stretches(self) -> int:
@@ -103,14 +101,14 @@ class MSNSequence:
         """Wait no more for what was skipped."""
         # What brought the message after it is of no more use, and there may be very many.
         self._settled.append(skipped._replace(behind=None))
-        if len(self._settled) > SKIPPED_STRETCHES:
+        if len(self._settled) > LATE_SEGMENTS:
             del self._settled[0]
 
     def due(self, position: float = -1) -> Iterator[Skipped]:
         """Wait no more for what was skipped before a position, nor for the oldest if there is too
         much; give it."""
         skipped = self.skipped
-        while skipped and (skipped[0].position <= position or len(skipped) > SKIPPED_STRETCHES):
+        while skipped and (skipped[0].position <= position or len(skipped) > LATE_SEGMENTS):
             oldest = skipped.pop(0)
             self.settle(oldest)
             yield oldest
@@ -122,25 +120,17 @@ class MSNSequence:
         but none that comes late is said to come again.
         """
         settled = self._settled
-        if len(settled) < 2:
-            return
-        self._settled = [
-            Skipped(
-                self._qn,
-                min(each.first for each in settled),
-                max(each.end for each in settled),
-                max(each.position for each in settled),
-                None,
-                all(each.is_lossless for each in settled),
-            )
-        ]
+        if settled:
+            is_lossless = all(each.is_lossless for each in settled)
+            whole = max(settled)._replace(first=min(settled).first, is_lossless=is_lossless)
+            self._settled = [whole]
 
     def fill(self, number: int) -> Skipped | None:
         """Take note of a message that comes late; return what it was skipped with, if it was."""
         found = _take_out(self.skipped, number)
         if found is None:
             found = _take_out(self._settled, number)
-            if len(self._settled) > SKIPPED_STRETCHES:
+            if len(self._settled) > LATE_SEGMENTS:
                 del self._settled[0]
         return found
 

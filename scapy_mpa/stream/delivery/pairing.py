@@ -24,24 +24,24 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
-from scapy_mpa.stream.delivery.request import EMPTY, Key, Request, keys_of
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH
+from scapy_mpa.stream.delivery.request import (
+    EMPTY,
+    OUTSTANDING_REQUESTS,
+    Key,
+    Request,
+    keys_of,
+)
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import fpdu_length
 
-__all__ = ["LOOKED_AT", "OUTSTANDING_REQUESTS", "PATIENCE", "Hole", "Requests"]
+__all__ = ["Hole", "Requests"]
 
-OUTSTANDING_REQUESTS: Final = 1024
-"""Requests of one direction that are remembered until they are answered.  IRD and ORD may go up to
-16383 (RFC 6581 9.1), implementations have a few hundred at most; the oldest is forgotten."""
-
-LOOKED_AT: Final = 64
+_LOOKED_AT: Final = 64
 """Requests that are looked at, one by one, for one Response after a hole."""
-
-PATIENCE: Final = LATE_SEGMENTS
-"""Frames by which a capture may hold a Request after its Response."""
 
 _LEAST: Final = fpdu_length(TAGGED_LENGTH)
 # Octets that a Response without payload takes in the stream.
@@ -56,16 +56,6 @@ class Hole(NamedTuple):
     """How many, Markers not counted."""
     frame: int
     """The frame that brought what follows them."""
-
-
-class _LookedAt(NamedTuple):
-    """Requests whose Responses may all have been in a hole, by their serial numbers."""
-
-    hole: Hole
-    first: int
-    end: int
-    octets: int
-    """What of the hole the Responses to them leave."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,16 +92,19 @@ class Requests:
     _unseen_until: int = 0
     """So may those that are still to come, if a frame up to this one brought them."""
     _leftover: int = 0
-    """Octets of holes in which more Responses may have been than Requests were known."""
-    _looked_at: _LookedAt | None = None
-    """How far Requests were held against a hole that could not be taken note of."""
+    """Octets that the Responses before ``_high`` leave of the last hole: more of them may have been
+    in it than Requests were known."""
+    _hole: Hole | None = None
+    """That hole."""
     _may_go_on: bool = False
     """Whether, before the hole, a Response was in progress to a Request that is not known."""
     _unanswered: list[tuple[int, Request]] = field(default_factory=list)
     """Requests that others overtook, and up to where their Responses would have been."""
 
-    def __len__(self) -> int:
-        return len(self._queue) + len(self._unanswered)
+    @property
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        return (len(self._queue) + len(self._unanswered)) * HELD_BY_EACH
 
     # -- the requesting direction ----------------------------------------------------------------
 
@@ -126,11 +119,10 @@ class Requests:
             self._next += 1
             if request.key is not None:
                 self._remember(request)
-                continue
-            self._missing[request.msn] = request
-            if self._high == request.serial and self._leftover >= _LEAST:
-                self._leftover -= _LEAST
-                self._high = self._next
+            else:
+                self._missing[request.msn] = request
+            if self._high == request.serial and self._hole is not None:
+                self._pass_over(request, self._hole)
         queue += requests
         too_many = len(queue) - OUTSTANDING_REQUESTS
         if too_many > 0:
@@ -146,8 +138,6 @@ class Requests:
         """
         missing = self._missing.pop(request.msn, None)
         if missing is not None:
-            # It takes more of a hole than one of which nothing is known.
-            self._looked_at = None
             request.serial = missing.serial
             self._queue[missing.serial - self._queue[0].serial] = request
             self._remember(request)
@@ -166,7 +156,6 @@ class Requests:
         self._queue.clear()
         self._by_key.clear()
         self._missing.clear()
-        self._looked_at = None
         self._low = self._high = self._uncertain = self._next
         self.settle(inf)
         self.hidden = True
@@ -191,38 +180,38 @@ class Requests:
 
     def _is_ahead_of(self, frame: int) -> bool:
         """Tell whether nothing that was sent before a frame is still to come, Requests for one."""
-        return (self.is_whole or self.hidden) and self.captured > frame + PATIENCE
+        return (self.is_whole or self.hidden) and self.captured > frame + LATE_SEGMENTS
 
-    def lost(self, hole: Hole, current: DDPMessage | None, *, force: bool = False) -> bool:
+    def lose(self, hole: Hole, current: DDPMessage | None, *, force: bool) -> bool:
         """Take note of a hole in the responding direction.
 
         :param current: the RDMA Read Response that was in progress.
         :param force: also if Requests may have been answered in it that are not known yet; if not,
-            it is not taken note of, and False is returned.
+            False is returned: ask again when more is known.
         """
-        is_known = force or self.hidden or self._is_ahead_of(hole.frame)
-        looked_at = self._looked_at
-        if looked_at is not None and looked_at.hole is hole and looked_at.first == self._high:
-            # It may be tried again with each segment that comes.
-            high, octets = looked_at.end, looked_at.octets
-        else:
-            high, octets = self._high, hole.octets
+        if self._hole is not hole:
+            self._hole = hole
+            self._leftover = hole.octets
             if current is not None and current.request is not None:
-                octets -= max(0, self._rest_of(current) - current.lost_behind)
-        for request in self._queue[high - self._low :]:
-            if octets < _LEAST + request.size or request.captured > hole.frame + PATIENCE:
-                break
-            octets -= _LEAST + request.size
-            high += 1
-        else:
-            if octets >= _LEAST and not is_known:
-                self._looked_at = _LookedAt(hole, self._high, high, octets)
-                return False
-            self._leftover = max(0, octets)
-        self._looked_at = None
-        self._high = high
+                self._leftover -= max(0, self._rest_of(current) - current.lost_behind)
+            for request in self._queue[self._high - self._low :]:
+                if not self._pass_over(request, hole):
+                    break
+        may_hold_more = self._high == self._next and self._leftover >= _LEAST
+        if may_hold_more and not (force or self.hidden or self._is_ahead_of(hole.frame)):
+            return False
         if current is not None and current.request is None:
             self._may_go_on = True
+        return True
+
+    def _pass_over(self, request: Request, hole: Hole) -> bool:
+        """Take it that the next Request may have been answered in a hole, if the Response to it
+        fits; return whether it does."""
+        self._leftover -= _LEAST + request.size
+        if self._leftover < 0 or request.captured > hole.frame + LATE_SEGMENTS:
+            self._leftover = 0
+            return False
+        self._high = request.serial + 1
         return True
 
     def behind_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
@@ -305,7 +294,7 @@ class Requests:
             # Two are as good as many.
             known = list(islice(fits, 2))
             # One without octets may answer a Request for none that is not known yet.
-            is_only = len(known) == 1 and len(self._by_key[key]) <= LOOKED_AT and EMPTY not in keys
+            is_only = len(known) == 1 and len(self._by_key[key]) <= _LOOKED_AT and EMPTY not in keys
             # One that was not captured may be meant, but not if it comes after the one that fits
             # and no Response may be missing before this one.
             is_next = message.begun and message.first.header.tagged
@@ -321,7 +310,7 @@ class Requests:
                 # It answers one of these, so the first of them is outstanding no more.
                 self._pass(min(known[0].serial, missing.serial) + 1, 0)
         # Or one that was sent before, and is looked at later.
-        self._unseen_until = max(self._unseen_until, message.first.captured + PATIENCE)
+        self._unseen_until = max(self._unseen_until, message.first.captured + LATE_SEGMENTS)
 
     def forget_overtaken(self) -> None:
         """Say of no Request that others overtook that it was not answered."""
@@ -330,7 +319,7 @@ class Requests:
 
     def _known(self, key: Key) -> Iterable[Request]:
         """Return the first few Requests outstanding that say this, ascending."""
-        return islice(self._by_key.get(key, ()), LOOKED_AT)
+        return islice(self._by_key.get(key, ()), _LOOKED_AT)
 
     def _pair(self, message: DDPMessage, request: Request, serial: int = 0) -> None:
         """Take it that a Response answers a Request, which is outstanding, and none before
@@ -357,13 +346,13 @@ class Requests:
 
     def _possible(self) -> list[Request]:
         """Return the Requests that may be the next to be answered, the first few of them."""
-        count = min(self._high - self._low + 1, LOOKED_AT)
+        count = min(self._high - self._low + 1, _LOOKED_AT)
         return [each for each in islice(self._queue, count) if not each.answered]
 
     @property
     def _is_open(self) -> bool:
         """Whether more Requests than those looked at may be the next to be answered."""
-        return self._high - self._low >= LOOKED_AT or (
+        return self._high - self._low >= _LOOKED_AT or (
             self._high >= self._next and not self.is_whole
         )
 

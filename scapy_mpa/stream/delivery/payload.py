@@ -4,20 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
-from scapy_mpa.stream.events import ConnectionId, DDPCarrier, MessageRecovered
+from scapy_mpa.stream.delivery.held import HELD_BY_PIECE, HELD_IN_TOTAL
+from scapy_mpa.stream.events import Carrier, ConnectionId, MessageRecovered
 from scapy_mpa.wire.ddp import ddp_header_length
 
-__all__ = ["KEPT_OCTETS", "Payloads", "put_together"]
-
-KEPT_OCTETS: Final = 64 << 20
-"""Octets of segments that wait for their messages; of more, the oldest are forgotten.  A message
-whose octets reach farther is not put together either: its offsets may say anything."""
-
-_HELD_BY_EACH: Final = 250
-"""Octets of memory that a segment takes beside its payload: its key and its place in the table.
-Segments without payload count, too: some never belong to a message."""
+__all__ = ["Payloads", "put_together"]
 
 _Key = tuple[ConnectionId, int, int]
 """Connection, direction and sequence number."""
@@ -38,7 +30,8 @@ def put_together(
         return None
     begin = message.to or 0
     end = max(part.offset + part.length for part in parts)
-    if end - begin > KEPT_OCTETS:
+    if end - begin > HELD_IN_TOTAL:
+        # Its offsets may say anything.
         return None
     whole = bytearray(end - begin)
     # The first that brought an octet counts.
@@ -52,7 +45,7 @@ def put_together(
 
 
 class Payloads:
-    """Keeps the payload of segments until their messages are reported."""
+    """Keeps the payload of segments until their messages are reported; of too much, the last."""
 
     __slots__ = ("_held", "_kept")
 
@@ -60,14 +53,15 @@ class Payloads:
         self._kept: dict[_Key, bytes] = {}
         self._held = 0
 
-    def keep(self, carrier: DDPCarrier) -> None:
+    def keep(self, carrier: Carrier) -> None:
         """Keep the payload of a DDP segment."""
         ulpdu, key = carrier.ulpdu, (carrier.connection, carrier.direction, carrier.seq)
         octets = ulpdu[ddp_header_length(ulpdu) :]
         self._forget(key)
         self._kept[key] = octets
-        self._held += len(octets) + _HELD_BY_EACH
-        while self._held > KEPT_OCTETS:
+        # Those without payload count, too: some never belong to a message.
+        self._held += len(octets) + HELD_BY_PIECE
+        while self._held > HELD_IN_TOTAL:
             self._forget(next(iter(self._kept)))
 
     def fill(self, message: MessageRecovered) -> MessageRecovered:
@@ -85,4 +79,4 @@ class Payloads:
     def _forget(self, key: _Key) -> None:
         octets = self._kept.pop(key, None)
         if octets is not None:
-            self._held -= len(octets) + _HELD_BY_EACH
+            self._held -= len(octets) + HELD_BY_PIECE

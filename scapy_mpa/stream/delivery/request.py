@@ -15,7 +15,11 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-__all__ = ["EMPTY", "REQUESTS", "Key", "Request", "keys_of"]
+__all__ = ["EMPTY", "OUTSTANDING_REQUESTS", "REQUESTS", "Key", "Request", "keys_of"]
+
+OUTSTANDING_REQUESTS: Final = 1024
+"""Requests of one direction that are remembered until they are answered.  IRD and ORD may go up to
+16383 (RFC 6581 9.1), implementations have a few hundred at most."""
 
 Key: TypeAlias = tuple[str, int, int]
 """What a Request and its Response have in common: their kind, then Data Sink STag and Tagged

@@ -9,18 +9,14 @@ may hold Request and Response in the wrong order, or lack the Request and not ye
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
+from scapy_mpa.stream.delivery.held import HELD_BY_EACH
 from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 
-__all__ = ["WAITING_RESPONSES", "Responses"]
-
-WAITING_RESPONSES: Final = 4096
-"""Segments of Responses that may wait for Requests; then nobody can tell for sure what they
-answer, and only what fits a single Request is paired."""
+__all__ = ["Responses"]
 
 
 @dataclass(slots=True, eq=False)
@@ -40,13 +36,11 @@ class Responses:
     _settled: int = 0
     """Position before which no more Responses will be found."""
 
-    def __len__(self) -> int:
-        return len(self._items) + (self._current is not None)
-
     @property
-    def pieces(self) -> int:
-        """How many stretches and parts are kept."""
-        return 0 if self._current is None else self._current.pieces
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        current = 0 if self._current is None else self._current.held
+        return current + len(self._items) * HELD_BY_EACH
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -59,9 +53,6 @@ class Responses:
         """Take a segment of an RDMA Read Response, an Atomic Response, or a hole."""
         self._items.append(item)
         self.release()
-        if len(self._items) > WAITING_RESPONSES:
-            self._requests.hidden = True
-            self.release(force=True)
 
     def take_late(self, message: DDPMessage) -> None:
         """Take a Response of which what follows was looked at before: nobody looks for what it
@@ -77,8 +68,12 @@ class Responses:
         """
         if not self._items:
             return
-        while self._items and self._look_at(self._items[0], force=force):
-            del self._items[0]
+        done = 0
+        for item in self._items:
+            if not self._look_at(item, force=force):
+                break
+            done += 1
+        del self._items[:done]
         self._requests.settle(self._settled)
 
     def _look_at(self, item: DDPSegment | DDPMessage | Hole, *, force: bool) -> bool:
@@ -102,6 +97,11 @@ class Responses:
         self._settled = max(self._settled, position)
         self._requests.settle(position)
 
+    def relieve(self) -> None:
+        """Report what is there as it is: Requests that it answers may yet be captured."""
+        self._requests.hidden = True
+        self.finish()
+
     def finish(self) -> None:
         """Report what is there; nothing more will come."""
         self.release(force=True)
@@ -112,7 +112,7 @@ class Responses:
 
     def _lose(self, hole: Hole, *, force: bool) -> bool:
         """Take note of a hole; return False if that must wait."""
-        if not self._requests.lost(hole, self._current, force=force):
+        if not self._requests.lose(hole, self._current, force=force):
             return False
         self._is_sure = False
         if self._current is not None:

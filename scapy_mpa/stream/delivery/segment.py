@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from scapy_mpa.stream.events import (
     CARRIERS,
+    Carrier,
     ConnectionId,
-    DDPCarrier,
     FPDURecovered,
     Place,
     SoftUiWARPRecovered,
@@ -164,7 +164,7 @@ def _control_fields(control: bytes) -> tuple[bool, bool, int, int, int]:
     return parse_ddp(control.ljust(UNTAGGED_LENGTH, b"\0"))[:5]
 
 
-def _of_event(carrier: DDPCarrier) -> DDPSegment:
+def _of_event(carrier: Carrier) -> DDPSegment:
     """Return the segment that an event brings."""
     ulpdu, length = carrier.ulpdu, carrier.ulpdu_length
     found = ddp_header_of(ulpdu)

@@ -29,13 +29,10 @@ class TaggedMessages:
         self._unsure: frozenset[int] = frozenset()
         """Opcodes of which the end of a message may have been missed."""
 
-    def __len__(self) -> int:
-        return len(self._messages)
-
     @property
-    def pieces(self) -> int:
-        """What they are made of."""
-        return sum(message.pieces for message in self._messages.values())
+    def held(self) -> int:
+        """Octets of memory taken, roughly."""
+        return sum([message.held for message in self._messages.values()])
 
     def add(self, segment: DDPSegment) -> bool:
         """Add the segment that comes next in the stream; tell whether it is all of a message."""

@@ -9,7 +9,8 @@ from heapq import heappop, heappush
 from math import inf
 
 from scapy_mpa.stream.delivery.segment import DDPSegment
-from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.events import GapFound
+from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["Turns"]
 
@@ -19,36 +20,36 @@ class Turns:
     """The segments of one direction that wait, and where the next one begins."""
 
     expected: int | None = None
-    """Position after the last segment looked at; None: nobody knows where the first is."""
+    """Position after the last segment looked at; None as long as there was none."""
     waiting: list[tuple[int, int, DDPSegment]] = field(default_factory=list)
     _count: int = 0
     # So that segments are never compared.
 
-    def place(self, segment: DDPSegment, near: int) -> bool:
-        """Set where a segment begins and ends; tell whether it is the one that is due.
-
-        :param near: a position around which sequence numbers are placed.
-        """
-        seq, _, leading, extent = segment.place
+    def place(self, segment: DDPSegment) -> bool:
+        """Set where a segment begins and ends; tell whether it is the one that is due."""
+        seq, offset, leading, extent = segment.place
+        near = self.expected
+        if near is None:
+            near = first_position(seq)
+            # Where the stream began before the first segment found, others may be missing.
+            self.expected = near - (leading if offset is None else offset)
         start = segment.start = unwrap(seq, near) - leading
         segment.end = start + extent
         return start == self.expected and not self.waiting
 
-    def wait(self, segment: DDPSegment) -> None:
-        """Have a segment wait."""
+    def end_of(self, gap: GapFound) -> int:
+        """Return the position after a gap; only if there was a segment."""
+        assert self.expected is not None
+        seq, length = gap.place
+        return unwrap(seq, self.expected) + length
+
+    def wait(self, segment: DDPSegment) -> Iterator[DDPSegment]:
+        """Have a segment wait; give what is due now."""
         if segment.follows:
             self.expected = segment.start
         self._count += 1
         heappush(self.waiting, (segment.start, self._count, segment))
-
-    def due_with(self, segment: DDPSegment, most: int) -> Iterator[DDPSegment]:
-        """Give what is due now that a segment waits.
-
-        :param most: how many may wait.
-        """
-        if not segment.out_of_order:
-            return self.due(segment.start)
-        return self.due(self.waiting[0][0]) if len(self.waiting) > most else iter(())
+        return iter(()) if segment.out_of_order else self.due(segment.start)
 
     def due(self, upto: float = inf) -> Iterator[DDPSegment]:
         """Give all that begin up to a position, and what follows without a hole.

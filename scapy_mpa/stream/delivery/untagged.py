@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage, whole_message
+from scapy_mpa.stream.delivery.held import HELD_BY_PIECE
 from scapy_mpa.stream.delivery.msn import FIRST_MSN, MSNSequence, Skipped
-from scapy_mpa.stream.delivery.pairing import OUTSTANDING_REQUESTS, Requests
-from scapy_mpa.stream.delivery.request import REQUESTS, Request
+from scapy_mpa.stream.delivery.pairing import Requests
+from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, REQUESTS, Request
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.sequence import first_position, sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
-__all__ = ["OPEN_MESSAGES", "UntaggedMessages"]
-
-OPEN_MESSAGES: Final = 1024
-"""Messages of one direction that may lack segments at one time: a sender cuts up one message at
-a time, so only loss leaves any open.  The oldest is reported as incomplete."""
+__all__ = ["UntaggedMessages"]
 
 _Key: TypeAlias = tuple[int, int, int]
 """QN, MSN and opcode."""
@@ -51,16 +48,13 @@ class UntaggedMessages:
     """Those on which there were messages."""
     holes: int = 0
     """Holes that the direction has had so far."""
-    pieces: int = 0
-    """What the messages are made of."""
-
-    def __len__(self) -> int:
-        return len(self._messages)
+    _held_by_messages: int = 0
 
     @property
-    def skipped(self) -> int:
-        """Stretches of skipped MSNs that are kept and need not be."""
-        return sum([each.stretches for each in self._queues.values()])
+    def held(self) -> int:
+        """Octets of memory taken that need not be, roughly."""
+        skipped = sum([each.stretches for each in self._queues.values()])
+        return self._held_by_messages + skipped * HELD_BY_PIECE
 
     # -- in ------------------------------------------------------------------------------------
 
@@ -80,13 +74,12 @@ class UntaggedMessages:
         is_over = False
         if message is None:
             message = self._messages[key] = self._open(segment)
+            self._held_by_messages += message.held
             self._ask(message)
             is_over = segment.opcode in WITH_HEADER and segment.is_message
-        self.pieces += message.add(segment)
+        self._held_by_messages += message.add(segment)
         if is_over or message.has_all_segments:
             self._close(key)
-        elif len(self._messages) > OPEN_MESSAGES:
-            self._close(next(iter(self._messages)))
         return False
 
     def _is_next(self, segment: DDPSegment) -> bool:
@@ -229,7 +222,7 @@ class UntaggedMessages:
         sequence = self._queues.get(key[0])
         if sequence is not None and sequence.newest is message:
             sequence.newest = None
-        self.pieces -= message.pieces
+        self._held_by_messages -= message.held
         self._report(message)
 
     def _report(self, message: DDPMessage) -> None:

@@ -10,7 +10,7 @@ of the time in which a command starts.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.events.carrier import CrcVerdict, DDPCarrier, LocatedBy, Place
+from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import (
     Cause,
     Closer,
@@ -26,6 +26,8 @@ from scapy_mpa.stream.events.connection import (
     with_unanswered,
 )
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, GapReason, OverlapDiffers
+from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
+from scapy_mpa.stream.events.message import MessageRecovered, Part
 from scapy_mpa.stream.events.mpa import (
     FPDURecovered,
     FPDUWithoutCRC,
@@ -33,19 +35,13 @@ from scapy_mpa.stream.events.mpa import (
     StartupSeen,
     StreamingSeen,
 )
-from scapy_mpa.stream.events.union import (
-    CARRIERS,
-    AdaptionIndicationSeen,
-    Carrier,
+from scapy_mpa.stream.events.sctp import (
     ChunksMissing,
     DDPSegmentRecovered,
-    Event,
-    IFTFrameRecovered,
-    MessageRecovered,
-    Part,
     SctpConnectionId,
     SessionControlSeen,
 )
+from scapy_mpa.stream.events.union import CARRIERS, Carrier, Event
 
 __all__ = [
     "CARRIERS",
@@ -57,7 +53,6 @@ __all__ = [
     "ConnectionEnded",
     "ConnectionId",
     "CrcVerdict",
-    "DDPCarrier",
     "DDPSegmentRecovered",
     "End",
     "Ending",

@@ -2,7 +2,7 @@
 """Which connection an event belongs to, and what is reported of one at its end."""
 
 from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.segment import flow_endpoints, reverse_flow
 from scapy_mpa.wire.control_flags import RTR
@@ -33,17 +33,6 @@ Ending: TypeAlias = Literal[
 Cause: TypeAlias = Literal[
     "terminate", "rejected", "reset", "closed", "reused", "idle", "limit", "open", "failed"
 ]
-
-_CAUSES: Final[dict[Ending, Cause]] = {
-    "closed": "closed",
-    "half closed": "closed",
-    "reset": "reset",
-    "reused": "reused",
-    "idle": "idle",
-    "limit": "limit",
-    "capture ended": "open",
-    "failed": "failed",
-}
 
 
 class ConnectionId:
@@ -221,7 +210,13 @@ def end_of(
     :param closer: the first FIN.
     :param within: the directions that it ended within a message.
     """
-    cause = _CAUSES[ending]
+    cause: Cause
+    if ending == "half closed":
+        cause = "closed"
+    elif ending == "capture ended":
+        cause = "open"
+    else:
+        cause = ending
     last = {"reset": reset, "closed": closer}.get(cause)
     if terminated is not None:
         cause, by, frame = "terminate", names[terminated.direction], terminated.frame

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of any kind, those among them that most captures have none of."""
+"""Events of any kind, and those among them that bring a DDP segment."""
 
 from __future__ import annotations
 
@@ -8,31 +8,16 @@ from typing import Final, TypeAlias
 from scapy_mpa.stream.events.connection import ConnectionEnded
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, OverlapDiffers
 from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
-from scapy_mpa.stream.events.message import MessageRecovered, Part
 from scapy_mpa.stream.events.mpa import FPDURecovered, StartupSeen, StreamingSeen
-from scapy_mpa.stream.events.sctp import (
-    ChunksMissing,
-    DDPSegmentRecovered,
-    SctpConnectionId,
-    SessionControlSeen,
-)
+from scapy_mpa.stream.events.sctp import DDPSegmentRecovered, SessionControlSeen
 
-__all__ = [
-    "CARRIERS",
-    "AdaptionIndicationSeen",
-    "Carrier",
-    "ChunksMissing",
-    "DDPSegmentRecovered",
-    "Event",
-    "IFTFrameRecovered",
-    "MessageRecovered",
-    "Part",
-    "SctpConnectionId",
-    "SessionControlSeen",
-]
+__all__ = ["CARRIERS", "Carrier", "Event"]
 
 Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
-"""Every event that is a :class:`DDPCarrier`."""
+"""Every event that brings a DDP segment, for messages and for checks.
+
+One that does not carry RDMAP is none of theirs.  One that is not acceptable holds its place in the
+stream, but what is in it does not count."""
 
 CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
 """The same, for ``isinstance``, which is quicker with a tuple."""

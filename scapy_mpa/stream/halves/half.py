@@ -66,9 +66,7 @@ class Owner(Protocol):
     def relieve(self, half: HalfConnection) -> None:
         """Have a half connection hold fewer octets, if that is possible."""
 
-    def on_startup(
-        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
-    ) -> None:
+    def on_startup(self, half: HalfConnection, found: FoundStartup) -> None:
         """Take a startup frame."""
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
@@ -86,13 +84,11 @@ class Owner(Protocol):
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
 
-    def on_unknown(self, half: HalfConnection) -> None:
-        """Look at octets that are not framed because startup frames were not captured."""
+    def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
+        """Find out what a half connection carries whose startup frames were not captured.
 
-    def decide(self, half: HalfConnection) -> None:
-        """Decide what a half connection carries with what is there, as if nothing more came.
-
-        Called more than once: also where octets have become many, or memory short.
+        :param must_decide: with what is there, as if nothing more came.  May be asked for more than
+            once: also where octets have become many, or memory short.
         """
 
     def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
@@ -195,10 +191,7 @@ class HalfConnection:
         """
         if island.open_left and not self.islands.lies_beyond(island):
             island.open_left = False
-        if self.framing is not None:
-            self.framing.advance(island, fresh)
-        else:
-            self.reader.advance(island, fresh)
+        self.reader.advance(island, fresh)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
@@ -216,13 +209,8 @@ class HalfConnection:
     @property
     def acknowledged_number(self) -> int | None:
         """What the peer has acknowledged, as a sequence number, None if nothing."""
-        if self.acknowledged is None:
-            return (
-                None
-                if self.counters.early_ack is None
-                else sequence_number(self.counters.early_ack)
-            )
-        return sequence_number(self.acknowledged)
+        known = self.counters.early_ack if self.acknowledged is None else self.acknowledged
+        return None if known is None else sequence_number(known)
 
     @property
     def progress(self) -> tuple[int | None, ...]:
@@ -392,11 +380,6 @@ class HalfConnection:
         """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
         reader = self.reader
         return reader.dialect if isinstance(reader, InOrder) else None
-
-    @property
-    def is_mpa(self) -> bool:
-        """Whether it is known to carry MPA."""
-        return self.phase is not Phase.STREAMING
 
     @property
     def awaits(self) -> int | None:

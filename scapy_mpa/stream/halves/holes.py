@@ -22,10 +22,10 @@ from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 
 __all__ = [
-    "CLOSED_HOLES",
     "HELD_ISLANDS",
     "check",
     "fill_behind",
@@ -38,10 +38,6 @@ _end_of: Final = itemgetter(1)
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
-
-CLOSED_HOLES: Final = 64
-"""Holes of one half connection that a late copy may still fill although the peer has what lay in
-them: a capture can miss a segment and hold its spurious retransmission."""
 
 
 def check(half: HalfConnection) -> None:
@@ -57,11 +53,12 @@ def check(half: HalfConnection) -> None:
         _close_acknowledged(half)
     elif half.counters.acks is not None:
         half.counters.acks.forget()
-    # As long as nobody knows what is there, all of it may tell.
+    # A capture can miss a segment and hold its spurious retransmission.  As long as nobody knows
+    # what is there, all of it may tell.
     if (
         not is_unknown(half)
-        and len(items) > CLOSED_HOLES
-        and items[CLOSED_HOLES].start <= (islands.front or 0)
+        and len(items) > LATE_SEGMENTS
+        and items[LATE_SEGMENTS].start <= (islands.front or 0)
     ):
         give_up(half, "acknowledged")
 

@@ -10,7 +10,7 @@ from typing import Final
 from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.limits import STREAMING_OCTETS
+from scapy_mpa.stream.limits import FRAMING_WINDOW, STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
@@ -24,10 +24,7 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["ASSUMING_OCTETS", "Streaming", "is_unknown", "streaming_of"]
-
-ASSUMING_OCTETS: Final = 1 << 16
-"""Octets after a startup frame after which the peer's is taken for lost."""
+__all__ = ["Streaming", "is_unknown", "streaming_of"]
 
 _LEAST: Final = 64
 
@@ -90,7 +87,7 @@ class Streaming:
         is_unknown = self.is_looked_at and half.phase is not Phase.FULL
         if is_unknown and half.octets >= self._decide_at:
             self._decide_at = 2 * half.octets
-            half.owner.decide(half)
+            half.owner.on_unknown(half, must_decide=True)
 
     # -- octets come -------------------------------------------------------------------------
 
@@ -102,8 +99,9 @@ class Streaming:
             self.scan(island)
         elif self.delayed is not None and is_refuted(island, self.delayed):
             half.owner.on_refuted(half)
-        elif self._is_due(ASSUMING_OCTETS):
-            half.owner.on_unknown(half)
+        # After so much the peer's startup frame is taken for lost.
+        elif self._is_due(FRAMING_WINDOW):
+            half.owner.on_unknown(half, must_decide=False)
 
     def finish(self, island: Island) -> None:
         """See what an island is to whose end nothing will be added."""
@@ -139,7 +137,7 @@ class Streaming:
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
         if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due(_LEAST):
-            half.owner.on_unknown(half)
+            half.owner.on_unknown(half, must_decide=False)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
         if half.phase is Phase.STREAMING and (
@@ -258,8 +256,7 @@ class Streaming:
         """Pass on a startup frame."""
         half = self._half
         island.scan = min(found.end, island.end)
-        frames = island.frames(found.position, found.position + len(found.octets))
-        half.owner.on_startup(half, found, frames)
+        half.owner.on_startup(half, found)
         if is_delayed and half.phase is Phase.HELD:
             # What follows it is held, and tells what it is.
             self.delayed = found

@@ -88,15 +88,23 @@ class Agreement:
 
     @property
     def uses_crc(self) -> bool | None:
-        """Whether CRCs are on: if either side wants them (RFC 5044 7.1.1)."""
+        """Whether CRCs are on; with one startup frame alone, what that says if nothing else does.
+
+        None if it is not known."""
+        has_framing = any(half.framing is not None for half in self.halves)
+        if self.shows_crc is None and any(self.declared) and not has_framing:
+            return False
+        return self.shows_crc
+
+    @property
+    def shows_crc(self) -> bool | None:
+        """Whether CRCs are on: if either side wants them (RFC 5044 7.1.1), or FPDUs have some; None
+        if that is not certain."""
         frames = [frame for frame in self.declared if frame is not None]
         if len(frames) == 2 or any(frame.crc for frame in frames):
             return any(frame.crc for frame in frames)
-        framings = [half.framing for half in self.halves if half.framing is not None]
-        for framing in framings:
-            if framing.crc_is_known:
-                return framing.crc
-        return False if frames and not framings else None
+        framings = (half.framing for half in self.halves if half.framing is not None)
+        return next((each.crc for each in framings if each.crc_is_known), None)
 
     def has_markers(self, direction: int) -> bool | None:
         """Tell whether a direction has Markers: if its peer wants them (RFC 5044 7.1.1); None if
@@ -146,12 +154,6 @@ class Agreement:
         is_asked = is_said if request is None else request.revision == asked
         return is_asked and startup.revision == answered
 
-    @property
-    def may_be_osc(self) -> bool:
-        """Whether the user says that osc is spoken, and no startup frame says otherwise."""
-        return self.forced is Dialect.OSC and self.dialect in (None, Dialect.OSC)
-
-    @property
-    def may_be_softuiwarp(self) -> bool:
-        """Whether the user says that SoftUiWARP is spoken, and no startup frame says otherwise."""
-        return self.forced is Dialect.SOFTUIWARP and self.dialect in (None, Dialect.SOFTUIWARP)
+    def may_be(self, dialect: Dialect) -> bool:
+        """Tell whether the user says that it is spoken, and no startup frame says otherwise."""
+        return self.forced is dialect and self.dialect in (None, dialect)

@@ -59,7 +59,7 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
 
 
 def look(
-    startup: StartupPhase, half: HalfConnection, *, must_decide: bool, crc: bool = False
+    startup: StartupPhase, half: HalfConnection, *, must_decide: bool = False, crc: bool = False
 ) -> None:
     """Look at a direction of which not all is known; at the other one, too, if that helps.
 
@@ -82,7 +82,7 @@ def look(
     islands = _islands(half, known)
     if not islands:
         return
-    if startup.may_be_osc:
+    if startup.may_be(Dialect.OSC):
         # Its startup frames may yet come.
         if must_decide and _begin_osc(half, known):
             look(startup, halves[1 - half.direction], must_decide=must_decide)
@@ -98,7 +98,7 @@ def look(
         from_start=known.origin is not None,
         is_guess=inferred.is_guess,
         crc_is_known=inferred.crc_is_known,
-        dialect=Dialect.SOFTUIWARP if startup.may_be_softuiwarp else None,
+        dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
 
@@ -134,12 +134,6 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     other = startup.halves[1 - direction]
     if _is_unasked(startup, half):
         return Known(True, None, None, sure=False, purse=half.purse, unasked=True)
-    frames = [frame for frame in startup.declared if frame is not None]
-    crc: bool | None = None
-    if other.framing is not None and other.framing.crc_is_known:
-        crc = other.framing.crc
-    elif frames and (len(frames) == 2 or frames[0].crc):
-        crc = any(frame.crc for frame in frames)
     is_held = half.phase is Phase.HELD
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
         # What may be an Rtr Frame was not captured.
@@ -156,10 +150,10 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
             # An Rtr Frame may lie in the hole there, or in part.
             origin = None
     return Known(
-        crc,
+        startup.shows_crc,
         startup.has_markers(direction),
         origin,
-        sure=is_held or other.is_mpa,
+        sure=is_held or other.phase is not Phase.STREAMING,
         purse=half.purse,
     )
 

@@ -31,7 +31,7 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     if found is None:
         return
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):
-        _take(half, found)
+        half.owner.on_startup(half, found)
     else:
         _miss(startup, half)
         startup.begin_fpdus()
@@ -53,7 +53,7 @@ def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool)
     if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD:
         found = _look(half, startup.origins[half.direction], final=final)
         if isinstance(found, FoundStartup):
-            _take(half, found)
+            half.owner.on_startup(half, found)
 
 
 def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup | bool | None:
@@ -66,10 +66,3 @@ def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup |
         # No more was sent.
         return False
     return rtr_at(island, position, final=final)
-
-
-def _take(half: HalfConnection, found: FoundStartup) -> None:
-    island = half.islands.at(found.position)
-    assert island is not None
-    frames = island.frames(found.position, found.position + len(found.octets))
-    half.owner.on_startup(half, found, frames)

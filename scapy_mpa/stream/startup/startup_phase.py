@@ -23,7 +23,9 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
     HASTE,
+    HOLDING,
     NOBODY,
+    UNASKED,
     UNKNOWN,
     StartupState,
     Step,
@@ -36,7 +38,7 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = ["StartupPhase"]
 
 _STARTUPS: Final = 8
-"""Startups that are looked at with one segment."""
+"""Startups that are looked at with one segment: each time, all that is held is searched again."""
 
 
 class StartupPhase(Agreement):
@@ -150,7 +152,7 @@ class StartupPhase(Agreement):
                 what = Step.READY_WITHOUT_REQUEST
             else:
                 self.initiator = direction
-        if what.is_unasked and not self._may_be_unasked(half, found):
+        if what in UNASKED and not self._may_be_unasked(half, found):
             return None
         if kind is StartupKind.RTR:
             self.rtr_at = found.position if what.breach is None else None
@@ -230,7 +232,7 @@ class StartupPhase(Agreement):
         """
         direction = half.direction
         self.origins = self.origins.move(direction, found.end)
-        if what.holds or self.state is StartupState.REJECTED:
+        if what in HOLDING or self.state is StartupState.REJECTED:
             transitions.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None

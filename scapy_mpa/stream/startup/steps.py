@@ -49,7 +49,9 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
     "HASTE",
+    "HOLDING",
     "NOBODY",
+    "UNASKED",
     "UNKNOWN",
     "Declared",
     "Origins",
@@ -135,16 +137,6 @@ class Step(enum.Enum):
         """Which rule is broken if it is that."""
         return _BREACHES.get(self)
 
-    @property
-    def is_unasked(self) -> bool:
-        """Whether nobody has asked for it."""
-        return self in _UNASKED
-
-    @property
-    def holds(self) -> bool:
-        """Whether what follows it is held until it is known what it is."""
-        return self in _HOLDING
-
 
 HASTE: Final = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 """What is reported of an Initiator that breaks rule 3."""
@@ -159,13 +151,15 @@ _BREACHES: Final = {
     Step.READY_WITHOUT_REQUEST: f"an Rtr Frame after no Reply that accepts ({_PROPOSAL} 2)",
 }
 
-_UNASKED: Final = (
+UNASKED: Final = (
     Step.BOTH_RESPOND,
     Step.REPLY_TO_OCTETS,
     Step.REPLY_WITHOUT_REQUEST,
     Step.READY_WITHOUT_REQUEST,
 )
-_HOLDING: Final = (
+"""What nobody has asked for."""
+
+HOLDING: Final = (
     Step.REQUEST,
     Step.REQUEST_AGAIN,
     Step.ACCEPT,
@@ -173,6 +167,7 @@ _HOLDING: Final = (
     Step.LATE_ACCEPT,
     Step.LATE_READY,
 )
+"""What is followed by octets that are held until it is known what they are."""
 
 _S = StartupState
 # (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)

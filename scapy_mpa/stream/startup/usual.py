@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
-from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
+from scapy_mpa.wire.dialect import OSC_REVISIONS
 from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -30,7 +30,6 @@ class Usual(NamedTuple):
 
     octets: bytes
     startup: StartupFrame
-    dialect: Dialect | None
 
 
 class Agreed(NamedTuple):
@@ -67,7 +66,7 @@ def usual_startup(octets: bytes) -> Usual | None:
         or startup.revision > _LAST_REVISION
         or startup.problems()
     )
-    return None if is_odd else Usual(octets, startup, startup.dialect)
+    return None if is_odd else Usual(octets, startup)
 
 
 @lru_cache(maxsize=1024)
@@ -81,7 +80,7 @@ def agreed(asked: bytes, answered: bytes) -> Agreed | None:
     _, second = step(state, other, by_initiator=False)
     if (
         (first, second) != (Step.REQUEST, Step.ACCEPT)
-        or reply_problems(declared(one, request.dialect), other)
+        or reply_problems(declared(one, one.dialect), other)
         or (one.revision, other.revision) == OSC_REVISIONS
     ):
         return None
