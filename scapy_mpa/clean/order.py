@@ -24,7 +24,7 @@ from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
-from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
+from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
@@ -149,9 +149,6 @@ class Order:
         completed = max(event.frames, default=event.frame)
         # Octets in streaming mode before it may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
-        slot = self._queue.find(completed)
-        if slot is not None and slot.flags & ACK:
-            item.heard = self.halves[1 - event.direction].position(slot.ack)
         if is_reply:
             self._reply = completed, item
         self.rewriter.expect_startup(item)

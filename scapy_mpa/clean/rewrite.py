@@ -67,6 +67,7 @@ class Rewriter:
         "_oldest_version",
         "_out",
         "_readers",
+        "_rejections",
         "_supplied",
         "_time_ns",
         "_written",
@@ -97,6 +98,8 @@ class Rewriter:
         rejection."""
         self._supplied: set[StartupKind] = set()
         """Those that were made up, since the last rejection."""
+        self._rejections = 0
+        """How many Replies were found that reject."""
         self._crc = True
         self._oldest_version = False
 
@@ -123,19 +126,8 @@ class Rewriter:
         return not replies[-1][1].rejected if replies else StartupKind.REPLY in self._written
 
     def has_request_of(self, reply: Item) -> bool:
-        """Tell whether the Request was captured that a Reply answers.
-
-        Which one that is does its acknowledgement tell: whoever asks again has got the rejection.
-        """
-        rejected = [
-            each.start
-            for each, startup in self._of_kind(StartupKind.REPLY)
-            if each.start < reply.start and startup.rejected
-        ]
-        return any(
-            max(rejected, default=-1) < each.heard <= reply.start
-            for each, _ in self._of_kind(StartupKind.REQUEST)
-        )
+        """Tell whether the Request that a Reply answers was captured."""
+        return any(each.attempt == reply.attempt for each, _ in self._of_kind(StartupKind.REQUEST))
 
     def _of_kind(self, *kinds: StartupKind) -> list[tuple[Item, StartupFrame]]:
         """Return captured startup frames, of all kinds if none is named, in the order in which they
@@ -149,11 +141,10 @@ class Rewriter:
 
     def _unwritten(self, kind: StartupKind, before: Item) -> list[Item]:
         """Return the captured startup frames that must be written before an item."""
-        is_reply = before.kind is Kind.STARTUP
         found = [
             each
             for each, _ in self._of_kind(kind)
-            if not each.is_written and not (is_reply and each.heard > before.start)
+            if not each.is_written and (before.startup is None or each.attempt <= before.attempt)
         ]
         return sorted(found, key=_start_of)
 
@@ -173,6 +164,8 @@ class Rewriter:
         startups = self._halves[item.direction].startups
         startups.append(item)
         del startups[:-_STARTUP_FRAMES]
+        item.attempt = self._rejections
+        self._rejections += bool(item.startup and item.startup.rejects)
 
     def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
         """Take note of an FPDU.
@@ -425,18 +418,6 @@ class Rewriter:
             return ["this FPDU belongs before those that precede it"]
         return []
 
-    def _answers_another(self, reply: Item) -> bool:
-        """Tell whether a Reply answers another Request than the last one that was captured.
-
-        Then both sides had sent more before it: a rejection, and that Request.
-        """
-        old = self._halves[reply.direction].old
-        requests = [
-            each for each, _ in self._of_kind(StartupKind.REQUEST) if each.heard <= reply.start
-        ]
-        has_more = bool(requests) and max(requests, key=_start_of).end < reply.heard
-        return has_more and old is not None and old < reply.start
-
     def _is_rejected_in_words(self, item: Item) -> bool:
         """Tell whether an FPDU directly follows a rejection, as with Linux siw."""
         startups = self._halves[item.direction].startups
@@ -472,11 +453,8 @@ class Rewriter:
             # Its first octets are in frames that were copied.
             self._supply(slot, item, frozenset(), afresh=True)
         assert item.startup is not None
-        if item.startup.kind is StartupKind.REPLY:
-            if self._answers_another(item):
-                self._written.clear()
-            if StartupKind.REQUEST not in self._written:
-                self._supply(slot, item, frozenset({StartupKind.REQUEST}))
+        if item.startup.kind is StartupKind.REPLY and StartupKind.REQUEST not in self._written:
+            self._supply(slot, item, frozenset({StartupKind.REQUEST}))
         self._open()
 
     def _open(self) -> None:
