@@ -18,15 +18,8 @@ from scapy_mpa.wire.private_data import SMB_LENGTH, smb_is_little_endian
 __all__ = ["SMBDirectPrivateData"]
 
 
-class _OrderField(Field):
-    """Which octet of a number comes first, told from the octets."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, None)
-
-
-class _OrderNoted(OffWire):
-    """Notices which it is."""
+class _OrderField(OffWire):
+    """Notices which octet of a number comes first."""
 
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
         return s, smb_is_little_endian(s) or None
@@ -65,7 +58,7 @@ class SMBDirectPrivateData(PrivateData):
     name = "SMB Direct Private Data"
     shortest = SMB_LENGTH
     fields_desc = [
-        _OrderNoted(_OrderField("little_endian")),
+        _OrderField(Field("little_endian", None)),
         _NumberField("ird", 1),
         _NumberField("ord", 1),
     ]
