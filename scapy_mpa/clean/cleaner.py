@@ -168,7 +168,7 @@ class Cleaner:
             self._tell(events)
             # A late copy is of a connection before the one that has the ports now.
             own = None if passing or is_late else connection
-            if flow in self._past or (own and self._order(own.identity).rewriter.is_mpa):
+            if flow in self._past or (own and self._order(own.identity).rewriter.opening.is_mpa):
                 self._queue.empty(slot)
                 self.report.replaced += 1
             return
@@ -260,7 +260,7 @@ class Cleaner:
                 order = self._orders[event.connection.number]
                 order.end()
                 self._ended.append((self._queue.last, event.connection.number))
-                if order.rewriter.is_mpa:
+                if order.rewriter.opening.is_mpa:
                     self.report.left_out += sum(half.octets for half in event.halves)
                     self._remember(event.connection.flow)
 

@@ -151,7 +151,7 @@ class Order:
         before = [number for number, end in half.unexplained or () if end <= start]
         if is_reply:
             self._reply = completed, item
-        self.rewriter.expect_startup(item)
+        self.rewriter.opening.expect(item)
         self._wait(half, item, max(completed, *before, 0))
 
     def fpdu(self, event: FPDURecovered) -> None:
@@ -169,7 +169,7 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.behind = start + extent
-        rewriter.expect_fpdus(direction, start, half.covered, event)
+        rewriter.opening.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
             self._number,
@@ -198,13 +198,13 @@ class Order:
 
     def settle(self, connection: Connection) -> None:
         """Put into slots what can be, and find out which slots may be written."""
-        blocked_from = NEVER
+        blocked_from, opening = NEVER, self.rewriter.opening
         for half, core in zip(self.halves, connection.halves, strict=True):
             awaited = self._awaited(half, core)
             if half.pending:
                 is_streaming = core.phase is Phase.STREAMING and not is_unknown(core)
                 self._flush(half, awaited, is_over=is_streaming)
-                if half.pending and half.pending[0][3].kind is Kind.FIN and self.rewriter.is_mpa:
+                if half.pending and half.pending[0][3].kind is Kind.FIN and opening.is_mpa:
                     # Octets before it may turn out to be an FPDU.
                     blocked_from = min(blocked_from, half.pending[0][2])
             unexplained = half.unexplained
@@ -224,7 +224,7 @@ class Order:
             blocked_from = self._reset_at
         if self._reply is not None:
             completed, reply = self._reply
-            if self.rewriter.has_fpdus or self.rewriter.has_request_of(reply):
+            if opening.has_fpdus or opening.has_request_of(reply):
                 self._reply = None
             else:
                 blocked_from = min(blocked_from, completed)
