@@ -168,7 +168,7 @@ class Cleaner:
             self._tell(events)
             # A late copy is of a connection before the one that has the ports now.
             own = None if passing or is_late else connection
-            if flow in self._past or (own and self._order(own.identity).rewriter.is_mpa):
+            if flow in self._past or (own and self._order(own.identity).rewriter.opening.is_mpa):
                 self._queue.empty(slot)
                 self.report.replaced += 1
             return
@@ -245,24 +245,37 @@ class Cleaner:
         return order
 
     def _tell(self, events: Iterable[Event]) -> None:
-        """Pass events on to the connections that they belong to."""
+        """Pass events on to the connections that they belong to.
+
+        A connection has no order if its frames were written before it was known: a SYN that may
+        have been a copy, at the end of the capture.
+        """
+        report = self.report
         for event in events:
+            order = self._orders.get(event.connection.number)
             if isinstance(event, FPDURecovered):
-                self.report.bad_crcs += event.crc == "bad"
-                self._orders[event.connection.number].fpdu(event)
-            elif isinstance(event, StartupSeen):
-                self._orders[event.connection.number].startup(event)
+                report.bad_crcs += event.crc == "bad"
+                if order is None:
+                    report.left += 1
+                else:
+                    order.fpdu(event)
+            elif isinstance(event, StartupSeen) and order is not None:
+                order.startup(event)
             elif isinstance(event, GapFound):
-                self.report.gaps += event.reason == "limit"
+                report.gaps += event.reason == "limit"
             elif isinstance(event, ConnectionEnded):
-                self.report.ended += event.ending == "limit"
-                self.report.failed += event.ending == "failed"
-                order = self._orders[event.connection.number]
-                order.end()
-                self._ended.append((self._queue.last, event.connection.number))
-                if order.rewriter.is_mpa:
-                    self.report.left_out += sum(half.octets for half in event.halves)
-                    self._remember(event.connection.flow)
+                report.ended += event.ending == "limit"
+                report.failed += event.ending == "failed"
+                if order is not None:
+                    self._end(order, event)
+
+    def _end(self, order: Order, event: ConnectionEnded) -> None:
+        """Take note that a connection is over."""
+        order.end()
+        self._ended.append((self._queue.last, event.connection.number))
+        if order.rewriter.opening.is_mpa:
+            self.report.left_out += sum(half.octets for half in event.halves)
+            self._remember(event.connection.flow)
 
     def _remember(self, flow: bytes) -> None:
         past = self._past

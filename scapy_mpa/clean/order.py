@@ -24,7 +24,7 @@ from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
-from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
+from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
@@ -149,12 +149,9 @@ class Order:
         completed = max(event.frames, default=event.frame)
         # Octets in streaming mode before it may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
-        slot = self._queue.find(completed)
-        if slot is not None and slot.flags & ACK:
-            item.heard = self.halves[1 - event.direction].position(slot.ack)
         if is_reply:
             self._reply = completed, item
-        self.rewriter.expect_startup(item)
+        self.rewriter.opening.expect(item)
         self._wait(half, item, max(completed, *before, 0))
 
     def fpdu(self, event: FPDURecovered) -> None:
@@ -172,7 +169,7 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.behind = start + extent
-        rewriter.expect_fpdus(direction, start, half.covered, event)
+        rewriter.opening.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
             self._number,
@@ -201,13 +198,13 @@ class Order:
 
     def settle(self, connection: Connection) -> None:
         """Put into slots what can be, and find out which slots may be written."""
-        blocked_from = NEVER
+        blocked_from, opening = NEVER, self.rewriter.opening
         for half, core in zip(self.halves, connection.halves, strict=True):
             awaited = self._awaited(half, core)
             if half.pending:
                 is_streaming = core.phase is Phase.STREAMING and not is_unknown(core)
                 self._flush(half, awaited, is_over=is_streaming)
-                if half.pending and half.pending[0][3].kind is Kind.FIN and self.rewriter.is_mpa:
+                if half.pending and half.pending[0][3].kind is Kind.FIN and opening.is_mpa:
                     # Octets before it may turn out to be an FPDU.
                     blocked_from = min(blocked_from, half.pending[0][2])
             unexplained = half.unexplained
@@ -227,7 +224,7 @@ class Order:
             blocked_from = self._reset_at
         if self._reply is not None:
             completed, reply = self._reply
-            if self.rewriter.has_fpdus or self.rewriter.has_request_of(reply):
+            if opening.has_fpdus or opening.has_request_of(reply):
                 self._reply = None
             else:
                 blocked_from = min(blocked_from, completed)

@@ -9,7 +9,6 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
@@ -19,10 +18,10 @@ from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.clean.comment import comment_of, of_frames
 from scapy_mpa.clean.half import WrittenHalf
+from scapy_mpa.clean.opening import NEEDED, Opening
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
-from scapy_mpa.clean.startup import known_revision
-from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
@@ -35,19 +34,8 @@ from scapy_mpa.wire.startup import (
 
 __all__ = ["Rewriter"]
 
-_STARTUP_FRAMES: Final = 16
-"""Startup frames of a direction of which it is remembered where they lie."""
-
 _NOWHERE: Final = 1 << 16
 """Where a direction begins of which nothing was captured."""
-
-_DDP_VERSION: Final = 0x03
-"""Where in its first octet a DDP segment has DV (RFC 5041 4.1)."""
-
-_NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
-"""What must stand before FPDUs."""
-
-_start_of: Final = attrgetter("start")
 
 
 class Rewriter:
@@ -60,17 +48,14 @@ class Rewriter:
     """
 
     __slots__ = (
-        "_crc",
         "_halves",
         "_is_open",
         "_is_torn",
-        "_oldest_version",
         "_out",
         "_readers",
-        "_supplied",
         "_time_ns",
-        "_written",
         "identity",
+        "opening",
         "report",
     )
 
@@ -92,70 +77,10 @@ class Rewriter:
         """Whether anything of MPA was written."""
         self._is_torn = False
         """Whether frames were copied that speak of octets which are in none of them."""
-        self._written: set[StartupKind] = set()
-        """The kinds of startup frames that were written, captured or supplied, since the last
-        rejection."""
-        self._supplied: set[StartupKind] = set()
-        """Those that were made up, since the last rejection."""
-        self._crc = True
-        self._oldest_version = False
+        self.opening = Opening(identity.flow, self._halves)
+        """Which startup frames there are."""
 
     # -- what is known ------------------------------------------------------------------------
-
-    @property
-    def is_mpa(self) -> bool:
-        """Whether the connection carries MPA."""
-        return self.has_fpdus or any(half.startups for half in self._halves)
-
-    @property
-    def has_fpdus(self) -> bool:
-        """Whether an FPDU is known."""
-        return any(half.lowest is not None for half in self._halves)
-
-    @property
-    def _is_accepted(self) -> bool:
-        """Whether the startup frames lead to the Full Operation Phase."""
-        if not self.is_mpa:
-            return False
-        if self.has_fpdus or self._of_kind(StartupKind.RTR):
-            return True
-        replies = self._of_kind(StartupKind.REPLY)
-        return not replies[-1][1].rejected if replies else StartupKind.REPLY in self._written
-
-    def has_request_of(self, reply: Item) -> bool:
-        """Tell whether the Request was captured that a Reply answers.
-
-        Which one that is does its acknowledgement tell: whoever asks again has got the rejection.
-        """
-        rejected = [
-            each.start
-            for each, startup in self._of_kind(StartupKind.REPLY)
-            if each.start < reply.start and startup.rejected
-        ]
-        return any(
-            max(rejected, default=-1) < each.heard <= reply.start
-            for each, _ in self._of_kind(StartupKind.REQUEST)
-        )
-
-    def _of_kind(self, *kinds: StartupKind) -> list[tuple[Item, StartupFrame]]:
-        """Return captured startup frames, of all kinds if none is named, in the order in which they
-        were found."""
-        return [
-            (each, each.startup)
-            for half in self._halves
-            for each in half.startups
-            if each.startup and each.startup.kind in (kinds or StartupKind)
-        ]
-
-    def _unwritten(self, kind: StartupKind, before: Item) -> list[Item]:
-        """Return the captured startup frames that must be written before an item."""
-        is_reply = before.kind is Kind.STARTUP
-        found = [
-            each
-            for each, _ in self._of_kind(kind)
-            if not each.is_written and not (is_reply and each.heard > before.start)
-        ]
-        return sorted(found, key=_start_of)
 
     def has_copied(self, direction: int, number: int) -> bool:
         """Tell whether a frame was copied although nobody knew what it holds."""
@@ -167,27 +92,6 @@ class Rewriter:
         if half.reframer is None:
             # At once, since it keeps nothing else of a frame that may be long.
             half.reframer = Reframer(frame, flow, self._readers)
-
-    def expect_startup(self, item: Item) -> None:
-        """Take note of a startup frame that was captured."""
-        startups = self._halves[item.direction].startups
-        startups.append(item)
-        del startups[:-_STARTUP_FRAMES]
-
-    def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
-        """Take note of an FPDU.
-
-        :param start: its position.
-        :param begin: position of what follows the last startup frame of its direction, 0 if none
-            was captured.
-        """
-        half = self._halves[direction]
-        if half.fpdus_from is None:
-            half.fpdus_from = begin
-            self._crc = event.crc != "off"
-            self._oldest_version = _has_version_0(event)
-        if half.lowest is None or start < half.lowest:
-            half.lowest = start
 
     # -- the frame of a slot -------------------------------------------------------------------
 
@@ -230,7 +134,7 @@ class Rewriter:
         """Write a SYN: as it was, or without its payload if there is MPA in that."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
-        pieces = half.streaming(start, end, is_accepted=self._is_accepted)
+        pieces = half.streaming(start, end, is_accepted=self.opening.is_accepted)
         is_whole = not slot.is_fpdus and (start == end or pieces == [(start, end)])
         if is_whole:
             self._copy(slot)
@@ -286,7 +190,7 @@ class Rewriter:
         """Write what a frame holds that is not MPA."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
-        pieces = half.streaming(start, end, is_accepted=self._is_accepted)
+        pieces = half.streaming(start, end, is_accepted=self.opening.is_accepted)
         if self._is_open and half.old is not None:
             # Not again what was written before the startup frame.
             pieces = [piece for piece in pieces if piece[1] > half.old]
@@ -316,7 +220,7 @@ class Rewriter:
         seq = half.new + begin - half.old
         if not is_copied:
             self._send_anew(slot, ACK | PSH, octets, seq, behind - begin)
-        if self.is_mpa:
+        if self.opening.is_mpa:
             self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
         if behind > half.old:
             half.advance(behind, seq + behind - begin)
@@ -366,9 +270,9 @@ class Rewriter:
         """
         half = self._halves[item.direction]
         if item.kind is Kind.FPDU:
-            if not self._written >= _NEEDED and not self._is_rejected_in_words(item):
-                self._supply(slot, item, _NEEDED)
-            self._written |= _NEEDED
+            if not self.opening.written >= NEEDED and not self._is_rejected_in_words(item):
+                self._supply(slot, item, NEEDED)
+            self.opening.written |= NEEDED
             self.report.fpdus += 1
             self.report.markers += item.markers
             self.report.cut += len(item.octets) < item.length
@@ -383,7 +287,7 @@ class Rewriter:
             if half.new is not None:
                 half.advance(item.end, half.new)
             return None
-        if item.startup.kind in self._supplied:
+        if item.startup.kind in self.opening.supplied:
             # Where another one stands for it, it would be taken for an FPDU.
             return None
         self._open_startup(item, slot)
@@ -392,11 +296,7 @@ class Rewriter:
     def _changes(self, startup: StartupFrame) -> list[str]:
         """Count a startup frame that is written; return what is changed in it."""
         changes = []
-        self._written.add(startup.kind)
-        if startup.rejects:
-            # What follows is another startup.
-            self._supplied.clear()
-            self._written.clear()
+        self.opening.write(startup)
         if startup.markers:
             self.report.cleared += 1
             changes.append("M was set, and is cleared like Markers are removed")
@@ -425,23 +325,11 @@ class Rewriter:
             return ["this FPDU belongs before those that precede it"]
         return []
 
-    def _answers_another(self, reply: Item) -> bool:
-        """Tell whether a Reply answers another Request than the last one that was captured.
-
-        Then both sides had sent more before it: a rejection, and that Request.
-        """
-        old = self._halves[reply.direction].old
-        requests = [
-            each for each, _ in self._of_kind(StartupKind.REQUEST) if each.heard <= reply.start
-        ]
-        has_more = bool(requests) and max(requests, key=_start_of).end < reply.heard
-        return has_more and old is not None and old < reply.start
-
     def _is_rejected_in_words(self, item: Item) -> bool:
         """Tell whether an FPDU directly follows a rejection, as with Linux siw."""
         startups = self._halves[item.direction].startups
         follows = bool(startups) and startups[-1].end == item.start
-        return follows and self._is_open and not self._written
+        return follows and self._is_open and not self.opening.written
 
     def _send_all(self, slot: Slot, item: Item, remarks: Sequence[str]) -> None:
         """Write an item into as many segments as it needs, of about the same size."""
@@ -472,11 +360,9 @@ class Rewriter:
             # Its first octets are in frames that were copied.
             self._supply(slot, item, frozenset(), afresh=True)
         assert item.startup is not None
-        if item.startup.kind is StartupKind.REPLY:
-            if self._answers_another(item):
-                self._written.clear()
-            if StartupKind.REQUEST not in self._written:
-                self._supply(slot, item, frozenset({StartupKind.REQUEST}))
+        is_reply = item.startup.kind is StartupKind.REPLY
+        if is_reply and StartupKind.REQUEST not in self.opening.written:
+            self._supply(slot, item, frozenset({StartupKind.REQUEST}))
         self._open()
 
     def _open(self) -> None:
@@ -493,10 +379,11 @@ class Rewriter:
         self, slot: Slot, item: Item, kinds: frozenset[StartupKind], *, afresh: bool = False
     ) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
-        wanting = [kind for kind in StartupKind if kind in kinds - self._written]
-        captured = {kind: self._unwritten(kind, item) for kind in wanting}
+        opening = self.opening
+        wanting = [kind for kind in StartupKind if kind in kinds - opening.written]
+        captured = {kind: opening.unwritten(kind, item) for kind in wanting}
         missing = [kind for kind in wanting if not captured[kind]]
-        initiator = self._initiator()
+        initiator = opening.initiator
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
         # Where other frames speak of the same octets, tools would take these for copies.
         is_taken = self._is_torn or any(half.copied for half in self._halves)
@@ -514,7 +401,7 @@ class Rewriter:
             half = self._halves[sender[kind]]
             self._place(half, STARTUP_HEADER_LENGTH)
             assert half.new is not None
-            octets = build_startup(self._startup(kind))
+            octets = build_startup(opening.made_up(kind))
             said = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
             if kind is StartupKind.REPLY:
                 # Its sender had the Request that it answers (RFC 5044 7.1.2 rule 2).
@@ -525,8 +412,7 @@ class Rewriter:
             half.old = None
             if half.fpdus_from is None:
                 half.fpdus_from = 0
-            self._written.add(kind)
-            self._supplied.add(kind)
+            opening.supply(kind)
             self.report.startup_frames += 1
 
     def _place(self, half: WrittenHalf, before: int) -> None:
@@ -558,36 +444,6 @@ class Rewriter:
                 half.old = None
                 half.has_syn = True
         self.report.handshakes += 1
-
-    def _initiator(self) -> int:
-        """Return the direction in which the Initiator sends, as far as one can tell."""
-        for item, startup in self._of_kind():
-            return 1 - item.direction if startup.kind is StartupKind.REPLY else item.direction
-        syns = [half.has_syn for half in self._halves]
-        if syns[0] != syns[1]:
-            return 0 if syns[0] else 1
-        if syns[0]:
-            # Direction 0 is that of the first frame.
-            return 0
-        ports = self.identity.flow[-4:-2], self.identity.flow[-2:]
-        return 0 if ports[0] >= ports[1] else 1
-
-    def _startup(self, kind: StartupKind) -> StartupFrame:
-        """Return a startup frame as it must have been, as far as one can tell."""
-        revision = 0 if self._oldest_version else 1
-        for _, startup in self._of_kind():
-            revision = known_revision(startup.revision)
-        return StartupFrame(
-            kind=kind,
-            markers=False,
-            crc=self._crc,
-            rejected=False,
-            s_bit=False,
-            reserved=0,
-            revision=revision,
-            pd_length=0,
-            data=b"",
-        )
 
     # -- segments ------------------------------------------------------------------------------
 
@@ -639,9 +495,3 @@ class Rewriter:
             slot.number, time_ns, sequence_number(seq), ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))
-
-
-def _has_version_0(event: FPDURecovered) -> bool:
-    """Tell whether an FPDU is of the DDP version that goes with revision 0 (RFC 5044 C.1)."""
-    control = event.ulpdu[:1]
-    return bool(control) and not control[0] & _DDP_VERSION

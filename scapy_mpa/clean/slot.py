@@ -65,9 +65,8 @@ class Item:
     markers: int = 0
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
     startup: StartupFrame | None = None
-    heard: int = 0
-    """Of a startup frame: the position in the other direction up to which its sender had got
-    everything, 0 if that is not known."""
+    attempt: int = 0
+    """Of a startup frame: how many rejections were found before it."""
     frames: tuple[int, ...] = ()
     """The frames whose octets it has, ascending by place in the stream."""
     headers: Frame | None = None

@@ -32,16 +32,22 @@ class WhenSet(ConditionalField):
         super().__init__(fld, lambda pkt: pkt.getfieldval(fld.name) is not None)
 
 
-class OffWire(WhenSet):
-    """Holds a field that is about the packet but not in its octets."""
+class _Elsewhere:
+    """A field that takes no octets where it stands among the others."""
 
-    __slots__: list[str] = []
+    __slots__ = ()
 
     def getfield(self, pkt: Any, s: Any) -> Any:
         return s, None
 
     def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
         return s
+
+
+class OffWire(_Elsewhere, WhenSet):
+    """Holds a field that is about the packet but not in its octets."""
+
+    __slots__: list[str] = []
 
 
 class _Note:
@@ -92,25 +98,21 @@ class DialectField(Field):
         return None if dialect is None else dialect.value
 
 
-class _TrailerField(Field):
-    """A field after the payload, which its layer reads and writes."""
-
-    def getfield(self, pkt: Any, s: Any) -> Any:
-        return s, None
-
-    def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
-        return s
-
-
-class PadField(_TrailerField):
-    """Octets between the ULPDU and the CRC."""
+class _OctetsField(Field):
+    """Octets, shown as such."""
 
     def i2repr(self, pkt: Any, x: Any) -> Any:
         return x.hex(" ") if x and isinstance(x, bytes) else super().i2repr(pkt, x)
 
 
-class CRC32cField(_TrailerField):
+class PadField(_Elsewhere, _OctetsField):
+    """Octets between the ULPDU and the CRC, which its layer reads and writes."""
+
+
+class CRC32cField(_Elsewhere, Field):
     """A CRC32c: as a number the usual value, on the wire its octets from the least significant.
+
+    Its layer reads and writes it.
 
     It is shown both ways, ``0x83992352 (52 23 99 83)``.  Four octets are taken as the number
     they are on the wire; fewer or more are kept as they are.
@@ -145,16 +147,13 @@ class MarkersField(Field):
         return x if x is None or isinstance(x, list) else [x]
 
 
-class CopiedHeaderField(Field):
+class CopiedHeaderField(_OctetsField):
     """A header that a Terminate copies: a packet, or octets."""
 
     holds_packets = 1
 
     def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
         return s + bytes(val)
-
-    def i2repr(self, pkt: Any, x: Any) -> Any:
-        return x.hex(" ") if x and isinstance(x, bytes) else super().i2repr(pkt, x)
 
 
 class KeyField(StrFixedLenField):

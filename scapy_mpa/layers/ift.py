@@ -157,22 +157,20 @@ class IFTFrame(_Carrier):
     def crc_verdicts(self) -> tuple[str, str]:
         """Return what is to be said of header CRC and payload CRC: ``good``, ``bad``, ``off`` if
         there is none, ``unknown`` if it is not all there."""
-        octets = bytes(self.payload)
-        head = b"".join(
-            number.to_bytes(_SIZE, "big")
-            for number in (self.header_size or 0, self.payload_size or 0, self.vtag)
+        octets, crcs = self.do_build(), _wanted(self.crcs)
+        header = parse_frame_header(octets)
+        layout = frame_layout(header, header_crc="h" in crcs, payload_crc="p" in crcs)
+        return (
+            self._verdict("header_crc", octets[: layout.payload]),
+            self._verdict("payload_crc", octets[layout.payload : layout.length]),
         )
-        size = self._header_size(octets)
-        covered = (head + octets[:size], octets[size:][: self.payload_size])
-        crcs = self.header_crc, self.payload_crc
-        return self._verdict("h", covered[0], crcs[0]), self._verdict("p", covered[1], crcs[1])
 
-    def _verdict(self, which: str, octets: bytes, crc: int | bytes | None) -> str:
-        if which not in _wanted(self.crcs):
+    def _verdict(self, name: str, octets: bytes) -> str:
+        if name[0] not in _wanted(self.crcs):
             return "off"
-        if not isinstance(crc, int):
+        if not isinstance(getattr(self, name), int):
             return "unknown"
-        return "good" if crc_field(octets) == crc.to_bytes(CRC_LENGTH, "little") else "bad"
+        return "good" if crc_is_good(octets) else "bad"
 
     def describe(self) -> str:
         if self.header_size is None or self.payload_size is None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 from scapy.fields import LEShortEnumField, LEShortField, StrFixedLenField
 
 from scapy_mpa.layers.private_data import PrivateData
-from scapy_mpa.wire.private_data import NVME_LENGTH, NVME_REJECT_LENGTH
 
 __all__ = ["NVMeRDMAAccept", "NVMeRDMAReject", "NVMeRDMARequest"]
 
+_LENGTH = 32
+"""Octets of what a request and an acceptance bring."""
 _STATUS = {
     1: "invalid length",
     2: "invalid record format",
@@ -46,14 +47,14 @@ class NVMeRDMARequest(PrivateData):
     """
 
     name = "NVMe RDMA Request"
-    shortest = NVME_LENGTH
+    shortest = _LENGTH
     fields_desc = [
         LEShortField("recfmt", 0),
         LEShortField("qid", 0),
         LEShortField("hrqsize", 32),
         LEShortField("hsqsize", 31),
         LEShortField("cntlid", 0),
-        StrFixedLenField("reserved", bytes(NVME_LENGTH - 10), NVME_LENGTH - 10),
+        StrFixedLenField("reserved", bytes(_LENGTH - 10), _LENGTH - 10),
     ]
 
 
@@ -65,11 +66,11 @@ class NVMeRDMAAccept(PrivateData):
     """
 
     name = "NVMe RDMA Accept"
-    shortest = NVME_LENGTH
+    shortest = _LENGTH
     fields_desc = [
         LEShortField("recfmt", 0),
         LEShortField("crqsize", 32),
-        StrFixedLenField("reserved", bytes(NVME_LENGTH - 4), NVME_LENGTH - 4),
+        StrFixedLenField("reserved", bytes(_LENGTH - 4), _LENGTH - 4),
     ]
 
 
@@ -80,7 +81,7 @@ class NVMeRDMAReject(PrivateData):
     """
 
     name = "NVMe RDMA Reject"
-    shortest = NVME_REJECT_LENGTH
+    shortest = 4
     fields_desc = [
         LEShortField("recfmt", 0),
         LEShortEnumField("sts", 6, _STATUS),

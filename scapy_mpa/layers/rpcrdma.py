@@ -16,9 +16,14 @@ from scapy.volatile import RandChoice
 
 from scapy_mpa.layers.private_data import PrivateData
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.private_data import RPC_LENGTH, RPC_MAGIC, RPC_SIZE_UNIT, is_rpc
 
 __all__ = ["RPCRDMAPrivateData"]
+
+_MAGIC = 0xF6AB0E18
+_VERSION = 1
+_LENGTH = 8
+_SIZE_UNIT = 1024
+"""Octets in which the two sizes are counted; an octet of 0 says one of these."""
 
 
 class _SizeField(Field):
@@ -28,7 +33,7 @@ class _SizeField(Field):
         super().__init__(name, default, "B")
 
     def i2m(self, pkt: Any, x: Any) -> int:
-        units, rest = divmod(self.i2h(pkt, x), RPC_SIZE_UNIT)
+        units, rest = divmod(self.i2h(pkt, x), _SIZE_UNIT)
         if rest or not 1 <= units <= 256:
             raise LocalProtocolError(
                 f"{self.name} {x} is no multiple of 1024 up to 262144 (RFC 8797 4)"
@@ -36,10 +41,10 @@ class _SizeField(Field):
         return units - 1
 
     def m2i(self, pkt: Any, x: Any) -> int:
-        return (int(x) + 1) * RPC_SIZE_UNIT
+        return (int(x) + 1) * _SIZE_UNIT
 
     def randval(self) -> Any:
-        return RandChoice(*range(RPC_SIZE_UNIT, 257 * RPC_SIZE_UNIT, RPC_SIZE_UNIT))
+        return RandChoice(*range(_SIZE_UNIT, 257 * _SIZE_UNIT, _SIZE_UNIT))
 
 
 class RPCRDMAPrivateData(PrivateData):
@@ -61,11 +66,11 @@ class RPCRDMAPrivateData(PrivateData):
     """
 
     name = "RPC-over-RDMA Private Data"
-    shortest = RPC_LENGTH
+    shortest = _LENGTH
     has_magic = True
     fields_desc = [
-        XIntField("magic", RPC_MAGIC),
-        ByteField("version", 1),
+        XIntField("magic", _MAGIC),
+        ByteField("version", _VERSION),
         BitField("reserved", 0, 7),
         BitField("remote_invalidation", 1, 1),
         _SizeField("send_size", 4096),
@@ -75,4 +80,5 @@ class RPCRDMAPrivateData(PrivateData):
 
     @classmethod
     def fits(cls, octets: bytes) -> bool:
-        return is_rpc(octets)
+        begin = _MAGIC.to_bytes(4, "big") + bytes([_VERSION])
+        return len(octets) >= _LENGTH and octets.startswith(begin)

@@ -7,29 +7,25 @@ They are 8 octets without anything that tells what they are, so they are read as
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from scapy.fields import Field
 
 from scapy_mpa.layers.fields import OffWire
 from scapy_mpa.layers.private_data import PrivateData
-from scapy_mpa.wire.private_data import SMB_LENGTH, smb_is_little_endian
 
 __all__ = ["SMBDirectPrivateData"]
 
-
-class _OrderField(Field):
-    """Which octet of a number comes first, told from the octets."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, None)
+_LENGTH = 8
 
 
-class _OrderNoted(OffWire):
-    """Notices which it is."""
+class _OrderField(OffWire):
+    """Notices which octet of a number comes first."""
 
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
-        return s, smb_is_little_endian(s) or None
+        big, little = struct.unpack(">2I", s[:_LENGTH]), struct.unpack("<2I", s[:_LENGTH])
+        return s, max(little) < max(big) or None
 
 
 class _NumberField(Field):
@@ -63,9 +59,9 @@ class SMBDirectPrivateData(PrivateData):
     """
 
     name = "SMB Direct Private Data"
-    shortest = SMB_LENGTH
+    shortest = _LENGTH
     fields_desc = [
-        _OrderNoted(_OrderField("little_endian")),
+        _OrderField(Field("little_endian", None)),
         _NumberField("ird", 1),
         _NumberField("ord", 1),
     ]

@@ -132,46 +132,28 @@ class RDMAPTerminate(_Layer):
         return f"{self.name} {error.replace(' / ', ': ')}"
 
     def self_build(self) -> bytes:
+        given = {field.name: getattr(self, field.name) for field in self.fields_desc}
+        for name in ("evidence", "problem"):
+            del given[name]
         ddp_header, rdmap_header = (
-            None if header is None else bytes(header)
-            for header in (self.ddp_header, self.rdmap_header)
+            None if given[name] is None else bytes(given[name])
+            for name in ("ddp_header", "rdmap_header")
         )
-        ddp_segment_length = self.ddp_segment_length
-        if ddp_segment_length is None and ddp_header is not None:
-            ddp_segment_length = len(ddp_header) + len(rdmap_header or b"")
-        return build_terminate(
-            self.layer,
-            self.etype,
-            self.error_code,
-            ddp_segment_length=ddp_segment_length,
-            ddp_header=ddp_header,
-            rdmap_header=rdmap_header,
-            m=self.m,
-            d=self.d,
-            r=self.r,
-            reserved=self.reserved,
-            mirrored=bool(self.mirrored),
-        )
+        if given["ddp_segment_length"] is None and ddp_header is not None:
+            given["ddp_segment_length"] = len(ddp_header) + len(rdmap_header or b"")
+        given |= {"ddp_header": ddp_header, "rdmap_header": rdmap_header}
+        return build_terminate(**given | {"mirrored": bool(self.mirrored)})
 
     def do_dissect(self, s: bytes) -> bytes:
         found = parse_terminate(s, *self._read_with)
-        read = {
-            "layer": found.layer,
-            "etype": found.etype,
-            "error_code": found.error_code,
-            "m": int(found.m),
-            "d": int(found.d),
-            "r": int(found.r),
-            "reserved": found.reserved,
-            "ddp_segment_length": found.ddp_segment_length,
+        read = found._asdict() | {
             "ddp_header": _header(found.ddp_header, segment_layer(found.ddp_header or b"")),
             "rdmap_header": _header(found.rdmap_header, RDMAPReadRequest),
-            "mirrored": found.mirrored,
-            "evidence": found.evidence,
-            "problem": found.problem,
         }
-        for name, value in read.items():
+        for field in self.fields_desc:
+            value = read[field.name]
             if value is not None:
-                self.fields[name] = self.get_field(name).any2i(self, value)
+                is_bit = isinstance(field, BitField)
+                self.fields[field.name] = field.any2i(self, int(value) if is_bit else value)
         self.explicit = 1
         return found.trailing

@@ -11,12 +11,12 @@ Everything that makes up a conforming stream is a multiple of four octets long, 
 one, too, and a Marker splits neither the ULPDU_Length field's word nor the CRC.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-from scapy_mpa.wire.crc import CRC_LENGTH, crc32c, crc_field
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = [
@@ -136,28 +136,21 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
     :raises LocalProtocolError: a value is out of range.
     """
-    pad, header, markers = _parts(ulpdu_length, phase)
+    if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
+        raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
+    pad = pad_length(ulpdu_length)
+    unmarked = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH
+    header = 0 if phase or phase is None else MARKER_LENGTH
+    markers: tuple[int, ...] = ()
+    if phase is not None:
+        _check_phase(phase)
+        markers = marker_places(unmarked, phase)
     count = len(markers)
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
     fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
     pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
-    length = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH + MARKER_LENGTH * count
+    length = unmarked + MARKER_LENGTH * count
     return Layout(length, header, pad, markers, fpduptrs, Struct(pick), phase)
-
-
-def _parts(ulpdu_length: int, phase: int | None) -> tuple[int, int, tuple[int, ...]]:
-    """Return the octets of an FPDU's pad, where its ULPDU_Length begins, and where its Markers do.
-
-    :raises LocalProtocolError: a value is out of range.
-    """
-    if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
-        raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
-    pad = pad_length(ulpdu_length)
-    if phase is None:
-        return pad, 0, ()
-    _check_phase(phase)
-    markers = marker_places(HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH, phase)
-    return pad, 0 if phase else MARKER_LENGTH, markers
 
 
 def marker_places(length: int, phase: int) -> tuple[int, ...]:
@@ -199,6 +192,7 @@ def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
     return b"".join(pieces)
 
 
+@lru_cache(maxsize=_CACHED_LAYOUTS)
 def marker_octets(at: int, header: int) -> bytes:
     """Return the 4 octets of a conforming Marker (RFC 5044 4.3).
 
@@ -226,51 +220,14 @@ def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes
         there are places leave the rest conforming.
     """
     header = MARKER_LENGTH if places and places[0] == 0 else 0
-    pieces = []
+    pieces: list[bytes] = []
     taken = 0
     for index, at in enumerate(places):
         upto = at - MARKER_LENGTH * index
-        pieces.append(octets[taken:upto])
-        if index < len(markers):
-            pieces.append(markers[index])
-        else:
-            pieces.append(marker_octets(at, header))
+        marker = markers[index] if index < len(markers) else marker_octets(at, header)
+        pieces += octets[taken:upto], marker
         taken = upto
-    pieces.append(octets[taken:])
-    return b"".join(pieces)
-
-
-_Join: TypeAlias = Callable[[bytes, bytes, int], bytes]
-_Cut: TypeAlias = Callable[[bytes], tuple[bytes, ...]]
-
-
-@lru_cache(maxsize=_CACHED_LAYOUTS)
-def _mould(
-    ulpdu_length: int, phase: int | None
-) -> tuple[bytes, int, bytes, _Join, _Cut | None, tuple[bytes, ...]]:
-    """Return what conforming FPDUs of one ULPDU_Length at one phase have in common.
-
-    :return: what stands before the ULPDU (a leading Marker, ULPDU_Length); its CRC32c, from which
-        that of the FPDU goes on; the pad; what makes an FPDU of what stands before the ULPDU, that
-        and its CRC32c where no Marker goes between them; what cuts ULPDU and pad where Markers go,
-        or None if none goes there; all that stands around what was cut, with an empty place for
-        each cut.
-    :raises LocalProtocolError: a value is out of range.
-    """
-    pad, header, places = _parts(ulpdu_length, phase)
-    markers = [marker_octets(at, header) for at in places]
-    leading = markers.pop(0) if header else b""
-    head = leading + _field(ulpdu_length)
-    # "s" fills up with zeros, which is what a pad is; the CRC's octets come the least first.
-    join = Struct(f"<{len(head)}s{ulpdu_length + pad}sI").pack
-    cut = None
-    if markers:
-        first = places[-len(markers)] - len(head)
-        between = len(markers) - 1
-        rest = ulpdu_length + pad - first - between * _OCTETS_BETWEEN_MARKERS
-        cut = Struct(f"{first}s" + f"{_OCTETS_BETWEEN_MARKERS}s" * between + f"{rest}s").unpack
-    around = [piece for each in (head, *markers) for piece in (each, b"")]
-    return head, crc32c(head), bytes(pad), join, cut, tuple(around)
+    return b"".join((*pieces, octets[taken:]))
 
 
 def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = None) -> bytes:
@@ -281,14 +238,8 @@ def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = No
     :param crc: the 4 octets of a CRC field that is not in use; None: compute it.
     :raises LocalProtocolError: the ULPDU is too long or the phase is none.
     """
-    head, value, pad, join, cut, around = _mould(len(ulpdu), phase)
-    if cut is None:
-        if crc is not None:
-            return b"".join((head, ulpdu, pad, crc))
-        value = crc32c(ulpdu, value)
-        return join(head, ulpdu, crc32c(pad, value) if pad else value)
-    pieces = [*around]
-    pieces[1::2] = cut(ulpdu + pad if pad else ulpdu)
+    layout = fpdu_layout(len(ulpdu), phase)
+    body = b"".join((_field(len(ulpdu)), ulpdu, bytes(layout.pad)))
     # The CRC covers a Marker that lies between pad and CRC (RFC 5044 4.4).
-    body = b"".join(pieces)
+    body = insert_markers(body, layout.markers) if layout.markers else body
     return body + (crc_field(body) if crc is None else crc)

@@ -47,6 +47,8 @@ FLAGS: Final = ("ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
 """From the most significant bit (4.2)."""
 
 _FIELDS: Final = Struct(f">IHHIHH{RESERVED_LENGTH}s")
+_NAMES: Final = ("magic", "version", "bc_version", "flags", "vtag", "marker_interval", "reserved")
+"""What each of them is."""
 _CRC: Final = Struct("<I")
 _WHOLE: Final = Struct(f"{_FIELDS.format}{_CRC.size}s")
 _FLAG_BITS: Final = 32
@@ -139,23 +141,13 @@ def parse_indication(octets: bytes | bytearray | memoryview) -> AdaptionIndicati
 
     :raises RemoteProtocolError: fewer than 64 octets.
     """
-    magic, version, bc_version, flags, vtag, interval, reserved, crc = unpacked(
-        _WHOLE, "an adaption indication", octets
-    )
-    set_flags = {
-        name: bool(flags >> _FLAG_BITS - 1 - place & 1) for place, name in enumerate(FLAGS)
-    }
-    return AdaptionIndication(
-        **set_flags,
-        vtag=vtag,
-        marker_interval=interval,
-        version=version,
-        bc_version=bc_version,
-        reserved_flags=flags & _RESERVED_MASK,
-        reserved=reserved,
-        crc=_CRC.unpack(crc)[0],
-        magic=magic,
-    )
+    *numbers, crc = unpacked(_WHOLE, "an adaption indication", octets)
+    fields = dict(zip(_NAMES, numbers, strict=True))
+    flags = fields.pop("flags")
+    for place, name in enumerate(FLAGS):
+        fields[name] = bool(flags >> _FLAG_BITS - 1 - place & 1)
+    fields["reserved_flags"] = flags & _RESERVED_MASK
+    return AdaptionIndication(**fields, crc=_CRC.unpack(crc)[0])
 
 
 def build_indication(indication: AdaptionIndication) -> bytes:
@@ -176,16 +168,7 @@ def build_indication(indication: AdaptionIndication) -> bytes:
     flags = indication.reserved_flags
     for place, name in enumerate(FLAGS):
         flags |= bool(getattr(indication, name)) << _FLAG_BITS - 1 - place
-    octets = packed(
-        _FIELDS,
-        f"{DOCUMENT} 4.1",
-        magic=indication.magic,
-        version=indication.version,
-        bc_version=indication.bc_version,
-        flags=flags,
-        vtag=indication.vtag,
-        marker_interval=indication.marker_interval,
-        reserved=indication.reserved,
-    )
+    given = indication._asdict() | {"flags": flags}
+    octets = packed(_FIELDS, f"{DOCUMENT} 4.1", **{name: given[name] for name in _NAMES})
     crc = _crc_of(octets) if indication.crc is None else indication.crc
     return octets + packed(_CRC, f"{DOCUMENT} 4.1", crc=crc)

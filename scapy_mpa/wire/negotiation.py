@@ -147,29 +147,25 @@ def _one_sided(text: str) -> Negotiation:
 def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Negotiation:
     asked, offered = request.control_flags or "", reply.control_flags or ""
     meaning = meaning_of(Dialect.RFC6581)
-    broken: list[Violation] = []
-    refused: list[Violation] = []
+    found: list[Violation] = []
     wants, has = request.ird, reply.ord
     if wants == LEFT_TO_ULP and has != LEFT_TO_ULP:
         text = f"IRD 0x3FFF of the {words.request} is answered with ORD {has}"
-        broken.append(Violation(text, "RFC 6581 9.1"))
+        found.append(Violation(text, "RFC 6581 9.1"))
     elif has != LEFT_TO_ULP and has is not None and wants is not None and has > wants:
         text = f"ORD {has} of the {words.reply} exceeds IRD {wants} of the {words.request}"
-        refused.append(Violation(text, "RFC 6581 9.1", INSUFFICIENT_IRD))
+        found.append(Violation(text, "RFC 6581 9.1", INSUFFICIENT_IRD))
     if request.ord == LEFT_TO_ULP and reply.ird != LEFT_TO_ULP:
         text = f"ORD 0x3FFF of the {words.request} is answered with IRD {reply.ird}"
-        broken.append(Violation(text, "RFC 6581 9.1"))
+        found.append(Violation(text, "RFC 6581 9.1"))
     of_peers = meaning.is_peer_to_peer(asked)
     if of_peers != meaning.is_peer_to_peer(offered):
         text = f"A of the {words.reply} is not that of the {words.request}"
-        if of_peers:
-            refused.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
-        else:
-            broken.append(Violation(text, "RFC 6581 9.2"))
+        found.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR if of_peers else None))
     for name, flags in ((words.request, asked), (words.reply, offered)):
         if flags and not meaning.is_peer_to_peer(flags):
             text = f"control flags {flags} of the {name} are set, and A is not"
-            broken.append(Violation(text, "RFC 6581 9.2"))
+            found.append(Violation(text, "RFC 6581 9.2"))
     rtr = None
     of_peers &= meaning.is_peer_to_peer(offered)
     if of_peers:
@@ -177,7 +173,8 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
         rtr = tuple(each for each in meaning.options(asked) if each in those)
         if not rtr:
             text = f"the {words.reply} offers no RTR indication that the {words.request} asks for"
-            refused.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
+            found.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
+    refused = tuple(each for each in found if each.terminate)
     return Negotiation(
         Dialect.RFC6581,
         of_peers,
@@ -185,8 +182,8 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
         (_most(request.ird, reply.ord), _depth(reply.ird)),
         (_least(request.ord, reply.ird), _depth(reply.ord)),
         rtr,
-        (*broken, *refused),
-        tuple(refused),
+        (*(each for each in found if not each.terminate), *refused),
+        refused,
         words,
     )
 

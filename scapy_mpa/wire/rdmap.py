@@ -7,7 +7,7 @@ module of its own.
 """
 
 import struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scapy_mpa.wire.ddp import LARGEST_MESSAGE, LAST, TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
@@ -66,6 +66,7 @@ header and an RDMA Read Request Header (RFC 5040 figure 7)."""
 _READ_REQUEST: Final = struct.Struct(">IQIIQ")
 _ATOMIC_REQUEST: Final = struct.Struct(">IIIQQQQQ")
 _ATOMIC_RESPONSE: Final = struct.Struct(">IQ")
+_IMMEDIATE_DATA: Final = struct.Struct(f"{IMMEDIATE_DATA_LENGTH}s")
 
 _OPENED: Final[dict[int, int]] = {
     Opcode.READ_REQUEST: 1,
@@ -174,17 +175,13 @@ def build_control(opcode: int, rdmap_version: int = 1, reserved: int = 0) -> int
     return rdmap_version << 6 | reserved << 4 | opcode
 
 
-def _check_length(name: str, wanted: int, octets: _Octets, length: int | None) -> None:
-    """Refuse octets that are more or fewer than a header has."""
-    there = len(octets) if length is None else length
-    if there != wanted:
-        raise RemoteProtocolError(f"{name} has exactly {wanted} octets, {there} are there")
-
-
 def _unpack(
     header: struct.Struct, octets: _Octets, name: str, length: int | None
-) -> tuple[int, ...]:
-    _check_length(name, header.size, octets, length)
+) -> tuple[Any, ...]:
+    """Return the fields of a header, which has just so many octets."""
+    there = len(octets) if length is None else length
+    if there != header.size:
+        raise RemoteProtocolError(f"{name} has exactly {header.size} octets, {there} are there")
     return header.unpack(octets)
 
 
@@ -250,8 +247,7 @@ def parse_immediate_data(octets: _Octets, length: int | None = None) -> Immediat
     :param length: octets of the whole message, if only its first ones are given.
     :raises RemoteProtocolError: fewer or more octets, which RFC 7306 6.3 has a receiver check.
     """
-    _check_length("Immediate Data", IMMEDIATE_DATA_LENGTH, octets, length)
-    return ImmediateData(bytes(octets))
+    return ImmediateData(*_unpack(_IMMEDIATE_DATA, octets, "Immediate Data", length))
 
 
 def build_immediate_data(header: ImmediateData) -> bytes:

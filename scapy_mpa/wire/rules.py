@@ -24,8 +24,8 @@ from scapy_mpa.wire.rdmap_names import (
     ATOMIC_OPERATIONS,
     QUEUE_NUMBERS,
     TAGGED_OPCODES,
+    UNTAGGED_QUEUES,
     Opcode,
-    QueueNumber,
     message_name,
 )
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
@@ -54,7 +54,6 @@ _CATASTROPHIC: Final = (0, 2, 7)
 _TO_LIMIT: Final = 1 << 64
 _ALIGNMENT: Final = 8
 _VERSIONS: Final = (0, 1)
-_QUEUES: Final = frozenset(QueueNumber)
 _OF_RFC7306: Final = range(Opcode.IMMEDIATE_DATA, Opcode.ATOMIC_RESPONSE + 1)
 
 
@@ -123,12 +122,13 @@ def message_violation(opcode: int, body: bytes, length: int) -> Violation | None
         return None
     check, clause = _CHECKS[opcode]
     try:
-        return check(body, length)
+        found = check(body, length)
     except RemoteProtocolError as error:
         if opcode == Opcode.READ_REQUEST and length > READ_REQUEST_LENGTH:
             # Octets after the header are ULP Payload, which there must not be.
             clause = "RFC 5040 4.2"
         return Violation(str(error), clause)
+    return found if isinstance(found, Violation) else None
 
 
 def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
@@ -139,11 +139,12 @@ def version_violation(header: DDPHeader, version: int, clause: str) -> Violation
     """
     if header.ddp_version == version:
         return None
-    return Violation(
-        f"DV {header.ddp_version} on a connection of version {version}",
-        clause,
-        _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION,
-    )
+    text = f"DV {header.ddp_version} on a connection of version {version}"
+    return Violation(text, clause, _invalid_version(header))
+
+
+def _invalid_version(header: DDPHeader) -> TerminateCode:
+    return _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION
 
 
 def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
@@ -153,11 +154,7 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
     if version not in _VERSIONS or (
         version == 0 and parse_control(header.rsvdulp).rdmap_version == 1
     ):
-        return Violation(
-            f"DV {version} is not valid",
-            "RFC 5041 4.1",
-            _TAGGED_VERSION if header.tagged else _UNTAGGED_VERSION,
-        )
+        return Violation(f"DV {version} is not valid", "RFC 5041 4.1", _invalid_version(header))
     if header.tagged:
         assert header.to is not None
         if length and header.to + length > _TO_LIMIT:
@@ -166,7 +163,7 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
             )
         return None
     assert header.mo is not None
-    if header.qn not in _QUEUES:
+    if header.qn not in UNTAGGED_QUEUES:
         return Violation(f"QN {header.qn} is that of no queue", "RFC 5041 4.3", _INVALID_QN)
     if header.mo + length > LARGEST_MESSAGE:
         return Violation(
@@ -220,10 +217,6 @@ def _terminate(body: bytes, length: int) -> Violation | None:
     return None
 
 
-def _immediate_data(body: bytes, length: int) -> None:
-    parse_immediate_data(body, length)
-
-
 def _atomic_request(body: bytes, length: int) -> Violation | None:
     request = parse_atomic_request(body, length)
     if request.atomic_operation_code not in ATOMIC_OPERATIONS:
@@ -240,16 +233,12 @@ def _atomic_request(body: bytes, length: int) -> Violation | None:
     return None
 
 
-def _atomic_response(body: bytes, length: int) -> None:
-    parse_atomic_response(body, length)
-
-
-_CHECKS: Final[dict[int, tuple[Callable[[bytes, int], Violation | None], str]]] = {
+_CHECKS: Final[dict[int, tuple[Callable[[bytes, int], object], str]]] = {
     Opcode.READ_REQUEST: (_read_request, "RFC 5040 4.4"),
     Opcode.TERMINATE: (_terminate, "RFC 5040 4.8"),
-    Opcode.IMMEDIATE_DATA: (_immediate_data, "RFC 7306 6.3"),
-    Opcode.IMMEDIATE_DATA_WITH_SE: (_immediate_data, "RFC 7306 6.3"),
+    Opcode.IMMEDIATE_DATA: (parse_immediate_data, "RFC 7306 6.3"),
+    Opcode.IMMEDIATE_DATA_WITH_SE: (parse_immediate_data, "RFC 7306 6.3"),
     Opcode.ATOMIC_REQUEST: (_atomic_request, "RFC 7306 5.2.1"),
-    Opcode.ATOMIC_RESPONSE: (_atomic_response, "RFC 7306 5.2.2"),
+    Opcode.ATOMIC_RESPONSE: (parse_atomic_response, "RFC 7306 5.2.2"),
 }
 """What looks at the header of a message, and the clause that says how many octets it has."""

@@ -20,7 +20,6 @@ set in Request and Reply.  Its text and the octets beside it spell the Key in tw
 """
 
 import enum
-import struct
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -33,7 +32,7 @@ from scapy_mpa.wire.dialect import (
     largest_pd_length,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.fields import unpacked
+from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.shown import quoted
 
 __all__ = [
@@ -82,6 +81,8 @@ _HEADER: Final = Struct(">16sBBH")
 _ENHANCED: Final = Struct(">HH")
 _M, _C, _R, _S, _RES = 0x80, 0x40, 0x20, 0x10, 0x0F
 _DEPTH: Final = 0x3FFF
+_CONTROL_FLAGS: Final = {"A": (0, 0x8000), "B": (0, 0x4000), "C": (1, 0x8000), "D": (1, 0x4000)}
+"""By letter: in which word, and which bit."""
 _PROPOSAL: Final = "rtr-frame-proposal-2007"
 
 
@@ -142,25 +143,24 @@ class StartupFrame(NamedTuple):
     @property
     def ird(self) -> int | None:
         """Inbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
-        return self._words()[0] & _DEPTH if self.enhanced else None
+        return self._words[0] & _DEPTH if self.enhanced else None
 
     @property
     def ord(self) -> int | None:
         """Outbound RDMA Read Queue Depth, 0 to 0x3FFF, or None without enhanced data."""
-        return self._words()[1] & _DEPTH if self.enhanced else None
+        return self._words[1] & _DEPTH if self.enhanced else None
 
     @property
     def control_flags(self) -> str | None:
         """The letters of the control flags that are set, such as ``"ACD"`` (RFC 6581 9.2)."""
         if not self.enhanced:
             return None
-        first, second = self._words()
-        bits = (first & 0x8000, first & 0x4000, second & 0x8000, second & 0x4000)
-        return "".join(letter for letter, bit in zip("ABCD", bits, strict=True) if bit)
+        words = self._words
+        return "".join(letter for letter, (at, bit) in _CONTROL_FLAGS.items() if words[at] & bit)
 
-    def _words(self) -> tuple[int, int]:
-        first, second = _ENHANCED.unpack_from(self.data)
-        return first, second
+    @property
+    def _words(self) -> tuple[int, ...]:
+        return _ENHANCED.unpack_from(self.data)
 
     def problems(self) -> list[str]:
         """Say why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
@@ -231,20 +231,10 @@ def build_startup(startup: StartupFrame, *, key: bytes | None = None) -> bytes:
     if not 0 <= startup.reserved <= _RES:
         raise LocalProtocolError(f"reserved bits {startup.reserved} do not fit their 4 bits")
     flags = startup.reserved
-    for is_set, bit in (
-        (startup.markers, _M),
-        (startup.crc, _C),
-        (startup.rejected, _R),
-        (startup.s_bit, _S),
-    ):
+    for is_set, bit in zip(startup[1:5], (_M, _C, _R, _S), strict=True):
         flags |= bit if is_set else 0
-    try:
-        header = _HEADER.pack(key, flags, startup.revision, startup.pd_length)
-    except struct.error as error:
-        raise LocalProtocolError(
-            f"revision {startup.revision}, PD_Length {startup.pd_length}: one does not fit its "
-            "8 or 16 bits (RFC 5044 7.1.1)"
-        ) from error
+    numbers = {"flags": flags, "revision": startup.revision, "pd_length": startup.pd_length}
+    header = packed(_HEADER, "RFC 5044 7.1.1", key=key, **numbers)
     return header + startup.extension + startup.data
 
 
@@ -256,11 +246,13 @@ def build_enhanced(control_flags: str, ird: int, ord: int) -> bytes:
     :param ord: 0 to 0x3FFF.
     :raises LocalProtocolError: a number does not fit its 14 bits, or a letter is no flag's.
     """
-    if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - set("ABCD"):
+    if not (0 <= ird <= _DEPTH and 0 <= ord <= _DEPTH) or set(control_flags) - {*_CONTROL_FLAGS}:
         raise LocalProtocolError(
             f"control flags {quoted(control_flags)}, IRD {ird}, ORD {ord}: letters out of ABCD and "
             "numbers up to 0x3FFF are wanted (RFC 6581 9)"
         )
-    first = ird | ("A" in control_flags) << 15 | ("B" in control_flags) << 14
-    second = ord | ("C" in control_flags) << 15 | ("D" in control_flags) << 14
-    return _ENHANCED.pack(first, second)
+    words = [ird, ord]
+    for letter in control_flags:
+        at, bit = _CONTROL_FLAGS[letter]
+        words[at] |= bit
+    return _ENHANCED.pack(*words)

@@ -23,6 +23,7 @@ from typing import Final, Literal, NamedTuple
 
 from scapy_mpa.wire.ddp import ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import packed
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 _SEGMENT_LENGTH: Final = struct.Struct(">H")
-_RESERVED: Final = 0x1FFF
 _TAGGED: Final = 0x80
 _OPCODE: Final = 0x0F
 _CONTROL_LENGTH: Final = 2
@@ -391,17 +391,6 @@ def build_terminate(
     :param mirrored: write the first four octets as siw does.
     :raises LocalProtocolError: a number does not fit its field.
     """
-    if not (
-        0 <= layer <= 15
-        and 0 <= etype <= 15
-        and 0 <= error_code <= 0xFF
-        and 0 <= reserved <= _RESERVED
-        and (ddp_segment_length is None or 0 <= ddp_segment_length <= 0xFFFF)
-    ):
-        raise LocalProtocolError(
-            f"layer {layer}, error type {etype}, code {error_code}, reserved bits {reserved}, "
-            f"DDP Segment Length {ddp_segment_length}: one does not fit its 4, 4, 8, 13 or 16 bits"
-        )
     control = _Control(
         layer,
         etype,
@@ -411,8 +400,14 @@ def build_terminate(
         rdmap_header is not None if r is None else r,
         reserved,
     )
+    # A negative number has bits above any.
+    if any(value >> width for value, width in zip(control, _WIDTHS, strict=True)):
+        raise LocalProtocolError(
+            f"layer {layer}, error type {etype}, code {error_code}, reserved bits {reserved}: "
+            "one does not fit its 4, 4, 8 or 13 bits (RFC 5040 4.8)"
+        )
     pieces = [_write_control(control, mirrored)]
     if ddp_segment_length is not None:
-        pieces.append(_SEGMENT_LENGTH.pack(ddp_segment_length))
+        pieces.append(packed(_SEGMENT_LENGTH, "RFC 5040 4.8", length=ddp_segment_length))
     pieces += [ddp_header or b"", rdmap_header or b"", trailing]
     return b"".join(pieces)

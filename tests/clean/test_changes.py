@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture import Frame
 from scapy_mpa.capture.build_frame import FrameBuilder, checksum
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.clean import cleaner as cleaner_module
@@ -402,13 +402,3 @@ def test_late_fpdus_are_written() -> None:
     assert cleaned.report.late == 1
     assert fpdus(cleaned.frames) == fpdus(frames)
     assert [each for each in cleaned.comments if "belongs before" in each]
-
-
-def test_frames_that_are_no_tcp_are_copied() -> None:
-    """ARP, fragments and the like, in their places."""
-    with open_capture(PCAPS / "live_siw_probe_guest_eth0.pcap.gz") as capture:
-        frames = list(capture)
-    arp = Frame(1, frames[0].time_ns, 1, b"\xff" * 12 + b"\x08\x06" + bytes(28), 42, "eth0")
-    cleaned = clean(renumbered([arp, *frames, arp]))
-    assert cleaned.frames[0] == arp
-    assert cleaned.frames[-1].octets == arp.octets

@@ -16,6 +16,8 @@ from tests.captures import OVER_IFT, OVER_TCP, capture_name
 from tests.clean.cleaning import clean, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, reorder
+from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
+from tests.truth import pcapfile
 from tests.truth.cases import case
 
 SOUND = ("none", "CRC", "flip", "FPDUPTR")
@@ -81,6 +83,20 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
     assert (cleaned.report.fpdus, cleaned.report.startup_frames) == (2, supplied)
     kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
     assert kinds[-2:] == [b"Req", b"Rep"]
+
+
+def test_a_request_behind_the_reply_that_accepts_it() -> None:
+    """It is the one that this Reply answers: written before it, and none is supplied."""
+    talk = Talk()
+    talk.say(1, REPLY)
+    talk.say(0, REQUEST)
+    talk.say(0, STREAM)
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+    check(frames)
+    cleaned = clean(frames)
+    assert cleaned.report.startup_frames == 0
+    said = [each.payload for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
+    assert said == [REQUEST, REPLY]
 
 
 @given(

@@ -38,6 +38,17 @@ def test_a_connection_of_one_segment(flags: int, octets: bytes) -> None:
         assert cleaned.report.copied + cleaned.report.replaced == len(frames)
 
 
+@pytest.mark.parametrize("octets", [b"", b"x"])
+def test_a_syn_that_is_no_copy_as_the_end_shows(octets: bytes) -> None:
+    """Of the connection that it opened no more is known than that it was there."""
+    before = whole().segments
+    other = before[0]._replace(seq=before[0].seq + 5000, flags=SYN | ACK, payload=octets)
+    frames = frames_of(capture([before, [before[0], other]]))
+    cleaned = clean(frames)
+    assert fpdus(cleaned.frames) == fpdus(frames)
+    assert cleaned.report.copied + cleaned.report.replaced == len(frames)
+
+
 @pytest.mark.parametrize("said", [REQUEST, REQUEST[:7], b"hello"])
 def test_a_syn_with_octets(said: bytes) -> None:
     """What it brings of MPA is written once; a SYN without MPA is copied as it was (RFC 7413)."""

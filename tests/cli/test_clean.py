@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture import Capture, Frame, open_capture
 from scapy_mpa.capture.write import write_frames
+from scapy_mpa.cli import cleaning
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
 from tests.cli.command import PCAPS, run
@@ -126,6 +128,23 @@ def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
         assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "new.pcapng").exists()
     assert run("clean", marked).exit_code == 2
+
+
+def test_a_capture_that_is_gone_when_it_is_read_again(
+    marked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A selection by the end of connections reads FILE twice: what cannot be is an error."""
+
+    def gone(source: str, *rest: Any) -> Capture:
+        marked.unlink()
+        return open_capture(source, *rest)
+
+    monkeypatch.setattr(cleaning, "open_capture", gone)
+    target = tmp_path / "clean.pcap"
+    result = run("clean", "--where", "ended=closed", marked, "-o", target)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"scapy-mpa: {marked}: there is no such file; check the name\n"
+    assert not target.exists()
 
 
 def test_a_capture_without_frames(tmp_path: Path) -> None:

@@ -24,29 +24,20 @@ from scapy_mpa.layers import (
 )
 from scapy_mpa.wire.errors import RemoteProtocolError
 from tests.truth import mpastream
+from tests.wire.test_rdmap import FIGURES
 
-# RFC 5040 figure 4 and RFC 7306 figure 2: opcode, T, QN.
-MESSAGES = {
-    RDMAPWrite: (0, 1, None),
-    RDMAPReadRequest: (1, 0, 1),
-    RDMAPReadResponse: (2, 1, None),
-    RDMAPSend: (3, 0, 0),
-    RDMAPSendWithInvalidate: (4, 0, 0),
-    RDMAPSendWithSE: (5, 0, 0),
-    RDMAPSendWithSEAndInvalidate: (6, 0, 0),
-    RDMAPTerminate: (7, 0, 2),
-    RDMAPImmediateData: (8, 0, 0),
-    RDMAPImmediateDataWithSE: (9, 0, 0),
-    RDMAPAtomicRequest: (10, 0, 1),
-    RDMAPAtomicResponse: (11, 0, 3),
+LAYERS = {
+    getattr(layers, name)().name: getattr(layers, name)
+    for name in layers.__all__
+    if name.startswith("RDMAP")
 }
+MESSAGES = {LAYERS[name]: figure for *figure, name in FIGURES}
+"""Opcode, T and QN of each (RFC 5040 figure 4, RFC 7306 figure 2)."""
 
 
 def test_every_message_is_listed() -> None:
-    """The table above has every RDMAP layer that there is."""
-    assert {layer.__name__ for layer in MESSAGES} == {
-        name for name in layers.__all__ if name.startswith("RDMAP")
-    }
+    """The figures have every RDMAP layer that there is."""
+    assert set(MESSAGES) == set(LAYERS.values())
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda layer: layer.__name__)

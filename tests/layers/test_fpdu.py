@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.packet import Padding, Raw
 
-from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker, RDMAPSend, RDMAPWrite
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker, RDMAPSend
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.layers.strategies import ulpdus
 from tests.truth import messages, mpastream
@@ -19,15 +19,6 @@ WRITE = messages.write(0xDEADBEEF, 0x1000, b"hello")[0]
 def plain(ulpdu: bytes) -> bytes:
     """The octets of an FPDU, made by the tests' own maker of streams."""
     return mpastream.build_stream([ulpdu])[0]
-
-
-# Computed
-
-
-def test_what_a_user_types() -> None:
-    """Opcode, T, length, pad and CRC follow from the stack of layers."""
-    packet = FPDU() / DDPTagged(stag=0xDEADBEEF, to=0x1000) / RDMAPWrite() / b"hello"
-    assert bytes(packet) == plain(WRITE)
 
 
 def test_largest_ulpdu() -> None:

@@ -40,19 +40,6 @@ def test_indication_and_codec_agree(octets: bytes) -> None:
     assert (packet.crc_verdict() == "good") == told.crc_is_good()
 
 
-@given(st.lists(st.booleans(), min_size=9, max_size=9), VTAGS)
-def test_indication_built_then_dissected(flags: list[bool], vtag: int) -> None:
-    """What was set is read; the CRC that is computed is good."""
-    values = dict(zip(FLAGS, map(int, flags), strict=True))
-    packet = IFTAdaptionIndication(vtag=vtag, **values)
-    read = IFTAdaptionIndication(bytes(packet))
-    assert {name: getattr(read, name) for name in FLAGS} == values
-    assert read.vtag == vtag
-    assert read.crc_verdict() == "good"
-    codec = parse_indication(bytes(packet))._replace(crc=None)
-    assert build_indication(codec) == bytes(packet)
-
-
 def test_indication_is_laid_out_as_drawn() -> None:
     """The figure of 4.1, the flags of 4.2 from the most significant bit, the CRC of 60 octets."""
     octets = bytes(

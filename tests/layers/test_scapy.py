@@ -27,32 +27,20 @@ from scapy_mpa.layers import (
     MPARtr,
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
-    RDMAPImmediateData,
-    RDMAPImmediateDataWithSE,
     RDMAPReadRequest,
     RDMAPReadResponse,
     RDMAPSend,
-    RDMAPSendWithInvalidate,
     RDMAPSendWithSE,
-    RDMAPSendWithSEAndInvalidate,
     RDMAPTerminate,
     RDMAPWrite,
 )
+from tests.layers.test_ddp import SHOWN
 
 MESSAGES = [
-    FPDU() / DDPTagged(stag=1, to=2) / RDMAPWrite() / b"data",
-    FPDU() / DDPTagged(last=0) / RDMAPReadResponse() / b"d",
-    FPDU() / DDPUntagged(msn=3) / RDMAPSend() / b"data",
-    FPDU() / DDPUntagged(invalidate_stag=4) / RDMAPSendWithInvalidate() / b"data",
+    *(FPDU() / packet for packet, _ in SHOWN),
     FPDU() / DDPUntagged() / RDMAPSendWithSE(),
-    FPDU() / DDPUntagged() / RDMAPSendWithSEAndInvalidate(),
-    FPDU() / DDPUntagged() / RDMAPReadRequest(sink_stag=1, rdma_read_size=2, src_to=3),
     FPDU() / DDPUntagged() / RDMAPTerminate(layer=1, etype=2, error_code=1),
     FPDU() / DDPUntagged() / RDMAPTerminate(layer=1, mirrored=True, ddp_header=DDPTagged()),
-    FPDU() / DDPUntagged() / RDMAPImmediateData(immediate_data=b"12345678"),
-    FPDU() / DDPUntagged() / RDMAPImmediateDataWithSE(),
-    FPDU() / DDPUntagged() / RDMAPAtomicRequest(compare_data=5),
-    FPDU() / DDPUntagged() / RDMAPAtomicResponse(original_remote_data_value=6),
     FPDU(phase=0) / DDPUntagged() / RDMAPSend() / bytes(1000),
     FPDU(phase=508, markers=[MPAMarker(reserved=1)], crc=0) / DDPTagged() / RDMAPWrite(),
     FPDU(ulpdu_length=9, pad=b"ab", crc=b"c") / b"short",
@@ -83,7 +71,7 @@ def read_again(packet: Packet) -> Packet:
 
 def evaluated(packet: Packet) -> Packet:
     """What ``command()`` says, typed in."""
-    made: Packet = eval(packet.command())
+    made: Packet = eval(packet.command(), globals() | vars(layers))
     return made
 
 
