@@ -77,7 +77,8 @@ class Capture:
         self._owned = owned
         self._source = Source(file, may_read)
         try:
-            self._frames = self._counted(self._open_format())
+            self.unnoted = self._open_format()
+            """The frames, for a reader who sets :attr:`frames` and calls :meth:`stop` itself."""
         except DamagedError as error:
             raise self._explained(error) from error
 
@@ -121,7 +122,12 @@ class Capture:
         return self._source.octets_read
 
     def __iter__(self) -> Iterator[Frame]:
-        return self._frames
+        try:
+            for frame in self.unnoted:
+                self.frames += 1
+                yield frame
+        except DamagedError as error:
+            self.stop(error)
 
     def __enter__(self) -> Capture:
         return self
@@ -138,14 +144,6 @@ class Capture:
         """Close the file, unless it was given open."""
         if self._owned:
             self._file.close()
-
-    def _counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
-        try:
-            for frame in frames:
-                self.frames += 1
-                yield frame
-        except DamagedError as error:
-            self.stop(error)
 
     def _explained(self, error: DamagedError) -> CaptureError:
         where = ""

@@ -19,7 +19,7 @@ from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.segment import ACK, PSH, SECOND, Segment
+from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
 
 __all__ = ["walk"]
 
@@ -35,7 +35,6 @@ _SERVICE: Final = 0xFFFFFF00
 _ETHERNET_IPV4: Final = 0x08004500
 _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
-_FLAGS: Final = 0xFF & ~PSH
 _ROWS: Final = 1024
 """What was found is handed out when there is so much of it."""
 _FRAMES: Final = 4096
@@ -62,11 +61,11 @@ def walk(
     """
     header = capture.pcap
     is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
-    if header is None or not is_usual or seen or ETHERNET in decoder.link_types:
-        yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
-        return
     try:
-        yield from _records(capture, header, _Walk(flows, decoder, header, clock))
+        if header is None or not is_usual or seen or ETHERNET in decoder.link_types:
+            yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
+        else:
+            yield from _records(capture, header, _Walk(flows, decoder, header, clock))
     except DamagedError as error:
         capture.stop(error)
 
@@ -83,20 +82,35 @@ def _frames(
 
     :param most: rows after which they are handed out.
     """
-    rows, take, place, segment_of = flows.shared.rows, flows.take, flows.place, decoder.segment
-    for frame in capture:
-        if frame.number == 1:
-            clock.begin_ns = frame.time_ns
-        number = frame.number
+    rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
+    find, owner = flows.directions.get, flows.owner
+    for frame in capture.unnoted:
+        number, time_ns, _, _, _, _ = frame
+        if number == 1:
+            clock.begin_ns = time_ns
         if clock.remembers:
             if number >= clock.room:
                 clock.make_room(number)
-            clock.times[number % REMEMBERED] = frame.time_ns
-        clock.newest = number
+            clock.times[number % REMEMBERED] = time_ns
+        clock.newest = capture.frames = number
         segment = segment_of(frame)
         if segment is not None:
-            segment = place(segment)
-            take(segment)
+            flow, seq, ack, flags, octets, length, _, _, network = segment
+            direction = find(flow)
+            is_taken = False
+            if (
+                direction is not None
+                and flags & NOT_PSH == ACK
+                and len(octets) == length
+                and owner(flow, b"") == network
+            ):
+                try:
+                    is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                except Exception as error:
+                    flows.fail(segment, error)
+                    is_taken = True
+            if not is_taken:
+                segment = take(segment)
             if seen is not None:
                 seen(segment)
         if len(rows) >= most or not number % _FRAMES:
@@ -184,7 +198,7 @@ class _Walk:
                 flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
                 octets = window[start + payload_at : start + total]
                 direction = find(flow)
-                if direction is not None and rest & _FLAGS == ACK:
+                if direction is not None and rest & NOT_PSH == ACK:
                     try:
                         is_taken = direction.receive(seq, ack, octets, number, time_ns)
                     except Exception as error:
@@ -205,7 +219,7 @@ class _Walk:
                     Frame(number, time_ns, header.link_type, frame, original, None)
                 )
             if segment is not None:
-                take(flows.place(segment))
+                take(segment)
             at = end
         self.number = clock.newest = number
         return at

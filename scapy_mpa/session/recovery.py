@@ -124,13 +124,17 @@ class Recovery:
         if segment is None:
             packet, self._packet = self._packet, None
             return ([], True) if packet is None else self._receive_packet(packet, frame)
-        segment = self._flows.place(segment)
+        segment = self._flows.take(segment)
         frame = self._decoder.whole or frame
         flow = segment.flow
         if segment.length:
-            self._last.keep(flow, frame, segment.length)
+            last = self._last
+            last[flow] = frame
+            last.new += segment.length
+            if last.new > last.allowed:
+                last.let_go(flow)
             self._is_cut |= segment.length > len(segment.payload)
-        events = self._flows.receive(segment)
+        events = self._flows.events() if self._flows.shared.rows else []
         brought, is_made = self._brought(events, frame) if events else ([], False)
         if is_made or not segment.length:
             return brought, not is_made
