@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
+from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.source import Source
 from scapy_mpa.stream.segment import SECOND
 
@@ -75,9 +75,9 @@ class PcapHeader(NamedTuple):
     """Minor version, at most 4."""
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether the captured octets come first in each record."""
-        return self.minor == _MINOR_VERSION
+    def is_usual(self) -> bool:
+        """Whether records hold Ethernet frames without FCS, and the captured octets come first."""
+        return (self.minor, self.link_type, self.fcs) == (_MINOR_VERSION, ETHERNET, 0)
 
 
 def pcap_header(source: Source) -> PcapHeader:
@@ -121,7 +121,6 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
     unpack = header.record.unpack_from
     size = header.record.size
     _, unit, link_type, fcs, at, minor = header
-    is_ordered = header.is_ordered
     make = tuple.__new__
     window = source.window
     number = 0
@@ -135,7 +134,7 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
                     raise cut_record(source, at)
                 return
         seconds, fraction, captured, original = unpack(window, at)
-        if not is_ordered and (minor < _SWAPPED_BEFORE or captured > original):
+        if minor < _SWAPPED_BEFORE or (captured > original and minor == _SWAPPED_BEFORE):
             captured, original = original, captured
         if captured > MAXIMUM_CAPTURED:
             raise lying_length(source, at, captured)

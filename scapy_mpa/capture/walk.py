@@ -60,12 +60,11 @@ def walk(
     :param seen: is given each segment when it was taken.
     """
     header = capture.pcap
-    is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
     try:
-        if header is None or not is_usual or seen or ETHERNET in decoder.link_types:
+        if header is None or not header.is_usual or seen or ETHERNET in decoder.link_types:
             yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
         else:
-            yield from _records(capture, header, _Walk(flows, decoder, header, clock))
+            yield from _records(capture, header, flows, decoder, clock)
     except DamagedError as error:
         capture.stop(error)
 
@@ -117,16 +116,16 @@ def _frames(
             yield
 
 
-def _records(capture: Capture, header: PcapHeader, records: _Walk) -> Iterator[None]:
+def _records(
+    capture: Capture, header: PcapHeader, flows: Flows, decoder: Decoder, clock: Clock
+) -> Iterator[None]:
     """Read window after window of a pcap file."""
-    source = capture.source
+    source, size = capture.source, header.record.size
     window, at = source.window, header.length
     while True:
-        at = records.take(window, at)
-        capture.frames = records.number
-        wanted = records.wanted
-        if wanted > MAXIMUM_CAPTURED + header.record.size:
-            raise lying_length(source, at, wanted - header.record.size)
+        at, wanted = _take(window, at, capture, header, flows, decoder, clock)
+        if wanted > MAXIMUM_CAPTURED + size:
+            raise lying_length(source, at, wanted - size)
         yield
         window, at = source.forward(at, wanted)
         if len(window) < at + wanted:
@@ -135,91 +134,86 @@ def _records(capture: Capture, header: PcapHeader, records: _Walk) -> Iterator[N
             return
 
 
-class _Walk:
-    """Goes over the records of a pcap file, a window at a time."""
+def _take(
+    window: bytes,
+    at: int,
+    capture: Capture,
+    header: PcapHeader,
+    flows: Flows,
+    decoder: Decoder,
+    clock: Clock,
+) -> tuple[int, int]:
+    """Take all records that are whole in a window.
 
-    __slots__ = ("_clock", "_decoder", "_flows", "_header", "number", "wanted")
-
-    def __init__(self, flows: Flows, decoder: Decoder, header: PcapHeader, clock: Clock) -> None:
-        self._flows = flows
-        self._decoder = decoder
-        self._header = header
-        self._clock = clock
-        self.number = 0
-        """Records taken so far."""
-        self.wanted = 0
-        """Octets that the window must hold for the next one."""
-
-    def take(self, window: bytes, at: int) -> int:
-        """Take all records that are whole in a window; return where the first other begins."""
-        header, flows = self._header, self._flows
-        size, unit = header.record.size, header.unit
-        # All but the original length, which is of no account here.
-        unpack_record = Struct(header.record.format[:4]).unpack_from
-        find, take = flows.directions.get, flows.take
-        available, number = len(window), self.number
-        clock = self._clock
-        remembers, times = clock.remembers, clock.times
+    :return: where the first other begins, and how many octets it has, as far as is known.
+    """
+    number = capture.frames
+    size, unit = header.record.size, header.unit
+    # All but the original length, which is of no account here.
+    unpack_record = Struct(header.record.format[:4]).unpack_from
+    find, take = flows.directions.get, flows.take
+    available = len(window)
+    remembers, times = clock.remembers, clock.times
+    if remembers:
+        clock.make_room(number + available // size)
+    latest = payload_at = 0
+    second, whole = -1, 0
+    while True:
+        start = at + size
+        wanted = size
+        if start > available:
+            break
+        seconds, fraction, captured = unpack_record(window, at)
+        end = start + captured
+        if end > available:
+            wanted = size + captured
+            break
+        number += 1
+        if seconds != second:
+            second = seconds
+            whole = second * SECOND
+        time_ns = whole + fraction * unit
         if remembers:
-            clock.make_room(number + available // size)
-        latest = payload_at = 0
-        second, whole = -1, 0
-        while True:
-            start = at + size
-            self.wanted = size
-            if start > available:
-                break
-            seconds, fraction, captured = unpack_record(window, at)
-            end = start + captured
-            if end > available:
-                self.wanted = size + captured
-                break
-            number += 1
-            if seconds != second:
-                second = seconds
-                whole = second * SECOND
-            time_ns = whole + fraction * unit
-            if remembers:
-                times[number % REMEMBERED] = time_ns
-            segment = None
-            is_usual = False
-            if captured >= _HEADERS:
-                begins, total, fragment, seq, ack, rest = _headers(window, start)
-                if rest != latest:
-                    latest = rest
-                    payload_at = _TCP_AT + (rest >> 12) * 4
-                total += _IPV4_AT
-                is_usual = (
-                    begins & _SERVICE == _ETHERNET_IPV4
-                    and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
-                    and _HEADERS <= payload_at <= total <= captured
-                )
-            if is_usual:
-                flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
-                octets = window[start + payload_at : start + total]
-                direction = find(flow)
-                if direction is not None and rest & NOT_PSH == ACK:
-                    try:
-                        is_taken = direction.receive(seq, ack, octets, number, time_ns)
-                    except Exception as error:
-                        fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
-                        flows.fail(fault, error)
-                        is_taken = True
-                    if is_taken:
-                        at = end
-                        continue
-                length = total - payload_at
-                segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
-            if number == 1:
-                clock.begin_ns = time_ns
-            if segment is None:
-                original = max(header.record.unpack_from(window, at)[3], captured)
-                frame = window[start:end]
-                segment = self._decoder.segment(
-                    Frame(number, time_ns, header.link_type, frame, original, None)
-                )
-            if segment is not None:
-                take(segment)
-            at = end
-        self.number = clock.newest = number
-        return at
+            times[number % REMEMBERED] = time_ns
+        segment = None
+        is_usual = False
+        if captured >= _HEADERS:
+            begins, total, fragment, seq, ack, rest = _headers(window, start)
+            if rest != latest:
+                latest = rest
+                payload_at = _TCP_AT + (rest >> 12) * 4
+            total += _IPV4_AT
+            is_usual = (
+                begins & _SERVICE == _ETHERNET_IPV4
+                and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
+                and _HEADERS <= payload_at <= total <= captured
+            )
+        if is_usual:
+            flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
+            octets = window[start + payload_at : start + total]
+            direction = find(flow)
+            if direction is not None and rest & NOT_PSH == ACK:
+                try:
+                    is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                except Exception as error:
+                    fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
+                    flows.fail(fault, error)
+                    is_taken = True
+                if is_taken:
+                    at = end
+                    continue
+            length = total - payload_at
+            segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
+        if number == 1:
+            clock.begin_ns = time_ns
+        if segment is None:
+            original = max(header.record.unpack_from(window, at)[3], captured)
+            frame = window[start:end]
+            segment = decoder.segment(
+                Frame(number, time_ns, header.link_type, frame, original, None)
+            )
+        if segment is not None:
+            take(segment)
+        at = end
+    capture.frames = clock.newest = number
+    return at, wanted
