@@ -12,9 +12,10 @@ import struct
 from struct import Struct
 from typing import Final
 
+from scapy_mpa.capture.headers import checksum
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LARGEST_DATAGRAM", "SCTP", "TCP", "FrameBuilder", "checksum"]
+__all__ = ["LARGEST_DATAGRAM", "SCTP", "TCP", "FrameBuilder"]
 
 TCP: Final = 6
 SCTP: Final = 132
@@ -47,19 +48,6 @@ _MOST_VLAN: Final = 0xFFFF
 
 _uint16: Final = Struct(">H")
 _tag: Final = Struct(">HH")
-
-
-def checksum(octets: bytes, begin: int = 0) -> int:
-    """Return the Internet checksum of ``octets`` (RFC 1071).
-
-    The one's complement sum of 16-bit words is the number that all octets make, modulo 65535.
-
-    :param begin: a sum to add.
-    """
-    number = int.from_bytes(octets, "big")
-    if len(octets) & 1:
-        number <<= 8
-    return -(number + begin) % 0xFFFF
 
 
 class FrameBuilder:

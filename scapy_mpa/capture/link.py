@@ -14,12 +14,13 @@ from scapy_mpa.capture.headers import (
     IPV6,
     LINK,
     LLC,
+    NO_IP,
     Headers,
     Length,
     Reader,
     uint16,
 )
-from scapy_mpa.capture.reason import ENCRYPTED, NOT_IP, NotFollowedError
+from scapy_mpa.capture.reason import ENCRYPTED, NotFollowedError
 
 __all__ = [
     "LINK_HEADER",
@@ -133,9 +134,7 @@ def _llc(headers: Headers) -> int:
         headers.take(len(_LLC_IP), LINK_HEADER)
         return IPV4
     at = headers.take(8, LINK_HEADER)
-    if octets[at : at + 6] not in _SNAP:
-        raise NotFollowedError(NOT_IP)
-    return ether_type(headers, at + 6)
+    return ether_type(headers, at + 6) if octets[at : at + 6] in _SNAP else NO_IP
 
 
 def _linux_cooked_1(headers: Headers) -> int:
@@ -164,7 +163,7 @@ def _loopback(*orders: Literal["little", "big"]) -> Reader:
             family = int.from_bytes(headers.octets[at : at + 4], order)
             if family in _BSD_FAMILIES:
                 return _BSD_FAMILIES[family]
-        raise NotFollowedError(NOT_IP)
+        return NO_IP
 
     return read
 
@@ -173,10 +172,7 @@ def raw_ip(headers: Headers) -> int:
     """The version tells which IP it is."""
     at = headers.take(1, LINK_HEADER)
     headers.at = at
-    key = _IP_VERSIONS.get(headers.octets[at] >> 4)
-    if key is None:
-        raise NotFollowedError(NOT_IP)
-    return key
+    return _IP_VERSIONS.get(headers.octets[at] >> 4, NO_IP)
 
 
 def leads_to(key: int) -> Reader:

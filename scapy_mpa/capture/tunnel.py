@@ -12,6 +12,7 @@ from scapy_mpa.capture.headers import (
     IPV6,
     LINK,
     LLC,
+    NO_IP,
     PPP,
     PROTOCOL,
     RAW_IP_HEADER,
@@ -25,7 +26,7 @@ from scapy_mpa.capture.headers import (
 )
 from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type
 from scapy_mpa.capture.link import READERS as LINK_READERS
-from scapy_mpa.capture.reason import NOT_IP, NOT_TCP, NotFollowedError
+from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 
 __all__ = ["READERS", "VXLAN_PORTS", "ppp", "vxlan"]
 
@@ -214,7 +215,7 @@ def _vxlan_gpe(headers: Headers) -> int:
     first, following = headers.octets[headers.at - 8], headers.octets[headers.at - 5]
     if not first & 0x04:
         return key
-    return _GPE.get(following, ETHER_TYPE | 1)
+    return _GPE.get(following, NO_IP)
 
 
 _GPE: Final = {1: IPV4, 2: IPV6, 3: ETHERNET_HEADER, 5: _MPLS}
@@ -244,11 +245,7 @@ def _tzsp(headers: Headers) -> int:
             break
         if tag:
             headers.take(headers.octets[headers.take(1, "TZSP header")], "TZSP header")
-    number = uint16(headers.octets, at + 2)
-    key = _TZSP.get(number)
-    if key is None:
-        raise NotFollowedError(NOT_IP)
-    return key
+    return _TZSP.get(uint16(headers.octets, at + 2), NO_IP)
 
 
 _TZSP: Final = {1: ETHERNET_HEADER, 18: LINK | 105, 119: LINK | 119}

@@ -15,7 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.capture.build_frame import FrameBuilder, checksum
+from scapy_mpa.capture.build_frame import FrameBuilder
+from scapy_mpa.capture.headers import checksum
 from scapy_mpa.capture.write import write_frames
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
