@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, Frame, decoder
-from scapy_mpa.capture.decoder import segment_of
 from scapy_mpa.capture.headers import FRAGMENT
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
@@ -19,6 +18,7 @@ from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
 from tests.capture.build import ethernet, ipv4, ipv6, tcp
 from tests.capture.links import SNAP4, V4, wifi
+from tests.capture.reading import segment_of
 from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED, frame_of
 
 PAYLOAD = b"payload"

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 
 from scapy_mpa.capture import Decoder, Frame
-from scapy_mpa.capture.decoder import segment_of
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build
+from tests.capture.reading import segment_of
 from tests.capture.stacks import (
     ALONE,
     ETHERNET,
