@@ -23,7 +23,7 @@ from scapy_mpa.capture.headers import (
     Length,
     Reader,
 )
-from scapy_mpa.capture.link import LINK_HEADER, ether_type
+from scapy_mpa.capture.link import LINK_HEADER, ether_type, ether_type_at
 from scapy_mpa.capture.reason import ENCRYPTED, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tunnel import ppp
 
@@ -50,6 +50,9 @@ _CIRCUIT: Final = b"\xfc\xf0\xfe\xfe"
 """The bits of a Q.922 address that tell a circuit, the same in both directions."""
 
 
+_cisco_hdlc: Final = ether_type_at(2, 4)
+
+
 def _hdlc(headers: Headers) -> int:
     start = headers.octets[headers.at : headers.at + 2]
     if start in _CISCO_HDLC:
@@ -57,11 +60,6 @@ def _hdlc(headers: Headers) -> int:
     if start in _PPP_IN_HDLC:
         headers.take(2, LINK_HEADER)
     return ppp(headers)
-
-
-def _cisco_hdlc(headers: Headers) -> int:
-    at = headers.take(4, LINK_HEADER)
-    return ether_type(headers, at + 2)
 
 
 def _after_direction(key: int) -> Reader:
@@ -195,13 +193,6 @@ def _pktap(headers: Headers) -> int:
     return LINK | link_type
 
 
-def _ip_over_infiniband(headers: Headers) -> int:
-    """RFC 4391 6, after a Global Route Header, or zeros and a destination in place of it."""
-    at = headers.take(44, LINK_HEADER)
-    headers.vary((at, 40))
-    return ether_type(headers, at + 40)
-
-
 # -- wireless --------------------------------------------------------------------------------------
 
 # Frame control (IEEE 802.11 9.2.4.1), first octet: version and type of data, no data, QoS.
@@ -307,7 +298,8 @@ SELDOM: Final[dict[int, Reader]] = {
     LINK | 206: _after_direction(LINK | 107),
     LINK | 197: _erf,
     LINK | 239: _nflog,
-    LINK | 242: _ip_over_infiniband,
+    # RFC 4391 6, after a Global Route Header, or zeros and a destination in place of it.
+    LINK | 242: ether_type_at(40, 44, varying=40),
     LINK | 258: _pktap,
     LINK | 105: _ieee80211,
     LINK | 119: _prism,

@@ -24,7 +24,7 @@ from scapy_mpa.capture.headers import (
     Sum,
     uint16,
 )
-from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type
+from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type, leads_to
 from scapy_mpa.capture.link import READERS as LINK_READERS
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 
@@ -274,26 +274,18 @@ def _gtp_user(headers: Headers) -> int:
     return RAW_IP_HEADER
 
 
-def _udp_tunnel(name: str, key: int) -> Reader:
-    def read(headers: Headers) -> int:
-        headers.enter(name)
-        return key
-
-    return read
-
-
 READERS: Final[dict[int, Reader]] = {
     _MPLS: _mpls,
     ETHER_TYPE | 0x8848: _mpls,
     PROTOCOL | 137: _mpls,
     _PPPOE: _pppoe,
     LINK | 51: _pppoe,
-    PPP | 0x0021: _udp_tunnel("PPP", IPV4),
-    PPP | 0x0057: _udp_tunnel("PPP", IPV6),
+    PPP | 0x0021: leads_to(IPV4, "PPP"),
+    PPP | 0x0057: leads_to(IPV6, "PPP"),
     PPP | 0x0281: _mpls,
     PPP | 0x0283: _mpls,
     _GRE: _gre,
-    ETHER_TYPE | 0x6558: _udp_tunnel("GRE", ETHERNET_HEADER),
+    ETHER_TYPE | 0x6558: leads_to(ETHERNET_HEADER, "GRE"),
     _UDP: _udp,
     **{UDP_PORT | port: vxlan for port in VXLAN_PORTS},
     UDP_PORT | 4790: _vxlan_gpe,
@@ -301,7 +293,7 @@ READERS: Final[dict[int, Reader]] = {
     UDP_PORT | 37008: _tzsp,
     UDP_PORT | 2152: _gtp_user,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
-    UDP_PORT | 9899: _udp_tunnel("UDP", SCTP),
-    UDP_PORT | 4754: _udp_tunnel("UDP", _GRE),
-    UDP_PORT | 6635: _udp_tunnel("UDP", _MPLS),
+    UDP_PORT | 9899: leads_to(SCTP, "UDP"),
+    UDP_PORT | 4754: leads_to(_GRE, "UDP"),
+    UDP_PORT | 6635: leads_to(_MPLS, "UDP"),
 }
