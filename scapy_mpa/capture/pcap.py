@@ -26,19 +26,8 @@ __all__ = [
 ]
 
 
-class _Format(NamedTuple):
-    header: Struct
-    """Version, snap length, link type."""
-    record: Struct
-    """Seconds, fraction, captured octets, original octets."""
-    unit: int
-    """Nanoseconds in one unit of the fraction."""
-
-
 PCAP_MAGICS: Final = {
-    Struct(order + "I").pack(magic): _Format(
-        Struct(order + "4xHH12xI"), Struct(order + record), unit
-    )
+    Struct(order + "I").pack(magic): (Struct(order + "4xHH12xI"), Struct(order + record), unit)
     for order in "<>"
     for magic, record, unit in (
         (0xA1B2C3D4, "IIII", 1000),
@@ -46,7 +35,8 @@ PCAP_MAGICS: Final = {
         (0xA1B2CD34, "IIII8x", 1000),
     )
 }
-"""First four octets of the file, and what follows from them."""
+"""By the first four octets of the file: what reads version and link type; what reads seconds,
+fraction, captured and original octets of a record; nanoseconds in one unit of the fraction."""
 
 _MAJOR_VERSION: Final = 2
 _MINOR_VERSION: Final = 4
@@ -85,19 +75,19 @@ def pcap_header(source: Source) -> PcapHeader:
 
     :raises DamagedError: it is cut or of another version.
     """
-    layout = PCAP_MAGICS[source.window[:4]]
-    size = layout.header.size
+    header, record, unit = PCAP_MAGICS[source.window[:4]]
+    size = header.size
     window = source.advance(0, size)
     if len(window) < size:
         raise DamagedError("the file ends inside its header", len(window))
-    major, minor, link = layout.header.unpack_from(window)
+    major, minor, link = header.unpack_from(window)
     if major != _MAJOR_VERSION or minor > _MINOR_VERSION:
         raise DamagedError(
             f"pcap version {major}.{minor} is not supported",
             advice="convert it with `editcap OLD NEW` of Wireshark",
         )
     link_type, fcs = link_type_and_fcs(link)
-    return PcapHeader(layout.record, layout.unit, link_type, fcs, size, minor)
+    return PcapHeader(record, unit, link_type, fcs, size, minor)
 
 
 def link_type_and_fcs(field: int) -> tuple[int, int]:

@@ -31,6 +31,12 @@ _LOOKS: Final = (
 )
 """Beginnings of files that may be taken for captures, what they are, and what to do."""
 
+_NOT_OPENED: Final[dict[type[Exception], str]] = {
+    FileNotFoundError: "there is no such file; check the name",
+    PermissionError: "there is no permission to read it; ask its owner, or change its mode",
+    IsADirectoryError: "it is a directory; name a capture file in it",
+}
+
 _SAMPLE: Final = 256
 """Octets by which text is told from other data."""
 
@@ -216,20 +222,11 @@ def _open(name: str) -> BinaryIO:
     try:
         # Unbuffered: the source reads chunks larger than a buffer.
         return open(name, "rb", buffering=0)
-    except FileNotFoundError as error:
-        text = f"{shown(name)}: there is no such file; check the name"
-        raise CaptureNotFoundError(text) from error
-    except PermissionError as error:
-        text = "there is no permission to read it; ask its owner, or change its mode"
-        cause: Exception = error
-    except IsADirectoryError as error:
-        text = "it is a directory; name a capture file in it"
-        cause = error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        text = f"it cannot be opened ({reason}); check the name"
-        cause = error
-    raise CaptureError(f"{shown(name)}: {text}") from cause
+        text = _NOT_OPENED.get(type(error), f"it cannot be opened ({reason}); check the name")
+        kind = CaptureNotFoundError if isinstance(error, FileNotFoundError) else CaptureError
+        raise kind(f"{shown(name)}: {text}") from error
 
 
 def _standard_input() -> BinaryIO:

@@ -17,10 +17,12 @@ from scapy.packet import NoPayload, Packet
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4
+from scapy_mpa.capture.headers import IPV4, LINK, RAW_IP_HEADER
+from scapy_mpa.capture.headers import TCP as TCP_HEADER
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
@@ -30,7 +32,6 @@ from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.last_frames import LastFrames
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.recovered import OnSctp, OnTcp, chunk_of, extent, layer_of
-from scapy_mpa.session.segment_in import segment_in
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.clock import REMEMBERED, Clock
@@ -146,8 +147,16 @@ class Recovery:
         return packet if packet.haslayer(TCP) else _innermost(frame)
 
     def _segment(self, frame: Frame) -> Segment | None:
-        """Return the segment of a frame of whose headers only Scapy knows some."""
-        return segment_in(self._dissect(frame), frame)
+        """Return the segment of a frame of whose headers only Scapy knows some, if it has one."""
+        tcp = self._dissect(frame).getlayer(TCP)
+        if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
+            return None
+        octets = tcp.underlayer.original
+        try:
+            key, headers = read_headers(RAW_IP_HEADER - LINK, octets, len(octets))
+            return tcp_segment(frame, headers) if key == TCP_HEADER else None
+        except NotFollowedError:
+            return None
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet
