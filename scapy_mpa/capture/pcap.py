@@ -6,7 +6,7 @@ of before 1998 (2.0 to 2.3), which have the lengths of a record in another order
 accuracy and snap length of the file header are not used: writers do not agree on them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -18,11 +18,10 @@ from scapy_mpa.stream.segment import SECOND
 __all__ = [
     "PCAP_MAGICS",
     "PcapHeader",
-    "cut_record",
     "link_type_and_fcs",
-    "lying_length",
     "pcap_frames",
     "pcap_header",
+    "pcap_windows",
 ]
 
 
@@ -103,66 +102,68 @@ def link_type_and_fcs(field: int) -> tuple[int, int]:
     return field & 0xFFFF, fcs
 
 
+def pcap_windows(
+    source: Source, header: PcapHeader, take: Callable[[bytes, int], tuple[int, int]]
+) -> Iterator[None]:
+    """Go over the records after the file header, a window at a time.
+
+    :param take: is given a window and a place, and takes all records that are whole from there on;
+        returns where the first other begins, and its octets, as far as is known.
+    :raises DamagedError: the file ends inside a record, or a length cannot be true.
+    """
+    size = header.record.size
+    window, at = source.window, header.length
+    while True:
+        at, wanted = take(window, at)
+        yield
+        if wanted > MAXIMUM_CAPTURED + size:
+            raise DamagedError(
+                f"a frame claims {wanted - size} captured octets, which no capture has",
+                source.base + at,
+            )
+        window, at = source.forward(at, wanted)
+        if len(window) < at + wanted:
+            if len(window) > at:
+                raise DamagedError(
+                    "the file ends inside a frame",
+                    source.base + at,
+                    "it is still being written, or was copied in part: read it when it is whole",
+                )
+            return
+
+
 def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
     """Yield the frames after the file header.
 
-    :raises DamagedError: the file ends inside a record, or a length cannot be true.
+    :raises DamagedError: as :func:`pcap_windows`.
     """
-    unpack = header.record.unpack_from
-    size = header.record.size
-    _, unit, link_type, fcs, at, minor = header
+    record, unit, link_type, fcs, _, minor = header
+    size, unpack = record.size, record.unpack_from
     make = tuple.__new__
-    window = source.window
+    frames: list[Frame] = []
     number = 0
-    while True:
-        start = at + size
-        if start > len(window):
-            window, at = source.forward(at, size)
-            start = at + size
-            if len(window) < start:
-                if len(window) > at:
-                    raise cut_record(source, at)
-                return
-        seconds, fraction, captured, original = unpack(window, at)
-        if minor < _SWAPPED_BEFORE or (captured > original and minor == _SWAPPED_BEFORE):
-            captured, original = original, captured
-        if captured > MAXIMUM_CAPTURED:
-            raise lying_length(source, at, captured)
-        end = start + captured
-        if end > len(window):
-            window, at = source.forward(at, size + captured)
-            start = at + size
+
+    def take(window: bytes, at: int) -> tuple[int, int]:
+        nonlocal number
+        while (start := at + size) <= len(window):
+            seconds, fraction, captured, original = unpack(window, at)
+            if minor < _SWAPPED_BEFORE or (captured > original and minor == _SWAPPED_BEFORE):
+                captured, original = original, captured
             end = start + captured
-            if len(window) < end:
-                raise cut_record(source, at)
-        octets = window[start:end]
-        if original < captured:
-            original = captured
-        if fcs:
-            octets, original = without_fcs(octets, original, fcs)
-        number += 1
-        # What the class itself would do, without the call of its __new__ in Python.
-        yield make(
-            Frame,
-            (number, seconds * SECOND + fraction * unit, link_type, octets, original, None),
-        )
-        at = end
+            if end > len(window):
+                return at, size + captured
+            octets = window[start:end]
+            if original < captured:
+                original = captured
+            if fcs:
+                octets, original = without_fcs(octets, original, fcs)
+            number += 1
+            time_ns = seconds * SECOND + fraction * unit
+            # What the class itself would do, without the call of its __new__ in Python.
+            frames.append(make(Frame, (number, time_ns, link_type, octets, original, None)))
+            at = end
+        return at, size
 
-
-def lying_length(source: Source, at: int, captured: int) -> DamagedError:
-    """Return the error for a record at ``at`` of the window that claims too much.
-
-    :param captured: how many octets it claims.
-    """
-    return DamagedError(
-        f"a frame claims {captured} captured octets, which no capture has", source.base + at
-    )
-
-
-def cut_record(source: Source, at: int) -> DamagedError:
-    """Return the error for a file that ends inside the record at ``at`` of the window."""
-    return DamagedError(
-        "the file ends inside a frame",
-        source.base + at,
-        "it is still being written, or was copied in part: read it when it is whole",
-    )
+    for _ in pcap_windows(source, header, take):
+        yield from frames
+        frames.clear()

@@ -9,13 +9,14 @@ through the decoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.decoder import Decoder
-from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame
-from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.pcap import PcapHeader, pcap_windows
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.flows import Flows
@@ -64,7 +65,8 @@ def walk(
         if header is None or not header.is_usual or seen or ETHERNET in decoder.link_types:
             yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
         else:
-            yield from _records(capture, header, flows, decoder, clock)
+            take = partial(_take, capture, header, flows, decoder, clock)
+            yield from pcap_windows(capture.source, header, take)
     except DamagedError as error:
         capture.stop(error)
 
@@ -116,37 +118,16 @@ def _frames(
             yield
 
 
-def _records(
-    capture: Capture, header: PcapHeader, flows: Flows, decoder: Decoder, clock: Clock
-) -> Iterator[None]:
-    """Read window after window of a pcap file."""
-    source, size = capture.source, header.record.size
-    window, at = source.window, header.length
-    while True:
-        at, wanted = _take(window, at, capture, header, flows, decoder, clock)
-        if wanted > MAXIMUM_CAPTURED + size:
-            raise lying_length(source, at, wanted - size)
-        yield
-        window, at = source.forward(at, wanted)
-        if len(window) < at + wanted:
-            if len(window) > at:
-                raise cut_record(source, at)
-            return
-
-
 def _take(
-    window: bytes,
-    at: int,
     capture: Capture,
     header: PcapHeader,
     flows: Flows,
     decoder: Decoder,
     clock: Clock,
+    window: bytes,
+    at: int,
 ) -> tuple[int, int]:
-    """Take all records that are whole in a window.
-
-    :return: where the first other begins, and how many octets it has, as far as is known.
-    """
+    """Take the records of a window, as :func:`~scapy_mpa.capture.pcap.pcap_windows` asks for."""
     number = capture.frames
     size, unit = header.record.size, header.unit
     # All but the original length, which is of no account here.
