@@ -12,9 +12,10 @@ import struct
 from struct import Struct
 from typing import Final
 
+from scapy_mpa.capture.headers import checksum
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LARGEST_DATAGRAM", "SCTP", "TCP", "FrameBuilder", "checksum"]
+__all__ = ["LARGEST_DATAGRAM", "SCTP", "TCP", "FrameBuilder"]
 
 TCP: Final = 6
 SCTP: Final = 132
@@ -40,6 +41,7 @@ _MOST_OPTIONS: Final = 40
 _CHECKSUM_AT: Final = 16
 """Where in a TCP header its checksum lies."""
 
+_WINDOW: Final = 0xFFFF
 _DO_NOT_FRAGMENT: Final = 0x4000
 _HOPS: Final = 64
 _VLAN: Final = 0x8100
@@ -47,19 +49,6 @@ _MOST_VLAN: Final = 0xFFFF
 
 _uint16: Final = Struct(">H")
 _tag: Final = Struct(">HH")
-
-
-def checksum(octets: bytes, begin: int = 0) -> int:
-    """Return the Internet checksum of ``octets`` (RFC 1071).
-
-    The one's complement sum of 16-bit words is the number that all octets make, modulo 65535.
-
-    :param begin: a sum to add.
-    """
-    number = int.from_bytes(octets, "big")
-    if len(octets) & 1:
-        number <<= 8
-    return -(number + begin) % 0xFFFF
 
 
 class FrameBuilder:
@@ -110,7 +99,6 @@ class FrameBuilder:
         payload: bytes,
         *,
         options: bytes = b"",
-        window: int = 0xFFFF,
         identification: int = 0,
     ) -> bytes:
         """Return the frame that carries a TCP segment (RFC 9293 3.1).
@@ -120,7 +108,6 @@ class FrameBuilder:
         :param flags: 8 bits, see :mod:`~scapy_mpa.stream.segment`.
         :param payload: as many octets as fit a datagram.
         :param options: of the TCP header: 0 to 40 octets, a multiple of 4.
-        :param window: octets, 16 bits.
         :param identification: of the IPv4 header, 16 bits.
         :raises LocalProtocolError: the segment does not fit a datagram, a number does not fit its
             field, or options are amiss.
@@ -133,11 +120,11 @@ class FrameBuilder:
         length = head + len(payload)
         headers = self._headers(length, TCP, identification)
         try:
-            tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, window, 0, 0) + options
+            tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, _WINDOW, 0, 0) + options
         except struct.error as error:
             raise LocalProtocolError(
-                f"sequence number {seq}, acknowledgement number {ack}, flags {flags}, window "
-                f"{window}: one does not fit its 32, 32, 8 or 16 bits (RFC 9293 3.1)"
+                f"sequence number {seq}, acknowledgement number {ack}, flags {flags}: one does "
+                "not fit its 32, 32 or 8 bits (RFC 9293 3.1)"
             ) from error
         total = checksum(tcp + payload, self._pseudo_sum + length)
         tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]

@@ -20,7 +20,7 @@ from scapy_mpa.stream.segment import Segment
 if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.packet import SctpPacket
 
-__all__ = ["NOTHING_TOLD", "Decoder", "segment_of"]
+__all__ = ["NOTHING_TOLD", "Decoder"]
 
 _ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
 """IPv4 without options and TCP: version with header length, total length, flags with fragment
@@ -210,14 +210,3 @@ class Decoder:
             if each.at < at and each.limits
         )
         heads[head] = headers.network, tuple(lengths)
-
-
-def segment_of(frame: Frame) -> Segment:
-    """Return the TCP segment of ``frame``: the way for all frames, ordinary ones included.
-
-    :raises NotFollowedError: there is none that could be followed.
-    """
-    key, headers = read_headers(*frame[2:5])
-    if key != TCP:
-        raise NotFollowedError(FRAGMENT_OF if key == FRAGMENT else NOT_TCP)
-    return tcp_segment(frame, headers)

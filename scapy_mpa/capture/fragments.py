@@ -9,7 +9,6 @@ from typing import Final
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import Headers
 from scapy_mpa.capture.reason import NotFollowedError
-from scapy_mpa.capture.refit import refit
 from scapy_mpa.stream.segment import SECOND
 
 __all__ = ["FRAGMENT_OF", "OVERLAPPING", "Fragments"]
@@ -140,5 +139,5 @@ def _whole(packet: _Pieces, last: Frame) -> Frame:
         octets += _octets_of(packet.pieces[offset])
     control = headers.fragment.control
     octets[control : control + 2] = bytes(2)
-    refit(octets, headers)
+    headers.refit(octets)
     return last._replace(octets=bytes(octets), original_length=len(octets))

@@ -21,6 +21,7 @@ __all__ = [
     "IPV6",
     "LINK",
     "LLC",
+    "NO_IP",
     "PPP",
     "PROTOCOL",
     "RAW_IP_HEADER",
@@ -33,6 +34,7 @@ __all__ = [
     "Packet",
     "Reader",
     "Sum",
+    "checksum",
     "uint16",
 ]
 
@@ -54,6 +56,8 @@ LLC: Final = ETHER_TYPE
 """IEEE 802.2 after a length or what stands for one: EtherTypes begin at 0x0600."""
 TCP: Final = PROTOCOL | 6
 SCTP: Final = PROTOCOL | 132
+NO_IP: Final = ETHER_TYPE | 1
+"""What is not IP, and leads to none."""
 FRAGMENT: Final = 6 << 32
 """Not a header: a piece of an IP packet, which must be put together first."""
 
@@ -61,6 +65,19 @@ FRAGMENT: Final = 6 << 32
 def uint16(octets: bytes, at: int) -> int:
     """Return the number that two octets hold, or fewer where the octets end."""
     return int.from_bytes(octets[at : at + 2], "big")
+
+
+def checksum(octets: bytes, begin: int = 0) -> int:
+    """Return the Internet checksum of ``octets`` (RFC 1071).
+
+    The one's complement sum of 16-bit words is the number that all octets make, modulo 65535.
+
+    :param begin: a sum to add.
+    """
+    number = int.from_bytes(octets, "big")
+    if len(octets) & 1:
+        number <<= 8
+    return -(number + begin) % 0xFFFF
 
 
 class Length(NamedTuple):
@@ -186,6 +203,25 @@ class Headers:
     def vary(self, *places: tuple[int, int]) -> None:
         """Take note of octets on which nothing depends: where they begin, and how many."""
         self.varying += places
+
+    def refit(self, octets: bytearray, missing: int = 0) -> None:
+        """Have length fields and checksums say what a frame holds after these headers.
+
+        A checksum of UDP, which need not be there, is taken out.
+
+        :param octets: the frame; the headers are where they were in their own.
+        :param missing: octets that a snap length has cut off its end.
+        """
+        end = len(octets) + missing
+        for at, begin, most, instead, field, _ in self.lengths:
+            count = end - begin
+            field.pack_into(octets, at, count if count <= most else instead)
+        for at in self.zeros:
+            octets[at : at + 2] = bytes(2)
+        # The innermost first: those around it cover it.
+        for at, begin, stop in reversed(self.sums):
+            octets[at : at + 2] = bytes(2)
+            octets[at : at + 2] = checksum(bytes(octets[begin:stop])).to_bytes(2, "big")
 
     def enter(self, name: str, identity: bytes = b"") -> None:
         """Take note of a tunnel.

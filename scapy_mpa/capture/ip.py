@@ -26,6 +26,7 @@ from scapy_mpa.capture.headers import (
     Sum,
     uint16,
 )
+from scapy_mpa.capture.link import leads_to
 from scapy_mpa.capture.reason import ENCRYPTED, NOT_TCP, NotFollowedError
 
 __all__ = ["READERS"]
@@ -110,18 +111,16 @@ def _extension(headers: Headers) -> int:
     """RFC 8200 4.2, and others of its shape."""
     _demand_ipv6(headers)
     at = headers.take(8, "extension header")
-    following, units = headers.octets[at], headers.octets[at + 1]
-    headers.take(units * 8, "extension header")
-    return PROTOCOL | following
+    headers.take(headers.octets[at + 1] * 8, "extension header")
+    return PROTOCOL | headers.octets[at]
 
 
 def _authentication(headers: Headers) -> int:
     """RFC 4302 2.2: it counts units of 4 octets, less 2."""
     at = headers.take(8, "authentication header")
-    following, units = headers.octets[at], headers.octets[at + 1]
-    headers.take(units * 4, "authentication header")
-    headers.vary((at + 8, units * 4))
-    return PROTOCOL | following
+    length = headers.octets[at + 1] * 4
+    headers.vary((headers.take(length, "authentication header"), length))
+    return PROTOCOL | headers.octets[at]
 
 
 def _fragment(headers: Headers) -> int:
@@ -152,14 +151,6 @@ def _ether_ip(headers: Headers) -> int:
     return ETHERNET_HEADER
 
 
-def _in_ip(key: int) -> Reader:
-    def read(headers: Headers) -> int:
-        headers.enter("IP")
-        return key
-
-    return read
-
-
 READERS: Final[dict[int, Reader]] = {
     IPV4: _ipv4,
     IPV6: _ipv6,
@@ -168,7 +159,7 @@ READERS: Final[dict[int, Reader]] = {
     PROTOCOL | 44: _fragment,
     PROTOCOL | 50: _encrypted,
     PROTOCOL | 51: _authentication,
-    PROTOCOL | 4: _in_ip(IPV4),
-    PROTOCOL | 41: _in_ip(IPV6),
+    PROTOCOL | 4: leads_to(IPV4, "IP"),
+    PROTOCOL | 41: leads_to(IPV6, "IP"),
     PROTOCOL | 97: _ether_ip,
 }

@@ -14,12 +14,13 @@ from scapy_mpa.capture.headers import (
     IPV6,
     LINK,
     LLC,
+    NO_IP,
     Headers,
     Length,
     Reader,
     uint16,
 )
-from scapy_mpa.capture.reason import ENCRYPTED, NOT_IP, NotFollowedError
+from scapy_mpa.capture.reason import ENCRYPTED, NotFollowedError
 
 __all__ = [
     "LINK_HEADER",
@@ -28,6 +29,7 @@ __all__ = [
     "RAW_IP",
     "READERS",
     "ether_type",
+    "ether_type_at",
     "leads_to",
     "raw_ip",
 ]
@@ -133,15 +135,23 @@ def _llc(headers: Headers) -> int:
         headers.take(len(_LLC_IP), LINK_HEADER)
         return IPV4
     at = headers.take(8, LINK_HEADER)
-    if octets[at : at + 6] not in _SNAP:
-        raise NotFollowedError(NOT_IP)
-    return ether_type(headers, at + 6)
+    return ether_type(headers, at + 6) if octets[at : at + 6] in _SNAP else NO_IP
 
 
-def _linux_cooked_1(headers: Headers) -> int:
-    at = headers.take(16, LINK_HEADER)
-    headers.vary((at, 14))
-    return ether_type(headers, at + 14)
+def ether_type_at(place: int, length: int, varying: int = 0) -> Reader:
+    """Return a reader of a header of which an EtherType says what follows.
+
+    :param place: of the EtherType.
+    :param length: octets of the header.
+    :param varying: octets at its beginning on which nothing depends.
+    """
+
+    def read(headers: Headers) -> int:
+        at = headers.take(length, LINK_HEADER)
+        headers.vary((at, varying))
+        return ether_type(headers, at + place)
+
+    return read
 
 
 def _linux_cooked_2(headers: Headers) -> int:
@@ -164,7 +174,7 @@ def _loopback(*orders: Literal["little", "big"]) -> Reader:
             family = int.from_bytes(headers.octets[at : at + 4], order)
             if family in _BSD_FAMILIES:
                 return _BSD_FAMILIES[family]
-        raise NotFollowedError(NOT_IP)
+        return NO_IP
 
     return read
 
@@ -173,19 +183,19 @@ def raw_ip(headers: Headers) -> int:
     """The version tells which IP it is."""
     at = headers.take(1, LINK_HEADER)
     headers.at = at
-    key = _IP_VERSIONS.get(headers.octets[at] >> 4)
-    if key is None:
-        raise NotFollowedError(NOT_IP)
-    return key
+    return _IP_VERSIONS.get(headers.octets[at] >> 4, NO_IP)
 
 
-def leads_to(key: int) -> Reader:
+def leads_to(key: int, tunnel: str = "") -> Reader:
     """Return a reader of no header at all.
 
     :param key: of what follows.
+    :param tunnel: the name of the one that begins here.
     """
 
     def read(headers: Headers) -> int:
+        if tunnel:
+            headers.enter(tunnel)
         return key
 
     return read
@@ -196,7 +206,7 @@ READERS: Final[dict[int, Reader]] = {
     LINK | 0: _loopback("little", "big"),
     LINK | 108: _loopback("big"),
     **{LINK | number: raw_ip for number in RAW_IP},
-    LINK | 113: _linux_cooked_1,
+    LINK | 113: ether_type_at(14, 16, varying=14),
     LINK | 228: leads_to(IPV4),
     LINK | 229: leads_to(IPV6),
     LINK | 276: _linux_cooked_2,

@@ -6,39 +6,27 @@ of before 1998 (2.0 to 2.3), which have the lengths of a record in another order
 accuracy and snap length of the file header are not used: writers do not agree on them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
+from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.source import Source
 from scapy_mpa.stream.segment import SECOND
 
 __all__ = [
     "PCAP_MAGICS",
     "PcapHeader",
-    "cut_record",
     "link_type_and_fcs",
-    "lying_length",
     "pcap_frames",
     "pcap_header",
+    "pcap_windows",
 ]
 
 
-class _Format(NamedTuple):
-    header: Struct
-    """Version, snap length, link type."""
-    record: Struct
-    """Seconds, fraction, captured octets, original octets."""
-    unit: int
-    """Nanoseconds in one unit of the fraction."""
-
-
 PCAP_MAGICS: Final = {
-    Struct(order + "I").pack(magic): _Format(
-        Struct(order + "4xHH12xI"), Struct(order + record), unit
-    )
+    Struct(order + "I").pack(magic): (Struct(order + "4xHH12xI"), Struct(order + record), unit)
     for order in "<>"
     for magic, record, unit in (
         (0xA1B2C3D4, "IIII", 1000),
@@ -46,7 +34,8 @@ PCAP_MAGICS: Final = {
         (0xA1B2CD34, "IIII8x", 1000),
     )
 }
-"""First four octets of the file, and what follows from them."""
+"""By the first four octets of the file: what reads version and link type; what reads seconds,
+fraction, captured and original octets of a record; nanoseconds in one unit of the fraction."""
 
 _MAJOR_VERSION: Final = 2
 _MINOR_VERSION: Final = 4
@@ -75,9 +64,9 @@ class PcapHeader(NamedTuple):
     """Minor version, at most 4."""
 
     @property
-    def is_ordered(self) -> bool:
-        """Whether the captured octets come first in each record."""
-        return self.minor == _MINOR_VERSION
+    def is_usual(self) -> bool:
+        """Whether records hold Ethernet frames without FCS, and the captured octets come first."""
+        return (self.minor, self.link_type, self.fcs) == (_MINOR_VERSION, ETHERNET, 0)
 
 
 def pcap_header(source: Source) -> PcapHeader:
@@ -85,19 +74,19 @@ def pcap_header(source: Source) -> PcapHeader:
 
     :raises DamagedError: it is cut or of another version.
     """
-    layout = PCAP_MAGICS[source.window[:4]]
-    size = layout.header.size
+    header, record, unit = PCAP_MAGICS[source.window[:4]]
+    size = header.size
     window = source.advance(0, size)
     if len(window) < size:
         raise DamagedError("the file ends inside its header", len(window))
-    major, minor, link = layout.header.unpack_from(window)
+    major, minor, link = header.unpack_from(window)
     if major != _MAJOR_VERSION or minor > _MINOR_VERSION:
         raise DamagedError(
             f"pcap version {major}.{minor} is not supported",
             advice="convert it with `editcap OLD NEW` of Wireshark",
         )
     link_type, fcs = link_type_and_fcs(link)
-    return PcapHeader(layout.record, layout.unit, link_type, fcs, size, minor)
+    return PcapHeader(record, unit, link_type, fcs, size, minor)
 
 
 def link_type_and_fcs(field: int) -> tuple[int, int]:
@@ -113,67 +102,68 @@ def link_type_and_fcs(field: int) -> tuple[int, int]:
     return field & 0xFFFF, fcs
 
 
+def pcap_windows(
+    source: Source, header: PcapHeader, take: Callable[[bytes, int], tuple[int, int]]
+) -> Iterator[None]:
+    """Go over the records after the file header, a window at a time.
+
+    :param take: is given a window and a place, and takes all records that are whole from there on;
+        returns where the first other begins, and its octets, as far as is known.
+    :raises DamagedError: the file ends inside a record, or a length cannot be true.
+    """
+    size = header.record.size
+    window, at = source.window, header.length
+    while True:
+        at, wanted = take(window, at)
+        yield
+        if wanted > MAXIMUM_CAPTURED + size:
+            raise DamagedError(
+                f"a frame claims {wanted - size} captured octets, which no capture has",
+                source.base + at,
+            )
+        window, at = source.forward(at, wanted)
+        if len(window) < at + wanted:
+            if len(window) > at:
+                raise DamagedError(
+                    "the file ends inside a frame",
+                    source.base + at,
+                    "it is still being written, or was copied in part: read it when it is whole",
+                )
+            return
+
+
 def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
     """Yield the frames after the file header.
 
-    :raises DamagedError: the file ends inside a record, or a length cannot be true.
+    :raises DamagedError: as :func:`pcap_windows`.
     """
-    unpack = header.record.unpack_from
-    size = header.record.size
-    _, unit, link_type, fcs, at, minor = header
-    is_ordered = header.is_ordered
+    record, unit, link_type, fcs, _, minor = header
+    size, unpack = record.size, record.unpack_from
     make = tuple.__new__
-    window = source.window
+    frames: list[Frame] = []
     number = 0
-    while True:
-        start = at + size
-        if start > len(window):
-            window, at = source.forward(at, size)
-            start = at + size
-            if len(window) < start:
-                if len(window) > at:
-                    raise cut_record(source, at)
-                return
-        seconds, fraction, captured, original = unpack(window, at)
-        if not is_ordered and (minor < _SWAPPED_BEFORE or captured > original):
-            captured, original = original, captured
-        if captured > MAXIMUM_CAPTURED:
-            raise lying_length(source, at, captured)
-        end = start + captured
-        if end > len(window):
-            window, at = source.forward(at, size + captured)
-            start = at + size
+
+    def take(window: bytes, at: int) -> tuple[int, int]:
+        nonlocal number
+        while (start := at + size) <= len(window):
+            seconds, fraction, captured, original = unpack(window, at)
+            if minor < _SWAPPED_BEFORE or (captured > original and minor == _SWAPPED_BEFORE):
+                captured, original = original, captured
             end = start + captured
-            if len(window) < end:
-                raise cut_record(source, at)
-        octets = window[start:end]
-        if original < captured:
-            original = captured
-        if fcs:
-            octets, original = without_fcs(octets, original, fcs)
-        number += 1
-        # What the class itself would do, without the call of its __new__ in Python.
-        yield make(
-            Frame,
-            (number, seconds * SECOND + fraction * unit, link_type, octets, original, None),
-        )
-        at = end
+            if end > len(window):
+                return at, size + captured
+            octets = window[start:end]
+            if original < captured:
+                original = captured
+            if fcs:
+                octets, original = without_fcs(octets, original, fcs)
+            number += 1
+            time_ns = seconds * SECOND + fraction * unit
+            # What the class itself would do, without the call of its __new__ in Python.
+            frames.append(make(Frame, (number, time_ns, link_type, octets, original, None)))
+            at = end
+        return at, size
 
-
-def lying_length(source: Source, at: int, captured: int) -> DamagedError:
-    """Return the error for a record at ``at`` of the window that claims too much.
-
-    :param captured: how many octets it claims.
-    """
-    return DamagedError(
-        f"a frame claims {captured} captured octets, which no capture has", source.base + at
-    )
-
-
-def cut_record(source: Source, at: int) -> DamagedError:
-    """Return the error for a file that ends inside the record at ``at`` of the window."""
-    return DamagedError(
-        "the file ends inside a frame",
-        source.base + at,
-        "it is still being written, or was copied in part: read it when it is whole",
-    )
+    for _ in pcap_windows(source, header, take):
+        yield from frames
+        frames.clear()

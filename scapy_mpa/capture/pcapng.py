@@ -35,7 +35,6 @@ _INTERFACE_DESCRIPTION: Final = 1
 _PACKET: Final = 2
 _SIMPLE_PACKET: Final = 3
 _ENHANCED_PACKET: Final = 6
-_READ: Final = frozenset({_INTERFACE_DESCRIPTION, _PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET})
 
 _HEAD: Final = 8
 """Octets of block type and length, in front of a block's body."""
@@ -50,8 +49,6 @@ _FLAGS: Final = 2
 """``epb_flags`` and ``pack_flags``; bits 5 to 8 are the octets of the FCS."""
 _LENGTHS: Final[Lengths] = {_FLAGS: ("flags", 4)}
 
-_TWO_LENGTHS: Final = "a block has another length after it than in front"
-
 
 class _Order(NamedTuple):
     """The structs of one byte order; all but ``tail`` and ``flags`` begin where a block begins."""
@@ -63,12 +60,9 @@ class _Order(NamedTuple):
     """Length again."""
     section: Struct
     """Major and minor version."""
-    enhanced: Struct
-    """Interface, timestamp (high, low), captured octets, original octets."""
-    packet: Struct
-    """The same, in a Packet Block."""
-    simple: Struct
-    """Original octets."""
+    packets: dict[int, Struct]
+    """By type of block: interface, timestamp (high, low), captured octets, original octets; of a
+    Simple Packet Block the last alone."""
     flags: Struct
     """Flags of a packet."""
 
@@ -79,9 +73,11 @@ _ORDERS: Final = {
         Struct(order + "II"),
         Struct(order + "I"),
         Struct(order + "12xHH"),
-        Struct(order + "8xIIIII"),
-        Struct(order + "8xH2xIIII"),
-        Struct(order + "8xI"),
+        {
+            _ENHANCED_PACKET: Struct(order + "8xIIIII"),
+            _PACKET: Struct(order + "8xH2xIIII"),
+            _SIMPLE_PACKET: Struct(order + "8xI"),
+        },
         Struct(order + "I"),
     )
     for order in "<>"
@@ -104,135 +100,116 @@ def pcapng_frames(source: Source, warn: Callable[[str], None]) -> Iterator[Frame
 class _Reader:
     """Walks the blocks of a file whose window begins with a section header."""
 
-    __slots__ = ("_interfaces", "_order", "_source", "_warn")
+    __slots__ = ("_block", "_interfaces", "_order", "_source", "_warn")
 
     def __init__(self, source: Source, warn: Callable[[str], None]) -> None:
         self._source = source
         self._warn = warn
+        self._block = 0
+        """Where the block begins that is read, in octets of the file."""
         self._interfaces: list[Interface] = []
-        self._begin_section(0)
+        self._order = self._begin_section(0)
 
     def frames(self) -> Iterator[Frame]:
-        source = self._source
+        source, order = self._source, self._order
         window = source.window
-        head = self._order.head.unpack_from
-        tail = self._order.tail.unpack_from
-        at = 0
-        number = 0
+        at = number = 0
         while True:
+            self._block = source.base + at
             if at + _SHORTEST_BLOCK > len(window):
-                window = source.advance(at, _SHORTEST_BLOCK)
-                at = 0
-                if len(window) < _SHORTEST_BLOCK:
-                    if window:
-                        raise self._cut(0)
+                window, at = source.forward(at, _SHORTEST_BLOCK)
+                if at == len(window):
                     return
-            kind, length = head(window, at)
+                self._hold(at, _SHORTEST_BLOCK)
+            kind, length = order.head.unpack_from(window, at)
             if kind == _SECTION_HEADER:
-                if at + _SHORTEST_SECTION_HEADER > len(window):
-                    window = source.advance(at, _SHORTEST_SECTION_HEADER)
-                    at = 0
-                    if len(window) < _SHORTEST_SECTION_HEADER:
-                        raise self._cut(0)
-                self._begin_section(at)
-                head = self._order.head.unpack_from
-                tail = self._order.tail.unpack_from
-                _, length = head(window, at)
-            if length < _SHORTEST_BLOCK or length & 3:
-                raise self._damaged(f"a block claims a length of {length} octets", at)
-            if kind not in _READ:
-                at = self._skip(at, length)
+                at = self._hold(at, _SHORTEST_SECTION_HEADER)
                 window = source.window
-                continue
-            if length > _MAXIMUM_BLOCK:
-                raise self._damaged(f"a block claims {length} octets, which no frame has", at)
-            end = at + length
-            if end > len(window):
-                window = source.advance(at, length)
-                at = 0
-                end = length
-                if len(window) < end:
-                    raise self._cut(0)
-            if tail(window, end - _TAIL)[0] != length:
-                raise self._damaged(_TWO_LENGTHS, at)
-            if kind == _INTERFACE_DESCRIPTION:
-                self._add_interface(at, end - _TAIL)
+                order = self._order = self._begin_section(at)
+                _, length = order.head.unpack_from(window, at)
+            if length < _SHORTEST_BLOCK or length & 3:
+                raise self._damaged(f"a block claims a length of {length} octets")
+            is_packet = kind in order.packets
+            if is_packet or kind == _INTERFACE_DESCRIPTION:
+                if length > _MAXIMUM_BLOCK:
+                    raise self._damaged(f"a block claims {length} octets, which no frame has")
+                if at + length > len(window):
+                    at = self._hold(at, length)
+                end = at + length - _TAIL
             else:
+                at = end = self._skip(at, length - _TAIL)
+            window = source.window
+            if order.tail.unpack_from(window, end)[0] != length:
+                raise self._damaged("a block has another length after it than in front")
+            if is_packet:
                 number += 1
-                yield self._frame(number, kind, window, at, end - _TAIL)
-            at = end
+                yield self._frame(number, kind, window, at, end)
+            elif end > at:
+                self._add_interface(window[at + _HEAD : end])
+            at = end + _TAIL
 
-    def _begin_section(self, at: int) -> None:
-        """Take byte order and version from the section header at ``at``; forget interfaces."""
+    def _hold(self, at: int, count: int) -> int:
+        """Have the window hold so many octets of a block; return where they begin by then."""
+        if at + count > len(self._source.window):
+            window, at = self._source.forward(at, count)
+            if at + count > len(window):
+                raise DamagedError(
+                    "the file ends inside a block",
+                    self._block,
+                    "it is still being written, or was copied in part: read it when it is whole",
+                )
+        return at
+
+    def _skip(self, at: int, count: int) -> int:
+        """Pass so many octets of a block without keeping them; return where its tail begins."""
+        while (rest := len(self._source.window) - at) < count:
+            count -= rest
+            at = self._hold(at + rest, 1)
+        return self._hold(at + count, _TAIL)
+
+    def _begin_section(self, at: int) -> _Order:
+        """Return the byte order of the section header at ``at``; forget interfaces."""
         window = self._source.window
         order = _ORDERS.get(window[at + _HEAD : at + _HEAD + 4])
         if order is None:
-            raise self._damaged("a section header has no byte-order magic", at)
+            raise self._damaged("a section header has no byte-order magic")
         major, minor = order.section.unpack_from(window, at)
         if major != _MAJOR_VERSION:
             raise DamagedError(
                 f"pcapng version {major}.{minor} is not supported",
-                self._source.base + at,
+                self._block,
                 "convert it with `editcap OLD NEW` of Wireshark",
             )
         _, length = order.head.unpack_from(window, at)
         if length < _SHORTEST_SECTION_HEADER:
-            raise self._damaged(f"a section header claims a length of {length} octets", at)
-        self._order = order
+            raise self._damaged(f"a section header claims a length of {length} octets")
         self._interfaces = []
+        return order
 
-    def _skip(self, at: int, length: int) -> int:
-        """Pass a block of any length without keeping it; return where the next one begins."""
-        source = self._source
-        start = source.base + at
-        window = source.window
-        missing = length - _TAIL
-        while missing > len(window) - at:
-            missing -= len(window) - at
-            window = source.advance(len(window), 1)
-            at = 0
-            if not window:
-                raise self._cut(start - source.base)
-        at += missing
-        if at + _TAIL > len(window):
-            window = source.advance(at, _TAIL)
-            at = 0
-            if len(window) < _TAIL:
-                raise self._cut(start - source.base)
-        if self._order.tail.unpack_from(window, at)[0] != length:
-            raise self._damaged(_TWO_LENGTHS, start - source.base)
-        return at + _TAIL
-
-    def _add_interface(self, at: int, end: int) -> None:
+    def _add_interface(self, body: bytes) -> None:
         if len(self._interfaces) == MAXIMUM_INTERFACES:
-            raise self._damaged(f"a section has more than {MAXIMUM_INTERFACES} interfaces", at)
-        body = self._source.window[at + _HEAD : end]
-        where = self._source.base + at
-        interface = parse_interface(body, self._order.name, where)
+            raise self._damaged(f"a section has more than {MAXIMUM_INTERFACES} interfaces")
+        interface = parse_interface(body, self._order.name, self._block)
         if interface.fault is not None:
             self._warn(
-                f"at octet {where}: an interface is described wrongly ({interface.fault}), so "
-                "defaults are used"
+                f"at octet {self._block}: an interface is described wrongly ({interface.fault}), "
+                "so defaults are used"
             )
         self._interfaces.append(interface)
 
     def _frame(self, number: int, kind: int, window: bytes, at: int, end: int) -> Frame:
         """Return the frame of the packet block at ``at``, whose body ends at ``end``."""
-        order = self._order
-        if kind == _ENHANCED_PACKET:
-            layout = order.enhanced
-        else:
-            layout = order.packet if kind == _PACKET else order.simple
+        layout = self._order.packets[kind]
         start = at + layout.size
         if start > end:
-            raise self._damaged("a block is too short for its fields", at)
+            raise self._damaged("a block is too short for its fields")
         if kind == _SIMPLE_PACKET:
             index = 0
             (original,) = layout.unpack_from(window, at)
         else:
             index, high, low, captured, original = layout.unpack_from(window, at)
         if index >= len(self._interfaces):
-            raise self._damaged(f"a frame is of interface {index}, which is not described", at)
+            raise self._damaged(f"a frame is of interface {index}, which is not described")
         interface = self._interfaces[index]
         if kind == _SIMPLE_PACKET:
             captured = min(original, interface.snap_length or original)
@@ -242,7 +219,7 @@ class _Reader:
             time_ns = ticks * interface.numerator // interface.denominator + interface.offset_ns
         stop = start + captured
         if stop > end or captured > MAXIMUM_CAPTURED:
-            raise self._damaged(f"a frame claims {captured} captured octets in its block", at)
+            raise self._damaged(f"a frame claims {captured} captured octets in its block")
         octets = window[start:stop]
         if original < captured:
             original = captured
@@ -250,7 +227,7 @@ class _Reader:
         # The data is padded to a multiple of 4 octets.
         padded = start + (captured + 3 & ~3)
         if padded < end and kind != _SIMPLE_PACKET:
-            fcs = self._fcs_of_packet(window[padded:end], at) or fcs
+            fcs = self._fcs_of_packet(window[padded:end]) or fcs
         if fcs:
             octets, original = without_fcs(octets, original, fcs)
         # What the class itself would do, without the call of its __new__ in Python.
@@ -258,22 +235,16 @@ class _Reader:
             Frame, (number, time_ns, interface.link_type, octets, original, interface.name)
         )
 
-    def _fcs_of_packet(self, octets: bytes, at: int) -> int:
+    def _fcs_of_packet(self, octets: bytes) -> int:
         """Return the octets of FCS that a packet's options name, 0 if they do not."""
         order = self._order
         found, fault = sound_options(octets, order.name, _LENGTHS)
         if fault is not None:
-            where = self._source.base + at
-            self._warn(f"at octet {where}: options of a frame are wrong ({fault}) and not used")
+            self._warn(
+                f"at octet {self._block}: options of a frame are wrong ({fault}) and not used"
+            )
         (flags,) = order.flags.unpack(found.get(_FLAGS, bytes(4)))
         return int(flags) >> 5 & 0xF
 
-    def _cut(self, at: int) -> DamagedError:
-        return DamagedError(
-            "the file ends inside a block",
-            self._source.base + at,
-            "it is still being written, or was copied in part: read it when it is whole",
-        )
-
-    def _damaged(self, what: str, at: int) -> DamagedError:
-        return DamagedError(what, self._source.base + at)
+    def _damaged(self, what: str) -> DamagedError:
+        return DamagedError(what, self._block)

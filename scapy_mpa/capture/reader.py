@@ -31,6 +31,12 @@ _LOOKS: Final = (
 )
 """Beginnings of files that may be taken for captures, what they are, and what to do."""
 
+_NOT_OPENED: Final[dict[type[Exception], str]] = {
+    FileNotFoundError: "there is no such file; check the name",
+    PermissionError: "there is no permission to read it; ask its owner, or change its mode",
+    IsADirectoryError: "it is a directory; name a capture file in it",
+}
+
 _SAMPLE: Final = 256
 """Octets by which text is told from other data."""
 
@@ -77,7 +83,8 @@ class Capture:
         self._owned = owned
         self._source = Source(file, may_read)
         try:
-            self._frames = self._counted(self._open_format())
+            self.unnoted = self._open_format()
+            """The frames, for a reader who sets :attr:`frames` and calls :meth:`stop` itself."""
         except DamagedError as error:
             raise self._explained(error) from error
 
@@ -121,7 +128,12 @@ class Capture:
         return self._source.octets_read
 
     def __iter__(self) -> Iterator[Frame]:
-        return self._frames
+        try:
+            for frame in self.unnoted:
+                self.frames += 1
+                yield frame
+        except DamagedError as error:
+            self.stop(error)
 
     def __enter__(self) -> Capture:
         return self
@@ -138,14 +150,6 @@ class Capture:
         """Close the file, unless it was given open."""
         if self._owned:
             self._file.close()
-
-    def _counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
-        try:
-            for frame in frames:
-                self.frames += 1
-                yield frame
-        except DamagedError as error:
-            self.stop(error)
 
     def _explained(self, error: DamagedError) -> CaptureError:
         where = ""
@@ -218,20 +222,11 @@ def _open(name: str) -> BinaryIO:
     try:
         # Unbuffered: the source reads chunks larger than a buffer.
         return open(name, "rb", buffering=0)
-    except FileNotFoundError as error:
-        text = f"{shown(name)}: there is no such file; check the name"
-        raise CaptureNotFoundError(text) from error
-    except PermissionError as error:
-        text = "there is no permission to read it; ask its owner, or change its mode"
-        cause: Exception = error
-    except IsADirectoryError as error:
-        text = "it is a directory; name a capture file in it"
-        cause = error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        text = f"it cannot be opened ({reason}); check the name"
-        cause = error
-    raise CaptureError(f"{shown(name)}: {text}") from cause
+        text = _NOT_OPENED.get(type(error), f"it cannot be opened ({reason}); check the name")
+        kind = CaptureNotFoundError if isinstance(error, FileNotFoundError) else CaptureError
+        raise kind(f"{shown(name)}: {text}") from error
 
 
 def _standard_input() -> BinaryIO:

@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import Final
 
-from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM, checksum
+from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4, TCP, Reader
+from scapy_mpa.capture.headers import IPV4, TCP, Reader, checksum
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
-from scapy_mpa.capture.refit import refit
 from scapy_mpa.stream.segment import flow_addresses, reverse_flow
 
 __all__ = ["Reframer"]
@@ -131,7 +130,7 @@ class Reframer:
         tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
         octets = bytearray(self._head + tcp + payload)
         missing = carried - len(payload)
-        refit(octets, self._headers, missing)
+        self._headers.refit(octets, missing)
         size = len(octets) + missing
         return Frame(number, time_ns, self._link_type, bytes(octets), size, self.interface)
 

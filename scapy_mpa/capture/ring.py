@@ -106,7 +106,7 @@ class Ring(Capture):
         self.pcap = None
         self.size = sum(map(os.path.getsize, names))
         self._rest = names[1:]
-        self._frames = self._chained()
+        self.unnoted = self._chained()
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -120,21 +120,21 @@ class Ring(Capture):
         self._parts[-1].close()
 
     def _chained(self) -> Iterator[Frame]:
-        part, latest_ns = self._parts[0], 0
-        for frame in part:
-            self.frames, latest_ns = frame.number, frame.time_ns
-            yield frame
+        frames: Iterator[Frame] | None = iter(self._parts[0])
+        number = latest_ns = 0
         make = tuple.__new__
-        while frames := self._next(latest_ns):
+        while frames is not None:
             for frame in frames:
-                self.frames += 1
+                number += 1
                 latest_ns = frame.time_ns
-                yield make(Frame, (self.frames, *frame[1:]))
+                yield make(Frame, (number, *frame[1:]))
+            frames = self._next(number, latest_ns)
 
-    def _next(self, latest_ns: int) -> Iterator[Frame] | None:
+    def _next(self, number: int, latest_ns: int) -> Iterator[Frame] | None:
         """Return the frames of the next file, None if there is none, or it is of no use here.
 
-        :param latest_ns: time of the last frame so far.
+        :param number: of the last frame so far.
+        :param latest_ns: its time.
         """
         if not self._rest:
             return None
@@ -144,7 +144,7 @@ class Ring(Capture):
         except CaptureError:
             return None
         # What is wrong with it is said to be after the frame that has this number.
-        part.frames = self.frames
+        part.frames = number
         first = next(iter(part), None)
         if first is None or first.time_ns < latest_ns:
             part.close()

@@ -12,6 +12,7 @@ from scapy_mpa.capture.headers import (
     IPV6,
     LINK,
     LLC,
+    NO_IP,
     PPP,
     PROTOCOL,
     RAW_IP_HEADER,
@@ -23,9 +24,9 @@ from scapy_mpa.capture.headers import (
     Sum,
     uint16,
 )
-from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type
+from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type, leads_to
 from scapy_mpa.capture.link import READERS as LINK_READERS
-from scapy_mpa.capture.reason import NOT_IP, NOT_TCP, NotFollowedError
+from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 
 __all__ = ["READERS", "VXLAN_PORTS", "ppp", "vxlan"]
 
@@ -214,7 +215,7 @@ def _vxlan_gpe(headers: Headers) -> int:
     first, following = headers.octets[headers.at - 8], headers.octets[headers.at - 5]
     if not first & 0x04:
         return key
-    return _GPE.get(following, ETHER_TYPE | 1)
+    return _GPE.get(following, NO_IP)
 
 
 _GPE: Final = {1: IPV4, 2: IPV6, 3: ETHERNET_HEADER, 5: _MPLS}
@@ -244,11 +245,7 @@ def _tzsp(headers: Headers) -> int:
             break
         if tag:
             headers.take(headers.octets[headers.take(1, "TZSP header")], "TZSP header")
-    number = uint16(headers.octets, at + 2)
-    key = _TZSP.get(number)
-    if key is None:
-        raise NotFollowedError(NOT_IP)
-    return key
+    return _TZSP.get(uint16(headers.octets, at + 2), NO_IP)
 
 
 _TZSP: Final = {1: ETHERNET_HEADER, 18: LINK | 105, 119: LINK | 119}
@@ -277,26 +274,18 @@ def _gtp_user(headers: Headers) -> int:
     return RAW_IP_HEADER
 
 
-def _udp_tunnel(name: str, key: int) -> Reader:
-    def read(headers: Headers) -> int:
-        headers.enter(name)
-        return key
-
-    return read
-
-
 READERS: Final[dict[int, Reader]] = {
     _MPLS: _mpls,
     ETHER_TYPE | 0x8848: _mpls,
     PROTOCOL | 137: _mpls,
     _PPPOE: _pppoe,
     LINK | 51: _pppoe,
-    PPP | 0x0021: _udp_tunnel("PPP", IPV4),
-    PPP | 0x0057: _udp_tunnel("PPP", IPV6),
+    PPP | 0x0021: leads_to(IPV4, "PPP"),
+    PPP | 0x0057: leads_to(IPV6, "PPP"),
     PPP | 0x0281: _mpls,
     PPP | 0x0283: _mpls,
     _GRE: _gre,
-    ETHER_TYPE | 0x6558: _udp_tunnel("GRE", ETHERNET_HEADER),
+    ETHER_TYPE | 0x6558: leads_to(ETHERNET_HEADER, "GRE"),
     _UDP: _udp,
     **{UDP_PORT | port: vxlan for port in VXLAN_PORTS},
     UDP_PORT | 4790: _vxlan_gpe,
@@ -304,7 +293,7 @@ READERS: Final[dict[int, Reader]] = {
     UDP_PORT | 37008: _tzsp,
     UDP_PORT | 2152: _gtp_user,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
-    UDP_PORT | 9899: _udp_tunnel("UDP", SCTP),
-    UDP_PORT | 4754: _udp_tunnel("UDP", _GRE),
-    UDP_PORT | 6635: _udp_tunnel("UDP", _MPLS),
+    UDP_PORT | 9899: leads_to(SCTP, "UDP"),
+    UDP_PORT | 4754: leads_to(_GRE, "UDP"),
+    UDP_PORT | 6635: leads_to(_MPLS, "UDP"),
 }

@@ -9,17 +9,18 @@ through the decoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.capture.decoder import Decoder
-from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame
-from scapy_mpa.capture.pcap import PcapHeader, cut_record, lying_length
+from scapy_mpa.capture.frame import ETHERNET, Frame
+from scapy_mpa.capture.pcap import PcapHeader, pcap_windows
 from scapy_mpa.capture.reader import Capture
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.segment import ACK, PSH, SECOND, Segment
+from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
 
 __all__ = ["walk"]
 
@@ -35,7 +36,6 @@ _SERVICE: Final = 0xFFFFFF00
 _ETHERNET_IPV4: Final = 0x08004500
 _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
-_FLAGS: Final = 0xFF & ~PSH
 _ROWS: Final = 1024
 """What was found is handed out when there is so much of it."""
 _FRAMES: Final = 4096
@@ -61,12 +61,12 @@ def walk(
     :param seen: is given each segment when it was taken.
     """
     header = capture.pcap
-    is_usual = header is not None and header.link_type == ETHERNET and not header.fcs
-    if header is None or not is_usual or seen or ETHERNET in decoder.link_types:
-        yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
-        return
     try:
-        yield from _records(capture, header, _Walk(flows, decoder, header, clock))
+        if header is None or not header.is_usual or seen or ETHERNET in decoder.link_types:
+            yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
+        else:
+            take = partial(_take, capture, header, flows, decoder, clock)
+            yield from pcap_windows(capture.source, header, take)
     except DamagedError as error:
         capture.stop(error)
 
@@ -83,129 +83,118 @@ def _frames(
 
     :param most: rows after which they are handed out.
     """
-    rows, take, place, segment_of = flows.shared.rows, flows.take, flows.place, decoder.segment
-    for frame in capture:
-        if frame.number == 1:
-            clock.begin_ns = frame.time_ns
-        number = frame.number
+    rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
+    find, owner = flows.directions.get, flows.owner
+    for frame in capture.unnoted:
+        number, time_ns, _, _, _, _ = frame
+        if number == 1:
+            clock.begin_ns = time_ns
         if clock.remembers:
             if number >= clock.room:
                 clock.make_room(number)
-            clock.times[number % REMEMBERED] = frame.time_ns
-        clock.newest = number
+            clock.times[number % REMEMBERED] = time_ns
+        clock.newest = capture.frames = number
         segment = segment_of(frame)
         if segment is not None:
-            segment = place(segment)
-            take(segment)
+            flow, seq, ack, flags, octets, length, _, _, network = segment
+            direction = find(flow)
+            is_taken = False
+            if (
+                direction is not None
+                and flags & NOT_PSH == ACK
+                and len(octets) == length
+                and owner(flow, b"") == network
+            ):
+                try:
+                    is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                except Exception as error:
+                    flows.fail(segment, error)
+                    is_taken = True
+            if not is_taken:
+                segment = take(segment)
             if seen is not None:
                 seen(segment)
         if len(rows) >= most or not number % _FRAMES:
             yield
 
 
-def _records(capture: Capture, header: PcapHeader, records: _Walk) -> Iterator[None]:
-    """Read window after window of a pcap file."""
-    source = capture.source
-    window, at = source.window, header.length
+def _take(
+    capture: Capture,
+    header: PcapHeader,
+    flows: Flows,
+    decoder: Decoder,
+    clock: Clock,
+    window: bytes,
+    at: int,
+) -> tuple[int, int]:
+    """Take the records of a window, as :func:`~scapy_mpa.capture.pcap.pcap_windows` asks for."""
+    number = capture.frames
+    size, unit = header.record.size, header.unit
+    # All but the original length, which is of no account here.
+    unpack_record = Struct(header.record.format[:4]).unpack_from
+    find, take = flows.directions.get, flows.take
+    available = len(window)
+    remembers, times = clock.remembers, clock.times
+    if remembers:
+        clock.make_room(number + available // size)
+    latest = payload_at = 0
+    second, whole = -1, 0
     while True:
-        at = records.take(window, at)
-        capture.frames = records.number
-        wanted = records.wanted
-        if wanted > MAXIMUM_CAPTURED + header.record.size:
-            raise lying_length(source, at, wanted - header.record.size)
-        yield
-        window, at = source.forward(at, wanted)
-        if len(window) < at + wanted:
-            if len(window) > at:
-                raise cut_record(source, at)
-            return
-
-
-class _Walk:
-    """Goes over the records of a pcap file, a window at a time."""
-
-    __slots__ = ("_clock", "_decoder", "_flows", "_header", "number", "wanted")
-
-    def __init__(self, flows: Flows, decoder: Decoder, header: PcapHeader, clock: Clock) -> None:
-        self._flows = flows
-        self._decoder = decoder
-        self._header = header
-        self._clock = clock
-        self.number = 0
-        """Records taken so far."""
-        self.wanted = 0
-        """Octets that the window must hold for the next one."""
-
-    def take(self, window: bytes, at: int) -> int:
-        """Take all records that are whole in a window; return where the first other begins."""
-        header, flows = self._header, self._flows
-        size, unit = header.record.size, header.unit
-        # All but the original length, which is of no account here.
-        unpack_record = Struct(header.record.format[:4]).unpack_from
-        find, take = flows.directions.get, flows.take
-        available, number = len(window), self.number
-        clock = self._clock
-        remembers, times = clock.remembers, clock.times
+        start = at + size
+        wanted = size
+        if start > available:
+            break
+        seconds, fraction, captured = unpack_record(window, at)
+        end = start + captured
+        if end > available:
+            wanted = size + captured
+            break
+        number += 1
+        if seconds != second:
+            second = seconds
+            whole = second * SECOND
+        time_ns = whole + fraction * unit
         if remembers:
-            clock.make_room(number + available // size)
-        latest = payload_at = 0
-        second, whole = -1, 0
-        while True:
-            start = at + size
-            self.wanted = size
-            if start > available:
-                break
-            seconds, fraction, captured = unpack_record(window, at)
-            end = start + captured
-            if end > available:
-                self.wanted = size + captured
-                break
-            number += 1
-            if seconds != second:
-                second = seconds
-                whole = second * SECOND
-            time_ns = whole + fraction * unit
-            if remembers:
-                times[number % REMEMBERED] = time_ns
-            segment = None
-            is_usual = False
-            if captured >= _HEADERS:
-                begins, total, fragment, seq, ack, rest = _headers(window, start)
-                if rest != latest:
-                    latest = rest
-                    payload_at = _TCP_AT + (rest >> 12) * 4
-                total += _IPV4_AT
-                is_usual = (
-                    begins & _SERVICE == _ETHERNET_IPV4
-                    and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
-                    and _HEADERS <= payload_at <= total <= captured
-                )
-            if is_usual:
-                flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
-                octets = window[start + payload_at : start + total]
-                direction = find(flow)
-                if direction is not None and rest & _FLAGS == ACK:
-                    try:
-                        is_taken = direction.receive(seq, ack, octets, number, time_ns)
-                    except Exception as error:
-                        fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
-                        flows.fail(fault, error)
-                        is_taken = True
-                    if is_taken:
-                        at = end
-                        continue
-                length = total - payload_at
-                segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
-            if number == 1:
-                clock.begin_ns = time_ns
-            if segment is None:
-                original = max(header.record.unpack_from(window, at)[3], captured)
-                frame = window[start:end]
-                segment = self._decoder.segment(
-                    Frame(number, time_ns, header.link_type, frame, original, None)
-                )
-            if segment is not None:
-                take(flows.place(segment))
-            at = end
-        self.number = clock.newest = number
-        return at
+            times[number % REMEMBERED] = time_ns
+        segment = None
+        is_usual = False
+        if captured >= _HEADERS:
+            begins, total, fragment, seq, ack, rest = _headers(window, start)
+            if rest != latest:
+                latest = rest
+                payload_at = _TCP_AT + (rest >> 12) * 4
+            total += _IPV4_AT
+            is_usual = (
+                begins & _SERVICE == _ETHERNET_IPV4
+                and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
+                and _HEADERS <= payload_at <= total <= captured
+            )
+        if is_usual:
+            flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
+            octets = window[start + payload_at : start + total]
+            direction = find(flow)
+            if direction is not None and rest & NOT_PSH == ACK:
+                try:
+                    is_taken = direction.receive(seq, ack, octets, number, time_ns)
+                except Exception as error:
+                    fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
+                    flows.fail(fault, error)
+                    is_taken = True
+                if is_taken:
+                    at = end
+                    continue
+            length = total - payload_at
+            segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
+        if number == 1:
+            clock.begin_ns = time_ns
+        if segment is None:
+            original = max(header.record.unpack_from(window, at)[3], captured)
+            frame = window[start:end]
+            segment = decoder.segment(
+                Frame(number, time_ns, header.link_type, frame, original, None)
+            )
+        if segment is not None:
+            take(segment)
+        at = end
+    capture.frames = clock.newest = number
+    return at, wanted

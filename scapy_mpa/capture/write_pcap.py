@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Classic pcap files out (draft-ietf-opsawg-pcap), in micro- or nanoseconds."""
+"""Classic pcap files out (draft-ietf-opsawg-pcap), in microseconds, which all tools read."""
 
 from __future__ import annotations
 
@@ -21,27 +21,24 @@ _RECORD: Final = Struct("<IIII")
 """Seconds, fraction, captured octets, original octets."""
 
 _MICROSECONDS: Final = 0xA1B2C3D4
-_NANOSECONDS: Final = 0xA1B23C4D
+_UNIT: Final = 1000
+"""Nanoseconds."""
 _VERSION: Final = (2, 4)
 
 
 class PcapWriter:
-    """Writes frames to a pcap file.
+    """Writes frames to a pcap file; times are cut to microseconds.
 
     :param file: open for writing; is not closed.
     :param link_type: LINKTYPE_ value, of all frames.
-    :param nanoseconds: keep times in full; else they are cut to microseconds, which more tools
-        read.
     """
 
-    __slots__ = ("_file", "_link_type", "_unit")
+    __slots__ = ("_file", "_link_type")
 
-    def __init__(self, file: BinaryIO, link_type: int, *, nanoseconds: bool = False) -> None:
+    def __init__(self, file: BinaryIO, link_type: int) -> None:
         self._file = file
         self._link_type = link_type
-        self._unit = 1 if nanoseconds else 1000
-        magic = _NANOSECONDS if nanoseconds else _MICROSECONDS
-        file.write(_HEADER.pack(magic, *_VERSION, 0, 0, SNAP_LENGTH, link_type))
+        file.write(_HEADER.pack(_MICROSECONDS, *_VERSION, 0, 0, SNAP_LENGTH, link_type))
 
     def write(self, frame: Frame) -> None:
         """Append a frame; its number and interface have no place in this format.
@@ -60,5 +57,5 @@ class PcapWriter:
                 f"a pcap file has 32 bits for seconds since 1970, and this frame has {seconds}: "
                 "write pcapng"
             )
-        record = _RECORD.pack(seconds, fraction // self._unit, len(octets), original)
+        record = _RECORD.pack(seconds, fraction // _UNIT, len(octets), original)
         self._file.write(record + octets)

@@ -26,26 +26,20 @@ class LastFrames(dict[bytes, Frame]):
 
     def __init__(self) -> None:
         super().__init__()
-        # No more than this many octets of payload came since it was looked at what all frames hold.
-        self._new = 0
-        self._allowed = _WHOLE_FRAMES
+        self.new = 0
+        """Octets of payload at most that came since :meth:`let_go`."""
+        self.allowed = _WHOLE_FRAMES
+        """How many of these may come until it is called again."""
 
-    def keep(self, flow: bytes, frame: Frame, length: int) -> None:
-        """Keep a frame in place of the one before.
+    def let_go(self, last: bytes) -> None:
+        """Cut off payload if all frames together hold too much.
 
-        :param length: octets of its payload.
+        :param last: the flow of the last frame, which stays whole.
         """
-        self[flow] = frame
-        self._new += length
-        if self._new > self._allowed:
-            self._let_go(flow)
-
-    def _let_go(self, last: bytes) -> None:
-        """Cut off payload, but of the last frame, if all together hold too much."""
         if sum(len(frame.octets) for frame in self.values()) > _WHOLE_FRAMES:
             for flow, frame in self.items():
                 if len(frame.octets) > _HEADERS and flow != last:
                     self[flow] = frame._replace(octets=frame.octets[:_HEADERS])
-        self._new = 0
+        self.new = 0
         # To look at all of them costs each payload octet no more than a little, however many.
-        self._allowed = max(_WHOLE_FRAMES, _HEADERS * len(self))
+        self.allowed = max(_WHOLE_FRAMES, _HEADERS * len(self))

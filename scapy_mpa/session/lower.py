@@ -61,20 +61,10 @@ _MOST_SHAPES: Final = 256
 _Key: TypeAlias = tuple[Any, ...]
 
 
-class _Headers(NamedTuple):
-    """What there is to say of the headers of one frame."""
-
-    octets: bytes
-    network_at: int
-    tcp_at: int
-    payload_at: int
-    end: int
-    """Where the IP packet ends."""
-    network: dict[str, Any]
-    """Fields that are no part of the shape."""
-    tcp: list[int]
-    """All but the options."""
-    options: list[Any]
+_Headers: TypeAlias = tuple[bytes, int, int, int, int, dict[str, Any], list[int], list[Any]]
+"""What there is to say of the headers of one frame: its octets; where in these the IP header, the
+TCP header and the payload begin, and where the IP packet ends; fields of IP that are no part of the
+shape; those of TCP; TCP options."""
 
 
 class _Shape(NamedTuple):
@@ -114,7 +104,7 @@ class LowerLayers:
         if key not in self._shapes:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
-            shape = _shape_of(packet, headers)
+            shape = _shape_of(packet, *headers[:2])
             if shape is not None and not are_alike(packet, self._make(shape, headers)[0]):
                 # Scapy is not what this module takes it for.
                 shape = None
@@ -184,8 +174,7 @@ class LowerLayers:
             except Exception:
                 # What Scapy makes of such a segment is for it to say.
                 return None
-        found = octets, at, tcp_at, payload_at, end, network, tcp, options
-        return key, _make_headers(_Headers, found)
+        return key, (octets, at, tcp_at, payload_at, end, network, tcp, options)
 
     def _make(self, shape: _Shape, headers: _Headers) -> tuple[Packet, Packet]:
         octets, at, tcp_at, payload_at, end, numbers, tcp_numbers, options = headers
@@ -228,12 +217,13 @@ class LowerLayers:
 
 
 _OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "options")
-# What the class itself would do, without the call of its __new__ in Python.
-_make_headers: Final = tuple.__new__
 
 
-def _shape_of(packet: Packet, headers: _Headers) -> _Shape | None:
-    """Return the shape of a packet, None if it is none of which others can be made."""
+def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
+    """Return the shape of a packet, None if it is none of which others can be made.
+
+    :param network_at: where in its octets the IP header begins.
+    """
     link = []
     layer = packet
     while type(layer) in _LINK_LAYERS:
@@ -243,8 +233,8 @@ def _shape_of(packet: Packet, headers: _Headers) -> _Shape | None:
     numbers = _NUMBERS.get(type(network))
     if numbers is None or type(tcp) is not TCP or bindings_use(type(network), numbers):
         return None
-    starts = [len(headers.octets) - len(each.original) for each in link]
-    ends = [*starts[1:], headers.network_at]
+    starts = [len(octets) - len(each.original) for each in link]
+    ends = [*starts[1:], network_at]
     try:
         return _Shape(
             tuple((Form(link[n]), starts[n], ends[n]) for n in range(len(link))),

@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
+    Carrier,
     CrcVerdict,
-    DDPSegmentRecovered,
-    FPDURecovered,
-    IFTFrameRecovered,
     LocatedBy,
     SessionControlSeen,
     StartupSeen,
@@ -46,13 +44,7 @@ class Provenance(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        event: FPDURecovered
-        | StartupSeen
-        | AdaptionIndicationSeen
-        | IFTFrameRecovered
-        | DDPSegmentRecovered
-        | SessionControlSeen,
+        cls, event: Carrier | StartupSeen | AdaptionIndicationSeen | SessionControlSeen
     ) -> Provenance:
         """Return the provenance of what an event recovered."""
         connection, direction = event.connection, event.direction

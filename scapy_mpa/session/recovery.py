@@ -6,19 +6,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain
+from typing import get_args
 
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
+from scapy.layers.sctp import SCTP
 from scapy.packet import NoPayload, Packet
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
-from scapy_mpa.capture.decoder import Decoder, segment_of
+from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4
+from scapy_mpa.capture.headers import IPV4, LINK, RAW_IP_HEADER
+from scapy_mpa.capture.headers import TCP as TCP_HEADER
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
@@ -27,23 +31,11 @@ from scapy_mpa.layers.pickled import pickle_whole
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.last_frames import LastFrames
 from scapy_mpa.session.lower import LowerLayers
-from scapy_mpa.session.sctp import chunk_of, sctp_layer
-from scapy_mpa.session.segment_in import segment_in
-from scapy_mpa.session.tcp import OnTcp, extent, layer_of
+from scapy_mpa.session.recovered import OnSctp, OnTcp, chunk_of, extent, layer_of
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.clock import REMEMBERED, Clock
-from scapy_mpa.stream.events import (
-    AdaptionIndicationSeen,
-    ConnectionEnded,
-    ConnectionId,
-    DDPSegmentRecovered,
-    Event,
-    FPDURecovered,
-    IFTFrameRecovered,
-    SessionControlSeen,
-    StartupSeen,
-)
+from scapy_mpa.stream.events import ConnectionEnded, Event, FPDURecovered
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import FIN, SECOND, TURNS, Segment, reverse_flow
@@ -54,13 +46,11 @@ from scapy_mpa.wire.sctp_packet import ChunkType
 
 __all__ = ["PACKETS", "Brought", "Recovery"]
 
-Dissect = Callable[[Frame], Packet]
-
 Brought = list[tuple[Event, Frame | None]]
 """Events, each with the frame whose lower layers its packet has; None for those without packet."""
 
-_ON_TCP = (FPDURecovered, StartupSeen, AdaptionIndicationSeen, IFTFrameRecovered)
-_ON_SCTP = (DDPSegmentRecovered, SessionControlSeen)
+_ON_TCP = get_args(OnTcp)
+_ON_SCTP = get_args(OnSctp)
 _OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
 """Fields of the layers below that Scapy fills in by what lies above."""
 PACKETS = (*_ON_TCP, *_ON_SCTP)
@@ -79,7 +69,7 @@ class Recovery:
 
     def __init__(
         self,
-        dissect: Dissect,
+        dissect: Callable[[Frame], Packet],
         on_event: Callable[[Event], None] | None = None,
         limits: Limits | None = None,
         dialect: Dialect | None = None,
@@ -124,13 +114,17 @@ class Recovery:
         if segment is None:
             packet, self._packet = self._packet, None
             return ([], True) if packet is None else self._receive_packet(packet, frame)
-        segment = self._flows.place(segment)
+        segment = self._flows.take(segment)
         frame = self._decoder.whole or frame
         flow = segment.flow
         if segment.length:
-            self._last.keep(flow, frame, segment.length)
+            last = self._last
+            last[flow] = frame
+            last.new += segment.length
+            if last.new > last.allowed:
+                last.let_go(flow)
             self._is_cut |= segment.length > len(segment.payload)
-        events = self._flows.receive(segment)
+        events = self._flows.events() if self._flows.shared.rows else []
         brought, is_made = self._brought(events, frame) if events else ([], False)
         if is_made or not segment.length:
             return brought, not is_made
@@ -141,16 +135,28 @@ class Recovery:
         return brought, not carries_mpa
 
     def _below(self, frame: Frame) -> Packet:
-        """Return the layers below MPA of a frame."""
-        return _bare(self._with_tcp(frame))
+        """Return the layers of a frame below MPA, without what is true only with it."""
+        packet = self._with_tcp(frame)
+        tcp = packet.getlayer(TCP)
+        if tcp is not None:
+            _strip(tcp)
+        return packet
 
     def _with_tcp(self, frame: Frame) -> Packet:
         packet = self._dissect(frame)
         return packet if packet.haslayer(TCP) else _innermost(frame)
 
     def _segment(self, frame: Frame) -> Segment | None:
-        """Return the segment of a frame of whose headers only Scapy knows some."""
-        return segment_in(self._dissect(frame), frame)
+        """Return the segment of a frame of whose headers only Scapy knows some, if it has one."""
+        tcp = self._dissect(frame).getlayer(TCP)
+        if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
+            return None
+        octets = tcp.underlayer.original
+        try:
+            key, headers = read_headers(RAW_IP_HEADER - LINK, octets, len(octets))
+            return tcp_segment(frame, headers) if key == TCP_HEADER else None
+        except NotFollowedError:
+            return None
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet
@@ -184,11 +190,15 @@ class Recovery:
             elif isinstance(event, _ON_SCTP):
                 below = frame
                 is_made = True
-            elif isinstance(event, ConnectionEnded) and not self._are_used(event.connection):
+            elif isinstance(event, ConnectionEnded) and not self._knows(event.connection.flow):
                 for flow in event.connection.flows:
                     self._last.pop(flow, None)
             brought.append((event, below))
         return brought, is_made
+
+    def _knows(self, flow: bytes) -> bool:
+        """Tell whether a connection has a flow, maybe another one by now."""
+        return self._flows.carries_mpa(flow) is not None
 
     def packets(self, brought: Brought) -> list[Packet]:
         """Return the packets of what a frame has brought, and tell of every event."""
@@ -204,10 +214,6 @@ class Recovery:
                 packets.append(self._on_sctp(event, below))
         return packets
 
-    def _are_used(self, connection: ConnectionId) -> bool:
-        """Tell whether another connection uses the ports of one that has ended."""
-        return self._flows.carries_mpa(connection.flow) is not None
-
     def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
         """Put what was recovered on the lower layers of a frame, as a segment of its own."""
         layer = self._upper.of(event) if isinstance(event, FPDURecovered) else layer_of(event)
@@ -220,7 +226,7 @@ class Recovery:
         flags = int(tcp.flags)
         if flags & TURNS:
             # A SYN and a RST belong to no FPDU, and a FIN to the last one of its segment.
-            tcp.flags = flags & ~TURNS | FIN * _is_fin_at(seq + length, frame)
+            tcp.flags = flags & ~TURNS | FIN * self._is_fin_at(seq + length, frame)
         if length > len(event.octets) or (
             length > LARGEST_MULPDU and length + len(packet) > LARGEST_DATAGRAM
         ):
@@ -228,6 +234,15 @@ class Recovery:
         put(packet, "time", frame.time_ns / SECOND)
         stack(tcp, layer)
         return packet
+
+    def _is_fin_at(self, seq: int, frame: Frame) -> bool:
+        """Tell whether a frame has a FIN, and at this sequence number."""
+        segment = self._decoder.segment(frame)
+        return (
+            segment is not None
+            and bool(segment.flags & FIN)
+            and not sequence_number(segment.seq + segment.length - seq)
+        )
 
     def _fitted(
         self, event: OnTcp, length: int, frame: Frame, tcp: Packet
@@ -250,25 +265,16 @@ class Recovery:
         tcp.remove_payload()
         return packet, tcp
 
-    def _on_sctp(self, event: DDPSegmentRecovered | SessionControlSeen, frame: Frame) -> Packet:
+    def _on_sctp(self, event: OnSctp, frame: Frame) -> Packet:
         """Put a user message on the lower layers of the frame that completed it."""
         chunk = chunk_of(event)
         packet = self._dissect(frame)
-        sctp = sctp_layer(packet)
+        sctp = packet.getlayer(SCTP)
         if sctp is None:
             return chunk
         _strip(sctp)
         sctp.add_payload(chunk)
         return packet
-
-
-def _is_fin_at(seq: int, frame: Frame) -> bool:
-    """Tell whether a frame has a FIN, and at this sequence number."""
-    try:
-        segment = segment_of(frame)
-    except NotFollowedError:
-        return False
-    return bool(segment.flags & FIN) and not sequence_number(segment.seq + segment.length - seq)
 
 
 def _innermost(frame: Frame) -> Packet:
@@ -279,14 +285,6 @@ def _innermost(frame: Frame) -> Packet:
         return conf.raw_layer(frame.octets)
     kind, at, _ = headers.packets[-1]
     return (IP if kind == IPV4 else IPv6)(frame.octets[at : headers.stop])
-
-
-def _bare(packet: Packet) -> Packet:
-    """Take away what lies above TCP, and what is true only with it: lengths and checksums."""
-    tcp = packet.getlayer(TCP)
-    if tcp is not None:
-        _strip(tcp)
-    return packet
 
 
 def _strip(transport: Packet) -> None:

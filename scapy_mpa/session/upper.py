@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from scapy.packet import NoPayload, Packet, Raw
 
@@ -30,6 +30,11 @@ _NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"}
 
 _MOST_SHAPES: Final = 256
 """A ULP uses a few; the limit is for traffic that makes them up."""
+
+
+_Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int, Any]
+"""What there is to say of an FPDU: its octets, phase and layout; its octets without Markers;
+ULPDU_Length, octets of its DDP header, and the provenance."""
 
 
 class _Shape(NamedTuple):
@@ -72,7 +77,7 @@ class UpperLayers:
         parts = octets, phase, layout, body, ulpdu_length, header, note
         shape = self._shapes.get(key)
         if shape is not None:
-            fpdu = self._make(shape, *parts)
+            fpdu = self._make(shape, parts)
             if fpdu is not None:
                 return fpdu
         fpdu = _plain(event, note)
@@ -80,23 +85,14 @@ class UpperLayers:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
             shape = _shape_of(fpdu)
-            made = shape and self._make(shape, *parts)
+            made = shape and self._make(shape, parts)
             # Unless Scapy is not what this module takes it for.
             self._shapes[key] = shape if made and are_alike(fpdu, made) else None
         return fpdu
 
-    def _make(
-        self,
-        shape: _Shape,
-        octets: bytes,
-        phase: int | None,
-        layout: Layout,
-        body: bytes,
-        ulpdu_length: int,
-        header: int,
-        note: Any,
-    ) -> FPDU | None:
+    def _make(self, shape: _Shape, parts: _Parts) -> FPDU | None:
         """Return a packet of a shape, None if something is bound to its message by now."""
+        octets, phase, layout, body, ulpdu_length, header, note = parts
         pad_at = HEADER_LENGTH + ulpdu_length
         crc_at = pad_at + layout.pad
         ulpdu = body[HEADER_LENGTH:pad_at]

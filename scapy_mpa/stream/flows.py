@@ -60,6 +60,7 @@ class Flows:
         "_table",
         "directions",
         "limits",
+        "owner",
         "place",
         "segments",
         "shared",
@@ -89,9 +90,11 @@ class Flows:
         self.unanswered = Unanswered()
         """Takes what is in ``shared.rows`` before anybody else; :meth:`events` sees to that."""
         common.emit = self.shared.rows.append
-        self.place = Networks(self._reach).place
-        """Returns a segment with the flow of the connection that it belongs to: to be called for
-        each if there may be more than one network."""
+        networks = Networks(self._reach)
+        self.place = networks.place
+        """Returns a segment with the flow of the connection that it belongs to."""
+        self.owner = networks.owners.get
+        """Returns the network that has a flow, if that is not the usual one."""
         self.segments = 0
         """Segments taken here, which is where each connection begins."""
 
@@ -113,24 +116,31 @@ class Flows:
             raise KeyError(flow)
         return connection.reach(flow)
 
-    def take(self, segment: Segment) -> None:
-        """Take a segment; what it brings to light is added to ``shared.rows``."""
+    def take(self, segment: Segment) -> Segment:
+        """Take a segment; what it brings to light is added to ``shared.rows``.
+
+        Return it with the flow of the connection that it belongs to.
+        """
         self.segments += 1
-        flow, seq, ack, flags, octets, length, frame, time_ns, _ = segment
+        flow, seq, ack, flags, octets, length, frame, time_ns, network = segment
+        if self.owner(flow, b"") != network:
+            segment = self.place(segment)
+            flow = segment.flow
         direction = self.directions.get(flow)
         try:
             if direction is not None:
                 is_plain = flags & NOT_PSH == ACK and len(octets) == length
                 if is_plain and direction.receive(seq, ack, octets, frame, time_ns):
-                    return
+                    return segment
             if self._is_straight and self._follow(segment, direction):
-                return
+                return segment
             self._recovery.take(segment)
         except Exception as error:
             self.fail(segment, error)
-            return
+            return segment
         if length and self._is_straight:
             self._recovery.to_straight_path(flow)
+        return segment
 
     def _follow(self, segment: Segment, direction: Direction | None) -> bool:
         """Have a connection that is ordinary from its SYN on take a segment, or begin with it.

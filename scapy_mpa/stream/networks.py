@@ -36,20 +36,23 @@ class Networks:
         if there are none; raises KeyError if there is no connection of that flow.
     """
 
-    __slots__ = ("_own", "_owners", "_reach")
+    __slots__ = ("_own", "_reach", "owners")
 
     def __init__(self, reach: Callable[[bytes], int | None]) -> None:
         self._reach = reach
-        self._owners: dict[bytes, bytes] = {}
+        self.owners: dict[bytes, bytes] = {}
         """By flow, the network that has its addresses and ports, if others were seen than the
         usual one."""
         self._own: dict[tuple[bytes, bytes], bytes] = {}
         """By flow and network, the flow of the connection in other networks than the owner."""
 
     def place(self, segment: Segment) -> Segment:
-        """Return the segment, with the flow of the connection that it belongs to."""
+        """Return the segment, with the flow of the connection that it belongs to.
+
+        It is the same segment if its network is the owner of its flow.
+        """
         flow, network = segment.flow, segment.network
-        owner = self._owners.get(flow)
+        owner = self.owners.get(flow)
         if owner is None:
             if not network:
                 return segment
@@ -60,7 +63,7 @@ class Networks:
             else:
                 # Of the usual network, which is not taken note of.
                 owner = b""
-            _keep(self._owners, {each: owner for each in (flow, reverse_flow(flow))})
+            _keep(self.owners, {each: owner for each in (flow, reverse_flow(flow))})
         if owner == network:
             return segment
         key = flow, network
@@ -69,7 +72,10 @@ class Networks:
             placed = flow if self._fits(segment) else crc32c(network).to_bytes(4, "big") + flow
             reverse = reverse_flow(flow), network
             _keep(self._own, {key: placed, reverse: reverse_flow(placed)})
-        return segment if placed == flow else segment._replace(flow=placed)
+        if placed == flow:
+            return segment
+        # The flow says it from now on.
+        return segment._replace(flow=placed, network=b"")
 
     def _fits(self, segment: Segment) -> bool:
         """Tell whether a segment may be of the connection that its addresses and ports have."""

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All frames of a capture file."""
+"""All frames of a capture file, and the segment of a frame by itself."""
 
 from __future__ import annotations
 
 import io
 
-from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture import Decoder, Frame, open_capture
+from scapy_mpa.capture.headers import FRAGMENT, TCP
+from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
+from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.stream.segment import Segment
 
 
 def read(file: bytes) -> list[Frame]:
@@ -15,3 +20,28 @@ def read(file: bytes) -> list[Frame]:
     assert capture.problem is None
     assert capture.frames == len(frames)
     return frames
+
+
+def segment_of(frame: Frame) -> Segment:
+    """The segment of a frame, read header by header; NotFollowedError says that there is none."""
+    key, headers = read_headers(*frame[2:5])
+    if key != TCP:
+        raise NotFollowedError(NOT_TCP)
+    return tcp_segment(frame, headers)
+
+
+def check(remembering: Decoder, frame: Frame) -> Segment | None:
+    """A decoder says of a frame what is said of it alone.  Of a fragment it may say more.
+
+    Return the segment.
+    """
+    expected, reasons = None, {}
+    try:
+        if read_headers(*frame[2:5])[0] == FRAGMENT:
+            return None
+        expected = segment_of(frame)
+    except NotFollowedError as error:
+        reasons[error.reason] = 1
+    remembering.not_followed.clear()
+    assert (remembering.segment(frame), remembering.not_followed) == (expected, reasons)
+    return expected

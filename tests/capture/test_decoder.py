@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, Frame, decoder
-from scapy_mpa.capture.decoder import segment_of
-from scapy_mpa.capture.headers import FRAGMENT
 from scapy_mpa.capture.layers import read_headers
-from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
 from tests.capture.build import ethernet, ipv4, ipv6, tcp
 from tests.capture.links import SNAP4, V4, wifi
+from tests.capture.reading import check
 from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED, frame_of
 
 PAYLOAD = b"payload"
@@ -84,19 +82,6 @@ def test_tcp(route: Any) -> None:
 
 
 FRAMES = [each[:2] for each in (*FOLLOWED.values(), *NOT_FOLLOWED.values())]
-
-
-def check(remembering: Decoder, frame: Frame) -> None:
-    """A decoder says of a frame what is said of it alone.  Of a fragment it may say more."""
-    expected: tuple[Any, dict[str, int]]
-    try:
-        if read_headers(*frame[2:5])[0] == FRAGMENT:
-            return
-        expected = segment_of(frame), {}
-    except NotFollowedError as error:
-        expected = None, {error.reason: 1}
-    remembering.not_followed.clear()
-    assert (remembering.segment(frame), remembering.not_followed) == expected
 
 
 @pytest.mark.parametrize("name", FOLLOWED)

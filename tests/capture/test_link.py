@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from scapy_mpa.capture import Decoder, Frame
-from scapy_mpa.capture.decoder import segment_of
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
 from tests.capture.build import ethernet, linux_cooked_1, linux_cooked_2
 from tests.capture.links import SNAP4, SNAP6, V4, V6
+from tests.capture.reading import segment_of
 
 LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
 

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.craft import Conversation
 from scapy_mpa.wire.errors import CaptureError
 from tests.capture import build
 from tests.capture.reading import read
+from tests.straight.ways import straight
 
 ORDERS = ("<", ">")
 
@@ -68,6 +70,19 @@ def test_early_versions(order: str, records: list[build.Record]) -> None:
     assert read(build.pcap(whole, order=order, version=(2, 3))) == expected
     for minor in range(4):
         assert read(swapped(whole, order, minor)) == expected
+
+
+def test_cut_frames_of_early_versions() -> None:
+    """What they carry is found as in a file of today."""
+    conversation = Conversation()
+    for _ in range(5):
+        conversation.initiator.send(bytes(600))
+    frames = [each.octets for each in conversation.frames()]
+    records = [(number, 0, octets[:300], len(octets)) for number, octets in enumerate(frames)]
+    expected = straight(build.pcap(records))
+    assert sum('"crc":"good"' in each for each in expected) == 0
+    for minor in range(4):
+        assert straight(swapped(records, "<", minor)) == expected
 
 
 @pytest.mark.parametrize("version", [(2, 5), (1, 4), (3, 0), (543, 0)])

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.capture.build_frame import checksum
-from scapy_mpa.capture.decoder import segment_of
+from scapy_mpa.capture.headers import checksum
 from scapy_mpa.capture.reframe import Reframer
 from tests.capture.build import FLOW4, FLOW6, ipv4, ipv6, tcp
+from tests.capture.reading import segment_of
 
 MACS = bytes(range(12))
 TAG = b"\x81\x00\x00\x07"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,11 +12,10 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 
 from scapy_mpa.capture import Decoder, Frame
-from scapy_mpa.capture.decoder import segment_of
-from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build
+from tests.capture.reading import check, segment_of
 from tests.capture.stacks import (
     ALONE,
     ETHERNET,
@@ -98,18 +96,10 @@ def cut(octets: bytes, which: int, at: int) -> None:
     decoder = Decoder()
     assert same(decoder.segment(frame_of(octets)), which)
     for length in (len(octets), at):
-        frame = frame_of(octets[:at], length)
-        expected: Any
-        try:
-            expected = segment_of(frame)
-        except NotFollowedError as error:
-            expected = None
-            assert decoder.segment(frame) is None
-            assert decoder.not_followed.pop(error.reason) == 1
-        else:
-            assert decoder.segment(frame) == expected
-            assert PAYLOAD.startswith(expected.payload)
-            assert expected.length == len(PAYLOAD)
+        segment = check(decoder, frame_of(octets[:at], length))
+        if segment is not None:
+            assert PAYLOAD.startswith(segment.payload)
+            assert segment.length == len(PAYLOAD)
 
 
 @given(stacks(), st.data())
@@ -120,12 +110,7 @@ def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
     decoder.segment(frame_of(bytes(octets)))
     for at in data.draw(st.lists(st.integers(0, len(octets) - 1), max_size=3)):
         octets[at] = data.draw(st.integers(0, 255))
-    frame = frame_of(bytes(octets))
-    found = decoder.segment(frame)
-    try:
-        assert found == segment_of(frame)
-    except NotFollowedError:
-        assert found is None
+    check(decoder, frame_of(bytes(octets)))
 
 
 @given(stacks(), st.binary(max_size=200))

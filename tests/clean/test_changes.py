@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 
 from scapy_mpa.capture import Frame
-from scapy_mpa.capture.build_frame import FrameBuilder, checksum
+from scapy_mpa.capture.build_frame import FrameBuilder
+from scapy_mpa.capture.headers import checksum
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.clean import cleaner as cleaner_module
 from scapy_mpa.craft import Conversation, Endpoint, Segment

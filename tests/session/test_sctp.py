@@ -11,7 +11,7 @@ from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet
 from scapy.sendrecv import sniff
 
-from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl, RDMAPSendWithSE
+from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import PCAPS
 from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
@@ -30,6 +30,8 @@ def shown(packet: Packet) -> list[object]:
     chunk = packet[SCTPChunkData]
     ppid = 16 if isinstance(chunk.data, DDPSegmentChunk) else 17
     assert chunk.proto_id == ppid
+    provenance = chunk.data.provenance
+    assert (provenance.seq, provenance.crc) == (chunk.tsn, "good" if ppid == 16 else None)
     row = sctpwalker.row(ppid, bytes(chunk.data))
     return [packet[SCTP].sport, chunk.tsn, chunk.stream_id, *row]
 
@@ -41,6 +43,8 @@ def test_one_packet_for_each_message(name: str) -> None:
     expected = sctpwalker.walk(path)["messages"]
     packets = rdmpa(str(path))
     assert sorted(map(shown, packets)) == expected
+    are_many = any(len(each.data.provenance.frames) > 1 for each in packets)
+    assert are_many == (name == "sctp_fragments")
     sniffed = sniff(offline=str(path), session=MPASession(others=False))
     assert [bytes(each) for each in sniffed] == [bytes(each) for each in packets]
     (connection,) = packets.connections()
@@ -60,17 +64,6 @@ def test_other_sctp_passes(tmp_path: Path) -> None:
     assert len(rdmpa(path)) == 0
     (packet,) = rdmpa(path, others=True)
     assert packet[SCTPChunkData].proto_id == 46
-
-
-def test_messages_that_were_fragmented() -> None:
-    """They are one chunk, and their provenance says which frames brought them."""
-    packets = rdmpa(str(PCAPS / "crafted" / "sctp_fragments.pcap"))
-    chunks = [each[SCTPChunkData] for each in packets]
-    (send,) = [each for each in chunks if RDMAPSendWithSE in each.data and each.len is None][:1]
-    provenance = send.data.provenance
-    assert len(provenance.frames) > 1
-    assert (provenance.src, provenance.connection) == ("10.0.0.2:4000", 0)
-    assert (provenance.seq, provenance.crc) == (send.tsn, "good")
 
 
 def test_other_frames(tmp_path: Path) -> None:

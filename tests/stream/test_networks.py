@@ -47,7 +47,7 @@ def found(frames: list[bytes]) -> list[Any]:
     for number, octets in enumerate(frames, 1):
         segment = decoder.segment(Frame(number, number, 1, octets, len(octets), None))
         assert segment is not None
-        events += flows.receive(flows.place(segment))
+        events += flows.receive(segment)
     events += flows.finish()
     return [
         [
