@@ -22,6 +22,7 @@ from scapy_mpa.craft.mutations.edit import (
     change_item,
     other_than,
     override,
+    places,
     swapped,
     with_bits_wrong,
 )
@@ -40,14 +41,7 @@ _Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
 
 def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
     """Return what puts something else in the place of one frame, chosen at random."""
-
-    def place(conversation: Conversation, rng: Random) -> int:
-        frames = enumerate(conversation.script)
-        return rng.choice(
-            [at for at, item in frames if isinstance(item, FrameItem) and where(item)]
-        )
-
-    return change_item(edit, place)
+    return change_item(edit, lambda given, rng: rng.choice(places(given, FrameItem, where)))
 
 
 def _size(item: FrameItem) -> int:
