@@ -115,8 +115,7 @@ def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
     if in_full(told):
         agrees(found, told)
         agrees(printed(frames, options.dialect), conversation.truth(segments))
-    elif options.dialect is not Dialect.SOFTUIWARP:
-        # What lengths of SoftUiWARP lead to is not known but from its startup frames on.
+    else:
         octets = sum(len(each.octets) for each in segments)
         is_long = octets > STREAMING_OCTETS or len(segments) > HELD_ISLANDS
         for records, truth in (
