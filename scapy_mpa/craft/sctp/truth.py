@@ -78,8 +78,8 @@ def sctp_truth_of(
             for each in regular
             if each.number in there and len(each.places) == 1 and not is_cut
         ]
-    told: dict[int, Record] = {}
-    untold: list[Record] = []
+    delivered: dict[int, Record] = {}
+    unanswered: list[Record] = []
     if messages and is_sure:
         found = [
             # Its sequence number is the TSN of its chunk.
@@ -90,13 +90,13 @@ def sctp_truth_of(
             for each in said
             if isinstance(each.item, FPDUItem)
         ]
-        told, untold = message_records(found, setting)
+        delivered, unanswered = message_records(found, setting)
     records: list[Record] = []
     for each in regular:
         records.append(_record(each, setting, is_sure=is_sure))
-        if each.number in told:
-            records.append(told[each.number])
-    return [*records, _connection(script, said, setting, is_sure=is_sure), *untold]
+        if each.number in delivered:
+            records.append(delivered[each.number])
+    return [*records, _connection(script, said, setting, is_sure=is_sure), *unanswered]
 
 
 def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:
