@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from copy import copy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import as_octets, flag, number, whole
@@ -23,7 +23,6 @@ from scapy_mpa.craft.script import (
     SegmentItem,
     StartupItem,
 )
-from scapy_mpa.craft.scripted import Scripted
 from scapy_mpa.wire.ddp import DDPHeader, cut_up
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
@@ -42,6 +41,9 @@ from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate
+
+if TYPE_CHECKING:
+    from scapy_mpa.craft.conversation import Conversation
 
 __all__ = ["Side"]
 
@@ -73,7 +75,7 @@ class Side:
     peer: Side
     """The other side."""
 
-    def __init__(self, conversation: Scripted, index: int) -> None:
+    def __init__(self, conversation: Conversation, index: int) -> None:
         self._conversation = conversation
         self.index = index
         """0 for the Initiator, 1 for the Responder."""
@@ -85,7 +87,7 @@ class Side:
         asked = f", {waiting} Requests outstanding" if waiting else ""
         return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
 
-    def copy(self: _Side, conversation: Scripted) -> _Side:
+    def copy(self: _Side, conversation: Conversation) -> _Side:
         """Return the same side of another conversation."""
         made = copy(self)
         made._conversation = conversation
