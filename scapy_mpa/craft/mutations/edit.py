@@ -27,6 +27,7 @@ __all__ = [
     "cut_short",
     "ended",
     "first",
+    "first_fpdu",
     "fpdu_at",
     "fpdus",
     "header",
@@ -189,6 +190,11 @@ def change_fpdu(
     :param where: of those only of which this is true.
     """
     return change_item(edit, lambda given, rng: rng.choice(fpdus(given, opcodes, where)))
+
+
+def first_fpdu(edit: Edit) -> Change:
+    """Return what puts something else in the place of the first FPDU."""
+    return change_item(edit, first(FPDUItem))
 
 
 def header(**fields: Any) -> Edit:

@@ -12,17 +12,10 @@ from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    change_item,
-    change_startup,
-    first,
-    fpdus,
-    moved,
-    of_each_frame,
-)
+from scapy_mpa.craft.mutations.edit import change_startup, first_fpdu, fpdus, moved, of_each_frame
 from scapy_mpa.craft.mutations.mutation import listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupKind
 
@@ -30,7 +23,6 @@ __all__ = ["ENHANCED"]
 
 _reply: Final = partial(change_startup, StartupKind.REPLY)
 
-_first_fpdu: Final = partial(change_item, where=first(FPDUItem))
 _UNENHANCED: Final = {"ird": None, "ord": None, "control_flags": None}
 _WITHOUT_DATA: Final = {
     **_UNENHANCED,
@@ -92,7 +84,7 @@ ENHANCED: Final = (
                 StartupKind.REQUEST, control_flags="A"
             ),
             "rfc6581/9.2/reply-without-rtr": _reply(control_flags="A"),
-            "rfc6581/9.2/rtr-with-payload": _first_fpdu(
+            "rfc6581/9.2/rtr-with-payload": first_fpdu(
                 lambda item, rng: item.with_payload(rng.randbytes(rng.randrange(1, 60)))
             ),
         },
@@ -125,7 +117,7 @@ ENHANCED: Final = (
     *listed(
         bases.peer_connect_ulp,
         {
-            "draft-ietf-storm-mpa-peer-connect-01/8/ulp-send-without-payload": _first_fpdu(
+            "draft-ietf-storm-mpa-peer-connect-01/8/ulp-send-without-payload": first_fpdu(
                 lambda item, _: item.with_payload(b"")
             )
         },

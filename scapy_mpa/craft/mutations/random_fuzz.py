@@ -179,13 +179,7 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
         before.side,
         kind,
         octets[STARTUP_HEADER_LENGTH:],
-        read.rejected,
-        markers=read.markers,
-        crc=read.crc,
-        s_bit=read.s_bit,
-        reserved=read.reserved,
-        revision=read.revision,
-        pd_length=read.pd_length,
+        **{name: getattr(read, name) for name in _BITS_OF_STARTUP},
         key=octets[:KEY_LENGTH],
     )
 
