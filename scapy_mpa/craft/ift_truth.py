@@ -55,10 +55,8 @@ def ift_truth_of(
     agreement = _agreement(whole)
     found = _found(whole, setting.options)
     is_sure = not is_impaired and agreement is not None and all(each.is_sure for each in found)
-    delivered: dict[int, Record] = {}
-    unanswered: list[Record] = []
-    if messages and is_sure and agreement is not None and agreement.rdma:
-        delivered, unanswered = message_records(found, setting)
+    has_messages = messages and is_sure and agreement is not None and agreement.rdma
+    delivered, unanswered = message_records(found if has_messages else [], setting)
     records: list[tuple[int, Record]] = []
     for each in found:
         if agreement is not None and (is_sure or _is_regular(each)):

@@ -32,7 +32,7 @@ from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 __all__ = ["RECORDED_FPDUS", "events_of", "recorded"]
 
 RECORDED_FPDUS: Final = 1000
-"""FPDUs that are taken of a connection unless told otherwise: a case is a file of its own."""
+"""How many FPDUs of a connection are taken by default: a case is a file of its own."""
 
 _HELD_OCTETS: Final = 12 << 20
 """Of the startup frames of connections that are open and have no FPDU yet, as of what the stream
@@ -67,8 +67,8 @@ def recorded(
     :param path: as for :func:`~scapy_mpa.capture.open_capture`.
     :param connection: its number; None: the first one with a Request, a Reply and an FPDU.
     :param fpdus: how many are taken at most, from 1.
-    :param tell: is given what is wrong with the capture if it could not be read to its end; unless
-        told otherwise, it is a warning of Python's.
+    :param tell: is given what is wrong with the capture if it could not be read to its end;
+        by default, it is a warning of Python's.
     :raises TypeError: ``path`` is neither a name nor a file that is read in octets.
     :raises CaptureError: the capture cannot be read.
     :raises LocalProtocolError: there is no such connection in it, or nobody could have said so.

@@ -83,10 +83,7 @@ def truth_of(
     is_sure &= not any(each.is_bad for each in found)
     if is_impaired:
         found = [each._replace(place=None, located_by=None) for each in found]
-    delivered: dict[int, Record] = {}
-    unanswered: list[Record] = []
-    if messages and is_sure:
-        delivered, unanswered = message_records(found, setting)
+    delivered, unanswered = message_records(found if messages and is_sure else [], setting)
     records: list[tuple[int, Record]] = []
     upto = [0, 0]
     streamed = _streamed(pieces, found, setting)

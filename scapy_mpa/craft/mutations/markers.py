@@ -164,8 +164,8 @@ def _extra(fpdu: Marked, rng: Random) -> FPDUItem:
     low = fpdu.places[index - 1] + MARKER_LENGTH if index else 4
     high = fpdu.places[index] if index < len(fpdu.places) else len(fpdu.octets) - CRC_LENGTH
     at = rng.randrange(low, high, 4) if low < high else low
-    behind = [place + MARKER_LENGTH for place in fpdu.places[index:]]
-    return fpdu.item.override(marker_places=(*fpdu.places[:index], at, *behind))
+    after = [place + MARKER_LENGTH for place in fpdu.places[index:]]
+    return fpdu.item.override(marker_places=(*fpdu.places[:index], at, *after))
 
 
 def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:

@@ -135,7 +135,7 @@ class OptionLines:
             ]
         else:
             self._given[name] = values[0] if len(values) == 1 else tuple(values)
-        # What is wrong is told where it was said.
+        # What is wrong is reported where it was said.
         self.conversation()
 
     def conversation(self) -> Conversation:
