@@ -166,17 +166,21 @@ def moved_before(where: Where, other: Where) -> Change:
     return lambda given, rng: moved(given, where(given, rng), other(given, rng))
 
 
-def cut_short(
-    conversation: Conversation, at: int, least: int, end: CloseItem | ResetItem, rng: Random
-) -> Conversation:
-    """Return a conversation that ends in the midst of an item.
+def cut_short(where: Where, least: int, end: Callable[[Random], CloseItem | ResetItem]) -> Change:
+    """Return what ends a conversation in the midst of an item.
 
     :param least: octets of the item that are left.
+    :param end: makes what ends it.
     """
-    item: Any = conversation.script[at]
-    octets = conversation.layout()[at].octets
-    part = OctetsItem(item.side, octets[: rng.randrange(least, len(octets))])
-    return ended(conversation, at, part, end)
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        last, at = end(rng), where(conversation, rng)
+        item: Any = conversation.script[at]
+        octets = conversation.layout()[at].octets
+        part = OctetsItem(item.side, octets[: rng.randrange(least, len(octets))])
+        return ended(conversation, at, part, last)
+
+    return apply
 
 
 def change_fpdu(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -26,7 +26,7 @@ from scapy_mpa.craft.mutations.edit import (
     swapped,
     with_bits_wrong,
 )
-from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation, listed
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
@@ -127,9 +127,7 @@ def _set(where: Callable[[FrameItem], bool] = bool, **fields: Any) -> Change:
     return _frame(override(**fields), where)
 
 
-def _listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:
-    return listed(base, {f"{DOCUMENT}/{name}": changes[name] for name in changes})
-
+_listed: Final = partial(listed, document=f"{DOCUMENT}/")
 
 IFT_FRAMES: Final = (
     *_listed(

@@ -54,8 +54,9 @@ def _of_phase(phase: int) -> Where:
 _phase_0, _phase_1 = _of_phase(0), _of_phase(1)
 
 
-def _is_initiators(item: FrameItem) -> bool:
-    return not item.side
+def _last_frame(conversation: Conversation, rng: Random) -> int:
+    """Return the place of the last frame of the Initiator."""
+    return places(conversation, FrameItem, lambda item: not item.side)[-1]
 
 
 def _crc_of(indication: Any) -> int:
@@ -123,14 +124,10 @@ _CHANGES: Final[dict[str, Change]] = {
     "4.2/phase-0-unanswered": _silent,
     "4.2/phase-1-first": moved_before(_phase_1, _phase_0),
     "5.1/phase-0-twice": change_item(twice, _phase_0),
-    "4.2/phase-0-incomplete": lambda given, rng: cut_short(
-        given, _phase_0(given, rng), 12, CloseItem(0), rng
-    ),
-    "6/closed-within-a-frame": lambda given, rng: cut_short(
-        given, places(given, FrameItem, _is_initiators)[-1], 6, CloseItem(0), rng
-    ),
+    "4.2/phase-0-incomplete": cut_short(_phase_0, 12, lambda _: CloseItem(0)),
+    "6/closed-within-a-frame": cut_short(_last_frame, 6, lambda _: CloseItem(0)),
     "9/markers-agreed": _markers,
 }
 
-IFT_INDICATIONS: Final = listed(framed, {f"{DOCUMENT}/{name}": _CHANGES[name] for name in _CHANGES})
+IFT_INDICATIONS: Final = listed(framed, _CHANGES, f"{DOCUMENT}/")
 """In the order of the draft."""

@@ -91,15 +91,16 @@ class Mutation:
         return Case(self, seed, valid, self.apply(valid, rng))
 
 
-def listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:
+def listed(base: Base, changes: Mapping[str, Change], document: str = "") -> tuple[Mutation, ...]:
     """Return mutations that ``catalogue.md`` lists.
 
     :param base: what they start from.
     :param changes: what makes them, by their names.
+    :param document: what the names begin with, if they are without it.
     """
     return tuple(
         Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
-        for name, change in changes.items()
+        for name, change in ((f"{document}{each}", changes[each]) for each in changes)
     )
 
 

@@ -136,12 +136,8 @@ def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
 
 def _ended_within(kind: StartupKind) -> Change:
     """Return what ends the connection in the midst of a startup frame."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        end = rng.choice((CloseItem, ResetItem))(RESPONDER if kind is _REPLY else INITIATOR)
-        return cut_short(conversation, of_kind(kind)(conversation, rng), 20, end, rng)
-
-    return apply
+    side = RESPONDER if kind is _REPLY else INITIATOR
+    return cut_short(of_kind(kind), 20, lambda rng: rng.choice((CloseItem, ResetItem))(side))
 
 
 def _without_any(conversation: Conversation, rng: Random) -> Conversation:
