@@ -68,7 +68,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
 
 
 def may_be_two(segments: Sequence[Segment]) -> bool:
-    """Whether a SYN was captured behind the end: it may as well be that of the next connection,
+    """Whether a SYN was captured after the end: it may as well be that of the next connection,
     since there are senders that begin with the same number each time."""
     has_ended = False
     for each in segments:
@@ -159,7 +159,7 @@ PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
         *("reset", 90001, (SMALL, Loss(0.05), MIXED_UP, TWICE, SOME)),
     ),
     (
-        "the Reply not captured, but the FIN behind it",
+        "the Reply not captured, but the FIN after it",
         *("reject", 7, (Loss(0.05), Reordering(0.05), SOME)),
     ),
 ]
