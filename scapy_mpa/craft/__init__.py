@@ -9,90 +9,38 @@ several conversations into one capture.  :func:`conversation_of` has conversatio
 (:mod:`~scapy_mpa.craft.presets`).
 """
 
+from scapy_mpa.craft import impairments, script, sctp
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.ift_conversation import IFTConversation, IFTSide
-from scapy_mpa.craft.impairments import (
-    CaptureLoss,
-    Duplication,
-    Impairment,
-    LateStart,
-    Loss,
-    Overlap,
-    Reordering,
-    Resegmentation,
-    SnapLength,
-    StartupCut,
-    impair,
-)
+from scapy_mpa.craft.impairments import *
 from scapy_mpa.craft.interleaved import Interleaved
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.presets import conversation_of
 from scapy_mpa.craft.recorded import recorded
-from scapy_mpa.craft.script import (
-    CloseItem,
-    FlushItem,
-    FPDUItem,
-    FrameItem,
-    FrameOverrides,
-    HandshakeItem,
-    IndicationItem,
-    Item,
-    Message,
-    OctetsItem,
-    Overrides,
-    PauseItem,
-    ResetItem,
-    StartupItem,
-)
-from scapy_mpa.craft.sctp import AssociateItem, ChunkItem, ControlItem, SctpConversation
+from scapy_mpa.craft.script import *
+from scapy_mpa.craft.sctp import *
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.craft.side import Side
 
 __all__ = [
+    *impairments.__all__,
+    *script.__all__,
+    *sctp.__all__,
     "INITIATOR",
     "RESPONDER",
-    "AssociateItem",
-    "CaptureLoss",
     "Captured",
-    "ChunkItem",
-    "CloseItem",
-    "ControlItem",
     "Conversation",
-    "Duplication",
     "Endpoint",
-    "FPDUItem",
-    "FlushItem",
-    "FrameItem",
-    "FrameOverrides",
-    "HandshakeItem",
     "IFTConversation",
     "IFTSide",
-    "Impairment",
-    "IndicationItem",
     "Interleaved",
-    "Item",
-    "LateStart",
-    "Loss",
-    "Message",
-    "OctetsItem",
     "Options",
-    "Overlap",
-    "Overrides",
-    "PauseItem",
     "Placed",
-    "Reordering",
-    "Resegmentation",
-    "ResetItem",
-    "SctpConversation",
     "Segment",
     "Side",
-    "SnapLength",
-    "StartupCut",
-    "StartupItem",
     "conversation_of",
-    "impair",
     "recorded",
 ]

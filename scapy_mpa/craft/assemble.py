@@ -106,9 +106,8 @@ def assemble(
         raise LocalProtocolError(f"ULPDU_Length {length} does not fit its 16 bits (RFC 5044 4.1)")
     pad = bytes(manner.pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
     body = b"".join((_LENGTH.pack(length), ulpdu, pad))
-    if overrides.marker_places is not None:
-        places = overrides.marker_places
-    else:
+    places = overrides.marker_places
+    if places is None:
         places = () if phase is None else marker_places(len(body) + manner.crc_length, phase)
     header = MARKER_LENGTH if places and places[0] == 0 else 0
     conforming = [manner.marker(at, header) for at in places]

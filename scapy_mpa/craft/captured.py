@@ -8,7 +8,7 @@ sends, the SYN not counted.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -126,23 +126,19 @@ class CapturedStream:
             at = items[index].end
             index += 1
 
-    def _reaching_into(self, start: int, end: int) -> Iterator[tuple[_Piece, int, int]]:
-        """Yield each piece with octets from ``start`` up to ``end``, and from where to where."""
-        for index in range(max(0, bisect_right(self._starts, start) - 1), len(self._items)):
-            piece = self._items[index]
-            if piece.start >= end:
-                return
-            low, high = max(start, piece.start), min(end, piece.end)
-            if low < high:
-                yield piece, low, high
-
     def captured(self, placed: Placed) -> Captured:
         """Return what was captured of an item."""
         start, end = placed.start, placed.end
         there = 0
         frames: list[int] = []
         is_altered = False
-        for piece, low, high in self._reaching_into(start, end):
+        for index in range(max(0, bisect_right(self._starts, start) - 1), len(self._items)):
+            piece = self._items[index]
+            if piece.start >= end:
+                break
+            low, high = max(start, piece.start), min(end, piece.end)
+            if low >= high:
+                continue
             there += high - low
             frames.append(piece.frame)
             sent = placed.octets[low - start : high - start]

@@ -79,4 +79,4 @@ def mac_octets(text: str) -> bytes:
 
 USUAL_INITIATOR: Final = Endpoint("10.0.0.1", 40000)
 USUAL_RESPONDER: Final = Endpoint("10.0.0.2", 4000)
-"""Those of a conversation that is not told otherwise."""
+"""Those of a conversation for which none are given."""

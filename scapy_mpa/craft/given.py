@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Values that a caller gives, held to what they may be.
 
-Each is looked at where it is given: what is wrong with it would else be told by whatever comes upon
-it first, in terms of what that was about to do.
+Each is looked at where it is given.  Else the first code that uses it would report what is wrong,
+in its own terms.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint
 from scapy_mpa.craft.given import as_octets, number, pair
 from scapy_mpa.craft.ift_truth import ift_truth_of
@@ -23,7 +23,6 @@ from scapy_mpa.craft.script import (
     IndicationItem,
     Message,
 )
-from scapy_mpa.craft.scripted import Phase
 from scapy_mpa.craft.side import Side
 from scapy_mpa.craft.truth_setting import Setting
 from scapy_mpa.records.record import Record

@@ -13,9 +13,9 @@ from operator import itemgetter
 
 from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
 from scapy_mpa.craft.ift_assemble import AssembledFrame
-from scapy_mpa.craft.layout import Placed, assembled_frame
+from scapy_mpa.craft.layout import Placed, detail_of
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
-from scapy_mpa.craft.script import FrameItem, IndicationItem
+from scapy_mpa.craft.script import IndicationItem
 from scapy_mpa.craft.truth_connection import (
     COUNTED,
     NEGOTIATED,
@@ -55,22 +55,20 @@ def ift_truth_of(
     agreement = _agreement(whole)
     found = _found(whole, setting.options)
     is_sure = not is_impaired and agreement is not None and all(each.is_sure for each in found)
-    told: dict[int, Record] = {}
-    untold: list[Record] = []
-    if messages and is_sure and agreement is not None and agreement.rdma:
-        told, untold = message_records(found, setting)
+    has_messages = messages and is_sure and agreement is not None and agreement.rdma
+    delivered, unanswered = message_records(found if has_messages else [], setting)
     records: list[tuple[int, Record]] = []
     for each in found:
         if agreement is not None and (is_sure or _is_regular(each)):
             own = [_record(each, agreement, setting, is_sure=is_sure)]
-            own += [told[each.placed.number]] if each.placed.number in told else []
+            own += [delivered[each.placed.number]] if each.placed.number in delivered else []
             records += [(each.place or 0, record) for record in own]
     if is_impaired:
         return [record for _, record in records]
     records.sort(key=itemgetter(0))
     over = _connection(found, placed, agreement, setting)
     over = over if is_sure else without(over, NEGOTIATED | COUNTED | {"initiator", "responder"})
-    return [*(record for _, record in records), over, *untold]
+    return [*(record for _, record in records), over, *unanswered]
 
 
 def _agreement(pieces: Iterable[Captured]) -> Agreement | None:
@@ -90,19 +88,20 @@ def _agreement(pieces: Iterable[Captured]) -> Agreement | None:
 def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     """Return when and how what lies in the stream is found, if all is right."""
     found = []
-    behind: list[LocatedBy] = ["start", "start"]
+    located_by: list[LocatedBy] = ["start", "start"]
     full_at = 0
     for each in pieces:
         placed, item = each.placed, each.placed.item
         place = max(*each.frames, full_at)
+        detail = detail_of(placed, options)
         if isinstance(item, IndicationItem):
             found.append(Found(placed, None, each.frames, place, True, None))
             full_at = place
-        elif isinstance(item, FrameItem):
-            frame = assembled_frame(placed, options)
-            located_by = behind[item.side]
-            found.append(Found(placed, frame, each.frames, place, frame.is_right, located_by))
-            behind[item.side] = "length"
+        elif isinstance(detail, AssembledFrame):
+            side = side_of(placed)
+            how = located_by[side]
+            found.append(Found(placed, detail, each.frames, place, detail.is_right, how))
+            located_by[side] = "length"
         elif placed.offset is not None:
             # Other octets among frames.
             found.append(Found(placed, None, each.frames, place, False, None))

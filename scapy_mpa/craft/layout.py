@@ -8,7 +8,7 @@ Phase begins.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from scapy_mpa.craft.assemble import (
     IDLE_CRC,
@@ -38,7 +38,11 @@ from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
 
-__all__ = ["Placed", "assembled", "assembled_frame", "lay_out", "manner_of", "startup_frame"]
+__all__ = ["Detail", "Placed", "detail_of", "lay_out", "manner_of"]
+
+
+Detail: TypeAlias = Assembled | AssembledFrame | StartupFrame | None
+"""What is in an item that has octets."""
 
 
 class Placed(NamedTuple):
@@ -89,7 +93,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 octets = _octets_of(item, phase, options)
                 skipped[side] += skips
             elif isinstance(item, StartupItem):
-                octets = build_startup(startup_frame(item, options), key=item.key)
+                octets = build_startup(_startup_frame(item, options), key=item.key)
             elif isinstance(item, FrameItem):
                 offset = start - (origin or 0)
                 octets = assemble_frame(item, options.announced).octets
@@ -110,16 +114,14 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     return placed
 
 
-def assembled_frame(placed: Placed, options: Options) -> AssembledFrame:
-    """Return a frame with what is in it."""
-    assert isinstance(placed.item, FrameItem)
-    return assemble_frame(placed.item, options.announced)
-
-
-def assembled(placed: Placed, options: Options) -> Assembled:
-    """Return an FPDU with what is in it."""
-    assert isinstance(placed.item, FPDUItem)
-    return _assemble(placed.item, placed.phase, options)
+def detail_of(placed: Placed, options: Options) -> Detail:
+    """Return what is in an FPDU, a frame or a startup frame; None: it is another item."""
+    item = placed.item
+    if isinstance(item, FPDUItem):
+        return _assemble(item, placed.phase, options)
+    if isinstance(item, FrameItem):
+        return assemble_frame(item, options.announced)
+    return _startup_frame(item, options) if isinstance(item, StartupItem) else None
 
 
 def manner_of(phase: int | None, options: Options) -> Manner:
@@ -143,7 +145,7 @@ def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
     return assemble(item, phase, crc=options.has_crcs, manner=manner_of(phase, options))
 
 
-def startup_frame(item: StartupItem, options: Options) -> StartupFrame:
+def _startup_frame(item: StartupItem, options: Options) -> StartupFrame:
     """Return a startup frame with all that is computed in its place.
 
     :raises LocalProtocolError: a number does not fit its field.

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from operator import itemgetter
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
-from scapy_mpa.capture import Capture, Decoder, open_capture
+from scapy_mpa.capture import Decoder, Frame, open_capture
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import number
@@ -28,10 +29,10 @@ from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import shown
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
-__all__ = ["RECORDED_FPDUS", "recorded"]
+__all__ = ["RECORDED_FPDUS", "events_of", "recorded"]
 
 RECORDED_FPDUS: Final = 1000
-"""FPDUs that are taken of a connection unless told otherwise: a case is a file of its own."""
+"""How many FPDUs of a connection are taken by default: a case is a file of its own."""
 
 _HELD_OCTETS: Final = 12 << 20
 """Of the startup frames of connections that are open and have no FPDU yet, as of what the stream
@@ -42,6 +43,8 @@ _MOST: Final = (1 << 63) - 1
 """Any number that a list can have of something."""
 
 _NEEDED: Final = {StartupKind.REQUEST, StartupKind.REPLY}
+_SOUND: Final = ("good", "off")
+"""CRCs of FPDUs that are taken."""
 
 
 def _warn(problem: CaptureError) -> None:
@@ -64,8 +67,8 @@ def recorded(
     :param path: as for :func:`~scapy_mpa.capture.open_capture`.
     :param connection: its number; None: the first one with a Request, a Reply and an FPDU.
     :param fpdus: how many are taken at most, from 1.
-    :param tell: is given what is wrong with the capture if it could not be read to its end; unless
-        told otherwise, it is a warning of Python's.
+    :param tell: is given what is wrong with the capture if it could not be read to its end;
+        by default, it is a warning of Python's.
     :raises TypeError: ``path`` is neither a name nor a file that is read in octets.
     :raises CaptureError: the capture cannot be read.
     :raises LocalProtocolError: there is no such connection in it, or nobody could have said so.
@@ -73,99 +76,90 @@ def recorded(
     if connection is not None:
         number("connection", connection, 0, _MOST)
     number("fpdus", fpdus, 1, _MOST)
-    search = _Search(connection, fpdus)
     with open_capture(path) as capture:
-        for event in _events(capture):
-            if search.take(event):
-                break
+        events = events_of(capture)
+        beginning = _beginning(events, connection)
+        found = [*islice(_sound_fpdus(events, beginning), fpdus)]
         name = shown(capture.name)
         if capture.problem is not None:
             tell(capture.problem)
-    if search.chosen is None:
+    if not found:
         which = "no connection" if connection is None else f"connection {connection} is not one"
-        lost = f"; {search.given_up} with startup frames were too many to wait for their FPDUs"
+        lost = f"; {beginning.given_up} with startup frames were too many to wait for their FPDUs"
         raise LocalProtocolError(
-            f"{name}: {which} with startup frames and FPDUs{lost if search.given_up else ''}"
+            f"{name}: {which} with startup frames and FPDUs{lost if beginning.given_up else ''}"
         )
     try:
-        return _conversation(search.seen, search.found)
+        return _conversation(beginning.startups, found)
     except LocalProtocolError as error:
         raise LocalProtocolError(f"{name}: {error}") from error
 
 
-class _Search:
-    """What is kept of a capture until the connection is known, and then of that one.
+class _Beginning(NamedTuple):
+    """What comes before the second FPDU of the connection that is taken."""
 
-    :param connection: its number; None: the first one that will do.
-    :param fpdus: how many are wanted.
-    """
-
-    def __init__(self, connection: int | None, fpdus: int) -> None:
-        self._number = connection
-        self._fpdus = fpdus
-        self._startups: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
-        """Of connections that have not ended, oldest first."""
-        self._held = 0
-        """Octets of these."""
-        self.chosen: ConnectionId | None = None
-        self.found: list[FPDURecovered] = []
-        self.given_up = 0
-        """Connections whose startup frames were let go of because of the limit."""
-
-    @property
-    def seen(self) -> dict[StartupKind, StartupSeen]:
-        """The startup frames of the chosen connection, by their kinds."""
-        assert self.chosen is not None
-        return self._startups[self.chosen]
-
-    def take(self, event: Event) -> bool:
-        """Take an event; tell whether there is all that is wanted."""
-        connection = event.connection
-        if self._number is not None and connection.number != self._number:
-            return False
-        if self.chosen is not None:
-            if connection != self.chosen:
-                return False
-            if isinstance(event, FPDURecovered):
-                self._add(event)
-            return len(self.found) == self._fpdus or isinstance(event, ConnectionEnded)
-        if isinstance(event, StartupSeen):
-            self._keep(event)
-        elif isinstance(event, FPDURecovered):
-            if self._startups.get(connection, {}).keys() >= _NEEDED:
-                self._add(event)
-            if self.found:
-                self.chosen = connection
-                self._startups = {connection: self._startups[connection]}
-        elif isinstance(event, ConnectionEnded):
-            self._let_go(connection)
-        return len(self.found) == self._fpdus
-
-    def _add(self, event: FPDURecovered) -> None:
-        if event.crc in ("good", "off"):
-            self.found.append(event)
-
-    def _keep(self, event: StartupSeen) -> None:
-        frames = self._startups.setdefault(event.connection, {})
-        before = frames.get(event.startup.kind)
-        frames[event.startup.kind] = event
-        self._held += len(event.octets) - (0 if before is None else len(before.octets))
-        while self._held > _HELD_OCTETS:
-            self._let_go(next(iter(self._startups)))
-            self.given_up += 1
-
-    def _let_go(self, connection: ConnectionId) -> None:
-        frames = self._startups.pop(connection, {})
-        self._held -= sum(len(each.octets) for each in frames.values())
+    startups: dict[StartupKind, StartupSeen]
+    first: FPDURecovered | None
+    """None: there is no such connection."""
+    given_up: int
+    """Connections whose startup frames were let go of because of the limit."""
 
 
-def _events(capture: Capture) -> Iterator[Event]:
+def events_of(frames: Iterable[Frame]) -> Iterator[Event]:
+    """Yield what the stream core reports of frames."""
     flows, decoder = Flows(others=other_framings()), Decoder()
-    for frame in capture:
+    for frame in frames:
         segment = decoder.segment(frame)
         if segment is not None:
             yield from flows.receive(segment)
     yield from flows.finish()
+
+
+def _beginning(events: Iterable[Event], number: int | None) -> _Beginning:
+    """Read events up to the first sound FPDU of a connection with a Request and a Reply.
+
+    :param number: of the connection; None: any.
+    """
+    # Of connections that have not ended, oldest first.
+    open_ones: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
+    held = given_up = 0
+    for event in events:
+        connection = event.connection
+        if number not in (None, connection.number):
+            continue
+        own = open_ones.get(connection, {})
+        if isinstance(event, StartupSeen):
+            held -= _octets(own)
+            own[event.startup.kind] = event
+            open_ones[connection] = own
+            held += _octets(own)
+            while held > _HELD_OCTETS:
+                held -= _octets(open_ones.pop(next(iter(open_ones))))
+                given_up += 1
+        elif isinstance(event, FPDURecovered):
+            if event.crc in _SOUND and own.keys() >= _NEEDED:
+                return _Beginning(own, event, given_up)
+        elif isinstance(event, ConnectionEnded):
+            held -= _octets(open_ones.pop(connection, {}))
+    return _Beginning({}, None, given_up)
+
+
+def _octets(startups: dict[StartupKind, StartupSeen]) -> int:
+    """Return how many octets startup frames hold."""
+    return sum(len(each.octets) for each in startups.values())
+
+
+def _sound_fpdus(events: Iterable[Event], beginning: _Beginning) -> Iterator[FPDURecovered]:
+    """Yield the sound FPDUs of the connection, up to its end."""
+    if beginning.first is None:
+        return
+    yield beginning.first
+    for event in events:
+        if event.connection == beginning.first.connection:
+            if isinstance(event, ConnectionEnded):
+                return
+            if isinstance(event, FPDURecovered) and event.crc in _SOUND:
+                yield event
 
 
 def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovered]) -> Conversation:

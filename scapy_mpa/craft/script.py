@@ -75,14 +75,19 @@ class HandshakeItem:
     """SYN, SYN/ACK and ACK (RFC 9293 3.5), with the Maximum Segment Size option."""
 
 
-def _brief(item: Any) -> str:
-    """Return a dataclass as text, fields that are as they are by default left out."""
-    told = (
-        f"{each.name}={getattr(item, each.name)!r}"
-        for each in fields(item)
-        if getattr(item, each.name) != each.default
-    )
-    return f"{type(item).__name__}({', '.join(told)})"
+class _Brief:
+    """Shows only those fields of a dataclass that are not as they are by default."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        known: Any = self
+        said = (
+            f"{each.name}={getattr(self, each.name)!r}"
+            for each in fields(known)
+            if getattr(self, each.name) != each.default
+        )
+        return f"{type(self).__name__}({', '.join(said)})"
 
 
 def _check_field(name: str, value: object) -> None:
@@ -110,7 +115,7 @@ def _check_places(value: object) -> None:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StartupItem:
+class StartupItem(_Brief):
     """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9), or an
     Rtr Frame (rtr-frame-proposal-2007)."""
 
@@ -141,12 +146,9 @@ class StartupItem:
     extension: bytes | None = None
     """Between header and Private Data; None: 8 zeros with revision 129 (erdma), else nothing."""
 
-    def __repr__(self) -> str:
-        return _brief(self)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Overrides:
+class Overrides(_Brief):
     """What of an FPDU is sent otherwise than computed; None: as it is computed.
 
     :raises LocalProtocolError: a value is of another kind, or does not fit its field.
@@ -175,9 +177,6 @@ class Overrides:
         if self.marker_places is not None:
             _check_places(self.marker_places)
         _check_field("crc", self.crc)
-
-    def __repr__(self) -> str:
-        return _brief(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -254,7 +253,7 @@ class IndicationItem:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FrameOverrides:
+class FrameOverrides(_Brief):
     """What of a frame is sent otherwise than computed; None: as it is computed.
 
     :raises LocalProtocolError: a value is of another kind, or does not fit its field.
@@ -279,9 +278,6 @@ class FrameOverrides:
                 number(name, value, 0, 0xFFFF)
         _check_field("header_crc", self.header_crc)
         _check_field("payload_crc", self.payload_crc)
-
-    def __repr__(self) -> str:
-        return _brief(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

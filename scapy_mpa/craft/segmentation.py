@@ -157,23 +157,15 @@ class TCPSender:
 def _cut(pieces: list[bytes], mss: int, packing: str) -> list[bytes]:
     """Return the payloads in which pieces travel."""
     if packing == "stream":
-        whole = b"".join(pieces)
-        return [whole[at : at + mss] for at in range(0, len(whole), mss)]
-    payloads = []
-    together: list[bytes] = []
-    room = mss
-    for piece in pieces:
-        size = len(piece)
-        if size > room or (packing == "aligned" and together):
-            if together:
-                payloads.append(b"".join(together))
-            together = []
-            room = mss
-        if size > mss:
-            payloads += [piece[at : at + mss] for at in range(0, size, mss)]
-        elif size:
-            together.append(piece)
-            room -= size
-    if together:
-        payloads.append(b"".join(together))
-    return payloads
+        pieces = [b"".join(pieces)]
+    payloads: list[list[bytes]] = []
+    room = 0
+    for piece in filter(None, pieces):
+        if packing == "packed" and len(piece) <= room:
+            payloads[-1].append(piece)
+            room -= len(piece)
+        else:
+            payloads += [[piece[at : at + mss]] for at in range(0, len(piece), mss)]
+            # Nothing shares a segment with a part of a piece.
+            room = mss - len(piece)
+    return [b"".join(each) for each in payloads]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from copy import copy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import as_octets, flag, number, whole
@@ -23,7 +23,6 @@ from scapy_mpa.craft.script import (
     SegmentItem,
     StartupItem,
 )
-from scapy_mpa.craft.scripted import Scripted
 from scapy_mpa.wire.ddp import DDPHeader, cut_up
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
@@ -42,6 +41,9 @@ from scapy_mpa.wire.rdmap_names import QUEUE_NUMBERS, AtomicOperation, Opcode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate
+
+if TYPE_CHECKING:
+    from scapy_mpa.craft.conversation import Conversation
 
 __all__ = ["Side"]
 
@@ -73,7 +75,7 @@ class Side:
     peer: Side
     """The other side."""
 
-    def __init__(self, conversation: Scripted, index: int) -> None:
+    def __init__(self, conversation: Conversation, index: int) -> None:
         self._conversation = conversation
         self.index = index
         """0 for the Initiator, 1 for the Responder."""
@@ -85,7 +87,7 @@ class Side:
         asked = f", {waiting} Requests outstanding" if waiting else ""
         return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
 
-    def copy(self: _Side, conversation: Scripted) -> _Side:
+    def copy(self: _Side, conversation: Conversation) -> _Side:
         """Return the same side of another conversation."""
         made = copy(self)
         made._conversation = conversation
@@ -194,7 +196,7 @@ class Side:
         :raises LocalProtocolError: there is none, and STag or Tagged Offset are not given.
         """
         data = as_octets("data", data)
-        request = self._asked(
+        request = self._answered(
             request,
             lambda oldest: (
                 oldest.read is not None
@@ -210,7 +212,6 @@ class Side:
                 f"the {SIDES[1 - self.index]} has no RDMA Read Request outstanding: give "
                 "sink_stag and sink_to to send a Response that nobody asked for (RFC 5040 5.2.2)"
             )
-        self._answer(request)
         return self._tagged(Opcode.READ_RESPONSE, data, sink_stag, sink_to, answers=request)
 
     # -- Atomics ----------------------------------------------------------------------------------
@@ -289,7 +290,7 @@ class Side:
             Atomic Request with this identifier.
         :raises LocalProtocolError: there is none, and no identifier is given.
         """
-        request = self._asked(
+        request = self._answered(
             request,
             lambda oldest: (
                 oldest.request_identifier is not None
@@ -303,7 +304,6 @@ class Side:
                 f"the {SIDES[1 - self.index]} has no Atomic Request outstanding: give "
                 "request_identifier to send a Response that nobody asked for (RFC 7306 5.2.2)"
             )
-        self._answer(request)
         response = build_atomic_response(AtomicResponse(request_identifier, original))
         return self._untagged(Opcode.ATOMIC_RESPONSE, response, answers=request)
 
@@ -403,29 +403,22 @@ class Side:
         """Return the MSN of this side's next message on a queue (RFC 5041 4.3)."""
         return self._msns[qn] + 1 & _WORD
 
-    def _asked(self, given: Message | None, fits: Callable[[Message], bool]) -> Message | None:
-        """Return the Request that a Response answers; None: none.
+    def _answered(self, given: Message | None, fits: Callable[[Message], bool]) -> Message | None:
+        """Return the Request that a Response answers, which is outstanding no more; None: none.
 
         :param fits: whether it answers the peer's oldest one, if none is given.
         """
-        request: object = given
-        if request is not None and not isinstance(request, Message):
+        if not isinstance(given, Message | None):
             raise LocalProtocolError(
-                f"request {quoted(request)} is no message; give what the verb that asks has "
-                "returned"
+                f"request {quoted(given)} is no message; give what the verb that asks has returned"
             )
         outstanding = self.peer._outstanding
-        if given is None and outstanding and fits(outstanding[0]):
-            return outstanding[0]
+        if given is None:
+            return outstanding.popleft() if outstanding and fits(outstanding[0]) else None
+        if given not in outstanding:
+            raise LocalProtocolError(f"{quoted(given, 200)} is not outstanding")
+        outstanding.remove(given)
         return given
-
-    def _answer(self, request: Message | None) -> None:
-        if request is None:
-            return
-        try:
-            self.peer._outstanding.remove(request)
-        except ValueError as error:
-            raise LocalProtocolError(f"{quoted(request, 200)} is not outstanding") from error
 
     def _tagged(
         self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None

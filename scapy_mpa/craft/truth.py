@@ -34,9 +34,9 @@ from scapy_mpa.craft.captured import (
     captured_items,
     captured_streams,
 )
-from scapy_mpa.craft.layout import Placed, assembled, startup_frame
+from scapy_mpa.craft.layout import Placed, detail_of
 from scapy_mpa.craft.options import Options
-from scapy_mpa.craft.script import FPDUItem, StartupItem
+from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.truth_connection import (
     COUNTED,
     NEGOTIATED,
@@ -47,7 +47,6 @@ from scapy_mpa.craft.truth_connection import (
 from scapy_mpa.craft.truth_messages import message_records
 from scapy_mpa.craft.truth_setting import (
     VERDICTS,
-    Detail,
     Found,
     Setting,
     begun_by,
@@ -64,15 +63,6 @@ from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = ["truth_of"]
-
-
-def _detail(placed: Placed, options: Options) -> Detail:
-    """Return what is in an item that has octets."""
-    if isinstance(placed.item, FPDUItem):
-        return assembled(placed, options)
-    if isinstance(placed.item, StartupItem):
-        return startup_frame(placed.item, options)
-    return None
 
 
 def truth_of(
@@ -93,21 +83,18 @@ def truth_of(
     is_sure &= not any(each.is_bad for each in found)
     if is_impaired:
         found = [each._replace(place=None, located_by=None) for each in found]
-    told: dict[int, Record] = {}
-    untold: list[Record] = []
-    if messages and is_sure:
-        told, untold = message_records(found, setting)
+    delivered, unanswered = message_records(found if messages and is_sure else [], setting)
     records: list[tuple[int, Record]] = []
-    delivered = [0, 0]
+    upto = [0, 0]
     streamed = _streamed(pieces, found, setting)
     for each, place in zip(found, places, strict=True):
         before = streamed.pop(each.placed.number, [])
         own = [(place, record) for record in [*before, *_records(each, setting)]]
         side = each.side
-        delivered[side] = max(delivered[side], place)
-        if each.placed.number in told:
+        upto[side] = max(upto[side], place)
+        if each.placed.number in delivered:
             # Before what is wrong with its last FPDU.
-            own.insert(1, (delivered[side], told[each.placed.number]))
+            own.insert(1, (upto[side], delivered[each.placed.number]))
         records += own
     errors = sum(record["type"] == "error" for _, record in records)
     records.sort(key=itemgetter(0))
@@ -115,8 +102,8 @@ def truth_of(
     unknown = UNTIMED if is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
-    told_last = [*streamed[None], without(end, unknown), *untold]
-    return [*(record for _, record in records), *told_last]
+    last = [*streamed[None], without(end, unknown), *unanswered]
+    return [*(record for _, record in records), *last]
 
 
 def _is_all_there(
@@ -148,19 +135,19 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     """Return when and how each item is found, if nothing was impaired."""
     found = []
     is_sure = [True, True]
-    behind: list[LocatedBy] = ["start", "start"]
+    located_by: list[LocatedBy] = ["start", "start"]
     full_at = 0
     is_rejected = False
     for each in pieces:
         placed = each.placed
         side = side_of(placed)
         place = max(*each.frames, full_at)
-        detail = _detail(placed, options)
+        detail = detail_of(placed, options)
         if isinstance(detail, StartupFrame):
             startup = Found(placed, detail, each.frames, place, True, None)
             is_sure[side] &= startup.is_startup
             found.append(startup._replace(is_sure=is_sure[side]))
-            behind[side] = "start"
+            located_by[side] = "start"
             is_rejected = detail.rejects
             if detail.kind is StartupKind.REPLY:
                 full_at = place
@@ -169,9 +156,9 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
             if not options.has_crcs:
                 # Only a header that makes sense speaks for it.
                 is_sure[side] &= plausible(detail.ulpdu, len(detail.ulpdu))
-            found.append(Found(placed, detail, each.frames, place, is_sure[side], behind[side]))
+            found.append(Found(placed, detail, each.frames, place, is_sure[side], located_by[side]))
             is_sure[side] &= detail.crc is not False
-            behind[side] = "length"
+            located_by[side] = "length"
         elif placed.offset is not None and not is_rejected:
             is_sure[side] = False
     return found
@@ -184,22 +171,22 @@ def _streamed(
     they are reported, None for the end."""
     startups = {each.placed.number: each for each in found if each.is_startup}
     waiting: tuple[list[Captured], list[Captured]] = [], []
-    told: dict[int | None, list[Record]] = {}
+    streamed: dict[int | None, list[Record]] = {}
     is_rejected = False
     for piece in pieces:
         own = waiting[side_of(piece.placed)]
         startup = startups.get(piece.placed.number)
         if startup is not None:
             if own:
-                told[piece.placed.number] = [_streaming(own, startup.place, setting)]
+                streamed[piece.placed.number] = [_streaming(own, startup.place, setting)]
                 own.clear()
             is_rejected = isinstance(startup.detail, StartupFrame) and startup.detail.rejects
         elif piece.placed.offset is None or is_rejected:
             own.append(piece)
     is_timed = all(each.place is not None for each in startups.values())
     end = len(setting.segments) if is_timed else None
-    told[None] = [_streaming(own, end, setting) for own in waiting if own and startups]
-    return told
+    streamed[None] = [_streaming(own, end, setting) for own in waiting if own and startups]
+    return streamed
 
 
 def _streaming(pieces: list[Captured], place: int | None, setting: Setting) -> Record:

@@ -35,7 +35,7 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     There are none if any FPDU carries something else than the segment that a verb put into it.
     """
     octets: dict[int, bytearray] = {}
-    told: dict[int, Record] = {}
+    delivered: dict[int, Record] = {}
     outstanding: dict[int, Record] = {}
     parts: dict[int, list[Part]] = {}
     for each in found:
@@ -50,13 +50,13 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
         own += item.payload
         if item.header.last:
             said = _brought(_said(message, bytes(own)), message, parts)
-            told[each.placed.number] = setting.record(said, each.place)
+            delivered[each.placed.number] = setting.record(said, each.place)
             if message.opcode in _REQUESTS:
                 outstanding[message.number] = setting.record(_unanswered(message), each.place)
             elif message.answers is not None:
                 del outstanding[message.answers.number]
     sides = sorted(outstanding.items(), key=lambda pair: pair[1]["src"] == setting.endpoints[0])
-    return told, [record for _, record in sides]
+    return delivered, [record for _, record in sides]
 
 
 def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import first_followed
-from scapy_mpa.craft.ift_assemble import AssembledFrame
-from scapy_mpa.craft.layout import Placed
+from scapy_mpa.craft.layout import Detail, Placed
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import IndicationItem, OctetsItem, SegmentItem, StartupItem
 from scapy_mpa.craft.segment import Segment
@@ -23,7 +22,7 @@ from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame
 
-__all__ = ["VERDICTS", "Detail", "Found", "Setting", "begun_by", "ending", "side_of", "without"]
+__all__ = ["VERDICTS", "Found", "Setting", "begun_by", "ending", "side_of", "without"]
 
 VERDICTS: Final[dict[bool | None, CrcVerdict]] = {True: "good", False: "bad", None: "off"}
 _ENDINGS: Final[tuple[Ending, ...]] = ("capture ended", "half closed", "closed")
@@ -113,9 +112,6 @@ class Setting(NamedTuple):
     def frames(self, places: Iterable[int]) -> tuple[int, ...]:
         """Return the numbers of the frames of segments, by their places from 1."""
         return tuple(self.numbers[place - 1] for place in places)
-
-
-Detail: TypeAlias = Assembled | AssembledFrame | StartupFrame | None
 
 
 class Found(NamedTuple):

@@ -75,7 +75,7 @@ def test_private_data_cut(snap: int, length: int) -> None:
 
 def test_private_data_missing() -> None:
     """A startup frame of which Private Data lie in a hole is not told, nor said to lack them: they
-    were not captured.  But it counts: one good FPDU behind it is enough."""
+    were not captured.  But it counts: one good FPDU after it is enough."""
     conversation = Conversation()
     conversation.startup(reply_private_data=bytes(37))
     conversation.initiator.send(b"x")

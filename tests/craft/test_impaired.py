@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 
-from scapy_mpa.craft import Conversation, Segment
+from scapy_mpa.craft import (
+    Conversation,
+    Duplication,
+    Impairment,
+    Overlap,
+    Reordering,
+    Resegmentation,
+    Segment,
+)
 from scapy_mpa.stream.segment import FIN, SYN
-
-Impairment = Callable[[list[Segment], random.Random], list[Segment]]
 
 UNTOLD = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}
 
@@ -25,42 +30,16 @@ def lose(segments: list[Segment], rng: random.Random) -> list[Segment]:
     return [each for each in segments if each.flags & (SYN | FIN) or rng.random() < 0.8]
 
 
-def copy(segments: list[Segment], rng: random.Random) -> list[Segment]:
-    """Some come twice."""
-    return [each for each in segments for _ in range(rng.choice((1, 1, 2)))]
+reorder = Reordering(0.3, distance=2, by_capture=True)
 
-
-def reorder(segments: list[Segment], rng: random.Random) -> list[Segment]:
-    """Some come a little late."""
-    late = sorted(enumerate(segments), key=lambda pair: pair[0] + rng.choice((0, 0, 2.5)))
-    return [segment for _, segment in late]
-
-
-def cut_up(segments: list[Segment], rng: random.Random) -> list[Segment]:
-    """Some come in pieces."""
-    out = []
-    for each in segments:
-        at = rng.randrange(len(each.octets) + 1) if not each.flags & (SYN | FIN) else 0
-        if 0 < at < len(each.octets):
-            out.append(replace(each, octets=each.octets[:at]))
-            each = replace(each, seq=each.seq + at & 0xFFFFFFFF, octets=each.octets[at:])
-        out.append(each)
-    return out
-
-
-def overlap(segments: list[Segment], rng: random.Random) -> list[Segment]:
-    """Some begin with octets of the one before, which differ."""
-    out: list[Segment] = []
-    for each in segments:
-        if out and each.octets and out[-1].side == each.side and out[-1].octets:
-            back = rng.randrange(len(out[-1].octets) + 1)
-            seq = each.seq - back & 0xFFFFFFFF
-            each = replace(each, seq=seq, octets=rng.randbytes(back) + each.octets)
-        out.append(each)
-    return out
-
-
-IMPAIRMENTS = (keep, lose, copy, reorder, cut_up, overlap)
+IMPAIRMENTS: tuple[Impairment, ...] = (
+    keep,
+    lose,
+    reorder,
+    Duplication(0.3),
+    Resegmentation(60),
+    Overlap(0.5, differing=True),
+)
 
 
 def test_keys_left_out() -> None:

@@ -150,7 +150,7 @@ def test_nothing_happens(impairment: Impairment) -> None:
 
 @pytest.mark.parametrize("captured", [False, True])
 def test_lost_and_sent_again(captured: bool) -> None:
-    """What is lost comes again, later; both copies are captured if it was lost behind the capture.
+    """What is lost comes again, later; both copies are captured if it was lost after the capture.
     Until then the receiver acknowledges no more than it has, and says nothing."""
     segments = bulk().segments()
     impaired = impair(segments, Loss(0.2, captured=captured), seed=3)

@@ -25,7 +25,7 @@ UNTOLD = {
     *("text", "frame", "time", "timestamp", "located_by", "out_of_order"),
     *("markers", "fpdus", "crc_bad", "gaps", "retransmitted", "crc", "errors", "farthest_ahead"),
 }
-"""What the truth may leave out behind something that is wrong."""
+"""What the truth may leave out after something that is wrong."""
 
 
 def hello(**options: Any) -> Conversation:
@@ -71,7 +71,7 @@ def agree(conversation: Conversation) -> list[Record]:
 
 
 SECOND = 4
-"""The number of the Send to be tampered with: behind handshake, Request, Reply and one Send."""
+"""The number of the Send to be tampered with: after handshake, Request, Reply and one Send."""
 
 
 @given(st.binary(max_size=3000), PHASES, st.booleans())
@@ -149,11 +149,11 @@ def test_length_that_hides() -> None:
     wrong = tampered(valid, SECOND, item.override(ulpdu_length=9))
     assert octets_of(wrong, SECOND)[:2] == b"\x00\x09"
     assert octets_of(wrong, SECOND)[2:-4] == octets_of(valid, SECOND)[2:-4]
-    before, behind = [each for each in wrong.truth() if each["type"] == "fpdu"]
+    before, after = [each for each in wrong.truth() if each["type"] == "fpdu"]
     assert "located_by" in before
-    assert not {"located_by", "frame", "time", "out_of_order"} & behind.keys()
+    assert not {"located_by", "frame", "time", "out_of_order"} & after.keys()
     found = [each["seq"] for each in plain(wrong.frames()) if each["type"] == "fpdu"]
-    assert {before["seq"], behind["seq"]} <= set(found)
+    assert {before["seq"], after["seq"]} <= set(found)
 
 
 def test_marker_missing() -> None:

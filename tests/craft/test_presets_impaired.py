@@ -68,7 +68,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation) -> list[Impairment]:
 
 
 def may_be_two(segments: Sequence[Segment]) -> bool:
-    """Whether a SYN was captured behind the end: it may as well be that of the next connection,
+    """Whether a SYN was captured after the end: it may as well be that of the next connection,
     since there are senders that begin with the same number each time."""
     has_ended = False
     for each in segments:
@@ -115,8 +115,7 @@ def all_is_told(conversation: Conversation, segments: list[Segment]) -> None:
     if in_full(told):
         agrees(found, told)
         agrees(printed(frames, options.dialect), conversation.truth(segments))
-    elif options.dialect is not Dialect.SOFTUIWARP:
-        # What lengths of SoftUiWARP lead to is not known but from its startup frames on.
+    else:
         octets = sum(len(each.octets) for each in segments)
         is_long = octets > STREAMING_OCTETS or len(segments) > HELD_ISLANDS
         for records, truth in (
@@ -160,7 +159,7 @@ PARTS: list[tuple[str, str, int, tuple[Impairment | type[StartupCut], ...]]] = [
         *("reset", 90001, (SMALL, Loss(0.05), MIXED_UP, TWICE, SOME)),
     ),
     (
-        "the Reply not captured, but the FIN behind it",
+        "the Reply not captured, but the FIN after it",
         *("reject", 7, (Loss(0.05), Reordering(0.05), SOME)),
     ),
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -20,10 +21,11 @@ from scapy_mpa.craft import (
     IFTConversation,
     SctpConversation,
 )
-from scapy_mpa.craft.scenario import ScenarioError, parse_scenario
+from scapy_mpa.craft.scenario import ScenarioError, parse_scenario, values
 from scapy_mpa.craft.scenario.options import OPTIONS
 from scapy_mpa.craft.scenario.parse import MOST_STEPS
 from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
+from scapy_mpa.craft.scenario.values import LARGEST_SCENARIO, Chance
 from scapy_mpa.craft.scenario.words import words_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -539,3 +541,28 @@ def test_whatever_the_text(lines: list[str], loose: bool, dialect: Dialect | Non
         conversation.frames()
     except LocalProtocolError:
         pytest.fail(f"cannot be written: {text!r}")
+
+
+LARGEST_DRAWN = (1 << 28) - 1
+"""What ``randbytes()`` can draw at one time: their bits are counted in 31."""
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 1 << 20, (1 << 20) + 3, (2 << 20) + 1])
+def test_octets_are_those_of_one_draw(size: int) -> None:
+    """However many times are drawn: a seed gives what it always gave."""
+    assert Chance(7).octets(size) == random.Random(7).randbytes(size)
+
+
+def test_the_largest_scenario_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No draw is of more than is possible."""
+    drawn = []
+
+    class Counting(random.Random):
+        def randbytes(self, n: int) -> bytes:
+            drawn.append(n)
+            return b""
+
+    monkeypatch.setattr(values, "Random", Counting)
+    Chance(7).octets(LARGEST_SCENARIO)
+    assert sum(drawn) == LARGEST_SCENARIO
+    assert max(drawn) <= LARGEST_DRAWN

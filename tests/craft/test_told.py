@@ -6,23 +6,37 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Reordering, impair
+from scapy_mpa.craft import (
+    CaptureLoss,
+    Conversation,
+    Duplication,
+    FPDUItem,
+    IFTConversation,
+    Impairment,
+    IndicationItem,
+    Reordering,
+    Resegmentation,
+    conversation_of,
+    impair,
+)
 from scapy_mpa.craft.mutations import find
-from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.ddp import ddp_header_of
 from tests.craft.reading import Record, plain, printed
 from tests.craft.small import one_send
-from tests.craft.strategies import conversations
+from tests.craft.strategies import conversations, framed_conversations
 from tests.craft.test_impairments import mixes
 
 IDENTITY = {
     "startup": ("kind", "rejected", "pd_length"),
     "streaming": ("seq",),
     "fpdu": ("seq",),
+    "adaption_indication": ("seq",),
+    "ift_frame": ("seq",),
     "error": ("seq",),
     "message": ("opcode", "qn", "msn", "stag", "to", "answers", "length", "complete"),
     "connection": (),
@@ -103,3 +117,81 @@ def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:
         if isinstance(each, FPDUItem) and ddp_header_of(each.ulpdu) is None
     )
     assert f"ULPDU of {len(short.ulpdu)} octets" in repr(short)
+
+
+VENDORS = ("osc", "osc-without-crcs", "softuiwarp")
+
+
+@pytest.mark.parametrize("name", VENDORS)
+@given(st.data(), st.integers(0, 999))
+def test_vendors_without_their_dialect(name: str, data: st.DataObject, seed: int) -> None:
+    """Where every octet was captured, nobody has to say that it is osc or SoftUiWARP, but for the
+    dialect of startup frames, which are reported before anything can be known."""
+    conversation = conversation_of(name, seed=seed)
+    mix = data.draw(mixes(conversation, missing=False))
+    segments = impair(conversation.segments(), *mix, seed=seed)
+    startups = of(plain(conversation.frames(segments)), "startup")
+    # The startup frames of osc tell in order only.
+    is_known = name != "softuiwarp" and [each["kind"] for each in startups] == ["request", "reply"]
+    frames, dialect = conversation.frames(segments), conversation.options.dialect
+    told = conversation.truth(segments, messages=True, payload=True)
+    for record in of(told, "startup"):
+        del record["dialect"]
+    agrees(plain(frames, None if is_known else dialect), told)
+
+
+def test_two_fpdus_before_a_hole() -> None:
+    """Without CRCs and a Reply they are osc's if one says so: RFC 5044 leads nowhere."""
+    conversation = Conversation(dialect="osc", crc=False)
+    conversation.startup()
+    for octets in (bytes(51), bytes(28), bytes(500), b"x"):
+        conversation.initiator.send(octets)
+    sent = [each for each in conversation.segments() if each.side == 0 and each.octets]
+    missing = sent[3]
+    kept = [each for each in conversation.segments() if each.side == 0 and each != missing]
+    found = plain(conversation.frames(kept), conversation.options.dialect)
+    told = of(conversation.truth(kept), "fpdu")
+    before = [each["seq"] for each in told if each["seq"] < missing.seq]
+    assert [each["seq"] for each in of(found, "fpdu")][:2] == before
+
+
+DISORDER = (Duplication(0.3), Reordering(0.3, by_capture=True), Resegmentation(50))
+
+
+@given(framed_conversations(), st.sampled_from(DISORDER), st.integers(0, 1 << 20))
+def test_frames_in_whatever_order(
+    conversation: IFTConversation, impairment: Impairment, seed: int
+) -> None:
+    """In whatever order segments come, as long as all do, each frame is found, once
+    (draft-williams-iwarp-ift-01 6)."""
+    segments = impair(conversation.segments(), impairment, seed=seed)
+    records = plain(conversation.frames(segments))
+    assert not of(records, "error") + of(records, "gap")
+    agrees(without_end(records), without_end(conversation.truth(segments, payload=True)))
+
+
+@pytest.mark.parametrize("crcs", [True, False])
+@given(st.data(), st.sampled_from(DISORDER), st.integers(0, 1 << 20))
+def test_frames_after_holes(
+    crcs: bool, data: st.DataObject, impairment: Impairment, seed: int
+) -> None:
+    """Of what has header CRCs every frame that is whole is found; nothing is that is not there."""
+    conversation = data.draw(framed_conversations(hc=crcs))
+    segments = conversation.segments()
+    items = conversation.captured(segments)
+    begin = max(max(each.frames) for each in items if isinstance(each.placed.item, IndicationItem))
+    after = impair(segments[begin:], CaptureLoss(0.2), impairment, seed=seed)
+    segments = segments[:begin] + after
+    records = plain(conversation.frames(segments))
+    assert not of(records, "error")
+    told = without_end(conversation.truth(segments, payload=True))
+    if crcs:
+        agrees(without_end(records), told)
+    else:
+        for found in of(records, "ift_frame"):
+            assert any(wanted.items() <= found.items() for wanted in told)
+
+
+def without_end(records: list[Record]) -> list[Record]:
+    """The frames and the indications."""
+    return of(records, "adaption_indication") + of(records, "ift_frame")

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import conversation_of
+from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
-from scapy_mpa.craft.scripted import Scripted
 from scapy_mpa.wire.dialect import Dialect
 from tests.craft.reading import as_told, plain, printed
 from tests.craft.strategies import conversations, framed_conversations, sessions
@@ -23,7 +22,7 @@ SPOKEN = {
 }
 """The dialects of documents that have MPA's startup frames, with their revisions."""
 
-KINDS: dict[str, st.SearchStrategy[Scripted]] = {
+KINDS: dict[str, st.SearchStrategy[Conversation]] = {
     "MPA": conversations(),
     "iWARP Framing for TCP": framed_conversations(),
     "DDP over SCTP": sessions(),
@@ -34,7 +33,7 @@ KINDS: dict[str, st.SearchStrategy[Scripted]] = {
 }
 
 
-def check(conversation: Scripted) -> None:
+def check(conversation: Conversation) -> None:
     """Every record is the truth, order of keys included, and there are no others, on both ways of
     reading."""
     frames, dialect = conversation.frames(), conversation.options.dialect

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.craft import Conversation, FPDUItem, IFTConversation, SctpConversation
+from scapy_mpa.craft import Conversation, FPDUItem
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.craft.reading import Record
@@ -190,35 +190,6 @@ def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> Non
     for act in acts:
         act(loose)
     loose.segments()
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"crc": "off"}, "crc 'off' is neither"),
-        ({"markers": "no"}, "markers 'no' is neither"),
-        ({"markers": 1}, "markers 1 is neither"),
-        ({"markers": (True,)}, r"markers \(True,\) is neither"),
-        ({"crc": (True, False, True)}, "crc .* is neither"),
-        ({"rtr_frame": (True, None)}, "rtr_frame .* is neither"),
-        ({"crc": [True, False]}, r"give one of them, or a tuple of two"),
-        ({"initiator": "10.0.0.1"}, r"initiator '10.0.0.1' is no Endpoint; give Endpoint\("),
-        ({"responder": ("10.0.0.2", 4000)}, "responder .* is no Endpoint"),
-        ({"mss": "1460"}, "mss '1460' is no whole number; give one in 1 to 65495"),
-        ({"mulpdu": 1e3}, r"MULPDU 1000.0 is no whole number; give one in .* \(an Atomic Request"),
-        ({"ack_every": 2.0}, "ack_every 2.0 is no whole number"),
-    ],
-)
-@pytest.mark.parametrize("kind", [Conversation, IFTConversation, SctpConversation])
-def test_values_of_another_kind(
-    kind: type[Conversation], options: dict[str, Any], text: str
-) -> None:
-    """Nothing else is taken for a flag, an endpoint or a number, and what to give is said."""
-    (name, value), *_ = options.items()
-    if kind is IFTConversation and name in ("crc", "markers", "rtr_frame"):
-        options, text = {"hc": value}, text.replace(name, "hc")
-    with pytest.raises(LocalProtocolError, match=text):
-        kind(**options)
 
 
 def test_reprs() -> None:

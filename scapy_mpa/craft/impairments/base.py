@@ -116,15 +116,15 @@ def ends_of_turns(segments: Sequence[Segment]) -> list[int]:
     return found
 
 
-def acknowledge_less(segments: list[Segment], between: range, side: int, seq: int) -> None:
-    """Have a side not acknowledge what has not come.
+def acknowledge_less(segments: list[Segment], index: int, place: float) -> None:
+    """Have the receiver of a segment that comes late not acknowledge it before.
 
     :param segments: changed in place.
-    :param between: indices of the segments that it sends meanwhile.
-    :param side: who does not receive.
-    :param seq: of the first octet that has not come.
+    :param index: of the segment.
+    :param place: where it comes.
     """
-    for index in between:
-        segment = segments[index]
-        if segment.side == side and 0 < (segment.ack - seq & WORD) < 1 << 31:
-            segments[index] = replace(segment, ack=seq)
+    late = segments[index]
+    for at in range(index + 1, round(place + 0.5)):
+        segment = segments[at]
+        if segment.side != late.side and 0 < (segment.ack - late.seq & WORD) < 1 << 31:
+            segments[at] = replace(segment, ack=late.seq)

@@ -50,7 +50,7 @@ class SnapLength:
     """Of a frame that are captured, the link header included."""
     headers: int = 54
     """Octets of the headers before TCP options: 54 of Ethernet, IPv4 and TCP; see
-    :attr:`Conversation.header_length <scapy_mpa.craft.scripted.Scripted.header_length>`."""
+    :attr:`~scapy_mpa.craft.conversation.Conversation.header_length`."""
 
     def __post_init__(self) -> None:
         wanted = "of octets"

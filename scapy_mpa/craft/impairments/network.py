@@ -67,8 +67,7 @@ class Loss:
                 place = ends[index] - 0.5
                 pauses[place] = round(self.timeout * SECOND)
             lost[index] = place
-            meanwhile = range(index + 1, round(place + 0.5))
-            acknowledge_less(changed, meanwhile, 1 - segment.side, segment.seq)
+            acknowledge_less(changed, index, place)
         entries = []
         for index, segment in enumerate(changed):
             if index not in lost or self.captured:
@@ -110,9 +109,8 @@ class Reordering:
                 continue
             later = _later(segments, index, ends[index], self.distance)
             if later:
-                place = places[index] = rng.choice(later) + 0.5
-                meanwhile = range(index + 1, round(place + 0.5))
-                acknowledge_less(changed, meanwhile, 1 - segment.side, segment.seq)
+                places[index] = rng.choice(later) + 0.5
+                acknowledge_less(changed, index, places[index])
         return settled(
             Entry(places.get(index, index), segment, index in places)
             for index, segment in enumerate(changed)

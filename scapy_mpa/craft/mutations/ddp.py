@@ -40,6 +40,10 @@ def _is_untagged(item: FPDUItem) -> bool:
     return not item.header.tagged
 
 
+def _has_mo(item: FPDUItem) -> bool:
+    return bool(item.header.mo)
+
+
 def _is_last(item: FPDUItem) -> bool:
     return item.header.last
 
@@ -55,11 +59,10 @@ def _is_not_last(item: FPDUItem) -> bool:
 
 def _is_within(item: FPDUItem) -> bool:
     """Tell whether an FPDU is neither the first nor the last segment of an Untagged message."""
-    return not item.header.last and bool(item.header.mo)
+    return _is_not_last(item) and _has_mo(item)
 
 
-def _version(before: DDPHeader, rng: Random) -> int:
-    return rng.choice((0, 2, 3))
+_wrong_version: Final = header(ddp_version=lambda _, rng: rng.choice((0, 2, 3)))
 
 
 def _other_stag(before: DDPHeader, rng: Random) -> int:
@@ -73,35 +76,26 @@ def _far_away(before: DDPHeader, rng: Random) -> int:
 # -- MSN -------------------------------------------------------------------------------------------
 
 
-def _on_queue(msn: Callable[[int, Random], int], *, which: Callable[[int, int], bool]) -> Change:
+def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
     """Return what gives all segments of one Send of a side another MSN.
 
+    :param by: how much that is above the one that is due.
     :param which: given the MSN and the highest MSN of its queue and side, tells whether it may be
         this one.
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        side = rng.randrange(2)
-        known = [_msn_at(conversation, at) for at in fpdus(conversation, SEND_OPCODES, side=side)]
-        chosen = rng.choice(sorted({each for each in known if which(each, max(known))}))
-        wrong = msn(chosen, rng)
-        return _renumbered(conversation, side, lambda each: wrong if each == chosen else each)
+        sends = fpdus(conversation, SEND_OPCODES, side=rng.randrange(2))
+        msns = {at: fpdu_at(conversation, at).header.msn or 0 for at in sends}
+        most = max(msns.values())
+        chosen = rng.choice(sorted({msn for msn in msns.values() if which(msn, most)}))
+        script = list(conversation.script)
+        for at, msn in msns.items():
+            if msn == chosen:
+                script[at] = fpdu_at(conversation, at).with_header(msn=msn + by)
+        return conversation.with_script(script)
 
     return apply
-
-
-def _msn_at(conversation: Conversation, at: int) -> int:
-    return fpdu_at(conversation, at).header.msn or 0
-
-
-def _renumbered(conversation: Conversation, side: int, msn: Callable[[int], int]) -> Conversation:
-    """Give the Sends of a side other MSNs."""
-    script = list(conversation.script)
-    for at in fpdus(conversation, SEND_OPCODES, side=side):
-        before = _msn_at(conversation, at)
-        if msn(before) != before:
-            script[at] = fpdu_at(conversation, at).with_header(msn=msn(before))
-    return conversation.with_script(script)
 
 
 # -- MO and TO -------------------------------------------------------------------------------------
@@ -109,8 +103,7 @@ def _renumbered(conversation: Conversation, side: int, msn: Callable[[int], int]
 
 def _beyond_message(item: FPDUItem, rng: Random) -> FPDUItem:
     """Have a segment end after octet 2 to the power of 32."""
-    length = len(item.payload)
-    return item.with_header(mo=_WORD - rng.randrange(length))
+    return item.with_header(mo=_WORD - rng.randrange(len(item.payload)))
 
 
 def _wrapping(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -154,10 +147,8 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
 DDP: Final = listed(
     bases.plain,
     {
-        "rfc5041/4.1/dv-wrong-tagged": change_fpdu(header(ddp_version=_version), where=_is_tagged),
-        "rfc5041/4.1/dv-wrong-untagged": change_fpdu(
-            header(ddp_version=_version), where=_is_untagged
-        ),
+        "rfc5041/4.1/dv-wrong-tagged": change_fpdu(_wrong_version, where=_is_tagged),
+        "rfc5041/4.1/dv-wrong-untagged": change_fpdu(_wrong_version, where=_is_untagged),
         "rfc5041/4.1/reserved-set": change_fpdu(
             header(reserved=lambda _, rng: rng.randrange(1, 16))
         ),
@@ -177,8 +168,8 @@ DDP: Final = listed(
             header(qn=lambda before, rng: other_than(0, _WORD, rng, QueueNumber)),
             where=_is_untagged,
         ),
-        "rfc5041/4.3/msn-skipped": _on_queue(lambda msn, _: msn + 1, which=eq),
-        "rfc5041/4.3/msn-repeated": _on_queue(lambda msn, _: msn - 1, which=lambda msn, _: msn > 1),
+        "rfc5041/4.3/msn-skipped": _send_with(1, eq),
+        "rfc5041/4.3/msn-repeated": _send_with(-1, lambda msn, _: msn > 1),
         "rfc5041/4.3/msn-differs-within-message": change_fpdu(
             header(msn=lambda before, rng: (before.msn or 0) + (1 << rng.randrange(20, 31))),
             SEND_OPCODES,
@@ -187,12 +178,12 @@ DDP: Final = listed(
         "rfc5041/5.2/mo-gap": change_fpdu(
             header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)),
             SEND_OPCODES,
-            lambda item: bool(item.header.mo),
+            _has_mo,
         ),
         "rfc5041/5.2/mo-overlap": change_fpdu(
             header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)),
             SEND_OPCODES,
-            lambda item: bool(item.header.mo),
+            _has_mo,
         ),
         "rfc5041/7.1/mo-out-of-bounds": change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)), SEND_OPCODES

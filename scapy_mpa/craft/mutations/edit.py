@@ -6,42 +6,56 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.mutation import Change
 from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.wire.crc import CRC_LENGTH
-from scapy_mpa.wire.rdmap import parse_control
+from scapy_mpa.wire.rdmap import build_control, parse_control
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = [
     "Edit",
+    "Where",
+    "change_fields",
     "change_fpdu",
     "change_item",
     "change_startup",
+    "control",
     "cut_payload",
     "cut_short",
+    "ended",
+    "first",
     "first_fpdu",
     "fpdu_at",
     "fpdus",
     "header",
+    "left_out",
     "longer_payload",
     "moved",
+    "moved_before",
     "of_each_frame",
     "of_kind",
     "opcode_of",
     "other_than",
     "override",
+    "places",
+    "rdmap_header",
     "replaced",
-    "startup_at",
     "swapped",
+    "twice",
     "valued",
     "with_bits_wrong",
 ]
 
+_Item = TypeVar("_Item")
+
 Edit: TypeAlias = Callable[[Any, Random], Any]
 """Makes of an item what stands in its place: an item, or a sequence of them."""
+
+Where: TypeAlias = Callable[[Conversation, Random], int]
+"""Tells the place of an item in a script."""
 
 
 def opcode_of(item: FPDUItem) -> int:
@@ -49,10 +63,26 @@ def opcode_of(item: FPDUItem) -> int:
     return parse_control(item.header.rsvdulp).opcode
 
 
+def places(
+    conversation: Conversation, kind: type[_Item], where: Callable[[_Item], bool] = bool
+) -> list[int]:
+    """Return the places of items of a kind in a script.
+
+    :param where: only of those of which this is true.
+    """
+    script: list[Any] = conversation.script
+    return [at for at, item in enumerate(script) if isinstance(item, kind) and where(item)]
+
+
+def first(kind: type[_Item], where: Callable[[_Item], bool] = bool) -> Where:
+    """Return what tells the place of the first item of a kind of which something is true."""
+    return lambda conversation, _: places(conversation, kind, where)[0]
+
+
 def fpdus(
     conversation: Conversation,
     opcodes: Collection[int] | None = None,
-    where: Callable[[FPDUItem], bool] | None = None,
+    where: Callable[[FPDUItem], bool] = bool,
     side: int | None = None,
 ) -> list[int]:
     """Return the places of FPDUs in a script.
@@ -61,14 +91,12 @@ def fpdus(
     :param where: only those of which this is true.
     :param side: only of this side.
     """
-    return [
-        number
-        for number, item in enumerate(conversation.script)
-        if isinstance(item, FPDUItem)
-        and (side is None or item.side == side)
-        and (opcodes is None or opcode_of(item) in opcodes)
-        and (where is None or where(item))
-    ]
+
+    def is_wanted(item: FPDUItem) -> bool:
+        is_of_message = opcodes is None or opcode_of(item) in opcodes
+        return side in (None, item.side) and is_of_message and where(item)
+
+    return places(conversation, FPDUItem, is_wanted)
 
 
 def fpdu_at(conversation: Conversation, at: int) -> FPDUItem:
@@ -78,23 +106,20 @@ def fpdu_at(conversation: Conversation, at: int) -> FPDUItem:
     return item
 
 
-def startup_at(conversation: Conversation, kind: StartupKind) -> int:
-    """Return the place of a startup frame in a script."""
-    return next(
-        number
-        for number, item in enumerate(conversation.script)
-        if isinstance(item, StartupItem) and item.kind is kind
-    )
+def of_kind(kind: StartupKind) -> Where:
+    """Return what tells the place of a startup frame."""
+    return first(StartupItem, lambda item: item.kind is kind)
 
 
-def replaced(
-    conversation: Conversation, at: int, *items: Item, end: int | None = None
-) -> Conversation:
-    """Return a conversation with other items from place ``at`` up to ``end``; None: at ``at``."""
+def replaced(conversation: Conversation, at: int, *items: Item, count: int = 1) -> Conversation:
+    """Return a conversation with other items in the place of so many from ``at`` on."""
     script = conversation.script
-    return conversation.with_script(
-        [*script[:at], *items, *script[at + 1 if end is None else end :]]
-    )
+    return conversation.with_script([*script[:at], *items, *script[at + count :]])
+
+
+def ended(conversation: Conversation, at: int, *items: Item) -> Conversation:
+    """Return a conversation up to place ``at``, and these items after that."""
+    return conversation.with_script([*conversation.script[:at], *items])
 
 
 def moved(conversation: Conversation, at: int, to: int) -> Conversation:
@@ -110,37 +135,58 @@ def valued(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
     return {name: value(*given) if callable(value) else value for name, value in fields.items()}
 
 
-def change_item(edit: Edit, places: Callable[[Conversation, Random], int]) -> Change:
-    """Return what puts something else in the place of one item.
-
-    :param places: tells which.
-    """
+def change_item(edit: Edit, where: Where) -> Change:
+    """Return what puts something else in the place of one item."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        at = places(conversation, rng)
+        at = where(conversation, rng)
         made = edit(conversation.script[at], rng)
         return replaced(conversation, at, *(made if isinstance(made, Sequence) else (made,)))
 
     return apply
 
 
-def cut_short(
-    conversation: Conversation, at: int, least: int, end: CloseItem | ResetItem, rng: Random
-) -> Conversation:
-    """Return a conversation that ends in the midst of an item.
+def change_fields(where: Where, **fields: Any) -> Change:
+    """Return what sets fields of one item; callables are given it and a generator."""
+    return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), where)
+
+
+def twice(item: Any, rng: Random) -> tuple[Any, Any]:
+    """Return an item two times."""
+    return item, item
+
+
+def left_out(item: Any, rng: Random) -> tuple[()]:
+    """Return nothing in the place of an item."""
+    return ()
+
+
+def moved_before(where: Where, other: Where) -> Change:
+    """Return what sends one item before another one."""
+    return lambda given, rng: moved(given, where(given, rng), other(given, rng))
+
+
+def cut_short(where: Where, least: int, end: Callable[[Random], CloseItem | ResetItem]) -> Change:
+    """Return what ends a conversation in the midst of an item.
 
     :param least: octets of the item that are left.
+    :param end: makes what ends it.
     """
-    item: Any = conversation.script[at]
-    octets = conversation.layout()[at].octets
-    part = OctetsItem(item.side, octets[: rng.randrange(least, len(octets))])
-    return replaced(conversation, at, part, end, end=len(conversation.script))
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        last, at = end(rng), where(conversation, rng)
+        item: Any = conversation.script[at]
+        octets = conversation.layout()[at].octets
+        part = OctetsItem(item.side, octets[: rng.randrange(least, len(octets))])
+        return ended(conversation, at, part, last)
+
+    return apply
 
 
 def change_fpdu(
     edit: Edit,
     opcodes: Collection[int] | None = None,
-    where: Callable[[FPDUItem], bool] | None = None,
+    where: Callable[[FPDUItem], bool] = bool,
 ) -> Change:
     """Return what puts something else in the place of one FPDU, chosen at random.
 
@@ -152,13 +198,40 @@ def change_fpdu(
 
 def first_fpdu(edit: Edit) -> Change:
     """Return what puts something else in the place of the first FPDU."""
-    return change_item(edit, lambda given, _: fpdus(given)[0])
+    return change_item(edit, first(FPDUItem))
 
 
 def header(**fields: Any) -> Edit:
     """Return what sets fields of the DDP header; callables are given the header and a generator."""
 
     return lambda item, rng: item.with_header(**valued(fields, item.header, rng))
+
+
+def control(**fields: Any) -> Edit:
+    """Return what sets fields of the RDMAP control octet; callables are given a generator."""
+
+    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
+        now = parse_control(item.header.rsvdulp)._asdict()
+        return item.with_header(rsvdulp=build_control(**now | valued(fields, rng)))
+
+    return edit
+
+
+def rdmap_header(
+    parse: Callable[[bytes], Any], build: Callable[[Any], bytes], **fields: Any
+) -> Edit:
+    """Return what sets fields of what follows the DDP header; callables are given it as it was and
+    a generator.
+
+    :param parse: makes a named tuple of its octets.
+    :param build: makes octets of that.
+    """
+
+    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
+        now = parse(item.payload)
+        return item.with_payload(build(now._replace(**valued(fields, now, rng))))
+
+    return edit
 
 
 def override(**fields: Any) -> Edit:
@@ -189,14 +262,9 @@ def swapped(right: bytes) -> bytes:
     return right[::-1]
 
 
-def of_kind(kind: StartupKind) -> Callable[[Conversation, Random], int]:
-    """Return what tells the place of a startup frame."""
-    return lambda conversation, _: startup_at(conversation, kind)
-
-
 def change_startup(kind: StartupKind, **fields: Any) -> Change:
     """Return what sets fields of a startup frame; callables are given the item and a generator."""
-    return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), of_kind(kind))
+    return change_fields(of_kind(kind), **fields)
 
 
 def of_each_frame(changes: Mapping[str, Any]) -> dict[str, Change]:

@@ -118,7 +118,7 @@ ENHANCED: Final = (
         bases.peer_connect_ulp,
         {
             "draft-ietf-storm-mpa-peer-connect-01/8/ulp-send-without-payload": first_fpdu(
-                lambda item, rng: item.with_payload(b"")
+                lambda item, _: item.with_payload(b"")
             )
         },
     ),

@@ -17,8 +17,8 @@ class Action(str, enum.Enum):
     """What a receiver does."""
 
     ACCEPT = "accept"
-    """It goes on as if nothing were wrong: the field is not checked on receive, or nothing can be
-    told from it."""
+    """It goes on as if nothing were wrong: the field is not checked on receive, or nothing
+    shows it."""
     REJECT = "reject"
     """It leaves MPA and leaves the TCP connection open (RFC 5044 7.1.2 rules 2 and 3)."""
     CLOSE = "close"

@@ -7,17 +7,21 @@ from random import Random
 from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
-from scapy_mpa.craft.mutations.edit import change_fpdu, cut_payload, longer_payload
-from scapy_mpa.craft.mutations.mutation import listed
+from scapy_mpa.craft.mutations.edit import (
+    change_fpdu,
+    control,
+    cut_payload,
+    longer_payload,
+    rdmap_header,
+)
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.mutations.rdmap import on_queue
-from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.rdmap import (
+    AtomicRequest,
     build_atomic_request,
     build_atomic_response,
-    build_control,
     parse_atomic_request,
     parse_atomic_response,
-    parse_control,
 )
 from scapy_mpa.wire.rdmap_names import AtomicOperation, Opcode, QueueNumber
 
@@ -30,42 +34,36 @@ _ALL: Final = (*_IMMEDIATE, *_REQUEST, *_RESPONSE)
 _ATOMIC_SIZE: Final = 8
 
 
-def _version(item: FPDUItem, rng: Random) -> FPDUItem:
-    opcode = parse_control(item.header.rsvdulp).opcode
-    return item.with_header(rsvdulp=build_control(opcode, 0))
+def _request(**fields: Any) -> Change:
+    """Return what sets fields of an Atomic Request; callables are given it and a generator."""
+    return change_fpdu(rdmap_header(parse_atomic_request, build_atomic_request, **fields), _REQUEST)
 
 
-def _request(item: FPDUItem, **fields: Any) -> FPDUItem:
-    request = parse_atomic_request(item.payload)._replace(**fields)
-    return item.with_payload(build_atomic_request(request))
+def _undefined(request: AtomicRequest, rng: Random) -> int:
+    return rng.choice(sorted(set(range(16)) - set(AtomicOperation)))
 
 
-def _undefined_operation(item: FPDUItem, rng: Random) -> FPDUItem:
-    undefined = sorted(set(range(16)) - set(AtomicOperation))
-    return _request(item, atomic_operation_code=rng.choice(undefined))
+def _reserved(request: AtomicRequest, rng: Random) -> int:
+    return rng.randrange(1, 1 << 28)
 
 
-def _reserved(item: FPDUItem, rng: Random) -> FPDUItem:
-    return _request(item, reserved=rng.randrange(1, 1 << 28))
+def _not_aligned(request: AtomicRequest, rng: Random) -> int:
+    return request.remote_to + rng.randrange(1, _ATOMIC_SIZE)
 
 
-def _not_aligned(item: FPDUItem, rng: Random) -> FPDUItem:
-    remote_to = parse_atomic_request(item.payload).remote_to
-    return _request(item, remote_to=remote_to + rng.randrange(1, _ATOMIC_SIZE))
-
-
-def _other_identifier(item: FPDUItem, rng: Random) -> FPDUItem:
-    response = parse_atomic_response(item.payload)
-    wrong = response.original_request_identifier ^ 1 << rng.randrange(8, 32)
-    return item.with_payload(
-        build_atomic_response(response._replace(original_request_identifier=wrong))
-    )
+_other_identifier: Final = rdmap_header(
+    parse_atomic_response,
+    build_atomic_response,
+    original_request_identifier=lambda response, rng: (
+        response.original_request_identifier ^ 1 << rng.randrange(8, 32)
+    ),
+)
 
 
 EXTENSIONS: Final = listed(
     bases.extended,
     {
-        "rfc7306/4.1/rv-0": change_fpdu(_version, _ALL),
+        "rfc7306/4.1/rv-0": change_fpdu(control(rdmap_version=0), _ALL),
         "rfc7306/4.1/immediate-data-on-queue-1": on_queue(
             QueueNumber.READ_REQUEST, Opcode.IMMEDIATE_DATA
         ),
@@ -77,9 +75,9 @@ EXTENSIONS: Final = listed(
         "rfc7306/6.3/immediate-data-shorter": change_fpdu(cut_payload, _IMMEDIATE),
         "rfc7306/5.2.1/atomic-request-longer": change_fpdu(longer_payload, _REQUEST),
         "rfc7306/5.2.1/atomic-request-shorter": change_fpdu(cut_payload, _REQUEST),
-        "rfc7306/5.2.1/atomic-operation-undefined": change_fpdu(_undefined_operation, _REQUEST),
-        "rfc7306/5.2.1/atomic-request-reserved-set": change_fpdu(_reserved, _REQUEST),
-        "rfc7306/8.2/atomic-request-not-aligned": change_fpdu(_not_aligned, _REQUEST),
+        "rfc7306/5.2.1/atomic-operation-undefined": _request(atomic_operation_code=_undefined),
+        "rfc7306/5.2.1/atomic-request-reserved-set": _request(reserved=_reserved),
+        "rfc7306/8.2/atomic-request-not-aligned": _request(remote_to=_not_aligned),
         "rfc7306/5.2.2/atomic-response-longer": change_fpdu(longer_payload, _RESPONSE),
         "rfc7306/5.2.2/atomic-response-shorter": change_fpdu(cut_payload, _RESPONSE),
         "rfc7306/5.2.2/atomic-response-unrequested": change_fpdu(_other_identifier, _RESPONSE),

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
-from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import (
     change_fpdu,
     cut_short,
@@ -61,9 +60,8 @@ def _pad_not_zero(item: FPDUItem, rng: Random) -> bytes:
     return rng.randrange(1, 1 << 8 * size).to_bytes(size, "big")
 
 
-def _ended_within(conversation: Conversation, rng: Random) -> Conversation:
-    end = rng.choice((CloseItem, ResetItem))(rng.randrange(2))
-    return cut_short(conversation, rng.choice(fpdus(conversation)), HEADER_LENGTH, end, rng)
+def _close_or_reset(rng: Random) -> CloseItem | ResetItem:
+    return rng.choice((CloseItem, ResetItem))(rng.randrange(2))
 
 
 def _oversized(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -98,7 +96,9 @@ FPDU: Final = listed(
         "rfc5044/4.4/crc-swapped": _any(crc=lambda *_: swapped),
         "rfc5044/4.4/crc-zero": _any(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any(crc=b""),
-        "rfc5044/8/closed-within-fpdu": _ended_within,
+        "rfc5044/8/closed-within-fpdu": cut_short(
+            lambda given, rng: rng.choice(fpdus(given)), HEADER_LENGTH, _close_or_reset
+        ),
     },
 )
 """RFC 5044 4.1, 4.4 and 8."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -22,10 +22,11 @@ from scapy_mpa.craft.mutations.edit import (
     change_item,
     other_than,
     override,
+    places,
     swapped,
     with_bits_wrong,
 )
-from scapy_mpa.craft.mutations.mutation import Base, Change, Mutation, listed
+from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.script import FrameItem
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
@@ -40,14 +41,7 @@ _Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
 
 def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
     """Return what puts something else in the place of one frame, chosen at random."""
-
-    def place(conversation: Conversation, rng: Random) -> int:
-        frames = enumerate(conversation.script)
-        return rng.choice(
-            [at for at, item in frames if isinstance(item, FrameItem) and where(item)]
-        )
-
-    return change_item(edit, place)
+    return change_item(edit, lambda given, rng: rng.choice(places(given, FrameItem, where)))
 
 
 def _size(item: FrameItem) -> int:
@@ -133,9 +127,7 @@ def _set(where: Callable[[FrameItem], bool] = bool, **fields: Any) -> Change:
     return _frame(override(**fields), where)
 
 
-def _listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:
-    return listed(base, {f"{DOCUMENT}/{name}": changes[name] for name in changes})
-
+_listed: Final = partial(listed, document=f"{DOCUMENT}/")
 
 IFT_FRAMES: Final = (
     *_listed(

@@ -10,11 +10,16 @@ from typing import Any, Final
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.bases import framed
 from scapy_mpa.craft.mutations.edit import (
+    Where,
     change_item,
     cut_short,
-    moved,
+    ended,
+    first,
+    left_out,
+    moved_before,
     other_than,
-    replaced,
+    places,
+    twice,
     valued,
 )
 from scapy_mpa.craft.mutations.mutation import Change, listed
@@ -39,21 +44,19 @@ def _indication(phase: int, **fields: Any) -> Change:
         values = valued(fields, item.indication, rng)
         return replace(item, indication=item.indication._replace(**values))
 
-    return change_item(edit, lambda conversation, _: _at(conversation, phase))
+    return change_item(edit, _of_phase(phase))
 
 
-def _at(conversation: Conversation, phase: int) -> int:
-    return next(
-        at
-        for at, item in enumerate(conversation.script)
-        if isinstance(item, IndicationItem) and item.indication.ph == phase
-    )
+def _of_phase(phase: int) -> Where:
+    return first(IndicationItem, lambda item: item.indication.ph == phase)
 
 
-def _last_frame(conversation: Conversation) -> int:
+_phase_0, _phase_1 = _of_phase(0), _of_phase(1)
+
+
+def _last_frame(conversation: Conversation, rng: Random) -> int:
     """Return the place of the last frame of the Initiator."""
-    items = enumerate(conversation.script)
-    return max(at for at, item in items if isinstance(item, FrameItem) and not item.side)
+    return places(conversation, FrameItem, lambda item: not item.side)[-1]
 
 
 def _crc_of(indication: Any) -> int:
@@ -72,15 +75,11 @@ def _crc_swapped(indication: Any, rng: Random) -> int:
 
 def _silent(conversation: Conversation, rng: Random) -> Conversation:
     """Leave out all between phase 0 and the end."""
-    return replaced(conversation, _at(conversation, 0) + 1, end=len(conversation.script) - 1)
+    return ended(conversation, _phase_0(conversation, rng) + 1, conversation.script[-1])
 
 
 def _markers(conversation: Conversation, rng: Random) -> Conversation:
     return _indication(1, rm=True)(_indication(0, sm=True)(conversation, rng), rng)
-
-
-def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
-    return replaced(conversation, _at(conversation, 1))
 
 
 def _reserved(indication: Any, rng: Random) -> bytes:
@@ -121,18 +120,14 @@ _CHANGES: Final[dict[str, Change]] = {
     },
     "4.2/phase-0-ph-set": _indication(0, ph=True),
     "4.2/phase-1-ph-cleared": _indication(1, ph=False),
-    "4.2/phase-1-missing": _unanswered,
+    "4.2/phase-1-missing": change_item(left_out, _phase_1),
     "4.2/phase-0-unanswered": _silent,
-    "4.2/phase-1-first": lambda given, _: moved(given, _at(given, 1), _at(given, 0)),
-    "5.1/phase-0-twice": change_item(lambda item, _: (item, item), lambda given, _: _at(given, 0)),
-    "4.2/phase-0-incomplete": lambda given, rng: cut_short(
-        given, _at(given, 0), 12, CloseItem(0), rng
-    ),
-    "6/closed-within-a-frame": lambda given, rng: cut_short(
-        given, _last_frame(given), 6, CloseItem(0), rng
-    ),
+    "4.2/phase-1-first": moved_before(_phase_1, _phase_0),
+    "5.1/phase-0-twice": change_item(twice, _phase_0),
+    "4.2/phase-0-incomplete": cut_short(_phase_0, 12, lambda _: CloseItem(0)),
+    "6/closed-within-a-frame": cut_short(_last_frame, 6, lambda _: CloseItem(0)),
     "9/markers-agreed": _markers,
 }
 
-IFT_INDICATIONS: Final = listed(framed, {f"{DOCUMENT}/{name}": _CHANGES[name] for name in _CHANGES})
+IFT_INDICATIONS: Final = listed(framed, _CHANGES, f"{DOCUMENT}/")
 """In the order of the draft."""

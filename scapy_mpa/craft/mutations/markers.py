@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import Final
 
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.layout import Placed, assembled, manner_of
+from scapy_mpa.craft.layout import Placed, manner_of
 from scapy_mpa.craft.mutations.edit import replaced
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import Options
@@ -35,12 +34,8 @@ class Marked:
         self.layout = manner.layout(len(self.item.ulpdu), placed.phase)
         self.places = self.layout.markers
         self.markers = [manner.marker(place, self.layout.header) for place in self.places]
-        self._assemble = partial(assembled, placed, options)
-
-    @property
-    def octets(self) -> bytes:
+        self.octets = placed.octets
         """The FPDU as it lies in the stream."""
-        return self._assemble().octets
 
     def with_fpduptr(self, index: int, fpduptr: int) -> FPDUItem:
         """Return the FPDU with one Marker pointing elsewhere."""
@@ -63,33 +58,31 @@ def marked_fpdus(conversation: Conversation) -> list[Marked]:
     ]
 
 
-def _change(edit: _Edit, within: int = 0) -> Change:
-    """Return what changes one FPDU with Markers.
+def _is_marked(fpdu: Marked) -> bool:
+    """Tell whether an FPDU has Markers and is not the first one of a direction, which is the matter
+    of mutations of its own."""
+    return bool(fpdu.places and fpdu.offset)
 
-    :param within: at least how many it must have, and none of them right before it; 0: any.
-    """
+
+def _has_inner(fpdu: Marked) -> bool:
+    """Tell whether no Marker is right before it."""
+    return _is_marked(fpdu) and not fpdu.layout.header
+
+
+def _has_two_inner(fpdu: Marked) -> bool:
+    return _has_inner(fpdu) and len(fpdu.places) > 1
+
+
+def _is_first(fpdu: Marked) -> bool:
+    """Tell whether an FPDU is the first of the Full Operation Phase of a direction."""
+    return not fpdu.offset
+
+
+def _change(edit: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change:
+    """Return what changes one FPDU of those of which something is true."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        # The first FPDU of a direction is the matter of mutations of its own.
-        chosen = [
-            fpdu
-            for fpdu in marked_fpdus(conversation)
-            if len(fpdu.places) >= max(within, 1)
-            and not (within and fpdu.layout.header)
-            and fpdu.offset
-        ]
-        fpdu = rng.choice(chosen)
-        return replaced(conversation, fpdu.at, edit(fpdu, rng))
-
-    return apply
-
-
-def _change_first(edit: _Edit) -> Change:
-    """Return what changes the first FPDU of the Full Operation Phase of a direction."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        side = rng.randrange(2)
-        fpdu = next(each for each in marked_fpdus(conversation) if each.item.side == side)
+        fpdu = rng.choice([each for each in marked_fpdus(conversation) if where(each)])
         return replaced(conversation, fpdu.at, edit(fpdu, rng))
 
     return apply
@@ -171,8 +164,8 @@ def _extra(fpdu: Marked, rng: Random) -> FPDUItem:
     low = fpdu.places[index - 1] + MARKER_LENGTH if index else 4
     high = fpdu.places[index] if index < len(fpdu.places) else len(fpdu.octets) - CRC_LENGTH
     at = rng.randrange(low, high, 4) if low < high else low
-    behind = [place + MARKER_LENGTH for place in fpdu.places[index:]]
-    return fpdu.item.override(marker_places=(*fpdu.places[:index], at, *behind))
+    after = [place + MARKER_LENGTH for place in fpdu.places[index:]]
+    return fpdu.item.override(marker_places=(*fpdu.places[:index], at, *after))
 
 
 def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:
@@ -187,11 +180,11 @@ MARKERS: Final = (
             "rfc5044/4.2/marker-reserved-set": _change(reserved),
             "rfc5044/4.2/fpduptr-low-bits-set": _change(_low_bits),
             "rfc5044/4.3/fpduptr-not-pointing": _change(_one_points_elsewhere),
-            "rfc5044/4.3/fpduptr-all-not-pointing": _change(_all_point_elsewhere, within=2),
-            "rfc5044/7.1.2/rule-7-first-marker-not-zero": _change_first(_first_not_zero),
-            "rfc5044/7.1.2/rule-7-first-marker-missing": _change_first(_first_missing),
+            "rfc5044/4.3/fpduptr-all-not-pointing": _change(_all_point_elsewhere, _has_two_inner),
+            "rfc5044/7.1.2/rule-7-first-marker-not-zero": _change(_first_not_zero, _is_first),
+            "rfc5044/7.1.2/rule-7-first-marker-missing": _change(_first_missing, _is_first),
             "rfc5044/4.3/marker-missing": _change(_missing),
-            "rfc5044/4.3/marker-misplaced": _change(_misplaced, within=1),
+            "rfc5044/4.3/marker-misplaced": _change(_misplaced, _has_inner),
             "rfc5044/4.3/marker-too-many": _change(_extra),
             "rfc5044/4.3/marker-not-in-crc": _change(_not_in_crc),
         },

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from random import Random
 from typing import Final, TypeAlias
 
@@ -90,15 +91,16 @@ class Mutation:
         return Case(self, seed, valid, self.apply(valid, rng))
 
 
-def listed(base: Base, changes: Mapping[str, Change]) -> tuple[Mutation, ...]:
+def listed(base: Base, changes: Mapping[str, Change], document: str = "") -> tuple[Mutation, ...]:
     """Return mutations that ``catalogue.md`` lists.
 
     :param base: what they start from.
     :param changes: what makes them, by their names.
+    :param document: what the names begin with, if they are without it.
     """
     return tuple(
         Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
-        for name, change in changes.items()
+        for name, change in ((f"{document}{each}", changes[each]) for each in changes)
     )
 
 
@@ -118,13 +120,9 @@ class Case:
         """The items of the mutated script that are not those of the valid one, or are not at their
         place: from the first to the last."""
         old, new = self.valid.script, self.conversation.script
-        most = min(len(old), len(new))
-        first = next((at for at in range(most) if not _same(old[at], new[at])), most)
-        behind = next(
-            (at for at in range(most - first) if not _same(old[-1 - at], new[-1 - at])),
-            most - first,
-        )
-        return range(first, len(new) - behind)
+        first = _alike(old, new)
+        last = _alike(reversed(old[first:]), reversed(new[first:]))
+        return range(first, len(new) - last)
 
     def frames(self, segments: list[Segment]) -> list[int]:
         """Return the numbers, from 1, of the frames that hold what is broken.
@@ -140,5 +138,7 @@ class Case:
         return ends[:1] or [len(segments)]
 
 
-def _same(one: Item, other: Item) -> bool:
-    return one is other or one == other
+def _alike(old: Iterable[Item], new: Iterable[Item]) -> int:
+    """Return with how many same items two scripts begin."""
+    pairs = zip(old, new, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))

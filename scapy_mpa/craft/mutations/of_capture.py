@@ -15,16 +15,14 @@ from random import Random
 from typing import Final
 
 import scapy_mpa.craft.mutations.bases as bases
-from scapy_mpa.capture import Decoder
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.catalogue import mutations
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
 from scapy_mpa.craft.mutations.random_fuzz import RANDOM
+from scapy_mpa.craft.recorded import events_of
 from scapy_mpa.craft.script import StartupItem
-from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
 
@@ -74,14 +72,9 @@ def _is_like_ours(conversation: Conversation) -> bool:
 
 
 def _is_valid(conversation: Conversation) -> bool:
-    flows, decoder, checks = Flows(others=other_framings()), Decoder(), Checks()
-    events = []
-    for frame in conversation.frames():
-        segment = decoder.segment(frame)
-        if segment is not None:
-            events += flows.receive(segment)
-    events += flows.finish()
-    return not any(isinstance(each, ErrorFound) for event in events for each in checks.take(event))
+    checks = Checks()
+    found = [checks.take(event) for event in events_of(conversation.frames())]
+    return not any(isinstance(each, ErrorFound) for events in found for each in events)
 
 
 def _surely(change: Change) -> Change:

@@ -12,13 +12,25 @@ from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.layout import Placed
-from scapy_mpa.craft.mutations.edit import change_fpdu, fpdu_at, fpdus, replaced
+from scapy_mpa.craft.mutations.edit import (
+    change_fpdu,
+    change_item,
+    fpdu_at,
+    fpdus,
+    places,
+    replaced,
+)
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.startup import KEY_LENGTH, STARTUP_HEADER_LENGTH, StartupKind
+from scapy_mpa.wire.startup import (
+    KEY_LENGTH,
+    KEYS,
+    STARTUP_HEADER_LENGTH,
+    StartupKind,
+    parse_startup,
+)
 
 __all__ = ["RANDOM"]
 
@@ -79,12 +91,13 @@ def _has_header(item: FPDUItem) -> bool:
     return ddp_header_of(item.ulpdu) is not None
 
 
-def _fields_of_startup(conversation: Conversation, rng: Random) -> Conversation:
+def _any_startup(conversation: Conversation, rng: Random) -> int:
+    return rng.choice(places(conversation, StartupItem))
+
+
+def _fields_of_startup(item: StartupItem, rng: Random) -> StartupItem:
     """Change fields of a startup frame."""
-    placed = rng.choice(_placed(conversation, StartupItem))
-    assert isinstance(placed.item, StartupItem)
-    changed = replace(placed.item, **_random_fields(_BITS_OF_STARTUP, rng))
-    return replaced(conversation, placed.number, changed)
+    return replace(item, **_random_fields(_BITS_OF_STARTUP, rng))
 
 
 def _fields_of_fpdu(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -123,7 +136,8 @@ def _octets_of_ulpdu(item: FPDUItem, rng: Random) -> FPDUItem:
 
 def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
     """Change octets of the TCP stream, in an FPDU or a startup frame, and nothing fits them."""
-    placed = rng.choice(_placed(conversation, (FPDUItem, StartupItem)))
+    layout = conversation.layout()
+    placed = rng.choice([each for each in layout if isinstance(each.item, FPDUItem | StartupItem)])
     octets = _other_octets(placed.octets, rng)
     item: Item
     if isinstance(placed.item, StartupItem):
@@ -154,28 +168,18 @@ def _surely(change: Change) -> Change:
     return apply
 
 
-def _placed(conversation: Conversation, kinds: Any) -> list[Placed]:
-    return [placed for placed in conversation.layout() if isinstance(placed.item, kinds)]
-
-
-def _startup_of(before: Item, octets: bytes) -> StartupItem:
+def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
     """Return a startup frame that has exactly these octets, at least 20.
 
     The Full Operation Phase of its side begins after it, as it did after the one before.
     """
-    assert isinstance(before, StartupItem)
-    flags, revision = octets[KEY_LENGTH], octets[KEY_LENGTH + 1]
+    kind = StartupKind.REPLY if before.side else StartupKind.REQUEST
+    read = parse_startup(KEYS[kind] + octets[KEY_LENGTH:])
     return StartupItem(
         before.side,
-        StartupKind.REPLY if before.side else StartupKind.REQUEST,
+        kind,
         octets[STARTUP_HEADER_LENGTH:],
-        bool(flags & 0x20),
-        markers=bool(flags & 0x80),
-        crc=bool(flags & 0x40),
-        s_bit=bool(flags & 0x10),
-        reserved=flags & 0x0F,
-        revision=revision,
-        pd_length=int.from_bytes(octets[KEY_LENGTH + 2 : STARTUP_HEADER_LENGTH], "big"),
+        **{name: getattr(read, name) for name in _BITS_OF_STARTUP},
         key=octets[:KEY_LENGTH],
     )
 
@@ -183,7 +187,7 @@ def _startup_of(before: Item, octets: bytes) -> StartupItem:
 RANDOM: Final = listed(
     any_of_them,
     {
-        "fuzz/fields/startup": _surely(_fields_of_startup),
+        "fuzz/fields/startup": _surely(change_item(_fields_of_startup, _any_startup)),
         "fuzz/fields/fpdu": _surely(change_fpdu(_fields_of_fpdu)),
         "fuzz/fields/ulpdu": _surely(_fields_of_ulpdu),
         "fuzz/octets/ulpdu": _surely(change_fpdu(_octets_of_ulpdu)),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -12,22 +13,28 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import (
     Edit,
     change_fpdu,
+    change_item,
+    control,
     cut_payload,
+    first,
     fpdu_at,
     fpdus,
     header,
     longer_payload,
     moved,
+    opcode_of,
+    rdmap_header,
     replaced,
+    twice,
     valued,
 )
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import RESPONDER
-from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.script import FPDUItem, Item
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap import (
     TERMINATE_CONTROL_LENGTH,
-    build_control,
+    ReadRequest,
     build_read_request,
     parse_read_request,
 )
@@ -49,17 +56,6 @@ _OF_RFC7306: Final = frozenset(range(_FIRST_OF_RFC7306, max(Opcode) + 1))
 _UNTAGGED: Final = MESSAGE_NAMES.keys() - TAGGED_OPCODES - _OF_RFC7306
 _SENDS: Final = (Opcode.SEND, Opcode.SEND_WITH_SE)
 _WRITES: Final = (Opcode.WRITE,)
-
-
-def _control(**fields: Any) -> Edit:
-    """Return what sets fields of the RDMAP Control Field; callables are given a generator."""
-
-    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
-        octet = item.header.rsvdulp
-        now = {"opcode": octet & 15, "rdmap_version": octet >> 6, "reserved": octet >> 4 & 3}
-        return item.with_header(rsvdulp=build_control(**now | valued(fields, rng)))
-
-    return edit
 
 
 def on_queue(qn: int, opcode: int, **fields: Any) -> Change:
@@ -105,39 +101,30 @@ def _opcode(wrong: Iterable[int], opcodes: Collection[int]) -> Change:
     :param wrong: which it may be.
     :param opcodes: of the message.
     """
-    return change_fpdu(_control(opcode=lambda rng: rng.choice(sorted(wrong))), opcodes, _is_alone)
+    return change_fpdu(control(opcode=lambda rng: rng.choice(sorted(wrong))), opcodes, _is_alone)
 
 
 # -- RDMA Read -------------------------------------------------------------------------------------
 
 
-def _read_request(item: FPDUItem, **fields: int) -> FPDUItem:
-    request = parse_read_request(item.payload)._replace(**fields)
-    return item.with_payload(build_read_request(request))
+_request: Final = partial(rdmap_header, parse_read_request, build_read_request)
 
 
-def _wrapping(field: str) -> Edit:
-    """Return what has a Tagged Offset of an RDMA Read Request and RDMARDSZ exceed 64 bits."""
-
-    def edit(item: FPDUItem, rng: Random) -> FPDUItem:
-        size = parse_read_request(item.payload).rdma_read_size
-        return _read_request(item, **{field: _LARGEST_TO + 1 - rng.randrange(1, size)})
-
-    return edit
+def _wrapping(request: ReadRequest, rng: Random) -> int:
+    """Return a Tagged Offset that exceeds 64 bits together with RDMARDSZ."""
+    return _LARGEST_TO + 1 - rng.randrange(1, request.rdma_read_size)
 
 
-def _beyond_source(item: FPDUItem, rng: Random) -> FPDUItem:
-    src_to = parse_read_request(item.payload).src_to
-    return _read_request(item, src_to=src_to ^ 1 << rng.randrange(56, 63))
+def _far_away(request: ReadRequest, rng: Random) -> int:
+    return request.src_to ^ 1 << rng.randrange(56, 63)
 
 
-def _source_stag(item: FPDUItem, rng: Random) -> FPDUItem:
-    return _read_request(item, src_stag=rng.randint(0, _WORD))
+def _any_stag(request: ReadRequest, rng: Random) -> int:
+    return rng.randint(0, _WORD)
 
 
-def _of_nothing(item: FPDUItem, rng: Random) -> FPDUItem:
-    src_stag, src_to = rng.randint(0, _WORD), rng.randint(0, _LARGEST_TO)
-    return _read_request(item, rdma_read_size=0, src_stag=src_stag, src_to=src_to)
+def _any_to(request: ReadRequest, rng: Random) -> int:
+    return rng.randint(0, _LARGEST_TO)
 
 
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
@@ -149,19 +136,14 @@ def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
     return rng.randint(1, _WORD)
 
 
-def _after_terminate(conversation: Conversation, rng: Random) -> Conversation:
+_terminate_at: Final = first(FPDUItem, lambda item: opcode_of(item) == Opcode.TERMINATE)
+
+
+def _with_message(item: FPDUItem, rng: Random) -> tuple[Item, ...]:
     """Have the Responder say something after its Terminate."""
-    at = fpdus(conversation, (Opcode.TERMINATE,))[0]
     other = Conversation(strict=False)
     other.responder.send(rng.randbytes(rng.randrange(1, 100)))
-    said = other.script[-1]
-    return replaced(conversation, at, conversation.script[at], said)
-
-
-def _twice(conversation: Conversation, rng: Random) -> Conversation:
-    at = fpdus(conversation, (Opcode.TERMINATE,))[0]
-    again = fpdu_at(conversation, at).with_header(msn=2)
-    return replaced(conversation, at, conversation.script[at], again)
+    return item, other.script[-1]
 
 
 # -- Terminate ------------------------------------------------------------------------------------
@@ -204,10 +186,10 @@ RDMAP: Final = (
     *listed(
         bases.plain,
         {
-            "rfc5040/4.1/rv-0": change_fpdu(_control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
-            "rfc5040/4.1/rv-2": change_fpdu(_control(rdmap_version=lambda rng: rng.choice((2, 3)))),
+            "rfc5040/4.1/rv-0": change_fpdu(control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
+            "rfc5040/4.1/rv-2": change_fpdu(control(rdmap_version=lambda rng: rng.choice((2, 3)))),
             "rfc5040/4.1/reserved-set": change_fpdu(
-                _control(reserved=lambda rng: rng.randrange(1, 4))
+                control(reserved=lambda rng: rng.randrange(1, 4))
             ),
             "rfc5040/4.1/opcode-reserved-tagged": _opcode(_RESERVED, _WRITES),
             "rfc5040/4.1/opcode-reserved-untagged": _opcode(_RESERVED, _SENDS),
@@ -233,11 +215,13 @@ RDMAP: Final = (
                         mo=lambda _, rng: rng.randrange(1, 28)
                     ),
                     "rfc5040/4.4/read-request-l-missing": header(last=False),
-                    "rfc5040/7.2/read-request-source-wraps": _wrapping("src_to"),
-                    "rfc5040/7.2/read-request-source-stag-invalid": _source_stag,
-                    "rfc5040/7.2/read-request-source-out-of-bounds": _beyond_source,
-                    "rfc5040/4.4/read-request-sink-wraps": _wrapping("sink_to"),
-                    "rfc5040/5.2.1/read-request-of-nothing": _of_nothing,
+                    "rfc5040/7.2/read-request-source-wraps": _request(src_to=_wrapping),
+                    "rfc5040/7.2/read-request-source-stag-invalid": _request(src_stag=_any_stag),
+                    "rfc5040/7.2/read-request-source-out-of-bounds": _request(src_to=_far_away),
+                    "rfc5040/4.4/read-request-sink-wraps": _request(sink_to=_wrapping),
+                    "rfc5040/5.2.1/read-request-of-nothing": _request(
+                        rdma_read_size=0, src_stag=_any_stag, src_to=_any_to
+                    ),
                 }.items()
             },
         },
@@ -246,9 +230,7 @@ RDMAP: Final = (
         bases.reading,
         {
             "rfc5040/5.2.2/responses-swapped": _swapped_responses,
-            "rfc5040/5.2.2/response-unrequested": change_fpdu(
-                lambda item, _: [item, item], (Opcode.READ_RESPONSE,)
-            ),
+            "rfc5040/5.2.2/response-unrequested": change_fpdu(twice, (Opcode.READ_RESPONSE,)),
             "rfc5040/5.2.2/response-shorter": change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
         },
     ),
@@ -256,8 +238,10 @@ RDMAP: Final = (
         bases.terminated,
         {
             "rfc5040/4.1/terminate-on-queue-0": on_queue(QueueNumber.SEND, Opcode.TERMINATE),
-            "rfc5040/5.4/message-after-terminate": _after_terminate,
-            "rfc5040/5.4/terminate-twice": _twice,
+            "rfc5040/5.4/message-after-terminate": change_item(_with_message, _terminate_at),
+            "rfc5040/5.4/terminate-twice": change_item(
+                lambda item, _: (item, item.with_header(msn=2)), _terminate_at
+            ),
             **{
                 f"rfc5040/4.8/terminate-{what}": change_fpdu(edit, (Opcode.TERMINATE,))
                 for what, edit in {

@@ -4,16 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from functools import partial
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import Edit, change_item, fpdus, replaced, valued
+from scapy_mpa.craft.mutations.edit import (
+    Where,
+    change_fields,
+    change_item,
+    first,
+    fpdus,
+    left_out,
+    replaced,
+    valued,
+)
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.sctp.conversation import SctpConversation
-from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem, chunk_of
+from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
 from scapy_mpa.wire.sctp_ddp import (
     ANSWERS,
     INITIATES,
@@ -28,10 +37,6 @@ __all__ = ["SCTP"]
 
 _TERMINATE: Final = frozenset({FunctionCode.TERMINATE})
 _LARGEST_STAG: Final = 0xFFFFFFFF
-
-_Where: TypeAlias = Callable[[Conversation], int]
-"""Tells which item of a script is meant."""
-
 
 # -- valid ones ---------------------------------------------------------------------------------
 
@@ -57,7 +62,7 @@ def sctp_rejected(rng: Random) -> Conversation:
 def sctp_refused(rng: Random) -> Conversation:
     """Return a session that the passive side refuses without asking its ULP (RFC 5043 6.4)."""
     refusal = ControlItem(RESPONDER, FunctionCode.TERMINATE)
-    return _change_control(ANSWERS, lambda *_: refusal)(sctp_rejected(rng), rng)
+    return change_item(lambda *_: refusal, _answer)(sctp_rejected(rng), rng)
 
 
 def sctp_peers(rng: Random) -> Conversation:
@@ -85,35 +90,20 @@ def _data(rng: Random) -> bytes:
 # -- where and how ------------------------------------------------------------------------------
 
 
-def _control_at(conversation: Conversation, codes: Collection[int], side: int | None = None) -> int:
-    """Return the place of a session control message in a script."""
-    items: list[Any] = conversation.script
-    return next(
-        number
-        for number, item in enumerate(items)
-        if isinstance(item, ControlItem)
-        and item.function_code in codes
-        and side in (None, item.side)
+def _message(codes: Collection[int], side: int | None = None) -> Where:
+    """Return what tells the place of a session control message."""
+    return first(
+        ControlItem, lambda item: item.function_code in codes and side in (None, item.side)
     )
 
 
-def _change_control(codes: Collection[int], make: Edit) -> Change:
-    return change_item(make, lambda conversation, _: _control_at(conversation, codes))
+_associate: Final = partial(change_fields, first(AssociateItem))
+_initiate, _answer = _message(INITIATES), _message(ANSWERS)
 
 
-def _control(codes: Collection[int], **fields: Any) -> Change:
-    """Set fields of a session control message; callables are given it and a generator."""
-    return _change_control(codes, lambda item, rng: replace(item, **valued(fields, item, rng)))
-
-
-def _answer(code: FunctionCode) -> Change:
+def _other_answer(code: FunctionCode) -> Change:
     """Have another message answer, without enhanced data."""
-    return _change_control(ANSWERS, lambda item, _: ControlItem(item.side, code, item.private_data))
-
-
-def _associate(**fields: Any) -> Change:
-    """Set fields of INIT and INIT ACK."""
-    return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), lambda *_: 0)
+    return change_item(lambda item, _: ControlItem(item.side, code, item.private_data), _answer)
 
 
 def _segment(**fields: Any) -> Change:
@@ -124,14 +114,12 @@ def _segment(**fields: Any) -> Change:
     )
 
 
-def _put(where: _Where, make: Callable[[Random], ControlItem | ChunkItem]) -> Change:
+def _put(where: Where, make: Callable[[Random], ControlItem | ChunkItem]) -> Change:
     """Put something in front of an item."""
-    return change_item(
-        lambda item, rng: (make(rng), item), lambda conversation, _: where(conversation)
-    )
+    return change_item(lambda item, rng: (make(rng), item), where)
 
 
-def _put_segment(where: _Where, side: int, **fields: Any) -> Change:
+def _put_segment(where: Where, side: int, **fields: Any) -> Change:
     """Put a DDP Segment in front of an item: an RDMA Write of nothing, which fits anywhere."""
     octets = b"\xc1\x40" + bytes(12)
     return _put(where, lambda _: ChunkItem(side, SEGMENT_PPID, octets, **fields))
@@ -152,35 +140,23 @@ def _put_bare(ppid: int | None, length: int | None) -> Change:
     return _put(_amid, make)
 
 
-def _put_control(where: _Where, side: int, code: int | None) -> Change:
+def _put_control(where: Where, side: int, code: int | None) -> Change:
     """Put a session control message in front of an item; None: of a code that is not defined."""
     return _put(
         where, lambda rng: ControlItem(side, rng.randrange(8, 1 << 16) if code is None else code)
     )
 
 
-def _amid(conversation: Conversation) -> int:
+def _amid(conversation: Conversation, rng: Random) -> int:
     return fpdus(conversation)[1]
 
 
-def _late(conversation: Conversation) -> int:
+def _late(conversation: Conversation, rng: Random) -> int:
     return fpdus(conversation)[-1]
 
 
-def _last(conversation: Conversation) -> int:
+def _last(conversation: Conversation, rng: Random) -> int:
     return len(conversation.script) - 1
-
-
-def _initiate(conversation: Conversation) -> int:
-    return _control_at(conversation, INITIATES)
-
-
-def _accept(conversation: Conversation) -> int:
-    return _control_at(conversation, ANSWERS)
-
-
-def _second_terminate(conversation: Conversation) -> int:
-    return _control_at(conversation, _TERMINATE, RESPONDER)
 
 
 def _too_much(item: ControlItem, rng: Random) -> bytes:
@@ -194,8 +170,8 @@ def _too_much_enhanced(item: ControlItem, rng: Random) -> bytes:
 
 def _answer_enhanced(code: FunctionCode) -> Change:
     """Make an answer one with enhanced data."""
-    return _control(
-        ANSWERS,
+    return change_fields(
+        _answer,
         function_code=code,
         ird=lambda _, rng: rng.randrange(64),
         ord=lambda _, rng: rng.randrange(64),
@@ -203,8 +179,7 @@ def _answer_enhanced(code: FunctionCode) -> Change:
 
 
 def _no_terminate(conversation: Conversation, rng: Random) -> Conversation:
-    at = _control_at(conversation, _TERMINATE)
-    return replaced(conversation, at, end=at + 2)
+    return replaced(conversation, _message(_TERMINATE)(conversation, rng), count=2)
 
 
 def _no_enhanced_data(item: ControlItem, rng: Random) -> ControlItem:
@@ -231,24 +206,28 @@ SCTP: Final = (
             "rfc5043/5.2.3/control-too-short": _put_bare(SESSION_CONTROL_PPID, 3),
             "rfc5043/5.2.3/function-code-undefined": _put_control(_amid, RESPONDER, None),
             "rfc5043/5.2.3/function-code-0": _put_control(_amid, RESPONDER, 0),
-            "rfc5043/5.2.3/initiate-private-data-over-512": _control(
-                INITIATES, private_data=_too_much
+            "rfc5043/5.2.3/initiate-private-data-over-512": change_fields(
+                _initiate, private_data=_too_much
             ),
-            "rfc5043/5.2.3/accept-private-data-over-512": _control(ANSWERS, private_data=_too_much),
-            "rfc5043/5.2.3/terminate-private-data": _control(
-                _TERMINATE, private_data=lambda _, rng: _data(rng)
+            "rfc5043/5.2.3/accept-private-data-over-512": change_fields(
+                _answer, private_data=_too_much
+            ),
+            "rfc5043/5.2.3/terminate-private-data": change_fields(
+                _message(_TERMINATE), private_data=lambda _, rng: _data(rng)
             ),
             "rfc5043/6/ddp-ssn-skipped": _segment(skip=lambda _, rng: rng.randrange(1, 100)),
-            "rfc5043/6.1/ddp-ssn-not-from-0": _change_control(
-                INITIATES, lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100))
+            "rfc5043/6.1/ddp-ssn-not-from-0": change_item(
+                lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100)), _initiate
             ),
             "rfc5043/6.1/initiate-twice": _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
             "rfc5043/6.1/accept-twice": _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
-            "rfc5043/6.2/both-initiate": _answer(FunctionCode.INITIATE),
-            "rfc5043/6.2/segment-before-accept": _put_segment(_accept, RESPONDER),
-            "rfc5043/6.2/segment-behind-terminate": _put_segment(_second_terminate, INITIATOR),
+            "rfc5043/6.2/both-initiate": _other_answer(FunctionCode.INITIATE),
+            "rfc5043/6.2/segment-before-accept": _put_segment(_answer, RESPONDER),
+            "rfc5043/6.2/segment-behind-terminate": _put_segment(
+                _message(_TERMINATE, RESPONDER), INITIATOR
+            ),
             "rfc5043/6.2/no-terminate": _no_terminate,
-            "rfc5043/6.6/initiate-missing": _change_control(INITIATES, lambda *_: ()),
+            "rfc5043/6.6/initiate-missing": change_item(left_out, _initiate),
             "rfc5043/6.6/segment-before-initiate": _put_segment(_initiate, INITIATOR),
             "rfc5043/9/fragmented": _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
             "rfc5043/10/ordered": _segment(unordered=False),
@@ -260,7 +239,7 @@ SCTP: Final = (
     *listed(
         sctp_rejected,
         {
-            "rfc5043/6.1/initiate-unanswered": _change_control(ANSWERS, lambda *_: ()),
+            "rfc5043/6.1/initiate-unanswered": change_item(left_out, _answer),
             "rfc5043/6.3/segment-behind-reject": _put_segment(_last, RESPONDER),
             "rfc5043/6.3/segment-of-rejected": _put_segment(_last, INITIATOR),
             "rfc6581/7/enhanced-reject-answers-initiate": _answer_enhanced(
@@ -272,22 +251,20 @@ SCTP: Final = (
     *listed(
         sctp_enhanced,
         {
-            "rfc6581/7/accept-answers-enhanced": _answer(FunctionCode.ACCEPT),
-            "rfc6581/7/enhanced-private-data-over-512": _control(
-                INITIATES, private_data=_too_much_enhanced
+            "rfc6581/7/accept-answers-enhanced": _other_answer(FunctionCode.ACCEPT),
+            "rfc6581/7/enhanced-private-data-over-512": change_fields(
+                _initiate, private_data=_too_much_enhanced
             ),
             # Its ORD is the IRD that it answers.
-            "rfc6581/9.1/enhanced-accept-ord-above-ird": _control(
-                ANSWERS, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
+            "rfc6581/9.1/enhanced-accept-ord-above-ird": change_fields(
+                _answer, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
             ),
-            "rfc6581/7/enhanced-initiate-without-data": _change_control(
-                INITIATES, _no_enhanced_data
-            ),
+            "rfc6581/7/enhanced-initiate-without-data": change_item(_no_enhanced_data, _initiate),
         },
     ),
     *listed(
         sctp_peers,
-        {"rfc6581/9.2/enhanced-accept-no-matching-rtr": _control(ANSWERS, control_flags="AD")},
+        {"rfc6581/9.2/enhanced-accept-no-matching-rtr": change_fields(_answer, control_flags="AD")},
     ),
 )
 """RFC 5043, and RFC 6581 where it is about SCTP."""

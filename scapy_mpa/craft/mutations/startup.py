@@ -14,13 +14,16 @@ from scapy_mpa.craft.mutations.edit import (
     change_item,
     change_startup,
     cut_short,
+    ended,
+    first,
     fpdus,
-    moved,
+    left_out,
+    moved_before,
     of_each_frame,
     of_kind,
+    opcode_of,
     other_than,
-    replaced,
-    startup_at,
+    twice,
 )
 from scapy_mpa.craft.mutations.mutation import Change, listed
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
@@ -33,24 +36,9 @@ from scapy_mpa.wire.startup import KEYS, RTR_KEYS, StartupKind
 __all__ = ["RTR_FRAME", "STARTUP"]
 
 _REQUEST, _REPLY, _RTR = StartupKind
+_request_at, _reply_at, _rtr_at = map(of_kind, (_REQUEST, _REPLY, _RTR))
 _rtr: Final = partial(change_startup, _RTR)
 _ERDMA: Final = TRAITS[Dialect.ERDMA].revision
-
-
-def _without_startup(kind: StartupKind) -> Change:
-    """Return what leaves a startup frame out."""
-    return change_item(lambda *_: (), of_kind(kind))
-
-
-def _startup_twice(kind: StartupKind) -> Change:
-    """Return what sends a startup frame twice."""
-    return change_item(lambda item, _: (item, item), of_kind(kind))
-
-
-def _startup_before(kind: StartupKind, other: StartupKind) -> Change:
-    """Return what sends a startup frame before another one."""
-
-    return lambda given, _: moved(given, startup_at(given, kind), startup_at(given, other))
 
 
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
@@ -106,19 +94,10 @@ _OTHER_PROTOCOLS: Final = (b"GET / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_", b"HELO ex
 """Words of other protocols, as many octets as a Key has."""
 
 
-def _fpdu_before_request(conversation: Conversation, rng: Random) -> Conversation:
-    first = fpdus(conversation, side=INITIATOR)[0]
-    return moved(conversation, first, startup_at(conversation, _REQUEST))
-
-
-def _fpdu_before_reply(conversation: Conversation, rng: Random) -> Conversation:
-    return moved(conversation, fpdus(conversation)[0], startup_at(conversation, _REPLY))
-
-
-def _responder_first(conversation: Conversation, rng: Random) -> Conversation:
-    # A Terminate may come first (RFC 6581 9.3).
-    spoken = fpdus(conversation, set(Opcode) - {Opcode.TERMINATE}, side=RESPONDER)
-    return moved(conversation, spoken[0], fpdus(conversation)[0])
+_SPOKEN: Final = set(Opcode) - {Opcode.TERMINATE}
+"""Before which the Responder has to wait: a Terminate may come first (RFC 6581 9.3)."""
+_speaks: Final = first(FPDUItem, lambda item: not item.side)
+_answers: Final = first(FPDUItem, lambda item: bool(item.side) and opcode_of(item) in _SPOKEN)
 
 
 def _some_octets(side: int, rng: Random) -> OctetsItem:
@@ -127,9 +106,9 @@ def _some_octets(side: int, rng: Random) -> OctetsItem:
 
 def _rejected(conversation: Conversation, rng: Random, *after: Item) -> Conversation:
     """Have the Reply reject, and nothing but ``after`` follow."""
-    at = startup_at(conversation, _REPLY)
+    at = _reply_at(conversation, rng)
     rejecting = change_startup(_REPLY, rejected=True)(conversation, rng)
-    return replaced(rejecting, at + 1, *after, CloseItem(0), end=len(conversation.script))
+    return ended(rejecting, at + 1, *after, CloseItem(0))
 
 
 def _used_after_rejection(side: int) -> Change:
@@ -147,24 +126,18 @@ def _used_after_rejection(side: int) -> Change:
 def _terminated_at_once(conversation: Conversation, rng: Random) -> Conversation:
     """Have the Responder answer the Request with a Terminate, and close."""
     (at,) = fpdus(conversation, {Opcode.TERMINATE})
-    reply = startup_at(conversation, _REPLY)
-    end = len(conversation.script)
-    return replaced(conversation, reply, conversation.script[at], CloseItem(1), end=end)
+    said = conversation.script[at], CloseItem(1)
+    return ended(conversation, _reply_at(conversation, rng), *said)
 
 
 def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
-    at, end = startup_at(conversation, _REPLY), len(conversation.script)
-    return replaced(conversation, at, CloseItem(INITIATOR), end=end)
+    return ended(conversation, _reply_at(conversation, rng), CloseItem(INITIATOR))
 
 
 def _ended_within(kind: StartupKind) -> Change:
     """Return what ends the connection in the midst of a startup frame."""
-
-    def apply(conversation: Conversation, rng: Random) -> Conversation:
-        end = rng.choice((CloseItem, ResetItem))(RESPONDER if kind is _REPLY else INITIATOR)
-        return cut_short(conversation, startup_at(conversation, kind), 20, end, rng)
-
-    return apply
+    side = RESPONDER if kind is _REPLY else INITIATOR
+    return cut_short(of_kind(kind), 20, lambda rng: rng.choice((CloseItem, ResetItem))(side))
 
 
 def _without_any(conversation: Conversation, rng: Random) -> Conversation:
@@ -176,13 +149,13 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
     if not any(senders.count(side) > 1 for side in (INITIATOR, RESPONDER)):
         raise LocalProtocolError("neither side sends two FPDUs")
     for kind in (_REPLY, _REQUEST):
-        conversation = _without_startup(kind)(conversation, rng)
+        conversation = change_item(left_out, of_kind(kind))(conversation, rng)
     return conversation
 
 
 def _rtr_after_rejection(conversation: Conversation, rng: Random) -> Conversation:
     """Have the Reply reject, and nothing but an Rtr Frame follow."""
-    return _rejected(conversation, rng, conversation.script[startup_at(conversation, _RTR)])
+    return _rejected(conversation, rng, conversation.script[_rtr_at(conversation, rng)])
 
 
 STARTUP: Final = (
@@ -212,22 +185,22 @@ STARTUP: Final = (
             ),
             "rfc5044/7.1.1/request-r-set": change_startup(_REQUEST, rejected=True),
             "rfc5044/7.1.2/rule-1-no-startup-frames": _without_any,
-            "rfc5044/7.1.2/rule-1-fpdu-before-request": _fpdu_before_request,
-            "rfc5044/7.1.2/rule-2-no-request": _without_startup(_REQUEST),
-            "rfc5044/7.1.2/rule-2-reply-first": _startup_before(_REPLY, _REQUEST),
+            "rfc5044/7.1.2/rule-1-fpdu-before-request": moved_before(_speaks, _request_at),
+            "rfc5044/7.1.2/rule-2-no-request": change_item(left_out, _request_at),
+            "rfc5044/7.1.2/rule-2-reply-first": moved_before(_reply_at, _request_at),
             "rfc5044/7.1.2/rule-2-request-after-reply": change_item(
-                lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), of_kind(_REPLY)
+                lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), _reply_at
             ),
             "rfc5044/7.1.2/rule-2-octets-for-request": change_item(
-                lambda _, rng: _some_octets(INITIATOR, rng), of_kind(_REQUEST)
+                lambda _, rng: _some_octets(INITIATOR, rng), _request_at
             ),
             "rfc5044/7.1.2/rule-3-octets-before-reply": change_item(
-                lambda item, rng: (_some_octets(RESPONDER, rng), item), of_kind(_REPLY)
+                lambda item, rng: (_some_octets(RESPONDER, rng), item), _reply_at
             ),
-            "rfc5044/7.1.2/rule-3-fpdu-before-reply": _fpdu_before_reply,
-            "rfc5044/7.1.2/rule-3-request-twice": _startup_twice(_REQUEST),
-            "rfc5044/7.1.2/rule-3-reply-twice": _startup_twice(_REPLY),
-            "rfc5044/7.1.2/rule-3-fpdus-for-reply": _without_startup(_REPLY),
+            "rfc5044/7.1.2/rule-3-fpdu-before-reply": moved_before(first(FPDUItem), _reply_at),
+            "rfc5044/7.1.2/rule-3-request-twice": change_item(twice, _request_at),
+            "rfc5044/7.1.2/rule-3-reply-twice": change_item(twice, _reply_at),
+            "rfc5044/7.1.2/rule-3-fpdus-for-reply": change_item(left_out, _reply_at),
             "rfc5044/7.1.2/rule-3-request-unanswered": _unanswered,
             "rfc5044/7.1.2/rule-3-rejected": _rejected,
             "rfc5044/7.1.2/rule-3-initiator-speaks-after-rejection": (
@@ -236,7 +209,7 @@ STARTUP: Final = (
             "rfc5044/7.1.2/rule-3-responder-speaks-after-rejection": (
                 _used_after_rejection(RESPONDER)
             ),
-            "rfc5044/7.1.2/rule-4-responder-speaks-first": _responder_first,
+            "rfc5044/7.1.2/rule-4-responder-speaks-first": moved_before(_answers, first(FPDUItem)),
             "rfc5044/7.1.2/rule-8-both-initiate": change_startup(_REPLY, key=KEYS[_REQUEST]),
             "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
         },
@@ -269,11 +242,11 @@ RTR_FRAME: Final = listed(
         ),
         "rtr-frame-proposal-2007/2/c-not-that-of-reply": _rtr(crc=False),
         "rtr-frame-proposal-2007/2/request-s-cleared": change_startup(_REQUEST, s_bit=False),
-        "rtr-frame-proposal-2007/2/missing": _without_startup(_RTR),
-        "rtr-frame-proposal-2007/2/before-reply": _startup_before(_RTR, _REPLY),
-        "rtr-frame-proposal-2007/2/first": _startup_before(_RTR, _REQUEST),
+        "rtr-frame-proposal-2007/2/missing": change_item(left_out, _rtr_at),
+        "rtr-frame-proposal-2007/2/before-reply": moved_before(_rtr_at, _reply_at),
+        "rtr-frame-proposal-2007/2/first": moved_before(_rtr_at, _request_at),
         "rtr-frame-proposal-2007/2/after-rejection": _rtr_after_rejection,
-        "rtr-frame-proposal-2007/2/twice": _startup_twice(_RTR),
+        "rtr-frame-proposal-2007/2/twice": change_item(twice, _rtr_at),
         "rtr-frame-proposal-2007/5/reply-s-cleared": change_startup(_REPLY, s_bit=False),
     },
 )

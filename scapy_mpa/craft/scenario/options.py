@@ -6,7 +6,7 @@ The dialect says which kind of conversation it is, and some options are of one k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -75,7 +75,12 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
 }
 """What is wanted after each, in order; pairs are for Initiator and Responder."""
 
-_OF_ENDPOINTS: Final = {"macs": "mac", "isns": "isn"}
+_OF_ENDPOINTS: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
+    "endpoints": lambda end: {"address": end.address, "port": end.port},
+    "macs": lambda mac: {"mac": mac},
+    "isns": lambda isn: {"isn": isn},
+}
+"""What is said of both endpoints, as their fields."""
 
 _CLASSES: Final[dict[str | None, type[Conversation]]] = {
     Dialect.DRAFT_IFT_01.value: IFTConversation,
@@ -123,19 +128,14 @@ class OptionLines:
         values = [read(word, nothing) for read, word in zip(reads, rest, strict=True)]
         if name == "seed":
             (self.seed,) = values
-        elif name == "endpoints":
-            self._ends = [
-                replace(own, address=said.address, port=said.port)
-                for own, said in zip(self._ends, values, strict=True)
-            ]
         elif name in _OF_ENDPOINTS:
             self._ends = [
-                replace(own, **{_OF_ENDPOINTS[name]: value})
+                replace(own, **_OF_ENDPOINTS[name](value))
                 for own, value in zip(self._ends, values, strict=True)
             ]
         else:
             self._given[name] = values[0] if len(values) == 1 else tuple(values)
-        # What is wrong is told where it was said.
+        # What is wrong is reported where it was said.
         self.conversation()
 
     def conversation(self) -> Conversation:

@@ -69,9 +69,9 @@ def parse_scenario(
                 steps = _Steps(conversation, chance)
             steps.take(words)
         except LocalProtocolError as error:
-            told = str(error).partition(_LOOSE_HINT)
-            hint = f"{told[1]}, say `strict off` before the first step" if told[1] else ""
-            raise ScenarioError(f"{name}:{line_number}: {told[0]}{hint}") from error
+            problem, hint, _ = str(error).partition(_LOOSE_HINT)
+            hint += ", say `strict off` before the first step" if hint else ""
+            raise ScenarioError(f"{name}:{line_number}: {problem}{hint}") from error
     if steps is None:
         raise ScenarioError(f"{name}: no step; say what happens, such as `initiator send 1000`")
     return steps.conversation
@@ -124,7 +124,7 @@ class _Steps:
             raise ScenarioError(f"no {kind} {first}; {one_of(first.text, names)}")
         known[first.text].take(what, rest, self._chance, conversation, side)
         try:
-            # What cannot be expressed on the wire is told where it was said.
+            # What cannot be expressed on the wire is reported where it was said.
             conversation.check(conversation.script[before:])
         except LocalProtocolError as error:
             # The line says which item it is.

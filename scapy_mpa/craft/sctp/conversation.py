@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from scapy_mpa.capture.build_frame import SCTP
 from scapy_mpa.craft.captured import Captured
-from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
-from scapy_mpa.craft.scripted import Phase
 from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of

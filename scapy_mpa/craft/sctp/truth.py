@@ -78,25 +78,22 @@ def sctp_truth_of(
             for each in regular
             if each.number in there and len(each.places) == 1 and not is_cut
         ]
-    told: dict[int, Record] = {}
-    untold: list[Record] = []
-    if messages and is_sure:
-        found = [
-            # Its sequence number is the TSN of its chunk.
-            Found(
-                Placed(each.number, each.item, each.tsn - setting.number(each.item.side, 0), b""),
-                *(None, each.places, each.place, True, None),
-            )
-            for each in said
-            if isinstance(each.item, FPDUItem)
-        ]
-        told, untold = message_records(found, setting)
+    found = [
+        # Its sequence number is the TSN of its chunk.
+        Found(
+            Placed(each.number, each.item, each.tsn - setting.number(each.item.side, 0), b""),
+            *(None, each.places, each.place, True, None),
+        )
+        for each in said
+        if messages and is_sure and isinstance(each.item, FPDUItem)
+    ]
+    delivered, unanswered = message_records(found, setting)
     records: list[Record] = []
     for each in regular:
         records.append(_record(each, setting, is_sure=is_sure))
-        if each.number in told:
-            records.append(told[each.number])
-    return [*records, _connection(script, said, setting, is_sure=is_sure), *untold]
+        if each.number in delivered:
+            records.append(delivered[each.number])
+    return [*records, _connection(script, said, setting, is_sure=is_sure), *unanswered]
 
 
 def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:

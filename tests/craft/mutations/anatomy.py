@@ -3,35 +3,55 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from crc32c import crc32c
 
 Fields = dict[str, Any]
 
+# Fields and their bits, in the order of the wire.
+STARTUP = "key:128 m:1 c:1 r:1 s:1 reserved:4 rev:8 pd_length:16"
+ENHANCED = "a:1 b:1 ird:14 c:1 d:1 ord:14"
+SEGMENT = "t:1 l:1 reserved:4 dv:2 rv:2 rsv:2 opcode:4"
+TAGGED, UNTAGGED = "stag:32 to:64", "word:32 qn:32 msn:32 mo:32"
+MESSAGES = {
+    1: "sink_stag:32 sink_to:64 size:32 src_stag:32 src_to:64",
+    7: "layer:4 etype:4 code:8 mdr:3 terminate_reserved:13",
+    10: "operation:32 identifier:32 remote_stag:32 remote_to:64",
+    11: "identifier:32",
+}
+"""By opcode, what messages that are an RDMAP header begin with (RFC 5040 4, RFC 7306 5.2)."""
+INDICATION = (
+    "magic:32 version:16 bc_version:16 ph:1 r:1 hc:1 pc:1 ih:1 ip:1 sp:1 sm:1 rm:1 "
+    "reserved_flags:23 vtag:16 interval:16 reserved:352"
+)
+FRAME = "header_size:16 payload_size:16 vtag:16"
+
+
+def read(layout: str, octets: bytes) -> tuple[Fields, bytes]:
+    """The fields that octets begin with, and the octets after these."""
+    fields: Fields = {}
+    left, word = 8 * len(octets), int.from_bytes(octets, "big")
+    for name, _, width in (each.partition(":") for each in layout.split()):
+        left -= int(width)
+        fields[name] = word >> left & (1 << int(width)) - 1
+    return fields, octets[len(octets) - left // 8 :]
+
+
+def size(layout: str) -> int:
+    """How many octets the fields have."""
+    return sum(int(each.partition(":")[2]) for each in layout.split()) // 8
+
 
 def startup(octets: bytes) -> Fields:
     """The fields of a startup frame (RFC 5044 figure 8, RFC 6581 6 and 9)."""
-    key, flags, revision, pd_length = struct.unpack_from(">16sBBH", octets)
-    fields = {
-        "key": key,
-        "m": flags >> 7,
-        "c": flags >> 6 & 1,
-        "r": flags >> 5 & 1,
-        "s": flags >> 4 & 1,
-        "reserved": flags & 15,
-        "rev": revision,
-        "pd_length": pd_length,
-    }
-    data = octets[20:]
-    if revision == 129:
+    fields, data = read(STARTUP, octets)
+    if fields["rev"] == 129:
         fields["extension"], data = data[:8], data[8:]
-    if revision == 2 and len(data) >= 4:
-        first, second = struct.unpack_from(">HH", data)
-        flags = first >> 14 << 2 | second >> 14
-        fields.update(ird=first & 0x3FFF, ord=second & 0x3FFF, control_flags=flags)
-        data = data[4:]
+    if fields["rev"] == 2 and len(data) >= 4:
+        enhanced, data = read(ENHANCED, data)
+        flags = [enhanced.pop(name) for name in "abcd"]
+        fields.update(enhanced, control_flags=flags)
     return {**fields, "private_data": data}
 
 
@@ -72,69 +92,19 @@ def fpdu(octets: bytes, offset: int | None = None) -> Fields:
 
 
 def _segment(ulpdu: bytes) -> Fields:
-    """The fields of a DDP segment (RFC 5041 4), padded or not."""
-    first, second = ulpdu[:2]
-    fields: Fields = {
-        "t": first >> 7,
-        "l": first >> 6 & 1,
-        "reserved": first >> 2 & 15,
-        "dv": first & 3,
-        "rv": second >> 6,
-        "rsv": second >> 4 & 3,
-        "opcode": second & 15,
-    }
-    if first >> 7:
-        stag, to = struct.unpack_from(">IQ", ulpdu, 2)
-        return {**fields, "stag": stag, "to": to, "rest": ulpdu[14:]}
-    word, qn, msn, mo = struct.unpack_from(">IIII", ulpdu, 2)
-    fields.update(word=word, qn=qn, msn=msn, mo=mo)
-    return {**fields, **_message(second & 15, ulpdu[18:])}
-
-
-def _message(opcode: int, body: bytes) -> Fields:
-    """The fields of a message that is an RDMAP header (RFC 5040 4, RFC 7306 5.2), padded or not."""
-    if opcode == 1 and len(body) >= 28:
-        names = ("sink_stag", "sink_to", "size", "src_stag", "src_to")
-        return {
-            **dict(zip(names, struct.unpack_from(">IQIIQ", body), strict=True)),
-            "rest": body[28:],
-        }
-    if opcode == 10 and len(body) >= 52:
-        names = ("operation", "identifier", "remote_stag", "remote_to")
-        return {
-            **dict(zip(names, struct.unpack_from(">IIIQ", body), strict=True)),
-            "rest": body[20:],
-        }
-    if opcode == 11 and len(body) >= 12:
-        return {"identifier": body[:4], "rest": body[4:]}
-    if opcode == 7 and len(body) >= 4:
-        control, code, bits = struct.unpack_from(">BBH", body)
-        return {
-            "layer": control >> 4,
-            "etype": control & 15,
-            "code": code,
-            "mdr": bits >> 13,
-            "terminate_reserved": bits & 0x1FFF,
-            "rest": body[4:],
-        }
-    return {"rest": body}
+    """The fields of a DDP segment (RFC 5041 4), padded or not, and of an RDMAP header in it."""
+    fields, rest = read(SEGMENT, ulpdu)
+    more, rest = read(TAGGED if fields["t"] else UNTAGGED, rest)
+    message = MESSAGES.get(fields["opcode"], "")
+    is_there = not fields["t"] and len(rest) >= size(message)
+    header, rest = read(message if is_there else "", rest)
+    return {**fields, **more, **header, "rest": rest}
 
 
 def indication(octets: bytes) -> Fields:
     """The fields of an adaption indication (draft-williams-iwarp-ift-01 4.1)."""
-    magic, version, bc_version, flags, vtag, interval = struct.unpack_from(">IHHIHH", octets)
-    names = ("ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
-    return {
-        "magic": magic,
-        "version": version,
-        "bc_version": bc_version,
-        **{name: flags >> 31 - place & 1 for place, name in enumerate(names)},
-        "reserved_flags": flags & 0x7FFFFF,
-        "vtag": vtag,
-        "interval": interval,
-        "reserved": octets[16:60],
-        "crc": crc32c(octets[:60]).to_bytes(4, "little") == octets[60:],
-    }
+    fields, crc = read(INDICATION, octets)
+    return {**fields, "crc": crc32c(octets[:60]).to_bytes(4, "little") == crc}
 
 
 def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
@@ -142,10 +112,9 @@ def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
 
     The DDP header is as long as its first bit says, whatever header_size says.
     """
-    header_size, payload_size, vtag = struct.unpack_from(">HHH", octets)
+    fields, _ = read(FRAME, octets)
     end = 6 + (14 if octets[6] >> 7 else 18)
     payload = octets[end + 4 * header_crc : len(octets) - 4 * payload_crc]
-    fields: Fields = {"header_size": header_size, "payload_size": payload_size, "vtag": vtag}
     if header_crc:
         fields["header_crc"] = crc32c(octets[:end]) == int.from_bytes(
             octets[end : end + 4], "little"

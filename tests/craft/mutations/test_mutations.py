@@ -309,13 +309,13 @@ def items_stay(mutation: Mutation, case: Case) -> None:
     for placed in after:
         if placed.number in case.touched:
             continue
-        behind = placed.number >= case.touched.stop
-        other = before[placed.number - (shifted if behind else 0)]
+        is_later = placed.number >= case.touched.stop
+        other = before[placed.number - (shifted if is_later else 0)]
         assert placed.item == other.item
         if placed.octets == other.octets:
             continue
         # It has moved, and Markers with it.
-        assert behind
+        assert is_later
         assert placed.phase is not None and placed.phase != other.phase
         moved, there = (
             anatomy.without_markers(each.octets, each.phase)[0] for each in (placed, other)

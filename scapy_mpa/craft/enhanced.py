@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Enhanced data of startup frames, as far as they are not said (RFC 6581 9)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from scapy_mpa.craft.given import number
+from scapy_mpa.wire.control_flags import RTR, rtr_flags
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
+
+__all__ = ["EnhancedData", "check_enhanced", "enhanced_fields"]
+
+EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
+"""Control flags, IRD and ORD, None where they are computed."""
+
+_DEPTH: Final = 16
+"""IRD and ORD that are asked for if none are given."""
+_DEEPEST: Final = 0x3FFF
+"""What their 14 bits can say."""
+
+
+def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
+    """Return the control flags of a Request.
+
+    The draft has one set for all that the Initiator is able to, which is no request.
+    """
+    if rtr is not None:
+        return rtr_flags(dialect, RTR(rtr))
+    return rtr_flags(dialect, *RTR) if dialect is Dialect.DRAFT_PEER_CONNECT_01 else ""
+
+
+def check_enhanced(data: EnhancedData, name: str) -> None:
+    """Find out whether enhanced data are of their kinds.
+
+    :param name: how their names begin.
+    :raises LocalProtocolError: they are not.
+    """
+    control_flags, ird, ord = data
+    for field, depth in (("ird", ird), ("ord", ord)):
+        if depth is not None:
+            number(f"{name}{field}", depth, 0, _DEEPEST)
+    # Which letters there are, the wire knows.
+    if not isinstance(control_flags, str | None):
+        raise LocalProtocolError(
+            f"{name}control_flags {quoted(control_flags)} are no letters out of ABCD"
+        )
+
+
+def enhanced_fields(
+    own: EnhancedData, peers: EnhancedData, dialect: Dialect | None, rtr: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of enhanced data in Request and Reply.
+
+    :param own: of the Request.
+    :param peers: of the Reply; None: as the Request has them, IRD and ORD swapped.
+    :param rtr: the RTR indication that the Initiator sends first, None: none.
+    """
+    control_flags, ird, ord = own
+    reply_flags, reply_ird, reply_ord = peers
+    if control_flags is None:
+        control_flags = _control_flags(dialect, rtr)
+    ird, ord = _DEPTH if ird is None else ird, _DEPTH if ord is None else ord
+    return {"control_flags": control_flags, "ird": ird, "ord": ord}, {
+        "control_flags": control_flags if reply_flags is None else reply_flags,
+        "ird": ord if reply_ird is None else reply_ird,
+        "ord": ird if reply_ord is None else reply_ord,
+    }
