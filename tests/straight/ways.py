@@ -16,7 +16,8 @@ from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line, record_of
 from scapy_mpa.records.page import RecordPage
-from scapy_mpa.records.record import RECORD_TYPES, type_of
+from scapy_mpa.records.record import type_of
+from scapy_mpa.records.tables import RECORD_TYPES
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from tests.capture import build
