@@ -22,7 +22,7 @@ from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 
-__all__ = ["LinePage", "Lines", "coloured"]
+__all__ = ["Lines", "coloured"]
 
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
@@ -87,27 +87,17 @@ class Lines:
         text = self._labels[key] = text.ljust(self.width)
         return text
 
-
-class LinePage:
-    """Writes rows as lines.
-
-    :param lines: how lines look.
-    """
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-
     def page(self, rows: Sequence[Any]) -> bytes:
         """Return the lines of rows and events, each with its end."""
         patterns: list[bytes] = []
         fields: list[Any] = []
-        lines, clock = self._lines, self._lines.clock
+        clock = self.clock
         begin_ns = clock.begin_ns
         last, head = -1, b""
         for row in rows:
             if type(row) is not tuple:
                 patterns.append(b"%b\n")
-                fields.append(lines.line(record_of(row, clock)).encode())
+                fields.append(self.line(record_of(row, clock)).encode())
                 continue
             frame, time_ns, direction, offset, shape, first, second, third, _, _, _ = row
             pattern = shape.line
@@ -115,14 +105,14 @@ class LinePage:
                 pattern = shape.line = _pattern(row, clock)
             if not pattern:
                 patterns.append(b"%b\n")
-                fields.append(lines.line(record_of(event_of(row), clock)).encode())
+                fields.append(self.line(record_of(event_of(row), clock)).encode())
                 continue
             if frame != last:
                 last = frame
                 label = direction.label
-                if label is None or len(label) != lines.width:
+                if label is None or len(label) != self.width:
                     connection = direction.connection.identity
-                    label = lines.label(connection, direction.index).encode()
+                    label = self.label(connection, direction.index).encode()
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
             patterns.append(pattern)

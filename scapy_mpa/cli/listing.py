@@ -97,9 +97,9 @@ class Listing:
             from scapy_mpa.records.page import RecordPage
 
             return RecordPage(reading.clock, payload=self._payload).page
-        from scapy_mpa.cli.lines import LinePage, Lines
+        from scapy_mpa.cli.lines import Lines
 
-        return LinePage(Lines(reading.clock, colour=wants_colour())).page
+        return Lines(reading.clock, colour=wants_colour()).page
 
     def _text(self, record: dict[str, Any], event: RecordedEvent, lines: Lines | Columns) -> bytes:
         """Return a record as JSON, or as its line and what is below it."""
