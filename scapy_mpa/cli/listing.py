@@ -156,10 +156,8 @@ class Listing:
         """Return what is to be printed of rows and events."""
         if not self._selects:
             return events
-        types = self._types
         return [
             each
             for each in events
-            if (type(each) is tuple and "fpdu" in types)
-            or (type(each) is not tuple and type_of(each) in types)
+            if ("fpdu" if type(each) is tuple else type_of(each)) in self._types
         ]

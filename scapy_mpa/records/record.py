@@ -371,10 +371,9 @@ def _negotiation_fields(negotiated: Negotiated | None) -> Record:
 
 TIMING_KEYS: Final = tuple(tables.fields(tables.TIMING))
 """What a ``connection`` record has only over TCP."""
-_OF_SIDES: Final = (
-    *("markers", "fpdus", "octets", "crc_bad", "gaps", "out_of_order", "retransmitted"),
-    *("crcs", "farthest_ahead"),
-)
+_OF_SIDES: Final = [
+    name for name, word in tables.fields(own("connection")).items() if word.endswith("{}")
+]
 """What it has of either direction."""
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {

@@ -97,10 +97,11 @@ def test_closed_pipe_behind_it(arguments: list[object], told: str | None) -> Non
 @posix
 def test_colour_is_for_terminals() -> None:
     """On a terminal what matters is coloured, unless NO_COLOR is set; in a pipe nothing is."""
-    assert b"\x1b[" not in process("dissect", PROBE).stdout
+    assert b"\x1b[" not in process("dissect", RPING).stdout
+    assert b"\x1b[32m" in on_terminal("dissect", RPING)
     assert b"\x1b[31m" in on_terminal("dissect", "--type", "error", PROBE)
-    assert b"\x1b[" not in on_terminal("dissect", PROBE, NO_COLOR="1")
-    assert b"\x1b[" not in on_terminal("dissect", "--json", PROBE)
+    assert b"\x1b[" not in on_terminal("dissect", RPING, NO_COLOR="1")
+    assert b"\x1b[" not in on_terminal("dissect", "--json", RPING)
 
 
 def on_terminal(*arguments: object, **variables: str) -> bytes:

@@ -282,12 +282,18 @@ def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> Non
 
 
 @posix
-def test_a_scenario_is_not_written_over_itself(tmp_path: Path) -> None:
-    """Where it is standard input, too."""
-    path = tmp_path / "scenario.mpa"
+@pytest.mark.parametrize("option", ["-o", "--truth"])
+@pytest.mark.parametrize("source", ["by its name", "-"])
+def test_a_scenario_is_not_written_over_itself(source: str, option: str, tmp_path: Path) -> None:
+    """By whatever name it is called, and where it is standard input, too; nothing is written."""
+    path, link = tmp_path / "scenario.mpa", tmp_path / "link"
     path.write_text("initiator send 10\n")
-    for target in ([path], [tmp_path / "out.pcap", "--truth", path]):
+    link.symlink_to(path)
+    name = path if source == "by its name" else source
+    others = [] if option == "-o" else ["-o", tmp_path / "out.pcap"]
+    for target in (path, link):
         with unchanged(path, None), path.open("rb") as file, standard_input(file):
-            result = run("craft", "-", "-o", *target, stdin=path.read_bytes())
+            result = run("craft", name, option, target, *others, stdin=path.read_bytes())
         assert result.exit_code == 2
-        assert "that is the scenario itself" in result.stderr
+        said = f"scapy-mpa: {target}: that is the scenario itself; write to another file\n"
+        assert result.stderr == said
