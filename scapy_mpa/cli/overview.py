@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from scapy_mpa.cli.attention import NEVER, Attention
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.output import line_width, text_of, wants_colour, write_lines, write_text
+from scapy_mpa.cli.output import line_width, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading, json_pages
+from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import counted
 from scapy_mpa.cli.table import Column, fitting, table
-from scapy_mpa.records import carried_mpa, json_line, record_of
+from scapy_mpa.records import carried_mpa, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 
 __all__ = ["Overview"]
@@ -56,7 +56,6 @@ _LINES: Final = 512
 class Overview:
     """A table of connections.
 
-    :param as_json: print records instead.
     :param everything: list the TCP connections that carried no MPA, too.
     :param timing: show how long Responses took, too.
     :param top: and which took longest, so many.
@@ -67,14 +66,12 @@ class Overview:
     def __init__(
         self,
         *,
-        as_json: bool = False,
         everything: bool = False,
         timing: bool = False,
         top: int = 0,
         wide: bool = False,
         every: int | None = None,
     ) -> None:
-        self._as_json = as_json
         self._timing = timing or top > 0
         self._top = top
         self._wide = wide
@@ -89,27 +86,16 @@ class Overview:
         :param separate: files of one ring are captures of their own, too.
         :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
         """
-        show = self._show_records if self._as_json else self._show_table
-        reading_of = partial(Reading, messages=self._timing, timed=self._as_json, **how)
         return read_files(
             files,
-            show,
-            reading_of,
-            headings=not self._as_json,
+            self._show,
+            partial(Reading, messages=self._timing, timed=False, **how),
+            headings=True,
             separate=separate,
             attention=self._attention,
         )
 
-    def _show_records(self, reading: Reading) -> None:
-        clock = reading.clock
-        pages = (
-            text_of([json_line(each, clock) for each in found if isinstance(each, ConnectionEnded)])
-            for found in reading.rows()
-        )
-        for text in with_progress(reading.capture, json_pages(reading, pages)):
-            write_text(text)
-
-    def _show_table(self, reading: Reading) -> None:
+    def _show(self, reading: Reading) -> None:
         rows = _Rows(everything=self._everything)
         clock = reading.clock
         timing = None
