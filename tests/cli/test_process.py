@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, environment, process, run
+from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
 from tests.cli.test_ring import frames_of, octets_of
 
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes, signals and terminals")
 

@@ -19,12 +19,9 @@ from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
-from tests.cli.command import PCAPS, Record, lines_of, records, run
+from tests.cli.command import LOSSY, PCAPS, PROBE, RPING, Record, lines_of, records, run
 
 ENDS_OF_CAPTURE = (CAPTURE, CAPTURE_END)
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 IPV6 = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
 ALL = ("--type", ",".join(RECORD_TYPES))
 

@@ -25,14 +25,13 @@ from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.wire.errors import CaptureError
-from tests.cli.command import COMMAND, PCAPS, environment, parsed, run
+from tests.cli.command import COMMAND, PCAPS, RPING, environment, parsed, run
 from tests.cli.test_ring import frames_of, octets_of
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="looks at processes as Linux shows them"
 )
 
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 FRAMES = frames_of(RPING)
 WHOLE = 13
 """Frames that are read: a startup and some FPDUs, and no end."""
