@@ -87,4 +87,6 @@ def clean(how: dict[str, Any], **given: Any) -> None:
     """
     from scapy_mpa.cli.cleaning import Cleaning
 
-    click.get_current_context().exit(Cleaning(**given, **how).run())
+    click.get_current_context().exit(
+        Cleaning(**given, selection=how.pop("selection"), how=how).run()
+    )

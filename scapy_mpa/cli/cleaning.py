@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A capture cleaned from one file into another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from scapy_mpa import __version__
 from scapy_mpa.capture import Capture, open_capture
@@ -34,7 +32,7 @@ _FRAMES: Final = 256
 """Frames between two looks at the progress of a file."""
 
 
-class Cleaning:
+class Cleaning(NamedTuple):
     """One run of the command.
 
     :param source: the capture, ``-`` for standard input.
@@ -46,22 +44,12 @@ class Cleaning:
         :class:`~scapy_mpa.clean.cleaner.Cleaner`.
     """
 
-    def __init__(
-        self,
-        source: str,
-        target: str,
-        *,
-        quiet: bool,
-        decapsulate: bool,
-        selection: Selection | None,
-        **how: Any,
-    ) -> None:
-        self._source = source
-        self._target = target
-        self._quiet = quiet
-        self._decapsulate = decapsulate
-        self._selection = selection
-        self._how = how
+    source: str
+    target: str
+    quiet: bool
+    decapsulate: bool
+    selection: "Selection | None"
+    how: dict[str, Any]
 
     def run(self) -> int:
         """Clean the capture; return the exit status.
@@ -69,8 +57,8 @@ class Cleaning:
         :raises KeyboardInterrupt: a signal came; on standard output is what was read by then.
         """
         # A file with a part of it is not wanted by anybody.
-        with Attention(STOPS if self._target == DASH else ()) as attention:
-            capture = opened([self._source], attention)
+        with Attention(STOPS if self.target == DASH else ()) as attention:
+            capture = opened([self.source], attention)
             if capture is None:
                 return FAILED
             with capture:
@@ -90,21 +78,21 @@ class Cleaning:
         attention: Attention,
         selects: Callable[[ConnectionId], bool] | None,
     ) -> int:
-        cleaner = Cleaner(decapsulate=self._decapsulate, selects=selects, **self._how)
+        cleaner = Cleaner(decapsulate=self.decapsulate, selects=selects, **self.how)
         name, report = shown(capture.name), cleaner.report
         with attention.reading(lambda: where(capture, cleaner.connections, report.fpdus)):
             try:
-                with target_file(self._target) as file:
+                with target_file(self.target) as file:
                     self._copy(capture, cleaner, file)
             except LocalProtocolError as error:
-                complain(f"{shown(self._target)}: {error}")
+                complain(f"{shown(self.target)}: {error}")
                 return FAILED
             except OutputError as error:
                 # Who takes the output may have had the same signal.
                 ended = attention.number and f"{name}: {interrupted(capture.frames)}"
                 complain(ended or f"{error}, so cleaning stopped")
                 return FAILED
-            for line in () if self._quiet else report.lines():
+            for line in () if self.quiet else report.lines():
                 complain(f"{name}: {line}")
             if report.failed:
                 number = counted(report.failed, "connection")
@@ -130,20 +118,20 @@ class Cleaning:
 
         :raises CaptureError: the capture cannot be opened again.
         """
-        selection = self._selection
+        selection = self.selection
         if selection is None or not selection.narrows:
             return None if selection is None else selection.has_connection
         numbers: set[int] = set()
-        with open_capture(self._source, attention.may_read) as capture:
-            reading = Reading(capture, selection=selection, timed=False, **self._how)
-            not_written = f"{shown(self._target)}: not written"
+        with open_capture(self.source, attention.may_read) as capture:
+            reading = Reading(capture, selection=selection, timed=False, **self.how)
+            not_written = f"{shown(self.target)}: not written"
             with attention.reading(reading.where), stopping(not_written):
                 for rows in with_progress(capture, reading.rows()):
                     numbers.update(identity_of(row).number for row in rows)
         return lambda identity: identity.number in numbers
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
-        link_types = self._how["told"]["link_types"]
+        link_types = self.how["told"]["link_types"]
         write = None
         for batch in with_progress(capture, _batches(capture, cleaner)):
             for frame, comment in batch:
@@ -160,7 +148,7 @@ class Cleaning:
                 # Somebody may be watching.
                 file.flush()
         is_whole = capture.problem is None
-        if self._selection and is_whole and (lack := self._selection.lacking(cleaner.connections)):
+        if self.selection and is_whole and (lack := self.selection.lacking(cleaner.connections)):
             raise LocalProtocolError(lack)
         if write is None:
             # A capture without frames is one, too.
@@ -168,23 +156,23 @@ class Cleaning:
 
     def _writer(self, file: BinaryIO, link_type: int) -> Callable[[Frame, str | None], None]:
         """Begin a file in the format that its name asks for; return what writes a frame."""
-        if Path(self._target).suffix == ".pcap":
+        if Path(self.target).suffix == ".pcap":
             pcap = PcapWriter(file, link_type)
             return lambda frame, comment: pcap.write(frame)
         return PcapngWriter(file, application=f"scapy_mpa {__version__}").write
 
     def _refusal(self) -> str | None:
         """Say why nothing can be written there, None if it can be tried."""
-        is_streamed = self._target == DASH
+        is_streamed = self.target == DASH
         if is_streamed and is_terminal():
             return "standard output is a terminal; pipe it into another tool, or name a file"
-        if self._selection and self._selection.narrows and self._source == DASH:
+        if self.selection and self.selection.narrows and self.source == DASH:
             return (
                 "standard input: --between, --frames and --where read a capture twice; "
                 "save it to a file first"
             )
-        if is_same(self._source, self._target):
-            name = "standard output" if is_streamed else shown(self._target)
+        if is_same(self.source, self.target):
+            name = "standard output" if is_streamed else shown(self.target)
             return f"{name}: that is the capture itself; write to another file"
         return None
 

@@ -110,7 +110,9 @@ def craft(
     truth: str | None,
     messages: bool,
     payload: bool,
-    **crafted: Any,
+    seed: int | None,
+    connections: int,
+    **impairing: Any,
 ) -> None:
     """Make a capture of iWARP connections of which it is known what is in them.
 
@@ -129,8 +131,9 @@ def craft(
         raise click.UsageError("A capture is nothing for a terminal: redirect standard output.")
     if truth is None and (messages or payload):
         raise click.UsageError("--messages and --payload are about the truth: say --truth FILE.")
+    import_crc32c_alone()
     from scapy_mpa.cli.crafting import Crafting
 
-    crafting = Crafting(scenario, **crafted)
+    crafting = Crafting(scenario, seed, connections, impairing)
     status = crafting.run(output, truth, messages=messages, payload=payload)
     click.get_current_context().exit(status)

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The work of ``scapy-mpa craft``: from a scenario and options to files."""
 
-from __future__ import annotations
-
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
 from scapy_mpa.capture.write import write_pcap, write_pcapng
 from scapy_mpa.cli.impairing import impairments, options_said
-from scapy_mpa.cli.output import OutputError
+from scapy_mpa.cli.output import OutputError, text_of
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
 from scapy_mpa.cli.target import DASH, is_same, target_file
@@ -24,6 +21,7 @@ from scapy_mpa.craft.interleaved import Interleaved
 from scapy_mpa.craft.near import meant
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
+from scapy_mpa.records import json_of
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted, shown
@@ -36,10 +34,8 @@ _PORTS: Final = 0x10000 - _FIRST_PORT
 _LARGEST_TEXT: Final = 1 << 24
 """Octets of a scenario's text: more is no scenario."""
 
-_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
-
-class Crafting:
+class Crafting(NamedTuple):
     """A capture that is to be made.
 
     :param scenario: name of a preset, of a file, or ``-``.
@@ -48,13 +44,10 @@ class Crafting:
     :param impairing: what happens to their segments, by the names of the options.
     """
 
-    def __init__(
-        self, scenario: str, seed: int | None, connections: int, impairing: Mapping[str, Any]
-    ) -> None:
-        self._scenario = scenario
-        self._seed = seed
-        self._connections = connections
-        self._impairing = impairing
+    scenario: str
+    seed: int | None
+    connections: int
+    impairing: Mapping[str, Any]
 
     def run(self, output: str, truth: str | None, *, messages: bool, payload: bool) -> int:
         """Write the capture, and what is in it; return the exit status.
@@ -79,9 +72,9 @@ class Crafting:
 
         :raises LocalProtocolError: it would.
         """
-        if self._scenario not in PRESETS:
+        if self.scenario not in PRESETS:
             for target in (output, truth):
-                if target is not None and is_same(self._scenario, target):
+                if target is not None and is_same(self.scenario, target):
                     raise LocalProtocolError(
                         f"{shown(target)}: that is the scenario itself; write to another file"
                     )
@@ -92,11 +85,11 @@ class Crafting:
 
     def _capture(self) -> Interleaved:
         """Return all conversations with what is captured of them."""
-        text = None if self._scenario in PRESETS else _text_of(self._scenario)
+        text = None if self.scenario in PRESETS else _text_of(self.scenario)
         parts = []
-        for number in watched(range(self._connections), self._connections, "crafting"):
+        for number in watched(range(self.connections), self.connections, "crafting"):
             conversation = self._conversation(text, number)
-            happens = impairments(self._impairing, conversation)
+            happens = impairments(self.impairing, conversation)
             segments = impair(conversation.segments(), *happens, seed=self._seed_of(number))
             parts.append((conversation, segments))
         return Interleaved(parts)
@@ -108,19 +101,19 @@ class Crafting:
         """
         seed = self._seed_of(number)
         if text is None:
-            conversation = conversation_of(self._scenario, seed)
+            conversation = conversation_of(self.scenario, seed)
         else:
-            is_file = self._scenario != DASH
-            name = shown(self._scenario) if is_file else "standard input"
-            own = self._seed is None and number == 0
+            is_file = self.scenario != DASH
+            name = shown(self.scenario) if is_file else "standard input"
+            own = self.seed is None and number == 0
             conversation = parse_scenario(text, name, seed=None if own else seed)
         if number:
             conversation = _another(conversation, number, Random(seed))
-        return conversation.wrapping() if self._impairing["wrap"] else conversation
+        return conversation.wrapping() if self.impairing["wrap"] else conversation
 
     def _seed_of(self, number: int) -> int | str:
         """Return the seed for one of the conversations."""
-        seed = self._seed or 0
+        seed = self.seed or 0
         return f"{seed}/{number}" if number else seed
 
     def _write(self, capture: Interleaved, output: str) -> None:
@@ -136,12 +129,12 @@ class Crafting:
 
     def _comment(self) -> str:
         """Return what tells how to make the capture again."""
-        said = [PROGRAM, "craft", shown(self._scenario)]
-        if self._seed is not None:
-            said.append(f"--seed {self._seed}")
-        if self._connections > 1:
-            said.append(f"--connections {self._connections}")
-        return " ".join([*said, options_said(self._impairing)]).rstrip()
+        said = [PROGRAM, "craft", shown(self.scenario)]
+        if self.seed is not None:
+            said.append(f"--seed {self.seed}")
+        if self.connections > 1:
+            said.append(f"--connections {self.connections}")
+        return " ".join([*said, options_said(self.impairing)]).rstrip()
 
 
 def _text_of(name: str) -> str:
@@ -200,4 +193,4 @@ def _tell(capture: Interleaved, truth: str, *, messages: bool, payload: bool) ->
     """Write the records of what is in a capture."""
     with target_file(truth) as file:
         for record in capture.truth(messages=messages, payload=payload):
-            file.write(f"{_encode(record)}\n".encode("ascii"))
+            file.write(text_of([json_of(record)]))

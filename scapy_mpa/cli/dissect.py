@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from scapy_mpa.cli.options import files_argument, listing_options
+from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["dissect"]
@@ -54,6 +55,25 @@ Examples:
 """
 
 
+def _record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:
+    """Return the record types in a comma-separated list, the usual ones if there is none.
+
+    :raises click.BadParameter: there are others than ``RECORD_TYPES``.
+    """
+    import_crc32c_alone()
+    from scapy_mpa.cli.listing import USUAL_TYPES
+    from scapy_mpa.records import RECORD_TYPES
+
+    if value is None:
+        return USUAL_TYPES
+    types = frozenset(name.strip() for name in value.split(","))
+    if unknown := sorted(types.difference(RECORD_TYPES)):
+        raise click.BadParameter(
+            f"no record type {', '.join(map(repr, unknown))}; known are {', '.join(RECORD_TYPES)}."
+        )
+    return types
+
+
 @click.command(
     short_help="List every FPDU, and all there is to say of it.",
     epilog=f"{_EXAMPLES}\n{EXIT_STATUS_HELP}\n{_LEGEND}",
@@ -67,6 +87,7 @@ Examples:
     "--type",
     "types",
     metavar="LIST",
+    callback=_record_types,
     help="Only these types of record, such as fpdu,error: startup, streaming, fpdu, message, gap, "
     "overlap, error, connection; adaption_indication and ift_frame of iWARP Framing for TCP; "
     "session_control and ddp_segment of DDP over SCTP; with --json capture and capture_end, the "

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-
-from scapy_mpa.cli.options import gathered
 
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
@@ -23,7 +22,7 @@ _RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(%?)")
 _SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
     ("loss", "1%", "Segments lost before the point of capture, and sent again.", "Loss", {}),
     (
-        "loss-behind",
+        "loss_behind",
         "1%",
         "Segments lost after the point of capture, so that both copies are captured.",
         "Loss",
@@ -33,21 +32,21 @@ _SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
     ("duplicate", "5%", "Segments that come twice.", "Duplication", {}),
     ("overlap", "5%", "Segments that begin with octets of the one before.", "Overlap", {}),
     (
-        "overlap-differing",
+        "overlap_differing",
         "5%",
         "Segments that begin within the one before, with other octets than it has there.",
         "Overlap",
         {"differing": True},
     ),
     (
-        "capture-reorder",
+        "capture_reorder",
         "5%",
         "Segments of any kind that only the capture has later.",
         "Reordering",
         {"by_capture": True},
     ),
     (
-        "capture-loss",
+        "capture_loss",
         "1%",
         "Segments of any kind that only the capture lacks.",
         "CaptureLoss",
@@ -56,6 +55,11 @@ _SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
 )
 """What happens to a share of the segments, in the order of the world: the option, its usual share,
 what it does, the class in :mod:`scapy_mpa.craft.impairments` and its arguments after the share."""
+
+
+def _option(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
@@ -96,7 +100,7 @@ _OPTIONS: Final = (
     ),
     *(
         click.option(
-            f"--{name}",
+            _option(name),
             metavar="[RATE]",
             is_flag=False,
             flag_value=usual,
@@ -120,16 +124,12 @@ _OPTIONS: Final = (
         help="Cut each frame to N octets, but none of the headers up to TCP's.",
     ),
 )
-_NAMES: Final = ("wrap", "segment", *(each[0] for each in _SHARES), "cut-startup", "skip", "snap")
+_NAMES: Final = ("wrap", "segment", *(each[0] for each in _SHARES), "cut_startup", "skip", "snap")
 
 
-def _impairing(given: dict[str, Any]) -> dict[str, Any]:
-    given["impairing"] = {name: given.pop(name.replace("-", "_")) for name in _NAMES}
-    return given
-
-
-impairment_options: Final = gathered(_OPTIONS, _impairing)
-"""Gives a command options; its function takes their values by name as ``impairing``."""
+def impairment_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command options; their values are what :func:`impairments` takes."""
+    return functools.reduce(lambda inner, option: option(inner), _OPTIONS[::-1], command)
 
 
 def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> list[Impairment]:
@@ -141,8 +141,8 @@ def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> lis
     from scapy_mpa.craft import impairments as known
     from scapy_mpa.wire.errors import LocalProtocolError
 
-    of_tcp = [impairing[name] for name in ("segment", "overlap", "overlap-differing")]
-    is_of_tcp = impairing["cut-startup"] or any(value is not None for value in of_tcp)
+    of_tcp = [impairing[name] for name in ("segment", "overlap", "overlap_differing")]
+    is_of_tcp = impairing["cut_startup"] or any(value is not None for value in of_tcp)
     if is_of_tcp and isinstance(conversation, SctpConversation):
         raise LocalProtocolError(
             "--segment, --overlap, --overlap-differing and --cut-startup are about TCP, and "
@@ -154,7 +154,7 @@ def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> lis
     for name, _, _, kind, named in _SHARES:
         if impairing[name] is not None:
             found.append(getattr(known, kind)(impairing[name], **named))
-    if impairing["cut-startup"]:
+    if impairing["cut_startup"]:
         found.append(known.StartupCut(conversation))
     if impairing["skip"]:
         found.append(known.LateStart(impairing["skip"]))
@@ -166,7 +166,7 @@ def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> lis
 def options_said(impairing: Mapping[str, Any]) -> str:
     """Return the options that are not as they are without being said."""
     return " ".join(
-        f"--{name}" if value is True else f"--{name} {value}"
-        for name, value in impairing.items()
-        if value
+        _option(name) if impairing[name] is True else f"{_option(name)} {impairing[name]}"
+        for name in _NAMES
+        if impairing[name]
     )

@@ -13,23 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scapy_mpa.cli.words import WORDS, marks
+from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records import record_of
-from scapy_mpa.records.rdmap import WITH_HEADER
+from scapy_mpa.records.page import pattern_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionId, CrcVerdict, LocatedBy
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
-from scapy_mpa.stream.shapes import Shape
-from scapy_mpa.wire.ddp import TAGGED, UNTAGGED_LENGTH, parse_ddp
-from scapy_mpa.wire.rdmap import parse_control
-from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
-__all__ = ["LinePage", "Lines", "coloured"]
+__all__ = ["Lines", "coloured"]
 
-_TELLING: Final = WITH_HEADER | INVALIDATING_OPCODES
-"""Opcodes whose lines say more than the numbers of every DDP header."""
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
 _WORD: Final = 0xFFFFFFFF
@@ -93,42 +87,32 @@ class Lines:
         text = self._labels[key] = text.ljust(self.width)
         return text
 
-
-class LinePage:
-    """Writes rows as lines.
-
-    :param lines: how lines look.
-    """
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-
     def page(self, rows: Sequence[Any]) -> bytes:
         """Return the lines of rows and events, each with its end."""
         patterns: list[bytes] = []
         fields: list[Any] = []
-        lines, clock = self._lines, self._lines.clock
+        clock = self.clock
         begin_ns = clock.begin_ns
         last, head = -1, b""
         for row in rows:
             if type(row) is not tuple:
                 patterns.append(b"%b\n")
-                fields.append(lines.line(record_of(row, clock)).encode())
+                fields.append(self.line(record_of(row, clock)).encode())
                 continue
             frame, time_ns, direction, offset, shape, first, second, third, _, _, _ = row
             pattern = shape.line
             if pattern is None:
-                pattern = shape.line = _pattern(shape)
+                pattern = shape.line = _pattern(row, clock)
             if not pattern:
                 patterns.append(b"%b\n")
-                fields.append(lines.line(record_of(event_of(row), clock)).encode())
+                fields.append(self.line(record_of(event_of(row), clock)).encode())
                 continue
             if frame != last:
                 last = frame
                 label = direction.label
-                if label is None or len(label) != lines.width:
+                if label is None or len(label) != self.width:
                     connection = direction.connection.identity
-                    label = lines.label(connection, direction.index).encode()
+                    label = self.label(connection, direction.index).encode()
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
             patterns.append(pattern)
@@ -140,12 +124,12 @@ class LinePage:
         return b"".join(patterns) % tuple(fields)
 
 
-def _pattern(shape: Shape) -> bytes:
-    """Return the pattern of a shape's lines; empty if each must be seen as a whole."""
-    table = shape.table
-    crc: CrcVerdict = "good" if table.crc else "off"
-    pattern = _fpdu_pattern(shape.control, shape.payload, crc, table.located_by, ahead=table.ahead)
-    return b"" if pattern is None else b"%b  " + pattern.encode() + b"\n"
+def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
+    """Return the pattern of the lines of a shape; empty if each must be seen as a whole."""
+    record = pattern_of(row, clock)
+    if record is None or record["invalidate_stag"] is not None:
+        return b""
+    return b"%b  " + WORDS["fpdu"](record).encode() + b"\n"
 
 
 def coloured(record: dict[str, Any], line: str) -> str:
@@ -161,27 +145,3 @@ def coloured(record: dict[str, Any], line: str) -> str:
     import click
 
     return click.style(line, fg=colour)
-
-
-def _fpdu_pattern(
-    control: bytes, length: int, crc: CrcVerdict, located_by: LocatedBy, *, ahead: bool
-) -> str | None:
-    """Return the pattern of what lines say of a kind of FPDU, None if each must be seen as a whole.
-
-    What fills it is STag and TO, or QN, MSN and MO, and seq.
-
-    :param control: the DDP and the RDMAP control octet.
-    :param length: octets after the DDP header.
-    :param ahead: whether it is out of order.
-    """
-    header = parse_ddp(control.ljust(UNTAGGED_LENGTH, b"\0"))
-    opcode = parse_control(header.rsvdulp).opcode
-    if control >= TAGGED:
-        place = "stag 0x%08x to 0x%x"
-    elif opcode in _TELLING:
-        return None
-    else:
-        place = "qn %d msn %d mo %d"
-    last = " L" if header.last else ""
-    unusual = marks(crc, located_by, ahead=ahead)
-    return f"{message_name(opcode)} {place} {length} octets{last}{unusual}, seq %d"

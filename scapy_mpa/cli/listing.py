@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import is_terminal, line_width, text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading, json_pages
-from scapy_mpa.records import RECORD_TYPES, RecordedEvent, json_of, record_of, type_of
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.records import (
+    RECORD_TYPES,
+    Record,
+    RecordedEvent,
+    capture_end_record,
+    capture_record,
+    json_of,
+    record_of,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.columns import Columns
@@ -87,9 +96,27 @@ class Listing:
             page = self._page(reading)
             pages = (page(self._select(rows)) for rows in reading.rows())
         if self._as_json:
-            pages = json_pages(reading, pages, self._types)
+            pages = self._between_ends(reading, pages)
         for text in with_progress(reading.capture, pages):
             write_text(text)
+
+    def _between_ends(self, reading: Reading, pages: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield pages of JSON, between the first and the last record of the capture.
+
+        :param pages: at least one, so that a frame was read before the first record is made.
+        """
+        name, selection = reading.capture.name, reading.selection
+
+        def line(record: Record) -> bytes:
+            is_selected = selection is None or selection.has_capture(record)
+            is_listed = is_selected and record["type"] in self._types
+            return text_of([json_of(record)]) if is_listed else b""
+
+        has_begun = False
+        for page in pages:
+            yield page if has_begun else line(capture_record(name, reading.clock)) + page
+            has_begun = True
+        yield line(capture_end_record(name, reading.capture.frames, reading.unfollowed))
 
     def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
         """Return what makes text of rows."""
@@ -97,9 +124,9 @@ class Listing:
             from scapy_mpa.records.page import RecordPage
 
             return RecordPage(reading.clock, payload=self._payload).page
-        from scapy_mpa.cli.lines import LinePage, Lines
+        from scapy_mpa.cli.lines import Lines
 
-        return LinePage(Lines(reading.clock, colour=wants_colour())).page
+        return Lines(reading.clock, colour=wants_colour()).page
 
     def _text(self, record: dict[str, Any], event: RecordedEvent, lines: Lines | Columns) -> bytes:
         """Return a record as JSON, or as its line and what is below it."""
@@ -156,10 +183,8 @@ class Listing:
         """Return what is to be printed of rows and events."""
         if not self._selects:
             return events
-        types = self._types
         return [
             each
             for each in events
-            if (type(each) is tuple and "fpdu" in types)
-            or (type(each) is not tuple and type_of(each) in types)
+            if ("fpdu" if type(each) is tuple else type_of(each)) in self._types
         ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import click
@@ -14,7 +15,6 @@ from scapy_mpa.cli.start import import_crc32c_alone
 
 __all__ = [
     "files_argument",
-    "gathered",
     "listing_options",
     "reading_options",
 ]
@@ -28,19 +28,6 @@ files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
 """Files are opened by the capture reader, which says best what is wrong with one."""
-
-
-def _accepted(read: Callable[..., Any], *values: Any, option: str) -> Any:
-    """Return what ``read`` makes of values of an option.
-
-    :raises click.BadParameter: a value is wrong.
-    """
-    from scapy_mpa.wire.errors import LocalProtocolError
-
-    try:
-        return read(*values)
-    except LocalProtocolError as error:
-        raise click.BadParameter(f"{error}.", param_hint=f"'{option}'") from error
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
@@ -57,10 +44,40 @@ def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
     return octets
 
 
+def _read_by(module: str, name: str) -> Callable[..., Any]:
+    """Return a callback that reads the value of an option by a function, imported if there is one.
+
+    What it raises is :class:`click.BadParameter` if the value is wrong.
+    """
+
+    def read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        if not value:
+            return value
+        import_crc32c_alone()
+        return _accepted(getattr(import_module(f"scapy_mpa.{module}"), name), value)
+
+    return read
+
+
+def _accepted(read: Callable[..., Any], *values: Any, option: str | None = None) -> Any:
+    """Return what ``read`` makes of values.
+
+    :param option: whose they are; None: that whose callback is running.
+    :raises click.BadParameter: a value is wrong.
+    """
+    from scapy_mpa.wire.errors import LocalProtocolError
+
+    try:
+        return read(*values)
+    except LocalProtocolError as error:
+        raise click.BadParameter(f"{error}.", param_hint=option) from error
+
+
 _SELECT_OPTIONS: Final = (
     click.option(
         "--connection",
         "connections",
+        callback=_read_by("cli.selection", "ranges"),
         metavar="LIST",
         multiple=True,
         help="Only these connections: 0, 1, ... in order of appearance, over all files, such as "
@@ -69,6 +86,7 @@ _SELECT_OPTIONS: Final = (
     click.option(
         "--host",
         "hosts",
+        callback=_read_by("cli.selection", "networks"),
         metavar="ADDRESS",
         multiple=True,
         help="Only connections of this address or network, such as fd00::1 or 10.0.0.0/8.",
@@ -84,6 +102,7 @@ _SELECT_OPTIONS: Final = (
     click.option(
         "--between",
         "spans",
+        callback=_read_by("cli.selection", "spans"),
         metavar="T1 T2",
         nargs=2,
         multiple=True,
@@ -92,6 +111,7 @@ _SELECT_OPTIONS: Final = (
     ),
     click.option(
         "--frames",
+        callback=_read_by("cli.selection", "ranges"),
         metavar="LIST",
         multiple=True,
         help="Only what was captured, or found, with these frames, such as 100-200, -50 or 7,9-.",
@@ -128,6 +148,7 @@ _LISTING_OPTIONS: Final = (
 _DECODING_OPTIONS: Final = (
     click.option(
         "--dialect",
+        callback=_read_by("wire.forced", "dialect_named"),
         metavar="NAME",
         help="The dialect that is spoken, where the octets leave a choice, such as "
         "draft-ietf-storm-mpa-peer-connect-01 for the control flags of revision 2.  "
@@ -136,6 +157,7 @@ _DECODING_OPTIONS: Final = (
     click.option(
         "--link-type",
         "link_types",
+        callback=_read_by("capture.link_types", "given_link_types"),
         metavar="N=LINK",
         multiple=True,
         help="Read frames of one link type as those of another, such as user0=ethernet or 147=1, "
@@ -190,21 +212,19 @@ _LIMIT_OPTIONS: Final = (
 )
 
 
-def gathered(
-    options: Sequence[Callable[[_Command], _Command]],
-    make: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Callable[[_Command], _Command]:
-    """Return a decorator that gives a command options.
+def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """Return a decorator that gives a command options of reading.
 
-    :param make: takes the options of the command by name, and returns the arguments of its
-        function: those that are made of several options take their place.
+    Its function takes them as ``how``: keyword arguments of
+    :class:`~scapy_mpa.cli.reading.Reading`.  A command that lists no ``types`` of records selects
+    connections.
     """
 
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
             import_crc32c_alone()
-            command(**make(given))
+            command(how=_how(given), **given)
 
         decorated: _Command = with_options
         for option in reversed(options):
@@ -214,78 +234,34 @@ def gathered(
     return decorate
 
 
-def _reading(given: dict[str, Any]) -> dict[str, Any]:
-    """Put what options of reading say into ``how``.
+def _how(given: dict[str, Any]) -> dict[str, Any]:
+    """Take options of reading out of those that are given; return what they say.
 
-    :raises click.UsageError: a value is wrong.
+    :raises click.BadParameter: no record can meet a condition.
     """
-    from scapy_mpa.capture.link_types import given_link_types
     from scapy_mpa.stream.limits import Limits
-    from scapy_mpa.wire.forced import dialect_named
 
-    if "types" in given:
-        given["types"] = _record_types(given["types"])
     names = ("connections", "hosts", "ports", "spans", "frames", "conditions")
-    link_types = given.pop("link_types")
-    given["how"] = {
-        **{name: given.pop(name) for name in ("separate", "checks") if name in given},
-        "selection": _selection({name: given.pop(name) for name in names}, given.get("types")),
-        "dialect": _accepted(dialect_named, given.pop("dialect"), option="--dialect"),
-        "told": {
-            "link_types": _accepted(given_link_types, link_types, option="--link-type"),
-            "vxlan_ports": given.pop("vxlan_ports"),
-        },
-        "limits": Limits(
-            *(given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
-        ),
+    selected = [given.pop(name) for name in names]
+    selection = None
+    if any(selected):
+        from scapy_mpa.cli.selection import selection_of
+
+        selection = _accepted(selection_of, *selected, given.get("types"), option="'--where'")
+    limits = (given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
+    told = {"link_types": given.pop("link_types") or {}, "vxlan_ports": given.pop("vxlan_ports")}
+    others = {name: given.pop(name) for name in given.keys() & {"separate", "checks"}}
+    return {
+        "selection": selection,
+        "dialect": given.pop("dialect"),
+        "told": told,
+        "limits": Limits(*limits),
+        **others,
     }
-    return given
 
 
-def _selection(values: dict[str, Any], types: frozenset[str] | None) -> Any:
-    """Return what options select, None if none of them is given.
-
-    :raises click.UsageError: a value is wrong.
-    """
-    if not any(values.values()):
-        return None
-    from scapy_mpa.cli.selection import selection
-    from scapy_mpa.wire.errors import LocalProtocolError
-
-    try:
-        return selection(**values, types=types)
-    except LocalProtocolError as error:
-        raise click.UsageError(f"{error}.") from error
-
-
-def _record_types(value: str | None) -> frozenset[str]:
-    """Return the record types in a comma-separated list, the usual ones if there is none.
-
-    :raises click.BadParameter: there are others than ``RECORD_TYPES``.
-    """
-    from scapy_mpa.cli.listing import USUAL_TYPES
-    from scapy_mpa.records import RECORD_TYPES
-
-    if value is None:
-        return USUAL_TYPES
-    types = frozenset(name.strip() for name in value.split(","))
-    if unknown := sorted(types.difference(RECORD_TYPES)):
-        raise click.BadParameter(
-            f"no record type {', '.join(map(repr, unknown))}; known are {', '.join(RECORD_TYPES)}.",
-            param_hint="'--type'",
-        )
-    return types
-
-
-reading_options: Final = gathered((*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading)
-"""Gives a command the options that say what of a capture is read, and how.
-
-Its function takes them as ``how``: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.  A
-command that lists no ``types`` of records selects connections.
-"""
-
-
-listing_options: Final = gathered(
-    (*_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS), _reading
+reading_options: Final = _reading(*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS)
+listing_options: Final = _reading(
+    *_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS
 )
 """The same for a command that lists what is in several captures; ``how`` has ``separate``, too."""

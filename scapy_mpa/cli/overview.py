@@ -3,44 +3,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from scapy_mpa.cli.attention import NEVER, Attention
 from scapy_mpa.cli.files import read_files
-from scapy_mpa.cli.output import line_width, text_of, wants_colour, write_lines, write_text
+from scapy_mpa.cli.output import line_width, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
-from scapy_mpa.cli.reading import Reading, json_pages
+from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import counted
 from scapy_mpa.cli.table import Column, fitting, table
-from scapy_mpa.records import carried_mpa, json_line, record_of
+from scapy_mpa.records import carried_mpa, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 
 __all__ = ["Overview"]
 
 _COLUMNS: Final = (
-    Column("#", right=True),
-    Column("Initiator"),
-    Column("Responder"),
-    Column("Dialect", rank=8),
-    Column("Rev", right=True, rank=13),
-    Column("M", rank=9),
-    Column("CRC", rank=6),
-    Column("FPDUs", right=True, rank=4),
-    Column("Octets", right=True, rank=5),
-    Column("Seconds", right=True, rank=7),
-    Column("OoO", right=True, rank=14),
-    Column("Ahead", right=True, rank=15),
-    Column("Rexmit", right=True, rank=3),
-    Column("Stalls", right=True, rank=2),
-    Column("Gaps", right=True, rank=1),
-    Column("IRD", right=True, rank=10),
-    Column("ORD", right=True, rank=11),
-    Column("RTR", rank=12),
-    Column("Err", right=True),
-    Column("Ended"),
+    Column("#", right=True, key="connection"),
+    Column("Initiator", key="src"),
+    Column("Responder", key="dst"),
+    Column("Dialect", rank=8, key="dialect"),
+    Column("Rev", right=True, rank=13, key="revision"),
+    Column("M", rank=9, key="markers"),
+    Column("CRC", rank=6, key="crc"),
+    Column("FPDUs", right=True, rank=4, key="fpdus"),
+    Column("Octets", right=True, rank=5, key="octets"),
+    Column("Seconds", right=True, rank=7, key="duration"),
+    Column("OoO", right=True, rank=14, key="out_of_order"),
+    Column("Ahead", right=True, rank=15, key="farthest_ahead"),
+    Column("Rexmit", right=True, rank=3, key="retransmitted"),
+    Column("Stalls", right=True, rank=2, key="stalls"),
+    Column("Gaps", right=True, rank=1, key="gaps"),
+    Column("IRD", right=True, rank=10, key="ird"),
+    Column("ORD", right=True, rank=11, key="ord"),
+    Column("RTR", rank=12, key="rtr"),
+    Column("Err", right=True, key="errors"),
+    Column("Ended", key="ended"),
 )
 """Ranked by how much they say of what went wrong."""
 
@@ -56,7 +56,6 @@ _LINES: Final = 512
 class Overview:
     """A table of connections.
 
-    :param as_json: print records instead.
     :param everything: list the TCP connections that carried no MPA, too.
     :param timing: show how long Responses took, too.
     :param top: and which took longest, so many.
@@ -67,14 +66,12 @@ class Overview:
     def __init__(
         self,
         *,
-        as_json: bool = False,
         everything: bool = False,
         timing: bool = False,
         top: int = 0,
         wide: bool = False,
         every: int | None = None,
     ) -> None:
-        self._as_json = as_json
         self._timing = timing or top > 0
         self._top = top
         self._wide = wide
@@ -89,27 +86,16 @@ class Overview:
         :param separate: files of one ring are captures of their own, too.
         :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
         """
-        show = self._show_records if self._as_json else self._show_table
-        reading_of = partial(Reading, messages=self._timing, timed=self._as_json, **how)
         return read_files(
             files,
-            show,
-            reading_of,
-            headings=not self._as_json,
+            self._show,
+            partial(Reading, messages=self._timing, timed=False, **how),
+            headings=True,
             separate=separate,
             attention=self._attention,
         )
 
-    def _show_records(self, reading: Reading) -> None:
-        clock = reading.clock
-        pages = (
-            text_of([json_line(each, clock) for each in found if isinstance(each, ConnectionEnded)])
-            for found in reading.rows()
-        )
-        for text in with_progress(reading.capture, json_pages(reading, pages)):
-            write_text(text)
-
-    def _show_table(self, reading: Reading) -> None:
+    def _show(self, reading: Reading) -> None:
         rows = _Rows(everything=self._everything)
         clock = reading.clock
         timing = None
@@ -136,8 +122,10 @@ class Overview:
         """Print the table as it stands."""
         rows = ended.copy()
         for event in reading.standing():
-            is_open = event.ending == "capture ended"
-            rows.take(record_of(event, reading.clock), is_open=is_open)
+            record = record_of(event, reading.clock)
+            if event.ending == "capture ended":
+                record |= {"ended": "open", "end": None}
+            rows.take(record)
         self._make_room()
         self._print(reading, rows)
         self._has_shown = True
@@ -193,15 +181,12 @@ class _Rows:
         rows.others, rows.columns = self.others, self.columns[:]
         return rows
 
-    def take(self, record: dict[str, Any], *, is_open: bool = False) -> None:
-        """Add the row of a connection, or count it.
-
-        :param is_open: whether it goes on.
-        """
+    def take(self, record: dict[str, Any]) -> None:
+        """Add the row of a connection, or count it."""
         is_mpa = carried_mpa(record)
         self.others += not is_mpa
         if is_mpa or self._everything:
-            self._texts.append("\t".join(_row(record, "open" if is_open else _ended(record))))
+            self._texts.append("\t".join(_row(record)))
             if record["ird"] is not None:
                 self.columns = list(_COLUMNS)
 
@@ -225,12 +210,30 @@ class _Rows:
             yield [cells[place] for place in shown]
 
 
-def _crcs(record: dict[str, Any]) -> str:
+def _row(record: dict[str, Any]) -> list[str]:
+    """Return the cells of a connection."""
+    rtr = (record["rtr"] or _UNKNOWN) + "!" * (record["kept"] is False)
+    told = {**record, "crc": _crcs(record), "rtr": rtr, "ended": _ended(record)}
+    return [_cell(told[column.key]) for column in _COLUMNS]
+
+
+def _cell(value: Any) -> str:
+    """Return a value as a cell has it."""
+    if value is None:
+        return _UNKNOWN
+    if isinstance(value, dict):
+        return "/".join(map(_cell, value.values()))
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _crcs(record: dict[str, Any]) -> str | dict[str, str | None] | None:
     """Return whether CRCs are on; of iWARP Framing for TCP, which there are in either direction."""
     crcs = record["crcs"]
-    if crcs["src"] is None and crcs["dst"] is None:
-        return {None: _UNKNOWN, True: "on", False: "off"}[record["crc"]]
-    return _both(crcs, lambda each: _UNKNOWN if each is None else each.upper() or "off")
+    if any(each is not None for each in crcs.values()):
+        return {side: crc if crc is None else crc.upper() or "off" for side, crc in crcs.items()}
+    return None if record["crc"] is None else "on" if record["crc"] else "off"
 
 
 def _ended(record: dict[str, Any]) -> str:
@@ -243,42 +246,3 @@ def _ended(record: dict[str, Any]) -> str:
     how = "terminated" if end["cause"] == "terminate" else ended
     by = {"initiator": " by I", "responder": " by R"}.get(end["by"], "")
     return f"{how}{by}"
-
-
-def _both(pair: dict[str, Any], shown: Callable[[Any], object] = str) -> str:
-    return f"{shown(pair['src'])}/{shown(pair['dst'])}"
-
-
-def _row(record: dict[str, Any], ending: str) -> list[str]:
-    return [
-        str(record["connection"]),
-        record["src"],
-        record["dst"],
-        record["dialect"] or _UNKNOWN,
-        _UNKNOWN if record["revision"] is None else str(record["revision"]),
-        _both(record["markers"], lambda each: _UNKNOWN if each is None else int(each)),
-        _crcs(record),
-        _both(record["fpdus"]),
-        _both(record["octets"]),
-        _UNKNOWN if record["duration"] is None else f"{record['duration']:.3f}",
-        _both(record["out_of_order"]),
-        _both(record["farthest_ahead"]),
-        _both(record["retransmitted"]),
-        _UNKNOWN if record["stalls"] is None else str(record["stalls"]),
-        _both(record["gaps"]),
-        *_negotiated(record),
-        str(record["errors"]),
-        ending,
-    ]
-
-
-def _negotiated(record: dict[str, Any]) -> list[str]:
-    """Return IRD, ORD and the RTR indication."""
-    if record["ird"] is None:
-        return [_UNKNOWN] * len(_OF_NEGOTIATION)
-    depths = (
-        _both(record[name], lambda each: _UNKNOWN if each is None else each)
-        for name in ("ird", "ord")
-    )
-    rtr = record["rtr"] or _UNKNOWN
-    return [*depths, f"{rtr}!" if record["kept"] is False else rtr]

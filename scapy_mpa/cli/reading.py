@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,7 @@ from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
-from scapy_mpa.cli.output import text_of
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.records import RECORD_TYPES, Record, capture_end_record, capture_record, json_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of, identity_of
 from scapy_mpa.stream.events import (
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.messages import Messages
     from scapy_mpa.stream.segment import Segment
 
-__all__ = ["Reading", "json_pages"]
+__all__ = ["Reading"]
 
 
 class Reading:
@@ -271,24 +269,3 @@ def _is_finding(event: RecordedEvent) -> bool:
     return isinstance(event, ErrorFound) or (
         isinstance(event, FPDURecovered) and event.crc == "bad"
     )
-
-
-def json_pages(
-    reading: Reading, pages: Iterable[bytes], types: Container[str] = RECORD_TYPES
-) -> Iterator[bytes]:
-    """Yield pages of JSON, between the first and the last record of the capture.
-
-    :param pages: at least one, so that a frame was read before the first record is made.
-    :param types: of records that matter.
-    """
-    name, clock, selection = reading.capture.name, reading.clock, reading.selection
-
-    def line(record: Record) -> bytes:
-        is_left_out = selection is not None and not selection.has_capture(record)
-        return b"" if is_left_out or record["type"] not in types else text_of([json_of(record)])
-
-    has_begun = False
-    for page in pages:
-        yield page if has_begun else line(capture_record(name, clock)) + page
-        has_begun = True
-    yield line(capture_end_record(name, reading.capture.frames, reading.unfollowed))

@@ -3,7 +3,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from functools import lru_cache
 from ipaddress import (
@@ -14,7 +14,7 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from scapy_mpa.records import Record, RecordedEvent, record_of
 from scapy_mpa.records.condition import Condition
@@ -24,10 +24,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Selection", "selection", "span"]
-
-Given = TypeVar("Given")
-Part = TypeVar("Part")
+__all__ = ["Selection", "networks", "ranges", "selection_of", "spans"]
 
 _RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
 _KEPT: Final = 1024
@@ -155,44 +152,23 @@ class Selection(NamedTuple):
         return f"no connection {named}: {there}"
 
 
-def selection(
-    connections: Iterable[str] = (),
-    hosts: Iterable[str] = (),
-    ports: tuple[int, ...] = (),
-    spans: Iterable[tuple[str, str]] = (),
-    frames: Iterable[str] = (),
-    conditions: Iterable[str] = (),
-    *,
-    types: Iterable[str] | None = None,
+def selection_of(
+    numbers: tuple[range, ...],
+    hosts: tuple[IPv4Network | IPv6Network, ...],
+    ports: tuple[int, ...],
+    spans: tuple[Span, ...],
+    frames: tuple[range, ...],
+    conditions: Iterable[str],
+    types: Iterable[str] | None,
 ) -> Selection:
-    """Return what options select.
+    """Return a selection with these conditions.
 
     :param types: of the records to select from; None if connections are selected.
-    :raises LocalProtocolError: the value of an option is wrong.
+    :raises LocalProtocolError: a condition is wrong.
     """
     kinds = ("connection",) if types is None else tuple(types)
-    return Selection(
-        _all("--connection", _ranges, connections),
-        _all("--host", _network, hosts),
-        ports,
-        _all("--between", lambda pair: [span(*pair)], spans),
-        _all("--frames", _ranges, frames),
-        _all("--where", lambda text: [Condition(text, kinds)], conditions),
-        is_of_connections=types is None,
-    )
-
-
-def _all(
-    option: str, read: Callable[[Given], list[Part]], values: Iterable[Given]
-) -> tuple[Part, ...]:
-    """Return what the values of an option stand for.
-
-    :raises LocalProtocolError: one is wrong.
-    """
-    try:
-        return tuple(part for value in values for part in read(value))
-    except LocalProtocolError as error:
-        raise LocalProtocolError(f"{option}: {error}") from error
+    found = tuple(Condition(text, kinds) for text in conditions)
+    return Selection(numbers, hosts, ports, spans, frames, found, types is None)
 
 
 def _text(numbers: range) -> str:
@@ -202,13 +178,13 @@ def _text(numbers: range) -> str:
     return f"{numbers.start}-{'' if numbers.stop == sys.maxsize else numbers.stop - 1}"
 
 
-def _ranges(text: str) -> list[range]:
-    """Return the numbers in a list of numbers and ranges.
+def ranges(lists: Iterable[str]) -> tuple[range, ...]:
+    """Return the numbers in lists of numbers and ranges.
 
-    :raises LocalProtocolError: it is none.
+    :raises LocalProtocolError: one is none.
     """
     found = []
-    for part in text.split(","):
+    for part in (part for text in lists for part in text.split(",")):
         form = _RANGE.fullmatch(part.strip())
         first, dash, last = form.groups("") if form else ("", "", "")
         start = int(first or 0)
@@ -216,20 +192,23 @@ def _ranges(text: str) -> list[range]:
         if not (first or last) or start >= stop:
             raise LocalProtocolError(f"{quoted(part)} is no number or range such as 3, 2-5 or 7-")
         found.append(range(start, stop))
-    return found
+    return tuple(found)
 
 
-def _network(text: str) -> list[IPv4Network | IPv6Network]:
-    """Return a network, or an address as one.
+def networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return networks, or addresses as some.
 
-    :raises LocalProtocolError: it is none.
+    :raises LocalProtocolError: one is none.
     """
-    try:
-        return [ip_network(text.strip("[]"), strict=False)]
-    except ValueError as error:
-        raise LocalProtocolError(
-            f"{quoted(text)} is no address or network such as 10.0.0.1, fd00::1 or 10.0.0.0/8"
-        ) from error
+    found = []
+    for text in texts:
+        try:
+            found.append(ip_network(text.strip("[]"), strict=False))
+        except ValueError as error:
+            raise LocalProtocolError(
+                f"{quoted(text)} is no address or network such as 10.0.0.1, fd00::1 or 10.0.0.0/8"
+            ) from error
+    return tuple(found)
 
 
 @lru_cache(_KEPT)
@@ -239,15 +218,18 @@ def _sockets(endpoints: tuple[str, str]) -> list[tuple[IPv4Address | IPv6Address
     return [(ip_address(host.strip("[]")), int(port)) for host, port in pairs]
 
 
-def span(begin: str, end: str) -> Span:
-    """Return what lies between two times.
+def spans(pairs: Iterable[tuple[str, str]]) -> tuple[Span, ...]:
+    """Return what lies between two times, of each pair.
 
     :raises LocalProtocolError: one of them is none, or the second is before the first.
     """
-    found = Span(_moment(begin), _moment(end))
-    if found.begin.is_relative == found.end.is_relative and found.end.latest < found.begin.earliest:
-        raise LocalProtocolError(f"{quoted(end)} is before {quoted(begin)}")
-    return found
+    found = []
+    for texts in pairs:
+        begin, end = map(_moment, texts)
+        if begin.is_relative == end.is_relative and end.latest < begin.earliest:
+            raise LocalProtocolError(f"{quoted(texts[1])} is before {quoted(texts[0])}")
+        found.append(Span(begin, end))
+    return tuple(found)
 
 
 def _moment(text: str) -> Moment:

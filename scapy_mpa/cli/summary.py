@@ -12,6 +12,9 @@ from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["summary"]
 
+_TYPES = frozenset({"capture", "connection", "capture_end"})
+"""Of the records that ``--json`` prints."""
+
 _COLUMNS = """\
 \b
 Columns; A/B is what the Initiator sent and what the Responder sent.  Where a
@@ -105,20 +108,22 @@ Examples:
     "when they have ended.",
 )
 @listing_options
-def summary(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
+def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown: Any) -> None:
     """Show a table of the connections in captures.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
     all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
     select connections with a segment from then, --where by their records.
     """
-    if shown["as_json"] and (shown["timing"] or shown["top"]):
+    if as_json and (shown["timing"] or shown["top"]):
         raise click.UsageError(
             "--timing is a table and --json prints none: `dissect --json --type message` has the "
             "latency of each Response."
         )
-    if shown["as_json"] and shown["every"]:
+    if as_json and shown["every"]:
         raise click.UsageError("--every is about the table and --json prints none: choose one.")
+    from scapy_mpa.cli.listing import Listing
     from scapy_mpa.cli.overview import Overview
 
-    click.get_current_context().exit(Overview(**shown).run(files, **how))
+    what = Listing(_TYPES, as_json=True) if as_json else Overview(**shown)
+    click.get_current_context().exit(what.run(files, **how))

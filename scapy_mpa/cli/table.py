@@ -20,6 +20,8 @@ class Column(NamedTuple):
     """Whether its cells are aligned to the right, as numbers are."""
     rank: int = 0
     """Where there is no room for all columns, the one with the highest rank goes first; 0 stays."""
+    key: str = ""
+    """What its cells show, of whatever the rows are made of."""
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:

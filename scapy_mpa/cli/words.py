@@ -91,28 +91,22 @@ def _octets(hexadecimal: str) -> int:
 
 def _fpdu(record: dict[str, Any]) -> str:
     unusual = marks(record["crc"], record["located_by"], ahead=record["out_of_order"])
-    return f"{_ddp(record, 'FPDU')}{unusual}, seq {record['seq']}"
+    what = _segment(record, "FPDU", f"ULPDU of {record['ulpdu_length']} octets")
+    return f"{what}{unusual}, seq {record['seq']}"
 
 
 def _ddp_segment(record: dict[str, Any]) -> str:
     unusual = marks(record["crc"], "length", ahead=record["out_of_order"])
-    what = _ddp(record, "DDP Segment Chunk")
+    what = _segment(record, "DDP Segment Chunk", f"ULPDU of {record['ulpdu_length']} octets")
     return f"{what}{unusual}, DDP-SSN {record['ddp_ssn']}, TSN {record['tsn']}"
 
 
-def _ddp(record: dict[str, Any], unit: str) -> str:
+def _segment(record: dict[str, Any], unit: str, size: str) -> str:
     """Return what the DDP and RDMAP headers say.
 
     :param unit: what to call it if its header is not whole.
+    :param size: what is then said of its length.
     """
-    what = _segment(record)
-    if what is None:
-        what = f"{record['message'] or unit}, ULPDU of {record['ulpdu_length']} octets"
-    return what
-
-
-def _segment(record: dict[str, Any]) -> str | None:
-    """Return what a DDP segment is, None if not all of its header is there."""
     name = record["message"] or "DDP segment"
     length = f"{record['payload_length']} octets{' L' if record['last'] else ''}"
     if record["tagged"] and record["to"] is not None:
@@ -120,7 +114,7 @@ def _segment(record: dict[str, Any]) -> str | None:
     if record["mo"] is not None:
         place = f"qn {record['qn']} msn {record['msn']} mo {record['mo']}"
         return f"{name} {place} {length}{within(record)}"
-    return None
+    return f"{record['message'] or unit}, {size}"
 
 
 def within(record: dict[str, Any]) -> str:
@@ -181,10 +175,7 @@ def _indication(record: dict[str, Any]) -> str:
 
 
 def _frame(record: dict[str, Any]) -> str:
-    what = _segment(record)
-    if what is None:
-        sizes = f"{record['header_size']} and {record['payload_size']}"
-        what = f"{record['message'] or 'Frame'}, {sizes} octets"
+    size = f"{record['header_size']} and {record['payload_size']} octets"
     words = [f"VTag 0x{record['vtag']:04x}"]
     verdicts = record["header_crc"], record["payload_crc"]
     for name, verdict in zip(("header", "payload"), verdicts, strict=True):
@@ -196,7 +187,7 @@ def _frame(record: dict[str, Any]) -> str:
         words.append("placed speculatively")
     if record["located_by"] == "search":
         words.append("by search")
-    return f"{what}, {', '.join(words)}, seq {record['seq']}"
+    return f"{_segment(record, 'Frame', size)}, {', '.join(words)}, seq {record['seq']}"
 
 
 def _message(record: dict[str, Any]) -> str:

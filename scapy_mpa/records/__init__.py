@@ -7,9 +7,6 @@ text; :mod:`~scapy_mpa.records.ddp` reads the headers of an FPDU for both.
 
 from scapy_mpa.records.jsonline import json_line, json_of
 from scapy_mpa.records.record import (
-    CAPTURE,
-    CAPTURE_END,
-    RECORD_TYPES,
     Record,
     RecordedEvent,
     capture_end_record,
@@ -18,6 +15,7 @@ from scapy_mpa.records.record import (
     record_of,
     type_of,
 )
+from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 
 __all__ = [
     "CAPTURE",

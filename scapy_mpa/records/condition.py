@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from scapy_mpa.records.record import Record
-from scapy_mpa.records.schema import KEYS, NOT_FOLLOWED, known_values
+from scapy_mpa.records.schema import KEYS, known_values
+from scapy_mpa.records.tables import NOT_FOLLOWED
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 

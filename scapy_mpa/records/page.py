@@ -19,13 +19,12 @@ from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
-__all__ = ["RecordPage"]
+__all__ = ["RecordPage", "pattern_of"]
 
 _PLACES: Final = {
     **dict.fromkeys(("seq", "offset", "qn", "msn", "mo"), "%d"),
     **dict.fromkeys(("stag", "invalidate_stag"), "0x%08x"),
     "to": "0x%x",
-    "frames": "%b",
 }
 """What patterns have in place of values that differ between FPDUs of one shape."""
 _OPCODE: Final = 0x0F
@@ -102,17 +101,24 @@ def _members(record: Record) -> bytes:
 
 
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
-    """Return the pattern of the records of a shape; an empty one if each must be seen as a whole.
+    """Return the pattern of the records of a shape; empty if each must be seen as a whole."""
+    record = pattern_of(row, clock)
+    if record is None:
+        return b""
+    # One place has all that is known of the frames.
+    del record["captured"], record["captured_from"]
+    text = json_of({**record, "frames": "%b"})
+    text = text.replace('"%d"', "%d").replace('"frames":"%b"', "%b")
+    return b"{%b,%b," + text[1:].encode() + b"\n"
 
-    It is made of the record of one FPDU.
+
+def pattern_of(row: tuple[Any, ...], clock: Clock) -> Record | None:
+    """Return what records of a shape have in common; None if each must be seen as a whole.
+
+    It is the record of one FPDU, with conversions (``%d``) in place of what differs.
     """
     shape = row[4]
     if not shape.tagged and shape.control[1] & _OPCODE in WITH_HEADER:
-        return b""
+        return None
     record = own_fields(event_of(row), clock)
-    # One place has all that is known of the frames.
-    del record["captured"], record["captured_from"]
-    places = {name: place for name, place in _PLACES.items() if record[name] is not None}
-    text = json_of({**record, **places})
-    text = text.replace('"%d"', "%d").replace('"frames":"%b"', "%b")
-    return b"{%b,%b," + text[1:].encode() + b"\n"
+    return record | {name: each for name, each in _PLACES.items() if record[name] is not None}

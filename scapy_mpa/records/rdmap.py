@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from scapy_mpa.records import tables
 from scapy_mpa.records.ddp import copied_header
-from scapy_mpa.records.values import shown
+from scapy_mpa.records.values import taken
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
@@ -23,15 +24,15 @@ from scapy_mpa.wire.terminate import parse_terminate
 
 __all__ = ["WITH_HEADER", "fields_of"]
 
-_PARSERS: Final[dict[int, Callable[[bytes], Any]]] = {
-    Opcode.READ_REQUEST: parse_read_request,
-    Opcode.ATOMIC_REQUEST: parse_atomic_request,
-    Opcode.ATOMIC_RESPONSE: parse_atomic_response,
-    Opcode.IMMEDIATE_DATA: parse_immediate_data,
-    Opcode.IMMEDIATE_DATA_WITH_SE: parse_immediate_data,
+_HEADERS: Final[dict[int, tuple[Callable[[bytes], Any], str]]] = {
+    Opcode.READ_REQUEST: (parse_read_request, tables.READ),
+    Opcode.ATOMIC_REQUEST: (parse_atomic_request, tables.ATOMIC_REQUEST),
+    Opcode.ATOMIC_RESPONSE: (parse_atomic_response, tables.ATOMIC_RESPONSE),
+    Opcode.IMMEDIATE_DATA: (parse_immediate_data, tables.IMMEDIATE_DATA),
+    Opcode.IMMEDIATE_DATA_WITH_SE: (parse_immediate_data, tables.IMMEDIATE_DATA),
 }
 
-WITH_HEADER: Final = frozenset({*_PARSERS, Opcode.TERMINATE})
+WITH_HEADER: Final = frozenset({*_HEADERS, Opcode.TERMINATE})
 """Opcodes of Untagged messages that are an RDMAP header."""
 
 
@@ -51,29 +52,23 @@ def fields_of(
         if opcode == Opcode.TERMINATE:
             by_responder = connection.initiator == 1 - direction
             return {"header": None, "terminate": _terminate(body, by_responder)}
-        return {"header": _header(_PARSERS[opcode](body)._asdict()), "terminate": None}
+        parse, table = _HEADERS[opcode]
+        header = parse(body)
+        given = {}
+        if opcode == Opcode.ATOMIC_REQUEST:
+            given["operation"] = ATOMIC_OPERATIONS.get(header.atomic_operation_code)
+        return {"header": taken(table, header, given), "terminate": None}
     except RemoteProtocolError:
         return _NONE
-
-
-def _header(fields: dict[str, Any]) -> dict[str, object]:
-    """Return the fields of a header as a record has them."""
-    if "atomic_operation_code" in fields:
-        fields["operation"] = ATOMIC_OPERATIONS.get(fields["atomic_operation_code"])
-    return shown(fields)
 
 
 def _terminate(body: bytes, by_responder: bool) -> dict[str, object]:
     found = parse_terminate(body, by_responder=by_responder)
     request = found.rdmap_header or b""
     is_whole = len(request) == READ_REQUEST_LENGTH
-    return {
-        "layer": found.layer,
-        "etype": found.etype,
+    given = {
         "code": found.error_code,
-        "text": found.text,
-        "mirrored": found.mirrored,
-        "ddp_segment_length": found.ddp_segment_length,
         "ddp_header": None if found.ddp_header is None else copied_header(found.ddp_header),
-        "read_request": shown(parse_read_request(request)._asdict()) if is_whole else None,
+        "read_request": taken(tables.READ, parse_read_request(request)) if is_whole else None,
     }
+    return taken(tables.OBJECTS["terminate"], found, given)

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
+from scapy_mpa.records import tables
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
 from scapy_mpa.records.rdmap import WITH_HEADER, fields_of
+from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, VERSION, own
 from scapy_mpa.records.values import (
     carried_by,
-    latency,
     moment,
     number,
-    shown,
-    stag,
+    sides,
     taken,
     timestamp,
 )
@@ -53,17 +54,12 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect, extension_length
-from scapy_mpa.wire.ift_indication import FLAGS
 from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = [
-    "CAPTURE",
-    "CAPTURE_END",
-    "RECORD_TYPES",
     "TIMING_KEYS",
-    "VERSION",
     "Record",
     "RecordedEvent",
     "capture_end_record",
@@ -77,27 +73,9 @@ __all__ = [
     "whose",
 ]
 
-# What records have by the names that it has in the event, or in the frame that this brought.
-_OF_STARTUP: Final = (
-    *("kind", "revision", "markers", "crc", "rejected", "enhanced", "pd_length"),
-    *("private_data", "ird", "ord", "control_flags"),
-)
-_OF_SESSION_CONTROL: Final = (
-    *("ddp_ssn", "function_code", "function", "enhanced"),
-    *("private_data", "ird", "ord", "control_flags"),
-)
-_OF_SIDES: Final = (
-    *("markers", "fpdus", "octets", "crc_bad", "gaps", "out_of_order", "retransmitted"),
-    *("crcs", "farthest_ahead"),
-)
-
 Record: TypeAlias = dict[str, object]
 RecordedEvent: TypeAlias = Event | MessageRecovered
 """What there is a record of."""
-
-
-VERSION: Final = 1
-"""Of the records.  It rises when a key goes or changes its meaning; more keys leave it as it is."""
 
 
 def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
@@ -183,16 +161,12 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
 
     :param payload: see :func:`record_of`.
     """
-    fields = _KINDS[type(event)][1](event, clock)
-    if payload and isinstance(event, (FPDURecovered, DDPSegmentRecovered)):
-        fields["payload"] = ddp_payload(event).hex()
-    elif payload and isinstance(event, IFTFrameRecovered):
-        fields["payload"] = frame_payload(event).hex()
-    elif payload and isinstance(event, StreamingSeen):
-        fields["payload"] = event.octets.hex()
-    elif payload and isinstance(event, MessageRecovered):
-        fields["payload"] = None if event.payload is None else event.payload.hex()
-    return fields
+    kind, make = _KINDS[type(event)]
+    record = make(event, clock)
+    if payload and kind in _PAYLOADS:
+        octets = _PAYLOADS[kind](event)
+        record["payload"] = None if octets is None else octets.hex()
+    return record
 
 
 def _startup(event: StartupSeen, clock: Clock) -> Record:
@@ -209,30 +183,20 @@ def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
 
     :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
     """
-    return {
-        **taken(startup, _OF_STARTUP),
+    given = {
         "dialect": None if dialect is None else dialect.value,
         "s": startup.s_bit,
-        "reserved": startup.reserved,
         "extension": startup.extension.hex() if extension_length(startup.revision) else None,
     }
+    return taken(tables.STARTUP, startup, given)
 
 
 def _streaming(event: StreamingSeen, clock: Clock) -> Record:
-    return {"seq": event.seq, "length": event.length, **carried_by(event.frames, clock)}
+    return taken(own("streaming"), event, carried_by(event.frames, clock))
 
 
 def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
-    return {
-        "seq": event.seq,
-        "offset": event.offset,
-        "ulpdu_length": event.ulpdu_length,
-        "markers": event.markers,
-        "crc": event.crc,
-        "located_by": event.located_by,
-        "out_of_order": event.out_of_order,
-        **_brought(event, ddp_fields(event), clock),
-    }
+    return taken(own("fpdu"), event, _brought(event, ddp_fields(event), clock))
 
 
 def _brought(
@@ -255,102 +219,56 @@ def _brought(
 
 
 def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
-    indication = event.indication
-    return {
+    given = {
         "seq": event.seq,
-        **taken(indication, ("version", "bc_version", *FLAGS)),
-        "ph": int(indication.ph),
-        **taken(indication, ("reserved_flags", "vtag", "marker_interval", "reserved")),
-        "crc": "good" if indication.crc_is_good() else "bad",
+        "ph": int(event.indication.ph),
+        "crc": "good" if event.indication.crc_is_good() else "bad",
         "dialect": Dialect.DRAFT_IFT_01.value,
         **carried_by(event.frames, clock),
     }
+    return taken(own("adaption_indication"), event.indication, given)
 
 
 def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
-    return {
-        "seq": event.seq,
-        "offset": event.offset,
-        "header_size": event.header.header_size,
-        "payload_size": event.header.payload_size,
-        "vtag": event.header.vtag,
-        "header_crc": event.header_crc,
-        "payload_crc": event.payload_crc,
-        "located_by": event.located_by,
-        "out_of_order": event.out_of_order,
-        "placed": event.placed,
-        **_brought(event, frame_fields(event), clock),
-    }
+    given = {**event.header._asdict(), **_brought(event, frame_fields(event), clock)}
+    return taken(own("ift_frame"), event, given)
 
 
 def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
-    return {
+    given = {
         "stream": event.stream,
         "tsn": event.seq,
-        **taken(event.control, _OF_SESSION_CONTROL),
         "unordered": event.unordered,
         "out_of_order": event.out_of_order,
-        **carried_by(event.frames, clock),
         "dialect": event.dialect.value,
+        **carried_by(event.frames, clock),
     }
+    return taken(own("session_control"), event.control, given)
 
 
 def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
-    return {
-        "stream": event.stream,
-        "tsn": event.seq,
-        "ddp_ssn": event.ddp_ssn,
-        "ulpdu_length": event.ulpdu_length,
-        "unordered": event.unordered,
-        "crc": event.crc,
-        "out_of_order": event.out_of_order,
-        **_brought(event, ddp_fields(event), clock),
-    }
+    given = {"tsn": event.seq, **_brought(event, ddp_fields(event), clock)}
+    return taken(own("ddp_segment"), event, given)
 
 
 def _message(event: MessageRecovered, clock: Clock) -> Record:
     read = event.read_request
     has_to = event.stag is not None
-    return {
-        "opcode": event.opcode,
+    given = {
         "message": None if event.opcode is None else message_name(event.opcode),
-        "length": event.length,
-        "captured_length": event.captured_length,
-        "fpdus": event.fpdus,
-        "complete": event.complete,
-        "qn": event.qn,
-        "msn": event.msn,
-        "stag": stag(event.stag),
-        "to": number(event.to),
         "missing": [[number(at) if has_to else at, octets] for at, octets in event.missing],
-        "cut_off": event.cut_off,
-        "duplicates": event.duplicates,
-        "overlaps": event.overlaps,
-        "conflicts": event.conflicts,
-        "messages": event.messages,
-        "answers": event.answers,
-        "requested": event.requested,
-        "as_requested": event.as_requested,
-        **(shown(read._asdict()) if read is not None else dict.fromkeys(ReadRequest._fields)),
-        "request_identifier": number(event.request_identifier),
+        **(dict.fromkeys(ReadRequest._fields) if read is None else taken(tables.READ, read)),
         **fields_of(event.opcode, event.header, event.connection, event.direction),
-        "request_frame": event.request_frame,
         "latency": latency_of(event, clock),
-        "captured": None if event.captured is None else moment(event.captured, clock),
-        "captured_from": (
-            None if event.captured_from is None else moment(event.captured_from, clock)
-        ),
+        "captured": moment(event.captured, clock),
+        "captured_from": moment(event.captured_from, clock),
         "parts": [_part(part, has_to=has_to) for part in event.parts],
     }
+    return taken(own("message"), event, given)
 
 
 def _part(part: Part, *, has_to: bool) -> Record:
-    return {
-        "seq": part.seq,
-        "frames": list(part.frames),
-        "offset": number(part.offset) if has_to else part.offset,
-        "length": part.length,
-    }
+    return taken(tables.OBJECTS["part"], part, {"offset": number(part.offset)} if has_to else {})
 
 
 def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
@@ -358,68 +276,52 @@ def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
 
     None if that was not captured, or if either frame's time is not remembered.
     """
-    is_ended = event.has_last and not event.conflicts
-    seconds = latency(event.request_frame, event.captured, clock) if is_ended else None
-    return None if seconds is None or seconds < 0 else seconds
+    begin, end = (
+        None if frame is None else clock.time_ns(frame)
+        for frame in (event.request_frame, event.captured)
+    )
+    if begin is None or end is None or begin > end or not event.has_last or event.conflicts:
+        return None
+    return (end - begin) / SECOND
 
 
 def _gap(event: GapFound, clock: Clock) -> Record:
     has_chunks = isinstance(event, ChunksMissing)
-    return {
-        "seq": None if has_chunks else event.seq,
-        "ddp_ssn": event.seq if has_chunks else None,
-        "length": event.length,
-        "reason": event.reason,
-    }
+    given = {"ddp_ssn": event.seq if has_chunks else None}
+    return taken(own("gap"), event, {**given, "seq": None} if has_chunks else given)
 
 
 def _overlap(event: OverlapDiffers, clock: Clock) -> Record:
-    return {"seq": event.seq, "length": event.length}
+    return taken(own("overlap"), event)
 
 
 def _error(event: ErrorFound, clock: Clock) -> Record:
     over_sctp = isinstance(event.connection, SctpConnectionId)
-    return {
+    given = {
         "code": None if event.code is None else int(event.code),
         "seq": None if over_sctp else event.seq,
         "tsn": event.seq if over_sctp else None,
-        "text": event.text,
     }
+    return taken(own("error"), event, given)
 
 
 def _connection(event: ConnectionEnded, clock: Clock) -> Record:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
-    sides = {name: _sides(getattr(source, name), getattr(target, name)) for name in _OF_SIDES}
-    crcs, farthest_ahead = sides.pop("crcs"), sides.pop("farthest_ahead")
-    return {
-        "initiator": event.initiator,
-        "responder": event.responder,
-        "dialect": event.dialect and event.dialect.value,
-        "revision": event.revision,
-        **sides,
-        "crc": event.crc,
-        "crcs": crcs,
-        "errors": event.errors,
+    given: Record = {
+        name: sides(getattr(source, name), getattr(target, name)) for name in _OF_SIDES
+    }
+    given |= {
         "ended": event.ending,
         "end": event.end and _end(event.end, event.direction),
-        "farthest_ahead": farthest_ahead,
-        "rnics": event.rnics and _sides(*([each.value for each in side] for side in event.rnics)),
         **_timing_fields(event, clock),
         **_negotiation_fields(event.negotiated),
     }
-
-
-def _sides(source: object, target: object) -> Record:
-    """Return an object with a value of either direction."""
-    return {"src": source, "dst": target}
+    return taken(own("connection"), event, given)
 
 
 def _end(end: End, initiator: int) -> Record:
-    return {
-        **end._asdict(),
-        "within_message": [*end.within_message],
-        "unanswered": _sides(end.unanswered[initiator], end.unanswered[1 - initiator]),
-    }
+    unanswered = sides(end.unanswered[initiator], end.unanswered[1 - initiator])
+    return taken(tables.OBJECTS["end"], end, {"unanswered": unanswered})
 
 
 def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
@@ -428,23 +330,23 @@ def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
     if timing is None:
         return dict.fromkeys(TIMING_KEYS)
     lasted_ns = event.time_ns - timing.first_ns
-    sides = event.direction, 1 - event.direction
-    halves = [event.halves[side] for side in sides]
-    rates = [each.octets * SECOND / lasted_ns if lasted_ns > 0 else None for each in halves]
-    stalled = [bool(timing.stalled >> side & 1) for side in sides]
-    values = (
-        {"frame": timing.first_frame, "time": (timing.first_ns - clock.begin_ns) / SECOND},
-        lasted_ns / SECOND,
-        _sides(*rates),
-        _seconds(timing.handshake_ns),
-        _seconds(timing.startup_ns),
-        timing.stalls,
-        _seconds(timing.longest_stall_ns or None),
-        timing.stall_frame,
-        _sides(*stalled) if timing.stalls else None,
-        _sides(*map(_retransmitted_share, halves)),
-    )
-    return dict(zip(TIMING_KEYS, values, strict=True))
+    order = event.direction, 1 - event.direction
+    halves = [event.halves[side] for side in order]
+    given = {
+        "began": {"frame": timing.first_frame, "time": (timing.first_ns - clock.begin_ns) / SECOND},
+        "duration": lasted_ns / SECOND,
+        "octets_per_second": sides(
+            *(each.octets * SECOND / lasted_ns if lasted_ns > 0 else None for each in halves)
+        ),
+        "handshake": _seconds(timing.handshake_ns),
+        "startup": _seconds(timing.startup_ns),
+        "longest_stall": _seconds(timing.longest_stall_ns or None),
+        "stalled": None,
+        "retransmitted_share": sides(*map(_retransmitted_share, halves)),
+    }
+    if timing.stalls:
+        given["stalled"] = sides(*(bool(timing.stalled >> side & 1) for side in order))
+    return taken(tables.TIMING, timing, given)
 
 
 def _retransmitted_share(half: HalfSummary) -> float | None:
@@ -464,31 +366,15 @@ def _negotiation_fields(negotiated: Negotiated | None) -> Record:
     """
     if negotiated is None:
         return {**dict.fromkeys(Negotiated._fields), "broken": []}
-    agreed = negotiated.rtr_agreed
-    return {
-        **negotiated._asdict(),
-        "ird": _sides(*negotiated.ird),
-        "ord": _sides(*negotiated.ord),
-        "rtr_agreed": None if agreed is None else [each.value for each in agreed],
-        "rtr": None if negotiated.rtr is None else negotiated.rtr.value,
-        "broken": list(negotiated.broken),
-    }
+    return taken(tables.NEGOTIATED, negotiated)
 
 
-TIMING_KEYS: Final = (
-    "began",
-    "duration",
-    "octets_per_second",
-    "handshake",
-    "startup",
-    "stalls",
-    "longest_stall",
-    "stall_frame",
-    "stalled",
-    "retransmitted_share",
-)
+TIMING_KEYS: Final = tuple(tables.fields(tables.TIMING))
 """What a ``connection`` record has only over TCP."""
-
+_OF_SIDES: Final = [
+    name for name, word in tables.fields(own("connection")).items() if word.endswith("{}")
+]
+"""What it has of either direction."""
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     StartupSeen: ("startup", _startup),
@@ -508,15 +394,11 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
 
-CAPTURE: Final = "capture"
-"""The type of :func:`capture_record`."""
-
-CAPTURE_END: Final = "capture_end"
-"""The type of :func:`capture_end_record`."""
-
-RECORD_TYPES: Final = (
-    CAPTURE,
-    *dict.fromkeys(kind for kind, _ in _KINDS.values()),
-    CAPTURE_END,
-)
-"""Every value of the key ``type``."""
+_PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
+    "streaming": attrgetter("octets"),
+    "fpdu": ddp_payload,
+    "message": attrgetter("payload"),
+    "ift_frame": frame_payload,
+    "ddp_segment": ddp_payload,
+}
+"""What the ULP sent, by the type of a record that may have it."""

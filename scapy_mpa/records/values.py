@@ -6,25 +6,18 @@ STags and what may have 64 bits are hexadecimal text: many a reader of JSON has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from enum import Enum
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
+from operator import attrgetter
 from time import gmtime
 from typing import Any, Final
 
+from scapy_mpa.records.tables import fields
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["carried_by", "latency", "moment", "number", "shown", "stag", "taken", "timestamp"]
+__all__ = ["carried_by", "moment", "number", "sides", "stag", "taken", "timestamp"]
 
-_WIDE: Final = frozenset(
-    (
-        *("to", "sink_to", "src_to", "remote_to"),
-        *("request_identifier", "original_request_identifier", "original_remote_data_value"),
-        *("add_or_swap_data", "add_or_swap_mask", "compare_data", "compare_mask"),
-    )
-)
-"""Names of fields that may have 64 bits, and of identifiers."""
 _LAST_YEAR: Final = 9999
 """Of RFC 3339."""
 
@@ -39,24 +32,52 @@ def number(value: int | None) -> str | None:
     return None if value is None else f"0x{value:x}"
 
 
-def shown(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return header fields as a record has them, by their names; octets are hexadecimal."""
-    return {name: _shown(name, value) for name, value in fields.items()}
+_FORMS: Final[dict[str, Callable[[Any], object]]] = {
+    "stag": stag,
+    "wide": number,
+    "hex": bytes.hex,
+    **dict.fromkeys(("kind", "dialect", "rnic", "rtr"), attrgetter("value")),
+}
+"""How values of some types are written; all others stand as they are."""
 
 
-def taken(event: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return what an event, or a part of it, has by some names, as a record has it."""
-    return {name: _shown(name, getattr(event, name)) for name in names}
+def taken(table: str, event: object, given: Mapping[str, object] = {}) -> dict[str, Any]:
+    """Return the fields of a table as a record has them.
+
+    :param event: has those that are not given, by the same names.
+    :param given: those that are as the record has them.
+    """
+    found: dict[str, Any] = {}
+    for name, form in _forms(table):
+        if name in given:
+            found[name] = given[name]
+        else:
+            value = getattr(event, name)
+            found[name] = value if form is None or value is None else form(value)
+    return found
 
 
-def _shown(name: str, value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Enum):
-        return value.value
-    if name in _WIDE:
-        return number(value)
-    return stag(value) if name.endswith("stag") else value
+@cache
+def _forms(table: str) -> list[tuple[str, Callable[[Any], object] | None]]:
+    """Return the names of a table's fields, with how each is written."""
+    return [(name, _form(word)) for name, word in fields(table).items()]
+
+
+def _form(word: str) -> Callable[[Any], object] | None:
+    """Return how a type is written, None if values stand as they are."""
+    word = word.rstrip("?")
+    form = _FORMS.get(word.rstrip("?[]{}"))
+    if word.endswith("[]"):
+        return lambda values: [form(each) if form else each for each in values]
+    if word.endswith("{}"):
+        inner = _form(word[:-2])
+        return lambda pair: sides(*(inner(each) if inner else each for each in pair))
+    return form
+
+
+def sides(source: object, target: object) -> dict[str, object]:
+    """Return an object with a value of either direction."""
+    return {"src": source, "dst": target}
 
 
 def timestamp(time_ns: int) -> str | None:
@@ -76,8 +97,10 @@ def _second(seconds: int) -> str | None:
     return f"{date}T{hour:02}:{minute:02}:{second:02}" if 0 < year <= _LAST_YEAR else None
 
 
-def moment(frame: int, clock: Clock) -> dict[str, object]:
+def moment(frame: int | None, clock: Clock) -> dict[str, object] | None:
     """Return a frame, and when it was captured: seconds since the first frame."""
+    if frame is None:
+        return None
     time_ns = clock.time_ns(frame)
     time = None if time_ns is None else (time_ns - clock.begin_ns) / SECOND
     return {"frame": frame, "time": time}
@@ -88,16 +111,6 @@ def carried_by(frames: Iterable[int], clock: Clock) -> dict[str, object]:
     there = list(frames)
     return {
         "frames": there,
-        "captured": moment(max(there), clock) if there else None,
-        "captured_from": moment(min(there), clock) if there else None,
+        "captured": moment(max(there, default=None), clock),
+        "captured_from": moment(min(there, default=None), clock),
     }
-
-
-def latency(begin: int | None, end: int | None, clock: Clock) -> float | None:
-    """Return the seconds from one frame to another one, None if they are not known."""
-    if begin is None or end is None:
-        return None
-    times = clock.time_ns(begin), clock.time_ns(end)
-    if times[0] is None or times[1] is None:
-        return None
-    return (times[1] - times[0]) / SECOND

@@ -16,6 +16,12 @@ from scapy_mpa.cli.group import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PCAPS = ROOT / "pcaps"
+RPING = PCAPS / "rping_mpa2_crcon.pcap"
+"""A plain connection, on which nothing is wrong."""
+PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
+"""127 connections, on which much is wrong."""
+LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
+FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
 COMMAND = [sys.executable, "-m", "scapy_mpa"]
 
 Record = dict[str, Any]

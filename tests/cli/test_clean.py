@@ -13,7 +13,7 @@ from scapy_mpa.capture.write import write_frames
 from scapy_mpa.cli import cleaning
 from scapy_mpa.craft import Conversation
 from tests.clean.cleaning import clean, frames_of
-from tests.cli.command import PCAPS, run
+from tests.cli.command import PCAPS, PROBE, run
 from tests.cli.test_whole_files import unchanged
 
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
@@ -62,11 +62,10 @@ def test_file_to_file(marked: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...]) -> None:
     """As of other commands: what is in them is as it was."""
-    source = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-    complaints = run("clean", source, "-o", tmp_path / "clean.pcapng", *quiet).stderr.splitlines()
+    complaints = run("clean", PROBE, "-o", tmp_path / "clean.pcapng", *quiet).stderr.splitlines()
     said = [line for line in complaints if "not followed" in line]
-    assert said == [line for line in run("summary", source).stderr.splitlines() if line in said]
-    assert said == [f"scapy-mpa: {source}: 8 frames not followed: 6 not TCP, 2 not IP"]
+    assert said == [line for line in run("summary", PROBE).stderr.splitlines() if line in said]
+    assert said == [f"scapy-mpa: {PROBE}: 8 frames not followed: 6 not TCP, 2 not IP"]
     assert bool(quiet) == (complaints == said)
 
 

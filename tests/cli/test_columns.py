@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,8 @@ import pytest
 from scapy_mpa.cli.columns import Columns
 from scapy_mpa.cli.words import WORDS
 from tests.captures import PCAPS, REAL, capture_name
-from tests.cli.command import COMMAND, Record, environment, records, run
+from tests.cli.command import Record, records, run
+from tests.cli.test_process import on_terminal
 
 TERMINATED = PCAPS / "term_sendnorecv.pcap"
 
@@ -53,24 +52,8 @@ def test_records_fit(path: Path) -> None:
             assert WORDS[record["type"]](record) in said
 
 
-def on_a_terminal(*arguments: str) -> str:
-    """What a command prints on a terminal of 80 columns."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
-    done = subprocess.run(
-        [*COMMAND, *arguments], stdout=slave, check=False, env=environment(NO_COLOR="1"), timeout=60
-    )
-    os.close(slave)
-    assert done.returncode == 1
-    return os.read(master, 1 << 16).decode().replace("\r\n", "\n")
-
-
 def test_terminal() -> None:
     """Columns, or with --wide the lines of a pipe."""
-    assert on_a_terminal("dissect", str(TERMINATED)) == SHOWN
-    assert on_a_terminal("dissect", "--wide", str(TERMINATED)) == run("dissect", TERMINATED).stdout
+    for options, wanted in ((), SHOWN), (("--wide",), run("dissect", TERMINATED).stdout):
+        shown = on_terminal("dissect", *options, TERMINATED, NO_COLOR="1").decode()
+        assert shown.replace("\r\n", "\n") == wanted

@@ -224,23 +224,6 @@ def test_what_is_wrong(
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", ["-o", "--truth"])
-def test_scenario_is_not_written_over(tmp_path: Path, option: str) -> None:
-    """What somebody has written by hand is never replaced, by whatever name it is called."""
-    scenario = tmp_path / "mine.mpa"
-    scenario.write_text("initiator send 10\n")
-    link = tmp_path / "link"
-    link.symlink_to(scenario)
-    others = [] if option == "-o" else ["-o", tmp_path / "x.pcap"]
-    result = run("craft", scenario, option, link, *others)
-    assert result.exit_code == 2
-    assert (
-        result.stderr == f"scapy-mpa: {link}: that is the scenario itself; write to another file\n"
-    )
-    assert scenario.read_text() == "initiator send 10\n"
-    assert not (tmp_path / "x.pcap").exists()
-
-
 def test_truth_is_not_written_over_the_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,12 +8,11 @@ import pytest
 from scapy_mpa.layers import MPAReply, MPARequest
 from scapy_mpa.session import MPASession, rdmpa
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.cli.command import PCAPS, records, run
+from tests.cli.command import PCAPS, PROBE, records, run
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 OF_DRAFT = PCAPS / "crafted" / "draft_rtr_read.pcap"
 OF_PEERS = PCAPS / "p2p_rtr_write_crcoff.pcap"
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 
 
 def test_flags_are_shown_by_dialect() -> None:

@@ -14,15 +14,12 @@ from scapy_mpa.cli.below import hex_dump
 from scapy_mpa.craft import Conversation
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.wire.rdmap_names import AtomicOperation
-from tests.cli.command import PCAPS, records, run
+from tests.cli.command import FIVE_CONNECTIONS, PCAPS, PROBE, RPING, records, run
 from tests.cli.test_ring import frames_of
 from tests.stream import feed
 from tests.truth import impair, mpastream, pcapfile
 
 TERMINATE = PCAPS / "term_sendnorecv.pcap"
-FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
 LINES = """\
      4    0.003841 #0  192.168.7.1:46132 > 192.168.7.2:7175  Request rev 2 M0 C1 IRD 16 ORD 16 PD 0

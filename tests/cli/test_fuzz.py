@@ -13,7 +13,8 @@ import pytest
 import scapy_mpa.cli.corpus
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import corpus, mutations
-from tests.cli.command import PCAPS, parsed, process, run
+from tests.cli.command import PCAPS, parsed, run
+from tests.cli.test_whole_files import listing
 from tests.stream.work import peak
 
 CAPTURE = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
@@ -160,9 +161,9 @@ def test_a_directory_of_another_name(tmp_path: Path) -> None:
     """A name that no text can hold, or a terminal would obey, is told in ASCII."""
     for name, told in (("\udcff", r"\udcff"), ("\x1b[31m", r"\x1b[31m")):
         for wanted in ("--case", "--only"):
-            result = process("fuzz", "-o", tmp_path / name, wanted, "fuzz/octets/ulpdu")
-            assert (result.returncode, result.stderr) == (0, b"")
-            assert told in result.stdout.decode("ascii")
+            result = run("fuzz", "-o", tmp_path / name, wanted, "fuzz/octets/ulpdu")
+            assert (result.exit_code, result.stderr) == (0, "")
+            assert told in result.stdout and result.stdout.isascii()
 
 
 def test_the_list() -> None:
@@ -206,6 +207,7 @@ def test_the_list() -> None:
             "with --from, --list shows which there",
         ),
         (("-o", "x", "--case", NAME, "--only", "rfc*"), "--case names one mutation"),
+        (("-o", CAPTURE / "below"), "cannot be written (Not a directory)"),
     ],
 )
 def test_what_is_wrong_is_said(
@@ -219,55 +221,42 @@ def test_what_is_wrong_is_said(
     assert not list(tmp_path.iterdir())
 
 
-def test_nowhere_to_write(tmp_path: Path) -> None:
-    """A directory that cannot be made is named."""
-    (tmp_path / "file").touch()
-    result = run("fuzz", "-o", tmp_path / "file" / "below")
-    assert result.exit_code == 2
-    assert "cannot be written" in result.stderr
-
-
-def contents(directory: Path) -> dict[str, bytes]:
-    """The files of a directory."""
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
-
-
 def test_again_into_the_same_directory(tmp_path: Path) -> None:
     """The same run again, or a longer one, makes the same captures and more."""
     some = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
     assert run(*some).exit_code == 0
-    before = contents(tmp_path)
+    before = listing(tmp_path)
     assert run(*some).exit_code == 0
-    assert contents(tmp_path) == before
+    assert listing(tmp_path) == before
     assert run(*some, "-n", 3).exit_code == 0
     listed = [entry["file"] for entry in parsed((tmp_path / "manifest.jsonl").read_text())]
-    assert sorted([*listed, "manifest.jsonl"]) == sorted(contents(tmp_path))
-    assert len(listed) == 6 and before.keys() < contents(tmp_path).keys()
+    assert sorted([*listed, "manifest.jsonl"]) == sorted(listing(tmp_path))
+    assert len(listed) == 6 and before.keys() < listing(tmp_path).keys()
 
 
 def test_captures_of_an_earlier_run(tmp_path: Path) -> None:
     """A run that would not make them again is refused, and nothing is changed; or they go."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*", "-n", 2)
     (tmp_path / "mine.pcapng").write_bytes(b"mine")
-    before = contents(tmp_path)
+    before = listing(tmp_path)
     others = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-w*")
     result = run(*others)
     assert result.exit_code == 2
     assert "holds 3 captures of an earlier run that this one does not make" in result.stderr
     assert "--force" in result.stderr
-    assert contents(tmp_path) == before
+    assert listing(tmp_path) == before
     assert run(*others, "--force").exit_code == 0
     (entry,) = parsed((tmp_path / "manifest.jsonl").read_text())
-    assert contents(tmp_path).keys() == {entry["file"], "manifest.jsonl", "mine.pcapng"}
-    assert contents(tmp_path)["mine.pcapng"] == b"mine"
+    assert listing(tmp_path).keys() == {entry["file"], "manifest.jsonl", "mine.pcapng"}
+    assert listing(tmp_path)["mine.pcapng"] == b"mine"
 
 
 def test_one_case_leaves_a_corpus_alone(tmp_path: Path) -> None:
     """``--case`` has no manifest, and minds none."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
-    before = contents(tmp_path)
+    before = listing(tmp_path)
     assert run("fuzz", "-o", tmp_path, "--case", NAME).exit_code == 0
-    after = contents(tmp_path)
+    after = listing(tmp_path)
     assert len(after) == len(before) + 1 and before.items() < after.items()
 
 
@@ -293,13 +282,13 @@ def test_another_manifest(tmp_path: Path, text: str | bytes) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "manifest.jsonl").write_bytes(text.encode() if isinstance(text, str) else text)
-    before = contents(corpus)
+    before = listing(corpus)
     command = ("fuzz", "-o", corpus, "--only", "rfc5044/4.4/crc-w*")
     result = run(*command)
     assert result.exit_code == 2 and "is not a manifest of captures" in result.stderr
-    assert contents(corpus) == before
+    assert listing(corpus) == before
     assert run(*command, "--force").exit_code == 0
-    assert len(contents(corpus)) == 2
+    assert len(listing(corpus)) == 2
     assert (tmp_path / "outside.pcapng").exists()
 
 

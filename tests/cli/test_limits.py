@@ -12,11 +12,10 @@ import pytest
 from scapy_mpa.cli.dissect import dissect
 from scapy_mpa.cli.summary import summary
 from scapy_mpa.stream.limits import Limits
-from tests.cli.command import PCAPS, parsed, run
+from tests.cli.command import FIVE_CONNECTIONS, parsed, run
 from tests.stream.feed import halves
 from tests.truth import impair, pcapfile
 
-FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
 COMMANDS = [dissect, summary]
 RAISED_BY = "it can be raised by --limit-half, --limit-total or --limit-connections"
 

@@ -12,10 +12,8 @@ import pytest
 from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES, NAMES
 from tests.capture.build import ethernet, ipv4, pcap
-from tests.cli.command import PCAPS, ROOT, run
+from tests.cli.command import ROOT, RPING, run
 from tests.cli.test_ring import frames_of as stamped
-
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 
 
 def frames_of(path: Path) -> list[bytes]:

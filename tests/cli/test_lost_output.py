@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, environment
+from tests.cli.command import COMMAND, PCAPS, RPING, environment
 
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 FULL = "/dev/full"
 
 pytestmark = pytest.mark.skipif(not os.path.exists(FULL), reason="there is no /dev/full")

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.captures import OVER_IFT, OVER_TCP, PCAPS, capture_name
-from tests.cli.command import Record, records, run
+from tests.cli.command import PROBE, Record, records, run
 from tests.cli.test_captures import roles
 from tests.truth import iftwalker, walker
 
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 READ_REQUEST, READ_RESPONSE = 1, 2
 
 INTERLEAVED_OR_LACKING = frozenset({49, 50, 51, 52, 72, 88, 97})

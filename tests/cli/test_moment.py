@@ -9,13 +9,18 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.cli.selection import span
+from scapy_mpa.cli.selection import Span, spans
 from scapy_mpa.stream.segment import SECOND
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MICROSECOND = timedelta(microseconds=1)
 
 zones = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+
+def span(begin: str, end: str) -> Span:
+    """What lies between two times."""
+    return spans([(begin, end)])[0]
 
 
 @given(st.datetimes(timezones=zones), st.integers(0, 999), st.sampled_from("T "))

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import COMMAND, PCAPS, environment, process, run
+from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
 from tests.cli.test_ring import frames_of, octets_of
 
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes, signals and terminals")
 
@@ -97,10 +95,11 @@ def test_closed_pipe_behind_it(arguments: list[object], told: str | None) -> Non
 @posix
 def test_colour_is_for_terminals() -> None:
     """On a terminal what matters is coloured, unless NO_COLOR is set; in a pipe nothing is."""
-    assert b"\x1b[" not in process("dissect", PROBE).stdout
+    assert b"\x1b[" not in process("dissect", RPING).stdout
+    assert b"\x1b[32m" in on_terminal("dissect", RPING)
     assert b"\x1b[31m" in on_terminal("dissect", "--type", "error", PROBE)
-    assert b"\x1b[" not in on_terminal("dissect", PROBE, NO_COLOR="1")
-    assert b"\x1b[" not in on_terminal("dissect", "--json", PROBE)
+    assert b"\x1b[" not in on_terminal("dissect", RPING, NO_COLOR="1")
+    assert b"\x1b[" not in on_terminal("dissect", "--json", RPING)
 
 
 def on_terminal(*arguments: object, **variables: str) -> bytes:

@@ -34,15 +34,18 @@ def talk() -> Talk:
     return made
 
 
+def frames_of_talk(*places: int) -> list[bytes]:
+    """The frames of :func:`talk`: those with its chunks in these places, or with all of them."""
+    made = talk()
+    units = [made.units[place] for place in places] or made.units
+    return [*OPENING, *frames_of(units), *closing(made)]
+
+
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
     """A capture of :func:`talk`."""
-    made = talk()
-    units = made.units
-    kept = [*units[:2], units[3], units[2], *units[5:]]
     path = tmp_path / "sctp.pcap"
-    frames = [*OPENING, *frames_of(kept), *closing(made)]
-    path.write_bytes(pcapfile.pcap(frames))
+    path.write_bytes(pcapfile.pcap(frames_of_talk(0, 1, 3, 2, *range(5, len(talk().units)))))
     return path
 
 
@@ -178,12 +181,9 @@ def test_draft_peer_connect_8_forced() -> None:
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
     """Of an association of which no packet is good: nothing of them is used (RFC 4960 6.8)."""
-    made = talk()
-    frames = [*OPENING, *frames_of(made.units), *closing(made)]
+    frames = frames_of_talk()
     # The Checksum follows 14 octets of Ethernet, 20 of IP, and 8 of SCTP.
-    damaged = [
-        each[:42] + bytes(octet ^ 0x5A for octet in each[42:46]) + each[46:] for each in frames
-    ]
+    damaged = [each[:42] + bytes([each[42] ^ 0x5A]) + each[43:] for each in frames]
     path = tmp_path / "damaged.pcap"
     path.write_bytes(pcapfile.pcap(damaged))
     result = run(command, "--json", path)
@@ -202,8 +202,7 @@ def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
 
 def test_checksums_of_zero_are_believed(tmp_path: Path) -> None:
     """The network card had not computed them yet, or the peer needs none."""
-    made = talk()
-    frames = [*OPENING, *frames_of(made.units), *closing(made)]
+    frames = frames_of_talk()
     paths = [tmp_path / "good.pcap", tmp_path / "zero.pcap"]
     paths[0].write_bytes(pcapfile.pcap(frames))
     paths[1].write_bytes(pcapfile.pcap([each[:42] + bytes(4) + each[46:] for each in frames]))

@@ -19,12 +19,9 @@ from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
-from tests.cli.command import PCAPS, Record, lines_of, records, run
+from tests.cli.command import LOSSY, PCAPS, PROBE, RPING, Record, lines_of, records, run
 
 ENDS_OF_CAPTURE = (CAPTURE, CAPTURE_END)
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 IPV6 = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
 ALL = ("--type", ",".join(RECORD_TYPES))
 
@@ -275,7 +272,7 @@ def test_each_capture_has_times_of_its_own() -> None:
 
 WRONG: list[tuple[str, str]] = [
     *(
-        (f"--connection '{text}'", "--connection: ")
+        (f"--connection '{text}'", "'--connection': ")
         for text in ("", "x", "3-1", "1,,2", "-", "1-2-3")
     ),
     *(
@@ -288,11 +285,11 @@ WRONG: list[tuple[str, str]] = [
     ),
     *((f"--port {text}", "--port") for text in ("-1", "65536", "http")),
     *((f"--between {text} 9", "is no time") for text in ("x", "1e3", "2026-02-30", "12:00:00")),
-    ("--between 2 1", "--between: '1' is before '2'"),
-    ("--where crx=bad", "--where: no record has a key 'crx'; did you mean crc"),
-    ("--where crc", "--where: 'crc' is no condition such as crc=bad"),
+    ("--between 2 1", "'--between': '1' is before '2'"),
+    ("--where crx=bad", "'--where': no record has a key 'crx'; did you mean crc"),
+    ("--where crc", "'--where': 'crc' is no condition such as crc=bad"),
     ("--where complete=true", "complete is a key of message records, which are not listed"),
-    ("--where message~(", "--where: '(' is no regular expression"),
+    ("--where message~(", "'--where': '(' is no regular expression"),
     ("--connection 0-1,3", "no connection 1, 3: they are 0 to 0"),
     ("--connection 1- --connection 7-9", "no connection 1-, 7-9: they are 0 to 0"),
 ]

@@ -21,18 +21,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import open_capture
+from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.wire.errors import CaptureError
-from tests.cli.command import COMMAND, PCAPS, environment, parsed, run
+from tests.cli.command import COMMAND, PCAPS, RPING, environment, parsed, run
 from tests.cli.test_ring import frames_of, octets_of
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="looks at processes as Linux shows them"
 )
 
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
 FRAMES = frames_of(RPING)
 WHOLE = 13
 """Frames that are read: a startup and some FPDUs, and no end."""
@@ -258,9 +257,9 @@ class Drips(io.BytesIO):
         return self.read(self._sizes[self.reads % len(self._sizes)])
 
 
-def records_of(file: BinaryIO, **options: object) -> tuple[list[str], int]:
+def records_of(capture: Capture) -> tuple[list[str], int]:
     """The records of a capture, and the number of its frames."""
-    reading = Reading(open_capture(file, **options))  # type: ignore[arg-type]
+    reading = Reading(capture)
     events = [event for events in reading.batches() for event in events]
     return [json_line(event, reading.clock) for event in events], reading.capture.frames
 
@@ -274,7 +273,7 @@ def test_wherever_reading_stops(name: str, sizes: list[int], reads: int) -> None
     """It is as if the capture ended after the last whole frame."""
     file = Drips(octets_of(FRAMES, name), [max(sizes), *sizes], reads)
     try:
-        records, frames = records_of(file, may_read=lambda file: file.reads > 0)
+        records, frames = records_of(open_capture(file, lambda _: file.reads > 0))
     except CaptureError:
         return
-    assert records == records_of(io.BytesIO(octets_of(FRAMES[:frames])))[0]
+    assert records == records_of(open_capture(io.BytesIO(octets_of(FRAMES[:frames]))))[0]

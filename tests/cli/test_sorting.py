@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scapy_mpa.cli import sorting
 from scapy_mpa.cli.sorting import HELD_NS, Sorter
 from tests.captures import PCAPS
-from tests.cli.command import Record, records, run
+from tests.cli.command import LOSSY, Record, records, run
 
-LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
 REORDERED = PCAPS / "netem_reorder25_at_client_A.pcap.gz"
 TYPES = ("--type", "startup,fpdu,message,gap,error,connection")
 

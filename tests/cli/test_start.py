@@ -9,9 +9,7 @@ import sys
 import pytest
 
 from scapy_mpa.cli.main import _serve
-from tests.cli.command import COMMAND, PCAPS, environment, run
-
-RPING = PCAPS / "rping_mpa2_crcon.pcap"
+from tests.cli.command import COMMAND, PCAPS, RPING, environment, run
 
 CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire", "crc32c")
 PARSER = ("scapy", "click", "importlib.metadata")

@@ -12,16 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.build import enhanced, interface, option, section
-from tests.cli.command import PCAPS, parsed, process, run
+from tests.cli.command import PCAPS, PROBE, RPING, parsed, process, run
 from tests.truth import pcapfile
 from tests.truth.walker import read_pcap
 
-CLEAN = PCAPS / "rping_mpa2_crcon.pcap"
-FINDINGS = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 REJECTED = PCAPS / "reject_pdata.pcap"
 COMMANDS = ["dissect", "summary"]
 
-FRAMES = list(read_pcap(CLEAN))
+FRAMES = list(read_pcap(RPING))
 PCAP_HEADER, RECORD_HEADER = 24, 16
 
 
@@ -39,12 +37,12 @@ def assert_one_complaint(stderr: str, *words: str) -> None:
 @pytest.mark.parametrize(
     ("names", "status"),
     [
-        ([CLEAN], 0),
-        ([FINDINGS], 1),
-        ([CLEAN, FINDINGS], 1),
-        ([FINDINGS, CLEAN], 1),
-        (["no-such-file", FINDINGS], 2),
-        ([FINDINGS, "no-such-file"], 2),
+        ([RPING], 0),
+        ([PROBE], 1),
+        ([RPING, PROBE], 1),
+        ([PROBE, RPING], 1),
+        (["no-such-file", PROBE], 2),
+        ([PROBE, "no-such-file"], 2),
     ],
 )
 def test_exit_status(command: str, names: list[object], status: int) -> None:
@@ -64,14 +62,14 @@ def test_gaps_and_overlaps_are_no_findings(tmp_path: Path) -> None:
 
 def test_findings_are_those_of_the_connections_asked_for() -> None:
     """``--connection`` narrows the verdict, ``--type`` only what is printed."""
-    assert run("dissect", "--connection", 0, FINDINGS).exit_code == 0
-    assert run("dissect", "--connection", 53, FINDINGS).exit_code == 1
-    assert run("dissect", "--type", "startup", FINDINGS).exit_code == 1
+    assert run("dissect", "--connection", 0, PROBE).exit_code == 0
+    assert run("dissect", "--connection", 53, PROBE).exit_code == 1
+    assert run("dissect", "--type", "startup", PROBE).exit_code == 1
 
 
 def with_number(at: int, number: int) -> bytes:
     """A capture with another number of 32 bits somewhere."""
-    octets = CLEAN.read_bytes()
+    octets = RPING.read_bytes()
     return octets[:at] + struct.pack("<I", number) + octets[at + 4 :]
 
 
@@ -81,10 +79,10 @@ BAD: dict[str, tuple[bytes, int, list[str]]] = {
     "empty": (b"", 0, ["empty"]),
     "text": (b"GET / HTTP/1.1\r\n", 0, ["not a pcap", "text"]),
     "binary": (bytes(range(256)), 0, ["not a pcap"]),
-    "header cut": (CLEAN.read_bytes()[:11], 0, ["header"]),
+    "header cut": (RPING.read_bytes()[:11], 0, ["header"]),
     # Where no frame's link type is known, nothing could be followed, and that is an error.
     "unknown link type": (with_number(20, 147), 0, ["link type 147", "--link-type", "Ethernet"]),
-    "cut in a record": (CLEAN.read_bytes()[:-30], 50, ["after frame 50", "inside a frame"]),
+    "cut in a record": (RPING.read_bytes()[:-30], 50, ["after frame 50", "inside a frame"]),
     # A length that no frame has ends the file there.
     "lying length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, ["4294967280", "after frame 1"]),
 }
@@ -110,7 +108,7 @@ def test_bad_files(tmp_path: Path, command: str, name: str) -> None:
 def test_capture_without_frames(tmp_path: Path, command: str) -> None:
     """That a capture holds nothing is said, and is no error."""
     path = tmp_path / "nothing.pcap"
-    path.write_bytes(CLEAN.read_bytes()[:PCAP_HEADER])
+    path.write_bytes(RPING.read_bytes()[:PCAP_HEADER])
     result = run(command, path)
     assert result.exit_code == 0
     assert result.stderr == f"scapy-mpa: {path}: there are no frames in it\n"
@@ -171,8 +169,8 @@ def test_damaged_captures(data: st.DataObject) -> None:
 def test_a_name_cannot_break_a_line(tmp_path: Path) -> None:
     """A file name with control characters is shown escaped, in headings, too."""
     path = tmp_path / "a\nb\x1b[31m.pcap"
-    path.write_bytes(CLEAN.read_bytes())
-    result = run("dissect", "--type", "error", path, CLEAN)
+    path.write_bytes(RPING.read_bytes())
+    result = run("dissect", "--type", "error", path, RPING)
     assert "\x1b" not in result.stdout
     assert result.stdout.startswith("==> '")
     assert result.stdout.count("\n") == 2
@@ -180,7 +178,7 @@ def test_a_name_cannot_break_a_line(tmp_path: Path) -> None:
 
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     """A file name need not be valid in any encoding."""
-    done = process("dissect", b"caf\xe9.pcap".decode(errors="surrogateescape"), CLEAN, cwd=tmp_path)
+    done = process("dissect", b"caf\xe9.pcap".decode(errors="surrogateescape"), RPING, cwd=tmp_path)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
     assert b"no such file" in done.stderr

@@ -6,9 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from scapy_mpa.craft.mutations import find
-from tests.cli.command import PCAPS, lines_of, parsed, run
+from tests.cli.command import PCAPS, PROBE, lines_of, parsed, run
 
-PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
 ABSENT = PCAPS / "listener_absent.pcap"
 
 TABLE = """\

@@ -17,14 +17,12 @@ from typing import Any, BinaryIO
 import pytest
 
 from tests.clean.cleaning import frames_of
-from tests.cli.command import COMMAND, PCAPS, environment, process, run
-
-SOURCE = PCAPS / "rping_mpa2_crcon.pcap"
+from tests.cli.command import COMMAND, RPING, environment, process, run
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX files, pipes and signals")
 
 COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
-    "clean": lambda target: ("clean", "-q", SOURCE, "-o", target),
+    "clean": lambda target: ("clean", "-q", RPING, "-o", target),
     "craft": lambda target: ("craft", "read", "-o", target),
     "truth": lambda target: ("craft", "read", "-o", os.devnull, "--truth", target),
 }
@@ -107,7 +105,7 @@ def test_a_signal_that_is_ignored(tmp_path: Path) -> None:
         running.stdin.close()
         assert running.wait(30) == 0
     assert listing(tmp_path).keys() == {"out.pcapng"}
-    run("clean", SOURCE, "-o", tmp_path / "expected.pcapng")
+    run("clean", RPING, "-o", tmp_path / "expected.pcapng")
     assert target.read_bytes() == (tmp_path / "expected.pcapng").read_bytes()
 
 
@@ -125,7 +123,7 @@ def cleaning(target: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
     ) as running:
         try:
             assert running.stdin is not None
-            running.stdin.buffer.write(SOURCE.read_bytes())
+            running.stdin.buffer.write(RPING.read_bytes())
             running.stdin.flush()
             limit = time.monotonic() + 30
             while not set(os.listdir(target.parent)) - there:
@@ -150,7 +148,7 @@ def test_what_is_no_capture(before: bytes | None, tmp_path: Path) -> None:
 def test_a_capture_that_is_damaged(before: bytes | None, tmp_path: Path) -> None:
     """What could be read of it is cleaned, as if it ended there, and the status is 2."""
     source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
-    for cut in (SOURCE.read_bytes()[:-1], SOURCE.read_bytes()[:-20]):
+    for cut in (RPING.read_bytes()[:-1], RPING.read_bytes()[:-20]):
         if before is not None:
             target.write_bytes(before)
         source.write_bytes(cut)
@@ -158,7 +156,7 @@ def test_a_capture_that_is_damaged(before: bytes | None, tmp_path: Path) -> None
         assert result.exit_code == 2
         assert result.stderr.count("\n") == 1
         assert listing(tmp_path).keys() == {"in.pcap", "out.pcapng"}
-        whole = frames_of(SOURCE)[:-1]
+        whole = frames_of(RPING)[:-1]
         assert frames_of(target)[-1].time_ns == whole[-1].time_ns
 
 
@@ -206,8 +204,8 @@ def test_a_pipe_with_a_name(command: str, tmp_path: Path) -> None:
 def test_standard_output_by_its_name(tmp_path: Path) -> None:
     """Whoever has it open gets the octets, be it a pipe or a file."""
     expected, path = tmp_path / "expected.pcapng", tmp_path / "out"
-    run("clean", SOURCE, "-o", expected)
-    command = ("clean", "-q", SOURCE, "-o", "/dev/stdout")
+    run("clean", RPING, "-o", expected)
+    command = ("clean", "-q", RPING, "-o", "/dev/stdout")
     assert process(*command).stdout == expected.read_bytes()
     with path.open("w+b") as file:
         process(*command, stdout=file, capture_output=False)
@@ -223,7 +221,7 @@ def test_a_file_that_must_not_be_written(tmp_path: Path) -> None:
     target = tmp_path / "out.pcapng"
     with unchanged(target, OLD):
         target.chmod(0o444)
-        result = run("clean", "-q", SOURCE, "-o", target)
+        result = run("clean", "-q", RPING, "-o", target)
     assert result.exit_code == 2
     assert "Permission denied" in result.stderr
 
@@ -236,7 +234,7 @@ def test_a_capture_is_not_written_over_itself(
 ) -> None:
     """Under whatever name it is read, and under whatever name it would be written."""
     path = target = tmp_path / "in.pcap"
-    path.write_bytes(SOURCE.read_bytes())
+    path.write_bytes(RPING.read_bytes())
     if link is not None:
         target = tmp_path / "other.pcap"
         link(path, target)
@@ -265,7 +263,7 @@ def standard_input(file: BinaryIO) -> Iterator[None]:
 def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> None:
     """Nor is it read for ever while it grows."""
     path = tmp_path / "in.pcap"
-    path.write_bytes(SOURCE.read_bytes())
+    path.write_bytes(RPING.read_bytes())
     with unchanged(path, None), open(path, "rb") as file, open(path, "ab") as appended:
         done = process(
             "clean",
@@ -282,12 +280,18 @@ def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> Non
 
 
 @posix
-def test_a_scenario_is_not_written_over_itself(tmp_path: Path) -> None:
-    """Where it is standard input, too."""
-    path = tmp_path / "scenario.mpa"
+@pytest.mark.parametrize("option", ["-o", "--truth"])
+@pytest.mark.parametrize("source", ["by its name", "-"])
+def test_a_scenario_is_not_written_over_itself(source: str, option: str, tmp_path: Path) -> None:
+    """By whatever name it is called, and where it is standard input, too; nothing is written."""
+    path, link = tmp_path / "scenario.mpa", tmp_path / "link"
     path.write_text("initiator send 10\n")
-    for target in ([path], [tmp_path / "out.pcap", "--truth", path]):
+    link.symlink_to(path)
+    name = path if source == "by its name" else source
+    others = [] if option == "-o" else ["-o", tmp_path / "out.pcap"]
+    for target in (path, link):
         with unchanged(path, None), path.open("rb") as file, standard_input(file):
-            result = run("craft", "-", "-o", *target, stdin=path.read_bytes())
+            result = run("craft", name, option, target, *others, stdin=path.read_bytes())
         assert result.exit_code == 2
-        assert "that is the scenario itself" in result.stderr
+        said = f"scapy-mpa: {target}: that is the scenario itself; write to another file\n"
+        assert result.stderr == said

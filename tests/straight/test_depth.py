@@ -12,7 +12,7 @@ from types import FrameType
 import pytest
 
 from scapy_mpa.capture import open_capture
-from scapy_mpa.cli.lines import LinePage, Lines
+from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.craft import Conversation
 from scapy_mpa.session.recovery import Recovery
@@ -38,7 +38,7 @@ def frames(writes: int) -> list[bytes]:
 def listed(octets: bytes) -> None:
     """List a capture, as ``dissect`` does."""
     reading = Reading(open_capture(io.BytesIO(octets)))
-    page = LinePage(Lines(reading.clock)).page
+    page = Lines(reading.clock).page
     assert sum(page(rows).count(b"\n") for rows in reading.rows()) > FEW
 
 

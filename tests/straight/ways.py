@@ -11,12 +11,13 @@ from typing import BinaryIO
 import pytest
 
 from scapy_mpa.capture import open_capture
-from scapy_mpa.cli.lines import LinePage, Lines
+from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line, record_of
 from scapy_mpa.records.page import RecordPage
-from scapy_mpa.records.record import RECORD_TYPES, type_of
+from scapy_mpa.records.record import type_of
+from scapy_mpa.records.tables import RECORD_TYPES
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from tests.capture import build
@@ -77,7 +78,7 @@ def texts(
             for batch in one.batches()
         )
     other = reading()
-    page = LinePage(Lines(other.clock)).page
+    page = Lines(other.clock).page
     pages = [page([row for row in rows if kind(row) in types]) for rows in other.rows()]
     problems = [str(each.capture.problem).encode() for each in (one, other)]
     return text + problems[0], b"".join(pages) + problems[1]

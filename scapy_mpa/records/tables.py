@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What records have: each key by its name, with the type of its value.
+
+A field is written ``name:type``; after the type ``?`` stands for a value that may be null, ``[]``
+for a list of values, and ``{}`` for an object with a value of either direction.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = 1
+"""Of the records.  It rises when a key goes or changes its meaning; more keys leave it as it is."""
+CAPTURE: Final = "capture"
+"""The type of the first record of a capture."""
+CAPTURE_END: Final = "capture_end"
+"""The type of the last one."""
+NOT_FOLLOWED: Final = "not_followed"
+"""An object whose keys are reasons."""
+
+READ: Final = "sink_stag:stag sink_to:wide rdma_read_size:word src_stag:stag src_to:wide"
+ATOMIC_REQUEST: Final = (
+    "reserved:word atomic_operation_code:octet request_identifier:wide remote_stag:stag "
+    "remote_to:wide add_or_swap_data:wide add_or_swap_mask:wide compare_data:wide "
+    "compare_mask:wide operation:text?"
+)
+ATOMIC_RESPONSE: Final = "original_request_identifier:wide original_remote_data_value:wide"
+IMMEDIATE_DATA: Final = "immediate_data:hex"
+_DDP_HEADER: Final = (
+    "tagged:flag? last:flag? ddp_version:octet? rdmap_version:octet? opcode:octet? "
+    "message:message? stag:stag? to:wide? qn:word? msn:word? mo:word? invalidate_stag:stag?"
+)
+_BROUGHT: Final = "frames:number[] captured:moment? captured_from:moment?"
+_SEGMENT: Final = f"{_DDP_HEADER} payload_length:number? header:header? terminate:terminate?"
+_DEPTHS: Final = "private_data:hex ird:number? ord:number? control_flags:text?"
+STARTUP: Final = (
+    "kind:kind revision:octet markers:flag crc:flag rejected:flag enhanced:flag pd_length:number "
+    f"{_DEPTHS} dialect:dialect? s:flag reserved:octet extension:hex?"
+)
+"""What a startup frame says."""
+TIMING: Final = (
+    "began:moment? duration:seconds? octets_per_second:seconds?{}? handshake:seconds? "
+    "startup:seconds? stalls:number? longest_stall:seconds? stall_frame:number? "
+    "stalled:flag{}? retransmitted_share:share?{}?"
+)
+"""What a ``connection`` record has only over TCP."""
+NEGOTIATED: Final = (
+    "peer_to_peer:flag? ird:number?{}? ord:number?{}? rtr_agreed:rtr[]? rtr:rtr? kept:flag? "
+    "broken:text[]"
+)
+"""What was negotiated (RFC 6581 9)."""
+_FOUND: Final = (
+    "type:text connection:number src:text dst:text frame:number time:seconds timestamp:timestamp?"
+)
+
+OBJECTS: Final = {
+    "moment": "frame:number time:seconds?",
+    "read_request": READ,
+    "part": "seq:word frames:number[] offset:place length:number",
+    "terminate": (
+        "layer:octet etype:octet code:octet text:text mirrored:flag ddp_segment_length:number? "
+        "ddp_header:copied? read_request:read_request?"
+    ),
+    "copied": _DDP_HEADER,
+    "end": "by:text frame:number cause:cause text:text within_message:text[] unanswered:number?{}",
+}
+"""Objects in records."""
+
+HEADERS: Final = (READ, ATOMIC_REQUEST, ATOMIC_RESPONSE, IMMEDIATE_DATA)
+"""What the object ``header`` may have."""
+
+RECORDS: Final = {
+    "capture": "type:text version:version file:text timestamp:timestamp?",
+    "startup": f"{_FOUND} seq:word {STARTUP} {_BROUGHT}",
+    "streaming": f"{_FOUND} seq:word length:number {_BROUGHT}",
+    "fpdu": (
+        f"{_FOUND} seq:word offset:number? ulpdu_length:number markers:number crc:verdict "
+        f"located_by:located_by out_of_order:flag {_BROUGHT} {_SEGMENT}"
+    ),
+    "message": (
+        f"{_FOUND} opcode:octet? message:message? length:number? captured_length:number "
+        "fpdus:number complete:flag qn:word? msn:word? stag:stag? to:wide? missing:stretch[] "
+        "cut_off:number duplicates:number overlaps:number conflicts:number messages:number "
+        "answers:word? requested:flag? as_requested:flag? sink_stag:stag? sink_to:wide? "
+        "rdma_read_size:word? src_stag:stag? src_to:wide? request_identifier:wide? "
+        "header:header? terminate:terminate? request_frame:number? latency:seconds? "
+        "captured:moment? captured_from:moment? parts:part[]"
+    ),
+    "gap": f"{_FOUND} seq:word? ddp_ssn:number? length:number reason:text",
+    "overlap": f"{_FOUND} seq:word length:number",
+    "error": f"{_FOUND} code:number? seq:word? tsn:word? text:text",
+    "connection": (
+        f"{_FOUND} initiator:text? responder:text? dialect:dialect? revision:octet? "
+        "markers:flag?{} fpdus:number{} octets:number{} crc_bad:number{} gaps:number{} "
+        "out_of_order:number{} retransmitted:number{} crc:flag? crcs:text?{} errors:number "
+        "ended:ending end:end? farthest_ahead:number{} rnics:rnic[]{}? "
+        f"{TIMING} {NEGOTIATED}"
+    ),
+    "adaption_indication": (
+        f"{_FOUND} seq:word version:number bc_version:number ph:octet r:flag hc:flag pc:flag "
+        "ih:flag ip:flag sp:flag sm:flag rm:flag reserved_flags:number vtag:number "
+        f"marker_interval:number reserved:hex crc:verdict dialect:dialect {_BROUGHT}"
+    ),
+    "ift_frame": (
+        f"{_FOUND} seq:word offset:number? header_size:number payload_size:number vtag:number "
+        "header_crc:verdict payload_crc:verdict located_by:located_by out_of_order:flag "
+        f"placed:text {_BROUGHT} {_SEGMENT}"
+    ),
+    "session_control": (
+        f"{_FOUND} stream:number tsn:word ddp_ssn:number function_code:number function:text "
+        f"enhanced:flag {_DEPTHS} unordered:flag out_of_order:flag {_BROUGHT} dialect:dialect"
+    ),
+    "ddp_segment": (
+        f"{_FOUND} stream:number tsn:word ddp_ssn:number ulpdu_length:number unordered:flag "
+        f"crc:verdict out_of_order:flag {_BROUGHT} {_SEGMENT}"
+    ),
+    "capture_end": f"type:text file:text frames:number {NOT_FOLLOWED}:counts",
+}
+"""Of each type of record."""
+
+PAYLOAD: Final = {
+    **dict.fromkeys(("streaming", "fpdu", "ift_frame", "ddp_segment"), "hex"),
+    "message": "hex?",
+}
+"""The type of ``payload``, of records that may have it."""
+
+RECORD_TYPES: Final = tuple(RECORDS)
+"""Every value of the key ``type``."""
+
+
+def fields(text: str) -> dict[str, str]:
+    """Return the types of fields by their names."""
+    return dict(each.split(":", 1) for each in text.split())
+
+
+def own(kind: str) -> str:
+    """Return the fields that records of a type have and others have not."""
+    return RECORDS[kind].removeprefix(_FOUND)
