@@ -23,7 +23,7 @@ from tests.recovery.work import (
     work_of,
 )
 from tests.truth import pcapfile
-from tests.truth.hostile import ALONE, HOSTILE, Pair, one_octet_segments, syn_flood
+from tests.truth.hostile import ALONE, HOSTILE, Pair
 
 SCALE = 150
 SKIPPING = 20
@@ -144,7 +144,7 @@ def test_work(name: str) -> None:
 @pytest.mark.parametrize("scale", [6, 150])
 def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
     """A segment costs no more in very many connections than in a few, and that is bounded, too."""
-    clean = one_octet_segments(scale).clean
+    clean = pair_of("one octet a segment", scale).clean
     for frames in (clean, pair_of(name, scale).hostile):
         # A process computes a layout once, whatever it reads.
         read_by_recovery(pcapfile.pcap(frames))
@@ -185,7 +185,7 @@ def test_memory_of_a_search_does_not_grow_with_it() -> None:
 @pytest.mark.slow
 def test_twenty_thousand_half_open_flows() -> None:
     """Each takes as much as any other; none costs the others anything."""
-    frames = syn_flood(20_000).hostile
+    frames = HOSTILE["nothing but SYNs"](20_000).hostile
     work, more = work_of(read_plainly, frames[:500]), work_of(read_plainly, frames[:5_000])
     assert more.calls <= GROWTH * 10 * work.calls
     assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * 20_000
