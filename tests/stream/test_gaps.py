@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import Event, GapFound
+from scapy_mpa.stream.events import Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
@@ -179,6 +179,50 @@ def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize(
+    ("holes", "copy", "known"),
+    [
+        ([(20, 40)], (20, 41), [(40, 1)]),
+        ([(20, 40)], (19, 40), [(19, 1)]),
+        ([(20, 40)], (19, 41), [(19, 1), (40, 1)]),
+        ([(20, 40)], (10, 30), [(10, 10)]),
+        ([(20, 40)], (30, 60), [(40, 20)]),
+        ([(20, 40)], (20, 40), []),
+        ([(20, 40), (41, 50)], (20, 50), [(40, 1)]),
+        ([(20, 40), (45, 50)], (25, 51), [(40, 5), (50, 1)]),
+    ],
+)
+def test_a_copy_that_reaches_beyond_a_hole(
+    holes: list[tuple[int, int]], copy: tuple[int, int], known: list[tuple[int, int]]
+) -> None:
+    """Before the startup frames, too, what had been captured is compared, to the octet."""
+    talk = Talk()
+    talk.say(0, b"?")
+    begin = talk.next[1]
+    edges = sorted({0, len(BEFORE), *(place for hole in holes for place in hole)})
+    for start, end in pairwise(edges):
+        talk.say(1, BEFORE[start:end], captured=(start, end) not in holes)
+    say_startup(talk)
+    octets, _ = stream([600] * 3, markers=False)
+    talk.say(0, octets)
+    talk.say(1, octets)
+    for _ in range(LATE_SEGMENTS + 1):
+        talk.say(0, flags=ACK)
+    talk.copy(1, begin + copy[0], bytes(each ^ 0xFF for each in BEFORE[slice(*copy)]))
+    events = talk.closed()
+    differ = [
+        (each.seq - begin, each.length) for each in events if isinstance(each, OverlapDiffers)
+    ]
+    assert differ == known
+    half = ends(events)[0].halves[1]
+    assert half.retransmitted == bool(known)
+    lacking = set().union(*(range(*hole) for hole in holes)) - set(range(*copy))
+    assert half.octets == len(BEFORE) - len(lacking) + 20 + len(octets)
+    assert {
+        place for at, length in gaps(events, 1, begin) for place in range(at, at + length)
+    } == lacking
 
 
 def test_copies_leave_no_more_than_so_many_holes_behind() -> None:

@@ -32,6 +32,11 @@ from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import INITIATOR, Record, of, places, told
 from tests.stream.damage import damaged
+from tests.stream.feed import fpdus
+from tests.stream.scene import Octets, Scene
+from tests.stream.startup import ended, reply, request
+from tests.truth import messages
+from tests.truth.mpastream import build_stream
 
 LENGTHS = st.lists(st.integers(0, 700), min_size=1, max_size=12)
 _CUT = SnapLength(120)
@@ -115,6 +120,26 @@ def test_captured(read: Callable[..., list[Record]]) -> None:
     ]
     last = of(records, "fpdu")[-1]
     assert (last["message"], last["invalidate_stag"]) == ("Send", None)
+
+
+@pytest.mark.parametrize(("markers", "crc"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
+    """Who has agreed on either speaks RFC 5044, though headers go on where the other pads lead."""
+    ulpdus = [messages.send(msn, bytes(msn + 8))[0] for msn in range(8)]
+    whole, _ = build_stream(ulpdus[:1], markers=bool(markers), crc=bool(crc))
+    letters: dict[str, Octets] = {
+        "Q": request(markers=markers, crc=crc),
+        "A": reply(markers=markers, crc=crc),
+        "1": whole + b"".join(map(stated, ulpdus[1:])),
+        "2": whole,
+    }
+    events = Scene(">Q <A >1 <2 >F <F", letters).fed()
+    is_known = not (markers or crc)
+    assert ended(events).dialect is (FORCED if is_known else Dialect.RFC5044)
+    count = 8 if is_known else 2
+    assert [each.ulpdu for each in fpdus(events, 0)][:count] == ulpdus[:count]
+    if crc:
+        assert [each.crc for each in fpdus(events, 0)] == ["good", "bad"]
 
 
 def test_even_lengths_are_the_standards() -> None:
