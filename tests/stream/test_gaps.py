@@ -17,9 +17,9 @@ from scapy_mpa.stream.limits import Limits
 from tests.stream.cut import stream, wrong
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started
-from tests.truth import impair
+from tests.truth import impair, messages
 from tests.truth.impair import ACK
-from tests.truth.mpastream import TrueFPDU
+from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 BASE = 1021
 """Sequence number of offset 0 of direction 0 below."""
@@ -135,6 +135,34 @@ def test_closed_holes_are_limited(markers: bool) -> None:
     events += received(flows, [late], 10_000) + flows.finish()
     check_outside(events, truth, holes)
     assert gaps(events) == holes
+
+
+@pytest.mark.parametrize(("short", "count"), [(0, 4), (1, 1)])
+def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int, count: int) -> None:
+    """Then FPDUs behind it are found, and not before."""
+    octets, truth = stream([600] * 5, markers=False)
+    talk = started()
+    talk.say(0, octets[: truth[1].start])
+    talk.miss(0, octets[truth[1].start : truth[1].end - short])
+    for each in truth[2:]:
+        for _ in range(LATE_SEGMENTS):
+            talk.say(1, flags=ACK)
+        talk.copy(0, BASE + each.start, octets[each.start : each.end])
+    assert len(fpdus(received(Flows(), talk.segments), 0)) == count
+
+
+@pytest.mark.parametrize(
+    ("crc", "forged"), [(True, {}), (False, {}), (True, {2: Damage(fpduptr={1: 8}, sender=True)})]
+)
+def test_markers_lead_behind_a_hole_that_waits(crc: bool, forged: dict[int, Damage]) -> None:
+    """What one points to is found at once, if its CRC is good or its own Markers agree."""
+    ulpdus = [messages.send(msn, bytes(1382))[0] for msn in range(1, 8)]
+    octets, truth = build_stream(ulpdus, markers=True, crc=crc, damage=forged)
+    talk = started(markers=True, crc=crc)
+    talk.say(0, octets[: truth[1].start])
+    talk.copy(0, BASE + truth[2].start, octets[truth[2].start :])
+    found = fpdus(received(Flows(), talk.segments), 0)
+    assert [each.ulpdu for each in found] == [*ulpdus[:1], *ulpdus[2:]]
 
 
 BEFORE = bytes(range(1, 101))

@@ -230,6 +230,11 @@ def test_forged_markers(words: str) -> None:
     hold(words, FORGED[words], markers=True, crc=False)
 
 
+def test_a_liar_behind_a_hole_that_holds_no_marker() -> None:
+    """One in its payload points to it; without CRCs that is not enough (4.3)."""
+    hold("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
+
+
 @pytest.mark.parametrize("words", HOLES)
 @pytest.mark.parametrize("crc", [False, True])
 def test_holes(words: str, crc: bool) -> None:
