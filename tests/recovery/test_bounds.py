@@ -25,7 +25,8 @@ from tests.recovery.work import (
 from tests.truth import pcapfile
 from tests.truth.hostile import ALONE, HOSTILE, Pair
 
-SCALE = 150
+SCALE, ALONE_SCALE = 150, 60
+"""Segments, and those that are alone in their connections, each of which is searched."""
 SKIPPING = 20
 LARGER = 3
 """How many times more segments the larger of two captures has."""
@@ -122,19 +123,20 @@ def test_work(name: str) -> None:
     They do not grow with the capture, and to keep to limits costs little: what has to be given up
     is not looked for among all that is held.
     """
-    work, segments = hostile_work(name, SCALE, read_plainly)
-    clean = pair_of(name, SCALE).clean
+    scale = ALONE_SCALE if name in ALONE else SCALE
+    work, segments = hostile_work(name, scale, read_plainly)
+    clean = pair_of(name, scale).clean
     least = work_of(read_by_recovery, clean)
     factors = BOUNDS[name]
     assert work.calls / segments <= factors.calls * least.calls / len(clean)
     assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
 
-    large, more_segments = hostile_work(name, LARGER * SCALE, read_plainly)
+    large, more_segments = hostile_work(name, LARGER * scale, read_plainly)
     assert large.calls / more_segments <= GROWTH * work.calls / segments
     assert large.octets / more_segments <= GROWTH * max(work.octets / segments, 100)
 
     read = functools.partial(read_plainly, limits=LOW)
-    limited, _ = hostile_work(name, LARGER * SCALE, read)
+    limited, _ = hostile_work(name, LARGER * scale, read)
     factor = LIMITED_ALONE if name in ALONE else LIMITED
     assert limited.calls <= factor * large.calls
     assert limited.octets <= factor * max(large.octets, 100 * more_segments)
