@@ -37,7 +37,7 @@ from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.cut import cut_to
 from tests.stream.feed import feed, fpdus
-from tests.stream.scene import begun
+from tests.stream.talk import started
 from tests.truth import messages
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
@@ -148,7 +148,7 @@ class Row:
 
     def _segments(self, isn: int, markers: bool, size: int, *, acknowledged: bool) -> list[Segment]:
         """The captured segments: the octets of the Initiator, acknowledged, and the FINs."""
-        talk = begun(markers=markers, crc=self._crc, isn=(isn, 0xFFFFF000))
+        talk = started(markers=markers, crc=self._crc, isn=(isn, 0xFFFFF000))
         snaps = dict[int, int | None]()
         lacking = self.holes + self._late
         edges = {0, len(self.octets), *(place for hole in lacking for place in hole)}
