@@ -14,9 +14,10 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.records.page import RecordPage
+from tests.truth import impair
 from tests.truth.cases import Case
 from tests.truth.headers import header_said
-from tests.truth.impair import INITIATOR
+from tests.truth.impair import INITIATOR, RESPONDER
 from tests.truth.wanted import Statement, Wanted
 
 Record = dict[str, Any]
@@ -81,7 +82,10 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
     senders = {endpoint: direction for direction, endpoint in enumerate(case.endpoints)}
     seen: Counter[tuple[int, int]] = Counter()
     found: set[tuple[int, int]] = set()
+    gaps: dict[int, list[Record]] = {INITIATOR: [], RESPONDER: []}
     for record in records:
+        if record["type"] == "gap" and record["reason"] not in ("limit", "snap length"):
+            gaps[senders[record["src"]]].append(record)
         if record["type"] == "startup" and not _is_startup_of(case, record, senders):
             outcome.false.append(record)
         if record["type"] != "fpdu":
@@ -93,6 +97,8 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
             outcome.false.append(record)
         else:
             found.add(key)
+    for direction, told in gaps.items():
+        outcome.false += _false_gaps(case, direction, told)
     for key, wanted in case.wanted.items():
         if not wanted.is_required:
             outcome.optional += 1
@@ -102,6 +108,23 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
         if key not in found:
             outcome.missing.append(wanted)
     return outcome
+
+
+def _false_gaps(case: Case, direction: int, gaps: list[Record]) -> list[Record]:
+    """Those gaps in which octets were captured, or which say more than once what is missing."""
+    if not gaps or case.dimensions.snap:
+        return []
+    half = case.halves[direction]
+    there = impair.first_captured(case.segments, half, direction)
+    known = {at for at, octet in enumerate(there) if octet is not None}
+    false = []
+    for gap in gaps:
+        at = (gap["seq"] - half.base + 2**31) % 2**32 - 2**31
+        stretch = range(at, at + gap["length"])
+        if not known.isdisjoint(stretch):
+            false.append(gap)
+        known.update(stretch)
+    return false
 
 
 def _is_startup_of(case: Case, record: Record, senders: dict[str, int]) -> bool:

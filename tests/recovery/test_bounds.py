@@ -23,9 +23,10 @@ from tests.recovery.work import (
     work_of,
 )
 from tests.truth import pcapfile
-from tests.truth.hostile import ALONE, HOSTILE, Pair, one_octet_segments, syn_flood
+from tests.truth.hostile import ALONE, HOSTILE, Pair
 
-SCALE = 150
+SCALE, ALONE_SCALE = 150, 60
+"""Segments, and those that are alone in their connections, each of which is searched."""
 SKIPPING = 20
 LARGER = 3
 """How many times more segments the larger of two captures has."""
@@ -122,19 +123,20 @@ def test_work(name: str) -> None:
     They do not grow with the capture, and to keep to limits costs little: what has to be given up
     is not looked for among all that is held.
     """
-    work, segments = hostile_work(name, SCALE, read_plainly)
-    clean = pair_of(name, SCALE).clean
+    scale = ALONE_SCALE if name in ALONE else SCALE
+    work, segments = hostile_work(name, scale, read_plainly)
+    clean = pair_of(name, scale).clean
     least = work_of(read_by_recovery, clean)
     factors = BOUNDS[name]
     assert work.calls / segments <= factors.calls * least.calls / len(clean)
     assert work.octets / segments <= factors.octets * max(least.octets / len(clean), 100)
 
-    large, more_segments = hostile_work(name, LARGER * SCALE, read_plainly)
+    large, more_segments = hostile_work(name, LARGER * scale, read_plainly)
     assert large.calls / more_segments <= GROWTH * work.calls / segments
     assert large.octets / more_segments <= GROWTH * max(work.octets / segments, 100)
 
     read = functools.partial(read_plainly, limits=LOW)
-    limited, _ = hostile_work(name, LARGER * SCALE, read)
+    limited, _ = hostile_work(name, LARGER * scale, read)
     factor = LIMITED_ALONE if name in ALONE else LIMITED
     assert limited.calls <= factor * large.calls
     assert limited.octets <= factor * max(large.octets, 100 * more_segments)
@@ -144,7 +146,7 @@ def test_work(name: str) -> None:
 @pytest.mark.parametrize("scale", [6, 150])
 def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
     """A segment costs no more in very many connections than in a few, and that is bounded, too."""
-    clean = one_octet_segments(scale).clean
+    clean = pair_of("one octet a segment", scale).clean
     for frames in (clean, pair_of(name, scale).hostile):
         # A process computes a layout once, whatever it reads.
         read_by_recovery(pcapfile.pcap(frames))
@@ -185,7 +187,7 @@ def test_memory_of_a_search_does_not_grow_with_it() -> None:
 @pytest.mark.slow
 def test_twenty_thousand_half_open_flows() -> None:
     """Each takes as much as any other; none costs the others anything."""
-    frames = syn_flood(20_000).hostile
+    frames = HOSTILE["nothing but SYNs"](20_000).hostile
     work, more = work_of(read_plainly, frames[:500]), work_of(read_plainly, frames[:5_000])
     assert more.calls <= GROWTH * 10 * work.calls
     assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * 20_000

@@ -15,10 +15,11 @@ import pytest
 from tests.cli.command import parsed, run
 from tests.stream import startup
 from tests.truth import messages, mpastream, pcapfile
-from tests.truth.hostile import MSS, sound_headers_alone
+from tests.truth.hostile import ALONE, MSS
 from tests.truth.impair import ACK, PSH, SYN, Segment
 
 SEED = 11
+HOSTILE_ONES = ALONE["sound headers in connections of their own"]
 
 
 def stream(*, crc: bool, markers: bool, mulpdu: int) -> tuple[bytes, list[tuple[int, int]]]:
@@ -75,7 +76,7 @@ def test_many_connections_in_their_midst(
 def test_true_connections_among_hostile_ones(tmp_path: Path, at_once: bool) -> None:
     """FPDUs with CRCs are found at once, so a share of what is left is enough for them."""
     octets, places = stream(crc=True, markers=False, mulpdu=300)
-    hostile = sound_headers_alone(60).hostile
+    hostile = HOSTILE_ONES(60).hostile
     true = [connection(number, octets, places[number][0], 4) for number in range(20)]
     frames: list[bytes] = []
     for number, each in enumerate(true):
@@ -111,7 +112,7 @@ def test_nothing_is_searched_before_the_phase(tmp_path: Path) -> None:
 def test_what_was_not_searched_is_reported(tmp_path: Path, command: str) -> None:
     """Counted by direction, on standard error, the same from a pipe as from a file."""
     path = tmp_path / "hostile.pcap"
-    path.write_bytes(pcapfile.pcap(sound_headers_alone(60).hostile))
+    path.write_bytes(pcapfile.pcap(HOSTILE_ONES(60).hostile))
     result = run(command, "--json", path)
     assert result.exit_code == 0
     said = " directions were not searched to their end for FPDUs: too much looks like some\n"

@@ -15,7 +15,7 @@ from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.direction import event_of
 from tests.captures import OVER_TCP
-from tests.stream.scene import begun
+from tests.stream.talk import started
 from tests.truth import messages, mpastream, pcapfile
 
 SET_LATER = {"start", "end"}
@@ -52,7 +52,7 @@ def test_segments_of_any_message(seed: int, markers: bool, crc: bool) -> None:
     """RDMAP headers with Markers in them, too."""
     rng = random.Random(seed)
     ulpdus = [each for made in messages.random_messages(rng, 30, 600, 3000) for each in made]
-    talk = begun(markers=markers, crc=crc)
+    talk = started(markers=markers, crc=crc)
     octets, _ = mpastream.build_stream(ulpdus, markers=markers, crc=crc)
     talk.say(0, octets, size=rng.choice((500, 1460, 9000)))
     talk.close()

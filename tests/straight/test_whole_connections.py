@@ -155,7 +155,9 @@ def as_file(captured: list[Captured]) -> bytes:
     )
 
 
-def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) -> list[Captured]:
+def drawn(
+    rng: random.Random, odd: list[Callable[..., None]], *, crc: bool, markers: tuple[bool, bool]
+) -> list[Captured]:
     """A few connections, on the same ports or on others, and what is odd of them."""
     pause = rng.choice((0, 0.1, 20, 40, 300))
     captured: list[Captured] = []
@@ -165,7 +167,7 @@ def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) ->
         if rng.random() < 0.2:
             isns = rng.getrandbits(32), rng.getrandbits(32)
         close = rng.choice(("fin", "fin", "fin", "rst", "half", "none"))
-        each = one_of(rng, port=port, begin=begin, close=close, isns=isns, **kind)  # type: ignore[arg-type]
+        each = one_of(rng, port=port, begin=begin, crc=crc, markers=markers, close=close, isns=isns)
         captured += each
         begin = each[-1].time_ns + int(pause * SECOND)
         if rng.random() < 0.3:
@@ -181,18 +183,13 @@ def drawn(rng: random.Random, odd: list[Callable[..., None]], **kind: object) ->
     return captured
 
 
-KINDS = {
-    "crc": st.sampled_from((True, True, True, False)),
-    "markers": st.tuples(st.booleans(), st.booleans()),
-}
-
-
 @given(
     seed=st.integers(0, 2**32),
     odd=st.lists(st.sampled_from(ODD), max_size=2),
     most=st.sampled_from((1 << 17, 1 << 17, 1 << 17, 1, 2)),
     idle=st.sampled_from((7200, 7200, 30)),
-    **KINDS,
+    crc=st.sampled_from((True, True, True, False)),
+    markers=st.tuples(st.booleans(), st.booleans()),
 )
 def test_something_odd(
     seed: int,

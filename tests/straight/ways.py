@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -16,8 +16,6 @@ from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line, record_of
 from scapy_mpa.records.page import RecordPage
-from scapy_mpa.records.record import type_of
-from scapy_mpa.records.tables import RECORD_TYPES
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from tests.capture import build
@@ -47,13 +45,11 @@ def straight(octets: bytes, limits: Limits | None = None) -> list[str]:
 def texts(
     octets: bytes,
     open_file: Callable[[], BinaryIO] | None = None,
-    types: Container[str] = RECORD_TYPES,
     limits: Limits | None = None,
 ) -> tuple[bytes, bytes]:
     """The listing for people, and why reading stopped, by recovery alone and as it is meant.
 
     :param open_file: opens a file that holds the octets; None: one that gives all of them.
-    :param types: of the records that are listed.
     :param limits: of the memory that either may take.
     """
 
@@ -61,25 +57,16 @@ def texts(
         file = io.BytesIO(octets) if open_file is None else open_file()
         return Reading(open_capture(file), limits=limits)
 
-    def kind(row: object) -> str:
-        return "fpdu" if type(row) is tuple else type_of(row)  # type: ignore[arg-type]
-
     with _recovery_alone():
         one = reading()
         lines = Lines(one.clock)
         text = b"".join(
-            text_of(
-                [
-                    lines.line(record_of(event, one.clock))
-                    for event in batch
-                    if type_of(event) in types
-                ]
-            )
+            text_of([lines.line(record_of(event, one.clock)) for event in batch])
             for batch in one.batches()
         )
     other = reading()
     page = Lines(other.clock).page
-    pages = [page([row for row in rows if kind(row) in types]) for rows in other.rows()]
+    pages = [page(rows) for rows in other.rows()]
     problems = [str(each.capture.problem).encode() for each in (one, other)]
     return text + problems[0], b"".join(pages) + problems[1]
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.segment import Segment
 from tests.stream.feed import as_segment, feed
-from tests.stream.scene import begun
-from tests.stream.talk import Talk
+from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
@@ -50,7 +49,7 @@ def sent(
 
     :param pieces: the two offsets, and how many octets of the segment were captured; None: all.
     """
-    talk, there = begun(markers=markers, crc=crc), dict[int, int | None]()
+    talk, there = started(markers=markers, crc=crc), dict[int, int | None]()
     for begin, end, snap in pieces:
         there[len(talk.segments)] = snap
         talk.copy(0, BASE + begin, octets[begin:end])

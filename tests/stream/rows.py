@@ -6,19 +6,21 @@ A word is an FPDU: a letter for its ULPDU, how many octets of payload it has, an
 * ``s`` a Send of random octets, ``z`` of zeros, ``o`` of ones, ``h`` of words that read as headers
 * ``w`` a Write of random octets, ``v`` one whose header has a DDP version that does not exist
 * ``i`` a Send with FPDUs in its payload, between octets that are none; ``j`` one filled with FPDUs
+  of 84 octets, of which the last one may be a part
 * ``n`` octets that are no DDP segment, ``e`` nothing at all
 
 The marks say what is wrong with it:
 
 * ``!`` its CRC; ``~`` an octet of its payload, ``^`` one of its header
-* ``=99`` its ULPDU_Length says so, ``=>5`` it claims all up to the FPDU with this number
+* ``=99`` its ULPDU_Length says so, ``=>5`` it claims all up to the FPDU with this number; behind
+  it, ``^`` as well
 * ``p8`` the Marker in it says so, ``p9.1`` the second one
 * ``c`` is written behind one of these if the sender made its CRC over that
 
 or what the capture lacks:
 
 * ``-`` all of it, ``-20:60`` its octets from 20 to 60, ``-:60`` those before 60, ``-20:`` the rest
-* ``/60`` its segment was captured up to octet 60; ``+`` it was captured late
+* ``/60`` its segment was captured up to octet 60; ``+`` it was captured late, ``+20:60`` a part
 
 ``*3`` at the end: three of them, all alike.
 """
@@ -35,7 +37,7 @@ from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.cut import cut_to
 from tests.stream.feed import feed, fpdus
-from tests.stream.scene import begun
+from tests.stream.talk import started
 from tests.truth import messages
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
@@ -47,8 +49,8 @@ HEADER = 20
 HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
 FILLERS = {"z": b"\0", "o": b"\xff", "h": HEADER_WORDS}
 WORD = re.compile(
-    r"(?P<kind>[szohwvijne])(?P<size>\d*)(?P<damage>[!~^]|=>?\d+|p\d+(?:\.\d)?)?(?P<sender>c?)"
-    r"(?P<fate>-(?:\d*:\d*)?|/\d+|\+)?(?:\*(?P<count>\d+))?"
+    r"(?P<kind>[szohwvijne])(?P<size>\d*)(?P<damage>[!~^]|=>?\d+\^?|p\d+(?:\.\d)?)?(?P<sender>c?)"
+    r"(?P<fate>[-+](?:\d*:\d*)?|/\d+)?(?:\*(?P<count>\d+))?"
 )
 
 
@@ -79,7 +81,7 @@ def ulpdu_of(kind: str, size: int, number: int) -> bytes:
         record = b"\x99" * 58
         payload = record + b"".join(each + record for each in inner(rng, size // 100))
     elif kind == "j":
-        payload = b"".join(inner(rng, size // 84))
+        payload = b"".join(inner(rng, size // 84 + 1))[:size]
     else:
         filler = FILLERS.get(kind) or rng.randbytes(size)
         payload = (filler * (size // max(1, len(filler)) + 1))[:size]
@@ -92,6 +94,7 @@ class Row:
 
     :param size: octets of a segment; 0: an FPDU has one of its own.
     :param wrap: the offset whose sequence number is 0.
+    :param acknowledged: whether the peer acknowledges each piece, so that holes do not stay open.
     :ivar base: the sequence number of offset 0 of the Full Operation Phase.
     :ivar truth: the FPDUs.
     :ivar gaps: what is reported as missing.
@@ -106,6 +109,7 @@ class Row:
         crc: bool = True,
         size: int = 1460,
         wrap: int | None = None,
+        acknowledged: bool = True,
     ) -> None:
         self._crc = crc
         isn = ISN if wrap is None else (-wrap - 1 - REQUEST) % 2**32
@@ -129,40 +133,40 @@ class Row:
             ulpdus, markers=markers, crc=crc, damage=damage, idle_crc_field=b"\xde\xad\xbe\xef"
         )
         holes, cut = [], []
+        self._late: list[tuple[int, int]] = []
         for fpdu, fate in zip(self.truth, self.fates, strict=True):
             begin, _, end = fate[1:].partition(":")
-            if fate[:1] == "-":
+            if fate[:1] in ("-", "+"):
                 first = fpdu.start + int(begin or 0)
-                holes.append((first, fpdu.start + int(end) if end else fpdu.end))
+                stretch = first, fpdu.start + int(end) if end else fpdu.end
+                (holes if fate[0] == "-" else self._late).append(stretch)
             elif fate[:1] == "/" and int(begin) < HEADER:
                 cut.append((fpdu.start, fpdu.end))
         self.holes = _joined(holes)
         self.gaps = _joined(sorted(holes + cut))
-        self.events = feed(self._segments(isn, markers, size))
+        self.events = feed(self._segments(isn, markers, size, acknowledged=acknowledged))
 
-    def _segments(self, isn: int, markers: bool, size: int) -> list[Segment]:
-        """The captured segments: the octets of the Initiator, each acknowledged, and the FINs."""
-        talk = begun(markers=markers, crc=self._crc, isn=(isn, 0xFFFFF000))
-        snaps, late = dict[int, int | None](), []
-        edges = {0, len(self.octets), *(place for hole in self.holes for place in hole)}
+    def _segments(self, isn: int, markers: bool, size: int, *, acknowledged: bool) -> list[Segment]:
+        """The captured segments: the octets of the Initiator, acknowledged, and the FINs."""
+        talk = started(markers=markers, crc=self._crc, isn=(isn, 0xFFFFF000))
+        snaps = dict[int, int | None]()
+        lacking = self.holes + self._late
+        edges = {0, len(self.octets), *(place for hole in lacking for place in hole)}
         for fpdu, fate in zip(self.truth, self.fates, strict=True):
-            if not size or fate[:1] in ("/", "+"):
+            if not size or fate[:1] == "/":
                 edges |= {fpdu.start, fpdu.end}
         fate_at = {
             fpdu.start: fate for fpdu, fate in zip(self.truth, self.fates, strict=True) if fate
         }
         for begin, end in pairwise(sorted(edges)):
             fate = fate_at.get(begin, "")
-            is_there = not any(start <= begin < stop for start, stop in self.holes)
+            is_there = not any(start <= begin < stop for start, stop in lacking)
             if fate.startswith("/"):
                 snaps[len(talk.segments)] = int(fate[1:])
-            if fate == "+":
-                late.append((begin, end))
-            talk.say(
-                0, self.octets[begin:end], size=size or None, captured=is_there and fate != "+"
-            )
-            talk.say(1, flags=ACK)
-        for begin, end in late:
+            talk.say(0, self.octets[begin:end], size=size or None, captured=is_there)
+            if acknowledged:
+                talk.say(1, flags=ACK)
+        for begin, end in self._late:
             talk.copy(0, self.base + begin, self.octets[begin:end])
         talk.close()
         return cut_to(talk, snaps)
@@ -184,6 +188,15 @@ class Row:
                 (Told(fpdu.seq_offset, length, crc if self._crc else "off"), verdict != "?")
             )
         return found
+
+    def check_fpdus(self, expected: str) -> set[int | None]:
+        """What is told is expected, and nothing else is; return where those are that are bad."""
+        told = [Told(each.offset, each.ulpdu_length, each.crc) for each in fpdus(self.events, 0)]
+        wanted = self.wanted(expected)
+        assert len(set(told)) == len(told)
+        assert set(told) <= {each for each, _ in wanted}
+        assert set(told) >= {each for each, is_due in wanted if is_due}
+        return {each.offset for each in told if each.crc == "bad"}
 
     def check_errors(self, bad: set[int | None]) -> None:
         """Each bad FPDU is an error (RFC 5044 8 code 2), and so may be what a short lie leaves of
@@ -211,13 +224,13 @@ class Row:
 def _damage(what: str, sender: bool, at: int, plain: list[TrueFPDU]) -> Damage:
     """The damage of which a mark tells."""
     fpdu = plain[at]
-    if what.startswith("=>"):
-        end = int(what[2:])
-        within = sum(each.markers for each in plain[at:end])
-        claim = plain[end].start - fpdu.start - 6 - 4 * within
-        return Damage(ulpdu_length=claim, sender=sender)
     if what.startswith("="):
-        return Damage(ulpdu_length=int(what[1:]), sender=sender)
+        claim = int(what.strip("=>^"))
+        if what.startswith("=>"):
+            within = sum(each.markers for each in plain[at:claim])
+            claim = plain[claim].start - fpdu.start - 6 - 4 * within
+        flip = (0, 2) if what.endswith("^") else None
+        return Damage(ulpdu_length=claim, flip=flip, sender=sender)
     if what.startswith("p"):
         fpduptr, _, marker = what[1:].partition(".")
         return Damage(fpduptr={int(marker or 0): int(fpduptr)}, sender=sender)
@@ -246,16 +259,12 @@ def check(words: str, expected: str = "", **options: Any) -> Row:
         and nothing of which octets are missing.
     """
     row = Row(words, **options)
-    told = [Told(each.offset, each.ulpdu_length, each.crc) for each in fpdus(row.events, 0)]
-    wanted = row.wanted(expected)
-    assert len(set(told)) == len(told)
-    assert set(told) <= {each for each, _ in wanted}
-    assert set(told) >= {each for each, is_due in wanted if is_due}
+    bad = row.check_fpdus(expected)
     gaps = [
         ((each.seq - row.base) % 2**32, each.length)
         for each in row.events
         if isinstance(each, GapFound)
     ]
     assert gaps == [(begin, end - begin) for begin, end in row.gaps]
-    row.check_errors({each.offset for each in told if each.crc == "bad"})
+    row.check_errors(bad)
     return row

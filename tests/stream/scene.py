@@ -163,14 +163,6 @@ class Scene(Talk):
         return events
 
 
-def begun(
-    *, markers: bool = False, crc: bool = True, isn: tuple[int, int] = (1000, 0xFFFFF000)
-) -> Scene:
-    """A connection whose Full Operation Phase has begun, with Markers both ways or without."""
-    fields = {"markers": int(markers), "crc": int(crc)}
-    return Scene(">Q <A", {"Q": request(**fields), "A": reply(**fields)}, isn=isn)
-
-
 def say_without(
     talk: Talk, octets: bytes, holes: Iterable[tuple[int, int]], *, size: int | None = None
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import Event, GapFound
+from scapy_mpa.stream.events import Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
@@ -17,9 +17,9 @@ from scapy_mpa.stream.limits import Limits
 from tests.stream.cut import stream, wrong
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started
-from tests.truth import impair
+from tests.truth import impair, messages
 from tests.truth.impair import ACK
-from tests.truth.mpastream import TrueFPDU
+from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 BASE = 1021
 """Sequence number of offset 0 of direction 0 below."""
@@ -137,6 +137,34 @@ def test_closed_holes_are_limited(markers: bool) -> None:
     assert gaps(events) == holes
 
 
+@pytest.mark.parametrize(("short", "count"), [(0, 4), (1, 1)])
+def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int, count: int) -> None:
+    """Then FPDUs behind it are found, and not before."""
+    octets, truth = stream([600] * 5, markers=False)
+    talk = started()
+    talk.say(0, octets[: truth[1].start])
+    talk.miss(0, octets[truth[1].start : truth[1].end - short])
+    for each in truth[2:]:
+        for _ in range(LATE_SEGMENTS):
+            talk.say(1, flags=ACK)
+        talk.copy(0, BASE + each.start, octets[each.start : each.end])
+    assert len(fpdus(received(Flows(), talk.segments), 0)) == count
+
+
+@pytest.mark.parametrize(
+    ("crc", "forged"), [(True, {}), (False, {}), (True, {2: Damage(fpduptr={1: 8}, sender=True)})]
+)
+def test_markers_lead_behind_a_hole_that_waits(crc: bool, forged: dict[int, Damage]) -> None:
+    """What one points to is found at once, if its CRC is good or its own Markers agree."""
+    ulpdus = [messages.send(msn, bytes(1382))[0] for msn in range(1, 8)]
+    octets, truth = build_stream(ulpdus, markers=True, crc=crc, damage=forged)
+    talk = started(markers=True, crc=crc)
+    talk.say(0, octets[: truth[1].start])
+    talk.copy(0, BASE + truth[2].start, octets[truth[2].start :])
+    found = fpdus(received(Flows(), talk.segments), 0)
+    assert [each.ulpdu for each in found] == [*ulpdus[:1], *ulpdus[2:]]
+
+
 BEFORE = bytes(range(1, 101))
 """What the Responder says before the startup frames."""
 
@@ -179,6 +207,50 @@ def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
+
+
+@pytest.mark.parametrize(
+    ("holes", "copy", "known"),
+    [
+        ([(20, 40)], (20, 41), [(40, 1)]),
+        ([(20, 40)], (19, 40), [(19, 1)]),
+        ([(20, 40)], (19, 41), [(19, 1), (40, 1)]),
+        ([(20, 40)], (10, 30), [(10, 10)]),
+        ([(20, 40)], (30, 60), [(40, 20)]),
+        ([(20, 40)], (20, 40), []),
+        ([(20, 40), (41, 50)], (20, 50), [(40, 1)]),
+        ([(20, 40), (45, 50)], (25, 51), [(40, 5), (50, 1)]),
+    ],
+)
+def test_a_copy_that_reaches_beyond_a_hole(
+    holes: list[tuple[int, int]], copy: tuple[int, int], known: list[tuple[int, int]]
+) -> None:
+    """Before the startup frames, too, what had been captured is compared, to the octet."""
+    talk = Talk()
+    talk.say(0, b"?")
+    begin = talk.next[1]
+    edges = sorted({0, len(BEFORE), *(place for hole in holes for place in hole)})
+    for start, end in pairwise(edges):
+        talk.say(1, BEFORE[start:end], captured=(start, end) not in holes)
+    say_startup(talk)
+    octets, _ = stream([600] * 3, markers=False)
+    talk.say(0, octets)
+    talk.say(1, octets)
+    for _ in range(LATE_SEGMENTS + 1):
+        talk.say(0, flags=ACK)
+    talk.copy(1, begin + copy[0], bytes(each ^ 0xFF for each in BEFORE[slice(*copy)]))
+    events = talk.closed()
+    differ = [
+        (each.seq - begin, each.length) for each in events if isinstance(each, OverlapDiffers)
+    ]
+    assert differ == known
+    half = ends(events)[0].halves[1]
+    assert half.retransmitted == bool(known)
+    lacking = set().union(*(range(*hole) for hole in holes)) - set(range(*copy))
+    assert half.octets == len(BEFORE) - len(lacking) + 20 + len(octets)
+    assert {
+        place for at, length in gaps(events, 1, begin) for place in range(at, at + length)
+    } == lacking
 
 
 def test_copies_leave_no_more_than_so_many_holes_behind() -> None:

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.stream import lingering
 from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.flows import LINGER_NS, LINGERING_CONNECTIONS, Flows
-from scapy_mpa.stream.octets.past import PAST_CONNECTIONS, PAST_SECONDS, PastConnections
+from scapy_mpa.stream.flows import LINGER_NS, Flows
+from scapy_mpa.stream.octets import past as past_connections
+from scapy_mpa.stream.octets.past import PAST_SECONDS, PastConnections
 from scapy_mpa.stream.segment import SECOND, reverse_flow
 from scapy_mpa.stream.segment import Segment as Captured
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
@@ -34,11 +36,20 @@ END = whole(ISN).next[0] - 1
 """Behind the last octet of direction 0, where its FIN is."""
 
 
+LINGERING = 64
+"""Connections that linger in these tests; others are let go."""
+
+
+@pytest.fixture(autouse=True)
+def _few_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lingering, "LINGERING_CONNECTIONS", LINGERING)
+
+
 def ended(flows: Flows) -> list[Event]:
     """The events of a connection from SYN to FIN, and of others until it is let go."""
     events = received(flows, whole(ISN).segments)
     brief = [Segment(0, 1, 0, FIN | SYN, b""), Segment(1, 1, 2, FIN | SYN | ACK, b"")]
-    for number in range(LINGERING_CONNECTIONS):
+    for number in range(LINGERING):
         events += received(flows, brief, 1000 + number, connection=number)
     assert [each.connection.number for each in ends(events)] == [0]
     return events
@@ -52,7 +63,7 @@ def late(seq: int, octets: bytes, flags: int = PSH | ACK, *, after: int = 3 * SE
 
 def opened(flows: Flows) -> int:
     """How many connections there are that :func:`ended` did not open."""
-    return sum(each.connection.number > LINGERING_CONNECTIONS for each in ends(flows.finish()))
+    return sum(each.connection.number > LINGERING for each in ends(flows.finish()))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +121,7 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
     talk.close()
     events = received(flows, talk.segments, 5000)
     for direction in (0, 1):
-        assert found(events, LINGERING_CONNECTIONS + 1, direction) == ulpdus
+        assert found(events, LINGERING + 1, direction) == ulpdus
     assert flows.late_copies == 0
 
 
@@ -181,16 +192,18 @@ def test_the_last_octets_of_many() -> None:
     assert not past.spans(copy._replace(seq=2**31))
 
 
-def test_so_many_and_no_more() -> None:
+def test_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last ones are known, the first ones are not any more."""
+    most = 1 << 10
+    monkeypatch.setattr(past_connections, "PAST_CONNECTIONS", most)
     past = PastConnections()
-    flows = [number.to_bytes(12, "big") for number in range(PAST_CONNECTIONS + 1)]
+    flows = [number.to_bytes(12, "big") for number in range(most + 1)]
     for flow in flows:
         past.add(flow, 0, ((100, 200), (300, 400)))
     copies = [late(100, bytes(100), after=0)._replace(flow=flow) for flow in flows]
     known = [past.spans(copy) for copy in copies]
     assert not known[0]
-    assert all(known[-(PAST_CONNECTIONS // 2) :])
+    assert all(known[-(most // 2) :])
 
 
 def test_a_hole_of_a_connection_that_was_ended() -> None:

@@ -165,7 +165,7 @@ def opened(flows: Flows, numbers: list[int], second: int = 0) -> list[Event]:
     ]
 
 
-@pytest.mark.parametrize("most", [1, 2, 7, 8, 100, 3000])
+@pytest.mark.parametrize("most", [1, 2, 7, 8, 100, 1000])
 def test_connections_are_limited(most: int) -> None:
     """Those idle for longest go, for the reason that there are too many."""
     flows = Flows(limits=Limits(connections=most))

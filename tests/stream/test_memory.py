@@ -44,7 +44,7 @@ def test_memory_of_connections_in_order() -> None:
     for direction in (0, 1):
         talk.say(direction, STREAM, size=500)
     flows = Flows()
-    count = 1000
+    count = 250
     with traced() as memory:
         for number in range(count):
             received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
@@ -61,7 +61,7 @@ def test_memory_of_what_is_known_of_messages(
     talk = started()
     for direction in (0, 1):
         talk.say(direction, STREAM, size=500)
-    count = 1000
+    count = 500
     flows, takes = Flows(), consumer()
     events = []
     for number in range(count):

@@ -102,7 +102,7 @@ def test_interfaces() -> None:
 
 def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many networks and connections there are, what is remembered is bounded."""
-    monkeypatch.setattr(networks, "_MOST", 1 << 10)
+    monkeypatch.setattr(networks, "_MOST", 1 << 9)
 
     def reach(flow: bytes) -> int:
         return 0
@@ -113,4 +113,4 @@ def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             flow = number.to_bytes(12, "big")
             known.place(Segment(flow, 1 << 31, 0, SYN | ACK, b"", 0, 1, 0, b"network"))
 
-    assert peak(lambda: place(16_000)) < 1.2 * peak(lambda: place(4_000))
+    assert peak(lambda: place(8_000)) < 1.2 * peak(lambda: place(2_000))

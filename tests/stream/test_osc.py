@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""OSC's software iWARP: forced, or recognised by the revisions of its startup frames."""
+"""OSC's software iWARP: forced, or recognised by the revisions of its startup frames.
+
+What holds of any layout of FPDUs is asked of SoftUiWARP's as well.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import open_capture
@@ -28,7 +31,6 @@ from scapy_mpa.craft.impairments import (
     impair,
 )
 from scapy_mpa.craft.presets import PRESETS
-from scapy_mpa.craft.segment import Segment as CraftedSegment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import plain, printed
@@ -71,6 +73,19 @@ def but_request(records: list[Record]) -> list[Record]:
     ]
 
 
+SPOKEN = [FORCED, Dialect.SOFTUIWARP]
+WHOLE = [Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3)]
+MISSING = [CaptureLoss(0.1), SnapLength(120), LateStart(5)]
+
+
+def drawn(data: st.DataObject, dialect: Dialect, **options: Any) -> Any:
+    """A conversation in a dialect; SoftUiWARP has neither Markers nor CRCs."""
+    markers, crc = data.draw(MARKERS), data.draw(st.booleans())
+    if dialect is not FORCED:
+        markers, crc = (False, False), False
+    return conversation(data.draw(LENGTHS), dialect.value, markers=markers, crc=crc, **options)
+
+
 OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "lengths": LENGTHS,
     "markers": MARKERS,
@@ -80,60 +95,35 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@st.composite
-def impaired(
-    draw: st.DrawFn, *impairments: Impairment, **options: Any
-) -> tuple[Conversation, list[CraftedSegment], Impairment]:
-    """A conversation, its segments, and what became of them."""
-    made = conversation(draw(LENGTHS), markers=draw(MARKERS), crc=draw(st.booleans()), **options)
-    impairment = draw(st.sampled_from(impairments))
-    seed = draw(st.integers(0, 2**32))
-    return made, impair(made.segments(), impairment, seed=seed), impairment
-
-
 # -- forced ------------------------------------------------------------------------------------
 
 
-@given(st.builds(conversation, **OPTIONS | {"mss": st.integers(40, 1460)}))
-def test_forced(made: Conversation) -> None:
+@given(st.sampled_from(SPOKEN), st.data())
+def test_forced(dialect: Dialect, data: st.DataObject) -> None:
     """All is as it was meant, on both ways of reading, and nothing is wrong."""
+    made = drawn(data, dialect, packing=data.draw(PACKING), mss=data.draw(st.integers(40, 1460)))
     frames = made.frames()
-    found = plain(frames, FORCED)
+    found = plain(frames, dialect)
     assert found == made.truth(messages=True, payload=True)
-    assert printed(frames, FORCED) == made.truth()
+    assert printed(frames, dialect) == made.truth()
     assert not of(found, "error")
-    assert {each["dialect"] for each in found if "dialect" in each} == {"osc"}
+    assert {each["dialect"] for each in of(found, "connection")} == {dialect.value}
 
 
-@given(
-    impaired(
-        *(Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), Overlap(0.3)),
-        packing="stream",
-        mss=100,
-    )
-)
-def test_impaired(drawn: tuple[Conversation, list[CraftedSegment], Impairment]) -> None:
-    """Where every octet was captured every FPDU is told once, whatever became of the segments."""
-    made, segments, _ = drawn
-    found = plain(made.frames(segments), FORCED)
-    assert sorted(told(found)) == sorted(told(made.truth()))
-    assert not of(found, "error") and not of(found, "gap")
-
-
-@given(
-    impaired(CaptureLoss(0.1), SnapLength(120), LateStart(5), packing="stream", mss=100),
-)
-def test_what_is_missing_is_not_made_up(
-    drawn: tuple[Conversation, list[CraftedSegment], Impairment],
-) -> None:
-    """Where octets were not captured no FPDU is told that is none, and none twice."""
-    made, segments, impairment = drawn
-    frames = made.frames(segments)
-    sent = set(told(made.truth()))
-    records = plain(frames, FORCED)
-    found = told(records)
-    if not isinstance(impairment, SnapLength):
-        assert set(found) <= sent and len(found) == len(set(found))
+@given(st.sampled_from(SPOKEN), st.data(), st.sampled_from(WHOLE + MISSING), st.integers(0, 2**32))
+@settings(max_examples=2 * settings.default.max_examples)
+def test_impaired(dialect: Dialect, data: st.DataObject, impairment: Impairment, seed: int) -> None:
+    """Where every octet was captured every FPDU is told once, whatever became of the segments, and
+    elsewhere no FPDU that is none, and none twice."""
+    made = drawn(data, dialect, packing="stream", mss=100)
+    frames = made.frames(impair(made.segments(), impairment, seed=seed))
+    records = plain(frames, dialect)
+    sent, found = sorted(told(made.truth())), sorted(told(records))
+    if impairment in WHOLE:
+        assert found == sent
+        assert not of(records, "error") and not of(records, "gap")
+    elif dialect is not FORCED or not isinstance(impairment, SnapLength):
+        assert set(found) <= set(sent) and len(found) == len(set(found))
     plain(frames)
     printed(frames)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
 from tests.stream.feed import feed_truth, fpdus, halves
-from tests.stream.scene import begun
+from tests.stream.talk import started
 from tests.truth import impair, messages, mpastream
 
 
@@ -28,7 +28,7 @@ OCTETS, TRUTH = mpastream.build_stream(
 
 def captured(order: Iterable[int]) -> list[Event]:
     """The events of a connection whose Initiator's octets were captured in pieces of 1000."""
-    talk = begun(markers=True)
+    talk = started(markers=True)
     base = talk.next[0]
     for piece in order:
         talk.copy(0, base + piece * 1000, OCTETS[piece * 1000 :][:1000])

@@ -6,10 +6,12 @@ The words are those of :mod:`tests.stream.rows`.
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests import effort
-from tests.stream.rows import check
+from tests.stream.rows import Row, check
 
 LIES = (0, 18, 48, 64, 136, 700, 1000, 65_535)
 
@@ -62,6 +64,22 @@ DAMAGED = {
     "j504*3 j504=60000c j504*4": "",
     "j504*3 j504! j504*4": "",
     **{f"s300*3 i800-:{there} s300*7": "" for there in (24, 200, 500)},
+    # One that ends in a hole, or where a good one begins behind it, is no liar.
+    "s300*5 j1028-300:400 s300*33": "",
+    "s300*5 j1028-300: s300-:40 s300*32": "",
+    # Lengths lead from one to the next, and on to what looks like one: but only where the liar ends
+    # does its CRC fit.
+    **{
+        f"s900*3 j{size}={lie} s900*16 j{size}={lie}c j{size} s900*38 j{size}={lie} s900*38": ""
+        for size, lie in ((340, 0), (356, 60), (372, 700), (340, 65_535), (372, 0), (356, 700))
+    },
+    # -- each word of its payload may be where another FPDU begins, so that thousands are asked; and
+    # a hole leaves nothing behind it but more of them
+    **{
+        f"h{size}={lie} {before}h{size}-{hole}:{hole + 100} h{size}*3": ""
+        for size, lie in ((8_996, 18), (8_996, 65_535), (19_996, 20_000))
+        for before, hole in (("", 100), ("h90 ", 4_000))
+    },
     # -- a header that makes no sense, a ULPDU that has none, or nothing
     "s100*2 v50 s100*4": "",
     "s100*2 v50*3 s100*4": "",
@@ -69,6 +87,12 @@ DAMAGED = {
     "e*2 s100 e*9 s100 e! s100*4": "",
 }
 
+
+OPEN = {
+    # -- what is behind a hole that waits is found by its Markers, before the liar stands there
+    **{f"s400*3 s400={lie}+22:122 s400*7": "" for lie in (3000, 65_535)},
+    "z1480*20 z1480=4500+ z1480*18": "",
+}
 
 FORGED = {
     # -- a Marker says otherwise: the FPDU is good if its sender made the CRC over that (8 code 3)
@@ -159,11 +183,56 @@ def test_damaged(words: str) -> None:
     hold(words, DAMAGED[words])
 
 
+def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
+    """The next one is good and holds that: no payload reaches beyond its own FPDU.
+
+    That is seen if all of it is there.
+    """
+    check("s300*2 s300=338 j1680 s300*3", size=65_000)
+
+
+@pytest.mark.parametrize("words", OPEN)
+def test_damaged_behind_a_hole_that_waits(words: str) -> None:
+    """It does not matter what came first."""
+    hold(words, OPEN[words], markers=True, acknowledged=False)
+
+
+def many_liars(seed: int) -> tuple[str, str]:
+    """Words in which many lie, and what is to be told."""
+    rng = random.Random(seed)
+    words = [f"s{rng.choice((30, 200, 1400))}" for _ in range(179)]
+    for at in range(3, 178):
+        if rng.random() < 0.2:
+            words[at] += f"={rng.randrange(1 << 16)}c" if rng.random() < 0.6 else "!"
+    return " ".join(words), " ".join("g?"[each[-1] in "c!"] for each in words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # Some claim 64 KiB, and wherever others stop in these one may truly end: to ask that of all
+        # leaves enough for the search behind the next.
+        *map(many_liars, range(6)),
+        # Lengths lead from garbled headers over rows that break.
+        ("s6*10 s6! s6=>1000^ s6*488 s6=65535 s6*199 s6! s6*498", "g ? ? g ? g ? g"),
+    ],
+)
+def test_liars_hide_no_good_ones(words: str, expected: str) -> None:
+    """All good ones are found, however many of those that were skipped are damaged."""
+    for markers in (False, True):
+        Row(words, markers=markers).check_fpdus(expected)
+
+
 @pytest.mark.parametrize("words", FORGED)
 def test_forged_markers(words: str) -> None:
     """No FPDU is missed."""
     hold(words, FORGED[words], markers=True)
     hold(words, FORGED[words], markers=True, crc=False)
+
+
+def test_a_liar_behind_a_hole_that_holds_no_marker() -> None:
+    """One in its payload points to it; without CRCs that is not enough (4.3)."""
+    hold("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
 
 
 @pytest.mark.parametrize("words", HOLES)

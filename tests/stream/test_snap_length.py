@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ErrorFound, Event, OverlapDiffers
 from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
-from tests.stream.scene import begun
 from tests.stream.startup import ended
-from tests.stream.talk import Talk
+from tests.stream.talk import Talk, started
 from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import TrueFPDU
 
@@ -43,7 +42,7 @@ def cut_and_closed(
     octets: bytes, cuts: list[int], there: int, how: str, *, markers: bool, crc: bool = True
 ) -> list[Event]:
     """The events of a connection that ends behind octets, of the last segment with ``there``."""
-    talk = begun(markers=markers, crc=crc)
+    talk = started(markers=markers, crc=crc)
     for begin, end in pairwise([0, *cuts, len(octets)]):
         talk.say(0, octets[begin:end])
     last = len(talk.segments) - 1
@@ -152,7 +151,7 @@ def test_what_was_captured_is_compared_and_nothing_else(
     """Of a copy a difference is told where the octet was captured; what was cut off differs not."""
     rng = random.Random(seed)
     octets, _ = stream([rng.randrange(300) for _ in range(20)], markers=markers, crc=crc)
-    talk, cuts = begun(markers=markers, crc=crc), dict[int, int | None]()
+    talk, cuts = started(markers=markers, crc=crc), dict[int, int | None]()
     known: set[int] = set()
     differing = []
     at = 0

@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Decoder, open_capture
 from scapy_mpa.craft import Conversation, conversation_of
 from scapy_mpa.craft.impairments import (
-    CaptureLoss,
-    Duplication,
-    Impairment,
-    Loss,
-    Reordering,
-    Resegmentation,
     SnapLength,
-    impair,
 )
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
@@ -30,8 +23,13 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
-from tests.stream.crafted import INITIATOR, Record, of, places, told
+from tests.stream.crafted import INITIATOR, Record, of, places
 from tests.stream.damage import damaged
+from tests.stream.feed import fpdus
+from tests.stream.scene import Octets, Scene
+from tests.stream.startup import ended, reply, request
+from tests.truth import messages
+from tests.truth.mpastream import build_stream
 
 LENGTHS = st.lists(st.integers(0, 700), min_size=1, max_size=12)
 _CUT = SnapLength(120)
@@ -58,17 +56,6 @@ def conversation(lengths: Sequence[int], dialect: str | None, **options: Any) ->
 def without(records: list[Record], *names: str) -> list[Record]:
     """Records without some of their keys."""
     return [{key: each[key] for key in each if key not in names} for each in records]
-
-
-@given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))
-def test_forced(lengths: list[int], packing: Any, mss: int) -> None:
-    """All is as it was meant, on both ways of reading."""
-    made = conversation(lengths, "softuiwarp", packing=packing, mss=mss)
-    frames = made.frames()
-    found = plain(frames, FORCED)
-    assert found == made.truth(messages=True, payload=True)
-    assert printed(frames, FORCED) == made.truth()
-    assert {each["dialect"] for each in of(found, "connection")} == {"softuiwarp"}
 
 
 @given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))
@@ -117,6 +104,26 @@ def test_captured(read: Callable[..., list[Record]]) -> None:
     assert (last["message"], last["invalidate_stag"]) == ("Send", None)
 
 
+@pytest.mark.parametrize(("markers", "crc"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
+    """Who has agreed on either speaks RFC 5044, though headers go on where the other pads lead."""
+    ulpdus = [messages.send(msn, bytes(msn + 8))[0] for msn in range(8)]
+    whole, _ = build_stream(ulpdus[:1], markers=bool(markers), crc=bool(crc))
+    letters: dict[str, Octets] = {
+        "Q": request(markers=markers, crc=crc),
+        "A": reply(markers=markers, crc=crc),
+        "1": whole + b"".join(map(stated, ulpdus[1:])),
+        "2": whole,
+    }
+    events = Scene(">Q <A >1 <2 >F <F", letters).fed()
+    is_known = not (markers or crc)
+    assert ended(events).dialect is (FORCED if is_known else Dialect.RFC5044)
+    count = 8 if is_known else 2
+    assert [each.ulpdu for each in fpdus(events, 0)][:count] == ulpdus[:count]
+    if crc:
+        assert [each.crc for each in fpdus(events, 0)] == ["good", "bad"]
+
+
 def test_even_lengths_are_the_standards() -> None:
     """Where both pads agree nothing tells: the stream is RFC 5044's."""
     records = plain(conversation([2, 4, 6, 8, 10, 12], "softuiwarp").frames())
@@ -163,25 +170,6 @@ def test_forced_wrongly(lengths: list[int], crc: bool, markers: bool) -> None:
     made.close()
     records = plain(made.frames(), FORCED)
     assert len(of(records, "fpdu")) <= len(lengths)
-
-
-@given(
-    LENGTHS,
-    st.integers(0, 2**32),
-    st.sampled_from(
-        (CaptureLoss(0.1), Loss(0.2), Reordering(0.3), Duplication(0.3), Resegmentation(40), _CUT)
-    ),
-)
-def test_impaired(lengths: list[int], seed: int, impairment: Impairment) -> None:
-    """Nothing is told that is not there, and all of it if it was captured."""
-    made = conversation([*lengths, 1, 3, 5, 6], "softuiwarp", packing="stream", mss=100)
-    frames = made.frames(impair(made.segments(), impairment, seed=seed))
-    sent, found = set(told(made.truth())), told(plain(frames, FORCED))
-    assert set(found) <= sent and len(found) == len(set(found))
-    if not isinstance(impairment, (CaptureLoss, SnapLength)):
-        assert set(found) == sent
-    plain(frames)
-    printed(frames)
 
 
 def test_behind_a_hole_nothing_is_told() -> None:

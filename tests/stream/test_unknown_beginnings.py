@@ -4,94 +4,14 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import FPDURecovered
-from tests.stream.feed import Truth, expected, feed_truth, fpdus, halves
-from tests.stream.scene import begun, say_without
-from tests.stream.sending import WAYS, cut
+from tests.stream.feed import fpdus
+from tests.stream.scene import say_without
 from tests.stream.startup import reply, request
-from tests.stream.talk import Talk
-from tests.truth import impair, messages, mpastream
-
-
-def without_offset(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
-    """What must be said of an FPDU when nobody knows where the phase began."""
-    return replace(expected(half, fpdu), offset=0)
-
-
-def said(event: FPDURecovered) -> Truth:
-    """What was said of it."""
-    return Truth(event.seq, 0, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
-
-
-def is_from(event: FPDURecovered, direction: int) -> bool:
-    """Whether it was sent in this direction of the truth."""
-    return (event.connection.endpoints[event.direction] == "10.0.0.2:4000") == bool(direction)
-
-
-def lacking(segments: list[impair.Segment], what: str, rng: random.Random) -> list[impair.Segment]:
-    """The segments without startup frames, or without all that came before some point."""
-    if what == "any point":
-        return segments[rng.randint(6, max(6, len(segments) * 2 // 3)) :]
-    gone = {"both": (b"Req", b"Rep"), "Request": (b"Req",), "Reply": (b"Rep",)}[what]
-    return [each for each in segments if each.payload[7:10] not in gone]
-
-
-@given(
-    seed=st.integers(0, 2**32),
-    markers=st.tuples(st.booleans(), st.booleans()),
-    mulpdu=st.sampled_from((128, 500, 1442, 8940)),
-    way=st.sampled_from(WAYS[:4]),
-    what=st.sampled_from(("both", "Request", "Reply", "any point")),
-    lossy=st.booleans(),
-)
-def test_with_crcs_all_are_found(
-    seed: int,
-    markers: tuple[bool, bool],
-    mulpdu: int,
-    way: str,
-    what: str,
-    lossy: bool,
-) -> None:
-    """Markers, their phase, CRCs and the places of FPDUs are inferred, in each direction."""
-    rng = random.Random(seed)
-    pair = halves(rng, markers=markers, crc=True, count=rng.randint(10, 40), mulpdu=mulpdu)
-    both = []
-    for half in pair:
-        sendings = cut(way, half, rng)
-        if lossy:
-            sendings = impair.lose_and_retransmit(sendings, rng, 0.1)
-            sendings = impair.reorder(sendings, rng, 0.1, 5)
-        both.append(sendings)
-    segments = lacking(impair.conversation(pair, (both[0], both[1]), rng), what, rng)
-    events = feed_truth(segments)
-    for direction, half in enumerate(pair):
-        there = impair.capturable(segments, half, direction)
-        found = [said(each) for each in fpdus(events) if is_from(each, direction)]
-        # Of two in a row and fewer, nobody can say with certainty that they are FPDUs.
-        if len(there) > 4:
-            assert Counter(found) == Counter(without_offset(half, each) for each in there)
-        assert not Counter(found) - Counter(without_offset(half, each) for each in half.truth)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_without_crcs_nothing_false_is_said(seed: int) -> None:
-    """Lengths, Markers and headers establish most of it; what they do not is not reported."""
-    rng = random.Random(seed)
-    markers = (rng.random() < 0.5, rng.random() < 0.5)
-    pair = halves(rng, markers=markers, crc=False, count=30, mulpdu=rng.choice((128, 500, 1442)))
-    both = [impair.cut_mss(half.octets, rng.choice((1448, 1460))) for half in pair]
-    segments = impair.conversation(pair, (both[0], both[1]), rng)
-    events = feed_truth(lacking(segments, rng.choice(("both", "any point")), rng))
-    for direction, half in enumerate(pair):
-        found = Counter(said(each) for each in fpdus(events) if is_from(each, direction))
-        assert not found - Counter(without_offset(half, each) for each in half.truth)
+from tests.stream.talk import Talk, started
+from tests.truth import messages, mpastream
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -135,7 +55,7 @@ def test_an_fpdu_of_zero_length_stands_behind_a_hole() -> None:
     ulpdus = [messages.send(msn, bytes(100))[0] for msn in range(1, 9)]
     ulpdus[4] = b""
     octets, truth = mpastream.build_stream(ulpdus)
-    talk = begun()
+    talk = started()
     say_without(talk, octets, [(truth[2].start, truth[3].start + 50)])
     assert [each.ulpdu for each in fpdus(talk.fed(), 0)] == [*ulpdus[:2], *ulpdus[4:]]
 
@@ -147,7 +67,7 @@ def test_fpdus_of_zero_length_before_one_that_a_marker_leads_to(zeros: int, size
     sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
     ulpdus = [sent[0], *[b""] * zeros, *sent[1:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
-    talk = begun(markers=True)
+    talk = started(markers=True)
     talk.miss(0, octets[: truth[1].start])
     for each in truth[1:]:
         talk.say(0, octets[each.start : each.end])
@@ -184,7 +104,7 @@ def test_fpdus_of_zero_length_captured_behind_one_that_a_marker_leads_to(size: i
     sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
     ulpdus = [*sent[:2], b"", b"", *sent[2:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
-    talk = begun(markers=True)
+    talk = started(markers=True)
     talk.say(0, octets[: truth[1].start])
     talk.miss(0, octets[truth[1].start : truth[2].start - 1])
     talk.say(0, octets[truth[2].start - 1 : truth[4].start])
@@ -226,7 +146,7 @@ def test_fpdus_of_zero_length_between_two_holes(
     ulpdus = [*sent[:4], *[b""] * zeros, *sent[4:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     start, end = truth[4].start - before, truth[3 + zeros].end + behind
-    talk = begun(markers=markers)
+    talk = started(markers=markers)
     say_without(talk, octets, [(truth[2].start, start), (end, truth[5 + zeros].start)])
     found = sorted(fpdus(talk.fed(), 0), key=lambda each: each.seq)
     assert [each.ulpdu for each in found] == [*sent[:2], *[b""] * zeros, *sent[5:]]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from . import messages, mpastream, pcapfile, sctpstream
@@ -70,6 +71,11 @@ def _in_one_flow(
     return Pair(_whole(flow, hostile), _whole(flow, clean))
 
 
+def _behind_a_hole(pieces: list[tuple[int, bytes]], scale: int) -> Pair:
+    """Pieces of which the first one was not captured."""
+    return _in_one_flow(pieces[1:], _writes_cut(scale)[1:scale])
+
+
 def _writes_cut(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
     """So many segments of RDMA Writes, and a few more."""
     return _cut(mpastream.build_stream(_writes(scale * MSS), markers=markers)[0])
@@ -116,12 +122,6 @@ def syn_flood(scale: int) -> Pair:
     return Pair(hostile, _whole(flow, _cut(octets, len(octets) // scale + 1)))
 
 
-def one_octet_segments(scale: int) -> Pair:
-    """Each octet in a segment of its own, in order."""
-    octets, _ = mpastream.build_stream(_writes(scale, mulpdu=1442))
-    return _in_one_flow(_cut(octets[:scale], 1), _small(scale))
-
-
 def _small(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
     """So many small segments of small Writes."""
     clean, _ = mpastream.build_stream(_writes(scale * 64, mulpdu=64), markers=markers)
@@ -156,66 +156,16 @@ def markers_that_point_nowhere(scale: int) -> Pair:
     return _in_one_flow(_cut(bytes(forged))[1:scale], clean[1:scale], markers=True)
 
 
-def lengths_just_beyond(scale: int) -> Pair:
-    """Behind a hole, each word is a header whose length leads just beyond its segment."""
-    return _in_one_flow(_beyond(scale)[1:], _writes_cut(scale)[1:scale])
-
-
-def lengths_just_beyond_in_order(scale: int) -> Pair:
-    """The same from the beginning of the phase on, where the first length is believed at first."""
-    return _in_one_flow(_beyond(scale), _writes_cut(scale)[:scale])
-
-
 def _beyond(scale: int) -> list[tuple[int, bytes]]:
     """Segments in which each ULPDU_Length says two words more than are left of its segment."""
     words = b"".join((MSS - at + 2).to_bytes(2, "big") + b"\xc1\x40" for at in range(0, MSS, 4))
     return [(number * MSS, words) for number in range(scale)]
 
 
-def lengths_within(scale: int) -> Pair:
-    """Behind a hole, each word begins a header whose length leads to another; no CRC is good."""
-    return _in_one_flow(_within(scale)[1:], _writes_cut(scale)[1:scale])
-
-
-def lengths_within_in_order(scale: int) -> Pair:
-    """The same behind a good FPDU, in order."""
-    first, _ = mpastream.build_stream(messages.send(1, bytes(MSS - 24)))
-    return _in_one_flow([(0, first), *_within(scale)[1:]], _writes_cut(scale)[:scale])
-
-
 def _within(scale: int) -> list[tuple[int, bytes]]:
     """Segments of nothing but first words of RDMA Writes, each of them 32 octets long."""
     words = b"\x00\x18\xc1\x40" * (MSS // 4)
     return [(number * MSS, words) for number in range(scale)]
-
-
-def zero_lengths_that_lead_nowhere(scale: int) -> Pair:
-    """Behind a hole, good FPDUs of zero length two by two, and behind each pair no other one."""
-    pair, _ = mpastream.build_stream([b"", b""])
-    rng = random.Random(4)
-    forged = b"".join(pair + rng.randbytes(4) for _ in range(scale * MSS // (len(pair) + 4)))
-    return _in_one_flow(_cut(forged)[1:scale], _writes_cut(scale)[1:scale])
-
-
-def every_other_segment(scale: int) -> Pair:
-    """As many islands as there are segments."""
-    pieces = _writes_cut(2 * scale)
-    return _in_one_flow(pieces[1 : 2 * scale : 2], pieces[:scale])
-
-
-def headers_in_unknown_traffic(scale: int) -> Pair:
-    """No startup frames, and each word reads as the header of an FPDU with a bad CRC."""
-    return _unknown(b"\x00\x40\x41\x43\x00\x40\xc1\x40", scale)
-
-
-def half_headers_in_unknown_traffic(scale: int) -> Pair:
-    """No startup frames, and each word begins like the header of a Send that makes no sense."""
-    return _unknown(b"\x41\x43", scale)
-
-
-def sound_headers_in_unknown_traffic(scale: int) -> Pair:
-    """No startup frames, and nothing but headers of Sends that make sense, without CRCs."""
-    return _unknown(b"\x00\x16\x41\x43" + struct.pack(">IIII", 0, 0, 1, 0), scale)
 
 
 def _unknown(words: bytes, scale: int) -> Pair:
@@ -283,63 +233,6 @@ def replies_in_blocks(scale: int) -> Pair:
     return Pair(flow.frames(flow.opening + segments), _writes_in_order(scale))
 
 
-def sound_headers_alone(scale: int) -> Pair:
-    """Headers of RDMA Writes that make sense.  Each has another TO, and no CRC is good."""
-    headers = (
-        struct.pack(">HBBIQHBBI", 24, 0xC1, 0x40, 1, at, 14, 0xC1, 0x40, 0)
-        for at in range(0, MSS, 24)
-    )
-    return _alone(b"".join(headers), scale)
-
-
-def markers_alone(scale: int) -> Pair:
-    """Headers whose lengths all lead to one place, and words that all point back to it."""
-    place = 512
-    octets = [struct.pack(">HBBIQ", place - at - 6, 0xC1, 0x40, 1, 0) for at in range(0, place, 16)]
-    octets += [struct.pack(">HBBIQ", 400, 0xC1, 0x40, 1, 0)]
-    octets += [struct.pack(">I", back) for back in range(16, MSS - place, 4)]
-    return _alone(b"".join(octets), scale)
-
-
-def headers_and_markers_alone(scale: int) -> Pair:
-    """Headers, and between each two words that point back to one of them."""
-    rng = random.Random(5)
-    octets = b""
-    while len(octets) < MSS:
-        length = 24 + 4 * rng.randrange(8)
-        octets += struct.pack(">HBBIQ", length, 0xC1, 0x40, 1, len(octets))
-        octets += b"".join(
-            struct.pack(">I", back + 48 * rng.randrange(4)) for back in range(16, 48, 4)
-        )
-    return _alone(octets, scale)
-
-
-def good_crcs_alone(scale: int) -> Pair:
-    """FPDUs with good CRCs, behind each of which four octets follow that are none of one."""
-    octets, _ = mpastream.build_stream(messages.send(1, bytes(12)))
-    rng = random.Random(6)
-    return _alone(b"".join(octets + rng.randbytes(4) for _ in range(30)), scale)
-
-
-def good_crcs_and_bad_ones_alone(scale: int) -> Pair:
-    """FPDUs with good CRCs, behind each of which three with bad ones follow that lead nowhere."""
-    octets, _ = mpastream.build_stream(messages.send(1, bytes(12)))
-    bad = struct.pack(">HBBIIIII4s", 26, 0x41, 0x43, 0, 0, 1, 0, 0, b"bad!")
-    return _alone((octets + 3 * bad + b"\xff\xff\xff\xff") * 12, scale)
-
-
-def zero_lengths_alone(scale: int) -> Pair:
-    """FPDUs of zero length with good CRCs, two by two."""
-    pair, _ = mpastream.build_stream([b"", b""])
-    return _alone(pair + b"none", scale)
-
-
-def startup_frame_alone(scale: int) -> Pair:
-    """A Request amid headers that make sense."""
-    sound = (struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, 0) + b"\x00\x0e\xc1\x40" + bytes(4)) * 30
-    return _alone(sound + mpastream.startup_frame(mpastream.REQUEST_KEY) + sound, scale)
-
-
 def _alone(octets: bytes, scale: int) -> Pair:
     """Connections of a single segment in their midst, which repeats these octets; and of FPDUs."""
     clean, _ = mpastream.build_stream(_writes(3 * MSS, mulpdu=64))
@@ -355,16 +248,27 @@ def _alone(octets: bytes, scale: int) -> Pair:
     )
 
 
+def _amid(octets: bytes, rng: random.Random, count: int) -> bytes:
+    """The same octets again and again, and behind each four that are none of them."""
+    return b"".join(octets + rng.randbytes(4) for _ in range(count))
+
+
+def _headers_and_markers() -> bytes:
+    """Headers, and between each two words that point back to one of them."""
+    rng = random.Random(5)
+    octets = b""
+    while len(octets) < MSS:
+        length = 24 + 4 * rng.randrange(8)
+        octets += struct.pack(">HBBIQ", length, 0xC1, 0x40, 1, len(octets))
+        octets += b"".join(
+            struct.pack(">I", back + 48 * rng.randrange(4)) for back in range(16, 48, 4)
+        )
+    return octets
+
+
 def _writes_in_order(scale: int, size: int = MSS) -> list[bytes]:
     octets, _ = mpastream.build_stream(_writes(scale * size))
     return _whole(_Flow(), _cut(octets, size)[:scale])
-
-
-def skipped_msns_behind_damage(scale: int) -> Pair:
-    """Read Requests of which every other one is damaged, and the MSN of the next one a thousand
-    ahead: nearly as many as Requests are remembered."""
-    hostile, clean = (_cut(_read_requests(scale * MSS, jump)) for jump in (1000, 0))
-    return _in_one_flow(hostile, clean)
 
 
 def _read_requests(octets: int, jump: int) -> bytes:
@@ -384,30 +288,6 @@ def _interleaved(flows: list[list[bytes]]) -> list[bytes]:
     return [flow[at] for at in range(longest) for flow in flows if at < len(flow)]
 
 
-ALONE: dict[str, Callable[[int], Pair]] = {
-    "sound headers in connections of their own": sound_headers_alone,
-    "Markers in connections of their own": markers_alone,
-    "headers and Markers in connections of their own": headers_and_markers_alone,
-    "good CRCs in connections of their own": good_crcs_alone,
-    "good CRCs and bad ones in connections of their own": good_crcs_and_bad_ones_alone,
-    "zero lengths in connections of their own": zero_lengths_alone,
-    "startup frames in connections of their own": startup_frame_alone,
-}
-"""Those of connections of one segment each, in the same way."""
-
-
-def session_controls(scale: int) -> Pair:
-    """An SCTP session of nothing but session control messages, dozens to a packet."""
-    chunks = [_control(at, 0, at, 1 + at % 8) for at in range(40 * scale)]
-    return Pair(_of_association(chunks), _of_association(_sends(scale)))
-
-
-def sctp_sessions(scale: int) -> Pair:
-    """A session on each of very many streams, dozens to a packet, of each nothing but its first."""
-    chunks = [_control(at, at, 0, 1) for at in range(40 * scale)]
-    return Pair(_of_association(chunks), _of_association(_sends(scale)))
-
-
 def sctp_associations(scale: int) -> Pair:
     """Associations of one packet, with a session on each of dozens of streams."""
     chunks = [_control(at, at, 0, 1) for at in range(40)]
@@ -421,6 +301,12 @@ def sctp_associations(scale: int) -> Pair:
 def _control(tsn: int, stream: int, ddp_ssn: int, code: int) -> bytes:
     octets = sctpstream.control(ddp_ssn, code)
     return sctpstream.data(100 + tsn, sctpstream.CONTROL, octets, stream=stream & 0xFFFF)
+
+
+def _in_one_association(chunks: list[bytes]) -> Pair:
+    """Chunks of an SCTP association, dozens to a packet, and as many DDP Segments."""
+    scale = len(chunks) // 40
+    return Pair(_of_association(chunks), _of_association(_sends(scale)))
 
 
 def _sends(scale: int) -> list[bytes]:
@@ -440,32 +326,99 @@ def _of_association(chunks: list[bytes]) -> list[bytes]:
     return [sctpstream.frame(0, packet) for packet in packets]
 
 
+_WRITE = struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, 0)
+_SEND = struct.pack(">HBBIIII", 22, 0x41, 0x43, 0, 0, 1, 0)
+_GOOD = mpastream.build_stream(messages.send(1, bytes(12)))[0]
+_SOUND = (_WRITE + b"\x00\x0e\xc1\x40" + bytes(4)) * 30
+
+_ALONE = {
+    # Headers of RDMA Writes that make sense.  Each has another TO, and no CRC is good.
+    "sound headers": b"".join(
+        struct.pack(">HBBIQHBBI", 24, 0xC1, 0x40, 1, at, 14, 0xC1, 0x40, 0)
+        for at in range(0, MSS, 24)
+    ),
+    # Headers whose lengths all lead to one place, and words that all point back to it.
+    "Markers": b"".join(
+        struct.pack(">HBBIQ", 512 - at - 6 if at < 512 else 400, 0xC1, 0x40, 1, 0)
+        for at in range(0, 528, 16)
+    )
+    + b"".join(struct.pack(">I", back) for back in range(16, MSS - 512, 4)),
+    "headers and Markers": _headers_and_markers(),
+    # FPDUs with good CRCs, behind each of which four octets follow that are none of one.
+    "good CRCs": _amid(_GOOD, random.Random(6), 30),
+    # Behind each of which three with bad ones follow that lead nowhere.
+    "good CRCs and bad ones": (
+        _GOOD
+        + 3 * struct.pack(">HBBIIIII4s", 26, 0x41, 0x43, 0, 0, 1, 0, 0, b"bad!")
+        + b"\xff\xff\xff\xff"
+    )
+    * 12,
+    "zero lengths": mpastream.build_stream([b"", b""])[0] + b"none",
+    "startup frames": _SOUND + mpastream.startup_frame(mpastream.REQUEST_KEY) + _SOUND,
+}
+"""Octets that a segment repeats which is all of its connection."""
+
+ALONE: dict[str, Callable[[int], Pair]] = {
+    f"{what} in connections of their own": partial(_alone, octets)
+    for what, octets in _ALONE.items()
+}
+"""Those of connections of one segment each, in the same way."""
+
 HOSTILE: dict[str, Callable[[int], Pair]] = {
     "a hole at the start of every flow": holes_at_the_start,
     "half-open flows": half_open_flows,
     "nothing but SYNs": syn_flood,
-    "one octet a segment": one_octet_segments,
+    # In order.
+    "one octet a segment": lambda scale: _in_one_flow(
+        _cut(mpastream.build_stream(_writes(scale))[0][:scale], 1), _small(scale)
+    ),
     "one octet a segment, some twice": one_octet_segments_some_twice,
     "one octet a segment, after a hole, backwards": one_octet_segments_behind_a_hole,
     "Markers that point nowhere": markers_that_point_nowhere,
-    "lengths just beyond the island": lengths_just_beyond,
-    "lengths just beyond what is there, in order": lengths_just_beyond_in_order,
-    "lengths that lead within the island": lengths_within,
-    "lengths that lead within what is there, in order": lengths_within_in_order,
-    "zero lengths that lead nowhere": zero_lengths_that_lead_nowhere,
-    "every other segment missing": every_other_segment,
-    "headers in unknown traffic": headers_in_unknown_traffic,
-    "half headers in unknown traffic": half_headers_in_unknown_traffic,
-    "sound headers in unknown traffic": sound_headers_in_unknown_traffic,
+    "lengths just beyond the island": lambda scale: _behind_a_hole(_beyond(scale), scale),
+    # From the beginning of the phase on, where the first length is believed at first.
+    "lengths just beyond what is there, in order": lambda scale: _in_one_flow(
+        _beyond(scale), _writes_cut(scale)[:scale]
+    ),
+    "lengths that lead within the island": lambda scale: _behind_a_hole(_within(scale), scale),
+    # Behind a good FPDU.
+    "lengths that lead within what is there, in order": lambda scale: _in_one_flow(
+        [(0, mpastream.build_stream(messages.send(1, bytes(MSS - 24)))[0]), *_within(scale)[1:]],
+        _writes_cut(scale)[:scale],
+    ),
+    # Good FPDUs of zero length two by two, and behind each pair no other one.
+    "zero lengths that lead nowhere": lambda scale: _behind_a_hole(
+        _cut(_amid(mpastream.build_stream([b"", b""])[0], random.Random(4), scale * MSS // 20)),
+        scale,
+    ),
+    # As many islands as there are segments.
+    "every other segment missing": lambda scale: _in_one_flow(
+        _writes_cut(2 * scale)[1 : 2 * scale : 2], _writes_cut(2 * scale)[:scale]
+    ),
+    # Without startup frames, each word reads as the header of an FPDU with a bad CRC,
+    "headers in unknown traffic": partial(_unknown, b"\x00\x40\x41\x43\x00\x40\xc1\x40"),
+    # begins like the header of a Send that makes no sense,
+    "half headers in unknown traffic": partial(_unknown, b"\x41\x43"),
+    # or there is nothing but headers of Sends that make sense, without CRCs.
+    "sound headers in unknown traffic": partial(_unknown, _SEND),
     "startup frames after startup frames, in order": startup_frames_in_order,
     "startup frames after startup frames, both ways": startup_frames_both_ways,
     "startup frames after startup frames, mid-connection": startup_frames_mid_connection,
     "rejected startups": rejected_startups,
     "Replies both ways in blocks": replies_in_blocks,
-    "MSNs skipped after damage": skipped_msns_behind_damage,
+    # Read Requests of which every other one is damaged, and the MSN of the next one a thousand
+    # ahead: nearly as many as Requests are remembered.
+    "MSNs skipped after damage": lambda scale: _in_one_flow(
+        *(_cut(_read_requests(scale * MSS, jump)) for jump in (1000, 0))
+    ),
     **ALONE,
-    "SCTP sessions, dozens to a packet": sctp_sessions,
+    # A session on each of very many streams, of each nothing but its first.
+    "SCTP sessions, dozens to a packet": lambda scale: _in_one_association(
+        [_control(at, at, 0, 1) for at in range(40 * scale)]
+    ),
     "SCTP associations": sctp_associations,
-    "session control messages, dozens to a packet": session_controls,
+    "session control messages, dozens to a packet": lambda scale: _in_one_association(
+        [_control(at, 0, at, 1 + at % 8) for at in range(40 * scale)]
+    ),
 }
 """Name to what makes the captures; scale is about how many segments there are."""
