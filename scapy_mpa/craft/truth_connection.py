@@ -20,7 +20,6 @@ from scapy_mpa.stream.events import (
     Negotiated,
     end_of,
     names_of,
-    with_unanswered,
 )
 from scapy_mpa.stream.events.connection import Ending
 from scapy_mpa.stream.segment import FIN, RST
@@ -208,7 +207,7 @@ def end_by_segments(
         reset=closers.get(RST),
         closer=closers.get(FIN),
     )
-    return with_unanswered(end, unanswered, names)
+    return end.with_unanswered(unanswered, names)
 
 
 def _negotiated(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, GapFound, with_unanswered
+from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, GapFound
 from scapy_mpa.wire.rdmap import requests_opened
 
 __all__ = ["Unanswered"]
@@ -76,4 +76,4 @@ class Unanswered:
         one, other = (
             None if is_torn else count for is_torn, count in zip(torn, requests, strict=True)
         )
-        return event._replace(end=with_unanswered(event.end, (one, other), event.names))
+        return event._replace(end=event.end.with_unanswered((one, other), event.names))

@@ -23,7 +23,6 @@ from scapy_mpa.stream.events.connection import (
     Timing,
     end_of,
     names_of,
-    with_unanswered,
 )
 from scapy_mpa.stream.events.faults import ErrorFound, GapFound, GapReason, OverlapDiffers
 from scapy_mpa.stream.events.ift import AdaptionIndicationSeen, IFTFrameRecovered
@@ -78,5 +77,4 @@ __all__ = [
     "Timing",
     "end_of",
     "names_of",
-    "with_unanswered",
 ]

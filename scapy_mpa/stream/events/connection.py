@@ -22,7 +22,6 @@ __all__ = [
     "Timing",
     "end_of",
     "names_of",
-    "with_unanswered",
 ]
 
 Ending: TypeAlias = Literal[
@@ -177,6 +176,21 @@ class End(NamedTuple):
     """RDMA Read and Atomic Requests of direction 0 and 1 that lack the end of their Response; None
     if that may be missing from the capture, or nobody counted."""
 
+    def with_unanswered(
+        self, unanswered: tuple[int | None, int | None], names: tuple[str, str]
+    ) -> "End":
+        """Return it with Requests that lack the end of their Response, also in words.
+
+        :param names: of the senders of direction 0 and 1.
+        """
+        words = [
+            f"{count} Request{'s' if count > 1 else ''} of {_the(name)}"
+            for count, name in zip(unanswered, names, strict=True)
+            if count
+        ]
+        text = f"{self.text}, {' and '.join(words)} unanswered" if words else self.text
+        return self._replace(text=text, unanswered=unanswered)
+
 
 def names_of(endpoints: tuple[str, str], initiator: int | None) -> tuple[str, str]:
     """Return what to call the senders of direction 0 and 1.
@@ -233,22 +247,6 @@ def end_of(
     if sides:
         text += f", within a message of {' and of '.join(map(_the, sides))}"
     return End(by, frame, cause, text, sides)
-
-
-def with_unanswered(
-    end: End, unanswered: tuple[int | None, int | None], names: tuple[str, str]
-) -> End:
-    """Return the end of a connection with its unanswered Requests, also in words.
-
-    :param names: of the senders of direction 0 and 1.
-    """
-    words = [
-        f"{count} Request{'s' if count > 1 else ''} of {_the(name)}"
-        for count, name in zip(unanswered, names, strict=True)
-        if count
-    ]
-    text = f"{end.text}, {' and '.join(words)} unanswered" if words else end.text
-    return end._replace(text=text, unanswered=unanswered)
 
 
 def _the(name: str) -> str:

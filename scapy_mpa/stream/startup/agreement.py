@@ -91,10 +91,10 @@ class Agreement:
         """Whether CRCs are on; with one startup frame alone, what that says if nothing else does.
 
         None if it is not known."""
-        has_framing = any(half.framing is not None for half in self.halves)
-        if self.shows_crc is None and any(self.declared) and not has_framing:
+        crc = self.shows_crc
+        if crc is None and any(self.declared) and not any(half.framing for half in self.halves):
             return False
-        return self.shows_crc
+        return crc
 
     @property
     def shows_crc(self) -> bool | None:
