@@ -92,7 +92,7 @@ class Capture:
         """Return an iterator of the frames, in whichever format they are."""
         source = self._source
         source.decompress()
-        magic = source.advance(0, 4)[:4]
+        magic = source.forward(0, 4)[0][:4]
         if magic in PCAP_MAGICS:
             self.pcap = pcap_header(source)
             return pcap_frames(source, self.pcap)
@@ -101,7 +101,7 @@ class Capture:
 
         if magic == PCAPNG_MAGIC:
             return pcapng_frames(source, self._warn)
-        raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE], source.compression)
+        raise _not_a_capture(source.forward(0, _SAMPLE)[0][:_SAMPLE], source.compression)
 
     @property
     def parts(self) -> Sequence[Capture]:
