@@ -76,7 +76,7 @@ def pcap_header(source: Source) -> PcapHeader:
     """
     header, record, unit = PCAP_MAGICS[source.window[:4]]
     size = header.size
-    window = source.advance(0, size)
+    window, _ = source.forward(0, size)
     if len(window) < size:
         raise DamagedError("the file ends inside its header", len(window))
     major, minor, link = header.unpack_from(window)

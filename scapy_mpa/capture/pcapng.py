@@ -92,8 +92,9 @@ def pcapng_frames(source: Source, warn: Callable[[str], None]) -> Iterator[Frame
     :raises DamagedError: the header is cut, damaged or of another version. The iterator raises it
         where the file ends inside a block, or a block cannot be true.
     """
-    if len(source.advance(0, _SHORTEST_SECTION_HEADER)) < _SHORTEST_SECTION_HEADER:
-        raise DamagedError("the file ends inside its header", len(source.window))
+    window, _ = source.forward(0, _SHORTEST_SECTION_HEADER)
+    if len(window) < _SHORTEST_SECTION_HEADER:
+        raise DamagedError("the file ends inside its header", len(window))
     return _Reader(source, warn).frames()
 
 

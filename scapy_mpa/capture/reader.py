@@ -81,7 +81,8 @@ class Capture:
         """The file header of a classic pcap file, None for other formats."""
         self._file = file
         self._owned = owned
-        self._source = Source(file, may_read)
+        self.source = Source(file, may_read)
+        """The octets of the file, for a reader who takes the frames out of them itself."""
         try:
             self.unnoted = self._open_format()
             """The frames, for a reader who sets :attr:`frames` and calls :meth:`stop` itself."""
@@ -90,9 +91,9 @@ class Capture:
 
     def _open_format(self) -> Iterator[Frame]:
         """Return an iterator of the frames, in whichever format they are."""
-        source = self._source
+        source = self.source
         source.decompress()
-        magic = source.advance(0, 4)[:4]
+        magic = source.forward(0, 4)[0][:4]
         if magic in PCAP_MAGICS:
             self.pcap = pcap_header(source)
             return pcap_frames(source, self.pcap)
@@ -101,7 +102,7 @@ class Capture:
 
         if magic == PCAPNG_MAGIC:
             return pcapng_frames(source, self._warn)
-        raise _not_a_capture(source.advance(0, _SAMPLE)[:_SAMPLE], source.compression)
+        raise _not_a_capture(source.forward(0, _SAMPLE)[0][:_SAMPLE], source.compression)
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -112,11 +113,6 @@ class Capture:
         if self.warning is None:
             self.warning = f"{shown(self.name)}: {text}"
 
-    @property
-    def source(self) -> Source:
-        """The octets of the file, for a reader who takes the frames out of them itself."""
-        return self._source
-
     def stop(self, error: DamagedError) -> None:
         """Take note of why reading stopped before the end of a whole file."""
         self.problem = self._explained(error)
@@ -125,7 +121,7 @@ class Capture:
     @property
     def octets_read(self) -> int:
         """Octets read from the file so far, compressed as it is: the progress towards ``size``."""
-        return self._source.octets_read
+        return self.source.octets_read
 
     def __iter__(self) -> Iterator[Frame]:
         try:
@@ -157,7 +153,7 @@ class Capture:
             where = f"at octet {error.octet}"
             if error.in_compressed:
                 where += " of the compressed data"
-            elif self._source.compression:
+            elif self.source.compression:
                 where += " of the decompressed data"
             where += f", after frame {self.frames}: " if self.frames else ", before any frame: "
         return CaptureError(f"{shown(self.name)}: {where}{error.what}; {error.advice}")

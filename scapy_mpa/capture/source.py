@@ -75,7 +75,7 @@ class Source:
 
         :raises DamagedError: they cannot be read, or nothing is there to decompress them.
         """
-        self.compression = compression_of(self.advance(0, _LONGEST_MAGIC))
+        self.compression = compression_of(self.forward(0, _LONGEST_MAGIC)[0])
         if self.compression is not None:
             # Most files are not, and a command is to start soon.
             from scapy_mpa.capture.decompress import decompress
@@ -160,14 +160,3 @@ class Source:
         self.window = chunk
         self.base += by
         self._ahead, self._shown = b"", 0
-
-    def advance(self, at: int, count: int) -> bytes:
-        """Do the same, and drop what lies before the place: return a window that begins there.
-
-        :raises DamagedError: as :meth:`forward`.
-        """
-        window, begin = self.forward(at, count)
-        if begin:
-            self.window = window[begin:]
-            self.base += begin
-        return self.window
