@@ -192,7 +192,7 @@ class Cleaner:
         order.rewriter.take_headers(slot.direction, whole, flow)
         # The SYN itself has a number.
         self._queue.append(slot)
-        order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq)
+        order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq, half)
         self._tell(events)
         order.settle(connection)
 

@@ -18,9 +18,9 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     CRCs are off it stays as it is; one that was not there is zero.
     """
     octets = event.octets
+    is_whole = len(octets) == event.place[3]
     if event.dialect is Dialect.SOFTUIWARP:
         padded = HEADER_LENGTH + event.ulpdu_length
-        is_whole = len(octets) == event.place[3]
         trailer = pad_length(event.ulpdu_length) + CRC_LENGTH if is_whole else 0
         return octets[:padded] + bytes(trailer)
     lacks_crc = isinstance(event, FPDUWithoutCRC)
@@ -29,7 +29,6 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     layout = fpdu_layout(event.ulpdu_length, event.phase)
     without = strip_markers(octets, layout.markers)
     if lacks_crc:
-        is_whole = len(octets) == event.place[3]
         return without + bytes(CRC_LENGTH) if is_whole else without
     if event.crc == "off" or len(octets) < layout.length:
         return without

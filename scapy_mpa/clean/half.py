@@ -115,8 +115,7 @@ class WrittenHalf:
 
     def hole_before(self, item: Item) -> int:
         """Return the octets that are missing before an item, without the Markers among them."""
-        if self.old is None:
-            return 0
+        assert self.old is not None
         missing = item.start - self.old - item.drift
         if missing <= 0:
             return 0

@@ -25,7 +25,7 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.segment import FIN, RST, SYN
-from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
@@ -47,7 +47,7 @@ class _Half:
     """One direction."""
 
     near: int | None = None
-    """The highest position seen, around which sequence numbers are placed."""
+    """The highest position that the stream core has seen: positions here are its own."""
     behind: int = 0
     """Position of what follows the FPDU that was reported last, as that was reported."""
     expected: int = 0
@@ -66,9 +66,7 @@ class _Half:
     and where the octets end."""
 
     def position(self, seq: int) -> int:
-        if self.near is None:
-            self.near = first_position(seq)
-        return unwrap(seq, self.near)
+        return first_position(seq) if self.near is None else unwrap(seq, self.near)
 
 
 class Order:
@@ -103,13 +101,15 @@ class Order:
 
     # -- in ----------------------------------------------------------------------------------
 
-    def place(self, slot: Slot, seq: int) -> None:
-        """Take the slot of a frame of this connection."""
+    def place(self, slot: Slot, seq: int, core: HalfConnection) -> None:
+        """Take the slot of a frame of this connection.
+
+        :param core: its direction in the stream core, which has the segment already.
+        """
         half = self.halves[slot.direction]
+        half.near = core.high
         slot.position = half.position(seq)
         end = slot.position + slot.length
-        if half.near is not None and end > half.near:
-            half.near = end
         if slot.length:
             if half.unexplained is None:
                 half.unexplained = deque()
@@ -200,7 +200,7 @@ class Order:
         """Put into slots what can be, and find out which slots may be written."""
         blocked_from, opening = NEVER, self.rewriter.opening
         for half, core in zip(self.halves, connection.halves, strict=True):
-            awaited = self._awaited(half, core)
+            awaited = self._awaited(core)
             if half.pending:
                 is_streaming = core.phase is Phase.STREAMING and not is_unknown(core)
                 self._flush(half, awaited, is_over=is_streaming)
@@ -217,7 +217,7 @@ class Order:
                 else:
                     half.unexplained = None
         if self._reset_at < blocked_from and any(
-            half.near is not None and half.near > half.expected
+            core.high is not None and core.high > half.expected
             for half, core in zip(self.halves, connection.halves, strict=True)
             if core.phase is Phase.FULL
         ):
@@ -256,12 +256,12 @@ class Order:
         )
 
     @staticmethod
-    def _awaited(half: _Half, core: HalfConnection) -> int:
+    def _awaited(core: HalfConnection) -> int:
         """Return the position of the first octet that FPDUs after it wait for."""
         if core.phase is not Phase.FULL:
             return NEVER
         awaits = core.awaits
-        return NEVER if awaits is None else half.position(sequence_number(awaits))
+        return NEVER if awaits is None else awaits
 
     @staticmethod
     def _explained(half: _Half, core: HalfConnection, awaited: int) -> int:
@@ -271,12 +271,12 @@ class Order:
             if not core.fpdus:
                 return half.covered
             # What is no longer than an FPDU may be one that has several segments for itself.
-            is_short = (half.near or 0) - half.expected <= _LONGEST
+            is_short = (core.high or 0) - half.expected <= _LONGEST
             return min(awaited, half.expected) if is_short else awaited
         if core.phase is Phase.STREAMING and not is_unknown(core):
             streaming = streaming_of(core)
             begun = None if streaming is None else streaming.undecided_from()
-            return awaited if begun is None else half.position(sequence_number(begun))
+            return awaited if begun is None else begun
         return half.covered
 
     def _as_captured(self, half: _Half, item: Item, number: int) -> int:

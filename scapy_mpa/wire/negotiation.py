@@ -13,6 +13,7 @@ Of RFC 6581 9 and 10, and of draft-ietf-storm-mpa-peer-connect-01 8, which diffe
 Pairs are for Initiator and Responder.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.control_flags import RTR, meaning_of
@@ -179,8 +180,8 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
         Dialect.RFC6581,
         of_peers,
         # The Initiator raises its IRD and lowers its ORD to what the Reply says.
-        (_most(request.ird, reply.ord), _depth(reply.ird)),
-        (_least(request.ord, reply.ird), _depth(reply.ord)),
+        (_bound(request.ird, reply.ord, max), _depth(reply.ird)),
+        (_bound(request.ord, reply.ird, min), _depth(reply.ord)),
         rtr,
         (*(each for each in found if not each.terminate), *refused),
         refused,
@@ -200,7 +201,7 @@ def _by_draft(request: StartupFrame, reply: StartupFrame, words: Words) -> Negot
         Dialect.DRAFT_PEER_CONNECT_01,
         None,
         (None, _depth(reply.ird)),
-        (_least(request.ord, reply.ird), _depth(reply.ord)),
+        (_bound(request.ord, reply.ird, min), _depth(reply.ord)),
         meaning.options(flags),
         words=words,
     )
@@ -211,16 +212,13 @@ def _depth(number: int | None) -> int | None:
     return None if number == LEFT_TO_ULP else number
 
 
-def _most(own: int | None, other: int | None) -> int | None:
-    """Return what the Initiator's IRD is once it knows the Responder's ORD."""
-    own, other = _depth(own), _depth(other)
-    return own if own is None or other is None else max(own, other)
+def _bound(own: int | None, other: int | None, choose: Callable[[int, int], int]) -> int | None:
+    """Return what an IRD or ORD of the Initiator is once it knows the other side's.
 
-
-def _least(own: int | None, other: int | None) -> int | None:
-    """Return what the Initiator's ORD is once it knows the Responder's IRD."""
+    :param choose: the larger one or the smaller one.
+    """
     own, other = _depth(own), _depth(other)
-    return own if own is None or other is None else min(own, other)
+    return own if own is None or other is None else choose(own, other)
 
 
 def _opcode_of(ulpdu: bytes) -> int | None:
