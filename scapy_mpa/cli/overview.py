@@ -197,13 +197,14 @@ def _cells(record: dict[str, Any]) -> list[str]:
 
 def _cell(value: Any) -> str:
     """Return a value as a cell has it."""
-    if value is None:
-        return _UNKNOWN
-    if isinstance(value, dict):
-        return "/".join(map(_cell, value.values()))
-    if isinstance(value, bool):
+    kind = type(value)
+    if kind is dict:
+        return "/".join([_cell(each) for each in value.values()])
+    if kind is bool:
         return str(int(value))
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    if kind is float:
+        return f"{value:.3f}"
+    return _UNKNOWN if value is None else str(value)
 
 
 def _crcs(record: dict[str, Any]) -> str | dict[str, str | None] | None:
