@@ -47,6 +47,7 @@ _COLUMNS: Final = (
 _UNKNOWN: Final = "-"
 _OF_NEGOTIATION: Final = frozenset({"IRD", "ORD", "RTR"})
 """Columns that are there if a connection has anything in them."""
+_IRD: Final = [column.heading for column in _COLUMNS].index("IRD")
 _CLEAR: Final = b"\x1b[H\x1b[2J"
 """Clears a terminal (ECMA-48 CUP and ED)."""
 _LINES: Final = 512
@@ -96,7 +97,7 @@ class Overview:
         )
 
     def _show(self, reading: Reading) -> None:
-        rows = _Rows(everything=self._everything)
+        rows: dict[int, str] = {}
         clock = reading.clock
         timing = None
         if self._timing:
@@ -104,28 +105,26 @@ class Overview:
             from scapy_mpa.cli.timing import Timing
 
             timing = Timing(clock, self._top)
-        listed: set[int] = set()
         self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
             if timing is not None:
                 timing.take([each for each in found if type(each) is MessageRecovered])
             for event in [each for each in found if type(each) is ConnectionEnded]:
-                listed.add(event.connection.number)
-                rows.take(record_of(event, clock))
+                rows[event.connection.number] = self._row(record_of(event, clock))
         if self._has_shown:
             self._make_room()
         self._print(reading, rows)
         if timing is not None:
-            write_lines(["", *timing.lines(listed)])
+            write_lines(["", *timing.lines(rows)])
 
-    def _show_standing(self, reading: Reading, ended: _Rows) -> None:
+    def _show_standing(self, reading: Reading, ended: dict[int, str]) -> None:
         """Print the table as it stands."""
-        rows = ended.copy()
+        rows = dict(ended)
         for event in reading.standing():
             record = record_of(event, reading.clock)
             if event.ending == "capture ended":
                 record |= {"ended": "open", "end": None}
-            rows.take(record)
+            rows[event.connection.number] = self._row(record)
         self._make_room()
         self._print(reading, rows)
         self._has_shown = True
@@ -137,15 +136,24 @@ class Overview:
         elif self._has_shown:
             write_lines([""])
 
-    def _print(self, reading: Reading, rows: _Rows) -> None:
+    def _row(self, record: dict[str, Any]) -> str:
+        """Return the row of a connection; empty if it is only counted."""
+        is_listed = self._everything or carried_mpa(record)
+        return "\t".join(_cells(record)) if is_listed else ""
+
+    def _print(self, reading: Reading, rows: dict[int, str]) -> None:
         # Connections end in another order than they begin in.
-        rows.sort()
-        left_out = 0 if self._wide else rows.fit(line_width())
-        lines = table(rows.columns, rows) if len(rows) else iter(())
+        found = _Rows([text for _, text in sorted(rows.items()) if text])
+        listed, left_out = len(found.texts), 0
+        if listed and not self._wide:
+            columns = fitting(found.columns, found, line_width())
+            left_out = len(found.columns) - len(columns)
+            found.columns = columns
+        lines = table(found.columns, found) if listed else iter(())
         while batch := list(islice(lines, _LINES)):
             write_lines(batch)
-        if len(rows) or rows.others or reading.selection is None:
-            write_lines(self._footer(rows.others, len(rows)))
+        if rows or reading.selection is None:
+            write_lines(self._footer(len(rows) - listed, listed))
             if left_out:
                 write_lines([f"{left_out} more columns with --wide"])
         else:
@@ -161,56 +169,26 @@ class Overview:
 
 
 class _Rows:
-    """Rows of a table.  There may be very many, so each is kept as one piece of text.
+    """Rows of a table, gone through more than once.
 
-    :param everything: those of connections that carried no MPA, too.
+    :param texts: each a row.  There may be very many, so each is kept as one piece of text.
     """
 
-    def __init__(self, *, everything: bool) -> None:
-        self._everything = everything
-        self._texts: list[str] = []
-        self.others = 0
-        """Connections that carried no MPA."""
-        self.columns = [each for each in _COLUMNS if each.heading not in _OF_NEGOTIATION]
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.columns = list(_COLUMNS)
         """Those that are shown."""
-
-    def copy(self) -> _Rows:
-        """Return what more can be added to."""
-        rows = _Rows(everything=self._everything)
-        rows._texts = self._texts[:]
-        rows.others, rows.columns = self.others, self.columns[:]
-        return rows
-
-    def take(self, record: dict[str, Any]) -> None:
-        """Add the row of a connection, or count it."""
-        is_mpa = carried_mpa(record)
-        self.others += not is_mpa
-        if is_mpa or self._everything:
-            self._texts.append("\t".join(_row(record)))
-            if record["ird"] is not None:
-                self.columns = list(_COLUMNS)
-
-    def fit(self, width: int) -> int:
-        """Leave out columns for which a line has no room; return how many these are."""
-        before = len(self.columns)
-        self.columns = fitting(self.columns, self, width) if self._texts else self.columns
-        return before - len(self.columns)
-
-    def sort(self) -> None:
-        """Put rows in the order of the numbers in their first cells."""
-        self._texts.sort(key=lambda text: int(text.partition("\t")[0]))
-
-    def __len__(self) -> int:
-        return len(self._texts)
+        if not any(cells[_IRD] != _UNKNOWN for cells in self):
+            self.columns = [each for each in _COLUMNS if each.heading not in _OF_NEGOTIATION]
 
     def __iter__(self) -> Iterator[list[str]]:
         shown = [place for place, column in enumerate(_COLUMNS) if column in self.columns]
-        for text in self._texts:
+        for text in self.texts:
             cells = text.split("\t")
             yield [cells[place] for place in shown]
 
 
-def _row(record: dict[str, Any]) -> list[str]:
+def _cells(record: dict[str, Any]) -> list[str]:
     """Return the cells of a connection."""
     rtr = (record["rtr"] or _UNKNOWN) + "!" * (record["kept"] is False)
     told = {**record, "crc": _crcs(record), "rtr": rtr, "ended": _ended(record)}
@@ -219,13 +197,14 @@ def _row(record: dict[str, Any]) -> list[str]:
 
 def _cell(value: Any) -> str:
     """Return a value as a cell has it."""
-    if value is None:
-        return _UNKNOWN
-    if isinstance(value, dict):
-        return "/".join(map(_cell, value.values()))
-    if isinstance(value, bool):
+    kind = type(value)
+    if kind is dict:
+        return "/".join([_cell(each) for each in value.values()])
+    if kind is bool:
         return str(int(value))
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    if kind is float:
+        return f"{value:.3f}"
+    return _UNKNOWN if value is None else str(value)
 
 
 def _crcs(record: dict[str, Any]) -> str | dict[str, str | None] | None:

@@ -7,6 +7,7 @@ for a list of values, and ``{}`` for an object with a value of either direction.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 VERSION: Final = 1
@@ -133,6 +134,7 @@ def fields(text: str) -> dict[str, str]:
     return dict(each.split(":", 1) for each in text.split())
 
 
+@cache
 def own(kind: str) -> str:
     """Return the fields that records of a type have and others have not."""
     return RECORDS[kind].removeprefix(_FOUND)

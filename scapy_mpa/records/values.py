@@ -41,26 +41,33 @@ _FORMS: Final[dict[str, Callable[[Any], object]]] = {
 """How values of some types are written; all others stand as they are."""
 
 
-def taken(table: str, event: object, given: Mapping[str, object] = {}) -> dict[str, Any]:
+def taken(table: str, event: Any, given: Mapping[str, object] = {}) -> dict[str, Any]:
     """Return the fields of a table as a record has them.
 
     :param event: has those that are not given, by the same names.
     :param given: those that are as the record has them.
     """
-    found: dict[str, Any] = {}
-    for name, form in _forms(table):
-        if name in given:
-            found[name] = given[name]
-        else:
-            value = getattr(event, name)
-            found[name] = value if form is None or value is None else form(value)
+    template, names, values_of, forms = _plan(table, event.__class__)
+    found = template | dict(zip(names, values_of(event), strict=False))
+    for name, form in forms:
+        if name not in given and found[name] is not None:
+            found[name] = form(found[name])
+    found.update(given)
     return found
 
 
 @cache
-def _forms(table: str) -> list[tuple[str, Callable[[Any], object] | None]]:
-    """Return the names of a table's fields, with how each is written."""
-    return [(name, _form(word)) for name, word in fields(table).items()]
+def _plan(table: str, kind: type) -> tuple[dict[str, Any], list[str], Any, list[tuple[str, Any]]]:
+    """Return how the fields of a table are taken from events of a type, all of them in one go.
+
+    :return: all of them, without values; those that events have; what gets their values; and how
+        some of these are written.
+    """
+    types = fields(table)
+    names = [name for name in types if hasattr(kind, name)]
+    forms = [(name, form) for name in names if (form := _form(types[name])) is not None]
+    # With one name twice there is always a tuple.
+    return dict.fromkeys(types), names, attrgetter(*names, *names[:1]), forms
 
 
 def _form(word: str) -> Callable[[Any], object] | None:
