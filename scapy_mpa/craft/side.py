@@ -7,16 +7,17 @@ Each verb appends items to the conversation's script.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.given import as_octets, flag, number, whole
-from scapy_mpa.craft.options import SIDES
+from scapy_mpa.craft.options import SIDES, Options
 from scapy_mpa.craft.script import (
     FlushItem,
     FPDUItem,
+    FrameItem,
     Message,
     OctetsItem,
     Overrides,
@@ -42,9 +43,6 @@ from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupKind
 from scapy_mpa.wire.terminate import build_terminate
 
-if TYPE_CHECKING:
-    from scapy_mpa.craft.conversation import Conversation
-
 __all__ = ["Side"]
 
 _Side = TypeVar("_Side", bound="Side")
@@ -63,6 +61,24 @@ _SENDS = {
 _LAST_BEFORE_ATOMICS = Opcode.TERMINATE
 
 
+class Script(Protocol):
+    """What a side knows of its conversation: :class:`~scapy_mpa.craft.conversation.Conversation`
+    says what each is."""
+
+    endpoints: tuple[Endpoint, Endpoint]
+    mulpdus: tuple[int, int]
+    options: Options
+
+    @property
+    def next_number(self) -> int: ...
+    def append(self, *items: Any) -> None: ...
+    def add_rtr_frame(self, item: StartupItem) -> None: ...
+    def begin(self) -> None: ...
+    def refuse(self, text: str) -> None: ...
+    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None: ...
+    def terminated(self, side: int) -> None: ...
+
+
 class Side:
     """One side of a conversation: what it says.
 
@@ -75,7 +91,7 @@ class Side:
     peer: Side
     """The other side."""
 
-    def __init__(self, conversation: Conversation, index: int) -> None:
+    def __init__(self, conversation: Script, index: int) -> None:
         self._conversation = conversation
         self.index = index
         """0 for the Initiator, 1 for the Responder."""
@@ -87,7 +103,7 @@ class Side:
         asked = f", {waiting} Requests outstanding" if waiting else ""
         return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
 
-    def copy(self: _Side, conversation: Conversation) -> _Side:
+    def copy(self: _Side, conversation: Script) -> _Side:
         """Return the same side of another conversation."""
         made = copy(self)
         made._conversation = conversation

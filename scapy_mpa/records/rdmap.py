@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from scapy_mpa.records import tables
 from scapy_mpa.records.ddp import copied_header
+from scapy_mpa.records.tables import ATOMIC_REQUEST, ATOMIC_RESPONSE, IMMEDIATE_DATA, OBJECTS, READ
 from scapy_mpa.records.values import taken
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import RemoteProtocolError
@@ -25,11 +25,11 @@ from scapy_mpa.wire.terminate import parse_terminate
 __all__ = ["WITH_HEADER", "fields_of"]
 
 _HEADERS: Final[dict[int, tuple[Callable[[bytes], Any], str]]] = {
-    Opcode.READ_REQUEST: (parse_read_request, tables.READ),
-    Opcode.ATOMIC_REQUEST: (parse_atomic_request, tables.ATOMIC_REQUEST),
-    Opcode.ATOMIC_RESPONSE: (parse_atomic_response, tables.ATOMIC_RESPONSE),
-    Opcode.IMMEDIATE_DATA: (parse_immediate_data, tables.IMMEDIATE_DATA),
-    Opcode.IMMEDIATE_DATA_WITH_SE: (parse_immediate_data, tables.IMMEDIATE_DATA),
+    Opcode.READ_REQUEST: (parse_read_request, READ),
+    Opcode.ATOMIC_REQUEST: (parse_atomic_request, ATOMIC_REQUEST),
+    Opcode.ATOMIC_RESPONSE: (parse_atomic_response, ATOMIC_RESPONSE),
+    Opcode.IMMEDIATE_DATA: (parse_immediate_data, IMMEDIATE_DATA),
+    Opcode.IMMEDIATE_DATA_WITH_SE: (parse_immediate_data, IMMEDIATE_DATA),
 }
 
 WITH_HEADER: Final = frozenset({*_HEADERS, Opcode.TERMINATE})
@@ -69,6 +69,6 @@ def _terminate(body: bytes, by_responder: bool) -> dict[str, object]:
     given = {
         "code": found.error_code,
         "ddp_header": None if found.ddp_header is None else copied_header(found.ddp_header),
-        "read_request": taken(tables.READ, parse_read_request(request)) if is_whole else None,
+        "read_request": taken(READ, parse_read_request(request)) if is_whole else None,
     }
-    return taken(tables.OBJECTS["terminate"], found, given)
+    return taken(OBJECTS["terminate"], found, given)

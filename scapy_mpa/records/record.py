@@ -14,10 +14,20 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from scapy_mpa.records import tables
 from scapy_mpa.records.ddp import ddp_fields, ddp_payload, frame_fields, frame_payload
 from scapy_mpa.records.rdmap import WITH_HEADER, fields_of
-from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, VERSION, own
+from scapy_mpa.records.tables import (
+    CAPTURE,
+    CAPTURE_END,
+    NEGOTIATED,
+    OBJECTS,
+    READ,
+    STARTUP,
+    TIMING,
+    VERSION,
+    fields,
+    own,
+)
 from scapy_mpa.records.values import (
     carried_by,
     moment,
@@ -188,7 +198,7 @@ def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
         "s": startup.s_bit,
         "extension": startup.extension.hex() if extension_length(startup.revision) else None,
     }
-    return taken(tables.STARTUP, startup, given)
+    return taken(STARTUP, startup, given)
 
 
 def _streaming(event: StreamingSeen, clock: Clock) -> Record:
@@ -257,7 +267,7 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
     given = {
         "message": None if event.opcode is None else message_name(event.opcode),
         "missing": [[number(at) if has_to else at, octets] for at, octets in event.missing],
-        **(dict.fromkeys(ReadRequest._fields) if read is None else taken(tables.READ, read)),
+        **(dict.fromkeys(ReadRequest._fields) if read is None else taken(READ, read)),
         **fields_of(event.opcode, event.header, event.connection, event.direction),
         "latency": latency_of(event, clock),
         "captured": moment(event.captured, clock),
@@ -268,7 +278,7 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
 
 
 def _part(part: Part, *, has_to: bool) -> Record:
-    return taken(tables.OBJECTS["part"], part, {"offset": number(part.offset)} if has_to else {})
+    return taken(OBJECTS["part"], part, {"offset": number(part.offset)} if has_to else {})
 
 
 def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
@@ -321,7 +331,7 @@ def _connection(event: ConnectionEnded, clock: Clock) -> Record:
 
 def _end(end: End, initiator: int) -> Record:
     unanswered = sides(end.unanswered[initiator], end.unanswered[1 - initiator])
-    return taken(tables.OBJECTS["end"], end, {"unanswered": unanswered})
+    return taken(OBJECTS["end"], end, {"unanswered": unanswered})
 
 
 def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
@@ -346,7 +356,7 @@ def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
     }
     if timing.stalls:
         given["stalled"] = sides(*(bool(timing.stalled >> side & 1) for side in order))
-    return taken(tables.TIMING, timing, given)
+    return taken(TIMING, timing, given)
 
 
 def _retransmitted_share(half: HalfSummary) -> float | None:
@@ -366,14 +376,12 @@ def _negotiation_fields(negotiated: Negotiated | None) -> Record:
     """
     if negotiated is None:
         return {**dict.fromkeys(Negotiated._fields), "broken": []}
-    return taken(tables.NEGOTIATED, negotiated)
+    return taken(NEGOTIATED, negotiated)
 
 
-TIMING_KEYS: Final = tuple(tables.fields(tables.TIMING))
+TIMING_KEYS: Final = tuple(fields(TIMING))
 """What a ``connection`` record has only over TCP."""
-_OF_SIDES: Final = [
-    name for name, word in tables.fields(own("connection")).items() if word.endswith("{}")
-]
+_OF_SIDES: Final = [name for name, word in fields(own("connection")).items() if word.endswith("{}")]
 """What it has of either direction."""
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {

@@ -6,8 +6,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, get_args
 
-from scapy_mpa.records import tables
-from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES, VERSION, fields
+from scapy_mpa.records.tables import (
+    CAPTURE,
+    CAPTURE_END,
+    HEADERS,
+    OBJECTS,
+    PAYLOAD,
+    RECORD_TYPES,
+    RECORDS,
+    VERSION,
+    fields,
+)
 from scapy_mpa.stream.events import Cause, CrcVerdict, Ending, LocatedBy
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import RNIC
@@ -54,7 +63,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
         "maxItems": 2,
     },
     "header": {"$ref": "#/definitions/header"},
-    **{name: {"$ref": f"#/definitions/{name}"} for name in tables.OBJECTS},
+    **{name: {"$ref": f"#/definitions/{name}"} for name in OBJECTS},
 }
 
 
@@ -95,14 +104,14 @@ def _object(types: Mapping[str, str], optional: Mapping[str, str] = {}) -> dict[
 def _record(kind: str) -> dict[str, Any]:
     """Return the schema of a type of record."""
     optional = {} if kind in (CAPTURE, CAPTURE_END) else {"late": "flag"}
-    if kind in tables.PAYLOAD:
-        optional["payload"] = tables.PAYLOAD[kind]
-    found = _object(fields(tables.RECORDS[kind]), optional)
+    if kind in PAYLOAD:
+        optional["payload"] = PAYLOAD[kind]
+    found = _object(fields(RECORDS[kind]), optional)
     found["properties"]["type"] = {"const": kind}
     return found
 
 
-def schema(kinds: Iterable[str] = tuple(tables.RECORDS)) -> dict[str, Any]:
+def schema(kinds: Iterable[str] = tuple(RECORDS)) -> dict[str, Any]:
     """Return the JSON Schema of a record, of draft 7.
 
     :param kinds: the types that it may have.
@@ -113,8 +122,8 @@ def schema(kinds: Iterable[str] = tuple(tables.RECORDS)) -> dict[str, Any]:
         "oneOf": [{"$ref": f"#/definitions/{kind}_record"} for kind in kinds],
         "definitions": {
             **{f"{kind}_record": _record(kind) for kind in kinds},
-            **{name: _object(fields(text)) for name, text in tables.OBJECTS.items()},
-            "header": {"anyOf": [_object(fields(text)) for text in tables.HEADERS]},
+            **{name: _object(fields(text)) for name, text in OBJECTS.items()},
+            "header": {"anyOf": [_object(fields(text)) for text in HEADERS]},
         },
     }
 
@@ -122,19 +131,19 @@ def schema(kinds: Iterable[str] = tuple(tables.RECORDS)) -> dict[str, Any]:
 def _keys(kind: str) -> Iterator[tuple[str, str]]:
     """Yield the keys of a type of record with their types, and after dots those of the objects in
     it."""
-    for name, text in fields(tables.RECORDS[kind]).items():
+    for name, text in fields(RECORDS[kind]).items():
         yield from _keys_in(name, text)
-    if kind in tables.PAYLOAD:
-        yield "payload", tables.PAYLOAD[kind]
+    if kind in PAYLOAD:
+        yield "payload", PAYLOAD[kind]
 
 
 def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield a key with its type, and those in it if it is an object."""
     yield name, text
     bare = text.rstrip("?")
-    inner = [fields(tables.OBJECTS.get(bare, ""))]
+    inner = [fields(OBJECTS.get(bare, ""))]
     if bare == "header":
-        inner = list(map(fields, tables.HEADERS))
+        inner = list(map(fields, HEADERS))
     elif bare.endswith("{}"):
         inner = [dict.fromkeys(("src", "dst"), bare[:-2])]
     # Where the object may be null, so is what would be in it.
@@ -144,7 +153,7 @@ def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
             yield from _keys_in(f"{name}.{each}", word + null)
 
 
-_TYPES_OF: Final = {kind: dict(_keys(kind)) for kind in tables.RECORDS}
+_TYPES_OF: Final = {kind: dict(_keys(kind)) for kind in RECORDS}
 KEYS: Final = {kind: frozenset(types) for kind, types in _TYPES_OF.items()}
 """Of each type of record; of objects, also with those in them, after a dot."""
 
