@@ -470,20 +470,21 @@ class Region:
 
     def captured_octets(self, start: int, end: int) -> int:
         """Return how many octets from one place to another the snap length did not cut off."""
-        return max(0, end - start) - (self._absent_before(end) - self._absent_before(start))
+        octets = max(0, end - start)
+        if not self.stretch.absent:
+            return octets
+        return octets - (self._absent_before(end) - self._absent_before(start))
 
     def _absent_before(self, position: int) -> int:
         """Return how many octets before a place the snap length cut off."""
-        starts, sums = self._absent
-        index = bisect_left(starts, position)
+        absent = self.stretch.absent or []
+        index = bisect_left(absent, (position,))
         if not index:
             return 0
-        begin, end = self.stretch.absent[index - 1] if self.stretch.absent else (0, 0)
-        return sums[index - 1] + min(position, end) - begin
+        begin, end = absent[index - 1]
+        return self._absent[index - 1] + min(position, end) - begin
 
     @cached_property
-    def _absent(self) -> tuple[list[int], list[int]]:
-        """Where stretches begin that were cut off, and how many octets all before each have."""
-        absent = self.stretch.absent or []
-        lengths = [end - begin for begin, end in absent]
-        return [begin for begin, _ in absent], [0, *accumulate(lengths)][: len(absent)]
+    def _absent(self) -> list[int]:
+        """How many octets were cut off before each stretch that was."""
+        return [0, *accumulate([end - begin for begin, end in self.stretch.absent or ()])]

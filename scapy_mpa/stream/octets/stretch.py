@@ -29,7 +29,7 @@ class Stretch:
 
     def number(self, start: int, end: int) -> int:
         """Return what octets say."""
-        return int.from_bytes(self.read(start, end), "big")
+        return int.from_bytes(self.octets[start - self.begin : end - self.begin], "big")
 
     def captured_until(self, start: int, end: int) -> int:
         """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
@@ -37,4 +37,6 @@ class Stretch:
 
     def is_captured(self, start: int, end: int) -> bool:
         """Tell whether all octets from ``start`` up to ``end`` are there and were captured."""
-        return end <= self.end and self.captured_until(start, end) == end
+        if end > self.end or not self.absent:
+            return end <= self.end
+        return self.island.captured_until(start, end) == end
