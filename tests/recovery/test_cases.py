@@ -54,6 +54,10 @@ CUT_SHORT: dict[str, object] = {
 UNANSWERED: dict[str, object] = {"crc": True, "begin": "no SYN", "startup": "Request"}
 
 ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
+    # Two directions without CRCs and startup frames, each searched for good CRCs first.
+    (807377369, {}),
+    # The first FPDU after a long stretch that the snap length cut off.
+    (302952739, {}),
     # A Key at the end of a payload, which pad and CRC field of zeros make a Request.
     (50667, {"crc": False}),
     # Markers in rows of many short FPDUs, between payloads that are full of headers.

@@ -17,6 +17,7 @@ class Counters:
         "early_ack",
         "farthest_ahead",
         "gaps",
+        "in_vain",
         "open_at",
         "out_of_order",
         "reached",
@@ -49,6 +50,8 @@ class Counters:
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
         self.streamed = 0
         """Position up to which octets of streaming mode were reported."""
+        self.in_vain: object = None
+        """The octets that were searched for good CRCs in vain, and what was known of them then."""
         self.unsearched = False
         """Whether it was not searched for FPDUs to the end, and is counted as such."""
 

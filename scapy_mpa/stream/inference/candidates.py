@@ -7,7 +7,7 @@ Two read FPDUs from there: :mod:`~scapy_mpa.stream.inference.verified`, by their
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
 from scapy_mpa.stream.fpdus.heads import rest_makes_sense
@@ -57,6 +57,13 @@ _QN_BEHIND_MARKER: Final = slice(12, 16)
 _TOLD: Final = HEADER_LENGTH + TAGGED_LENGTH
 
 
+class Memory(Protocol):
+    """What is remembered of the searches in a direction."""
+
+    in_vain: object
+    """The octets in which none has found a good CRC, and what was known of them then."""
+
+
 class Known(NamedTuple):
     """What is known of a direction before its octets are looked at."""
 
@@ -70,6 +77,7 @@ class Known(NamedTuple):
     """Whether it carries FPDUs, as a direction does when the other does."""
     purse: Purse
     """What pays for looks at its octets."""
+    memory: Memory
     unasked: bool = False
     """Whether it is known that no startup frame asked for MPA: then only two good CRCs in a row are
     believed."""

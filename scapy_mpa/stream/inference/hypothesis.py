@@ -103,13 +103,20 @@ def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
 
 def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVotes | None:
     """Return what verified FPDUs say, if there are any."""
+    octets = [(each.start, each.end) for each in islands], known.markers, known.origin
+    if known.memory.in_vain == octets:
+        return None
     votes: dict[int, PhaseVotes] = {}
     allowance = 0
+    is_all = True
     for looked_at in candidates(islands, known, final=final):
         is_settled = count(looked_at, votes)
         allowance = looked_at.allowance
+        is_all = is_all and looked_at.is_all
         if is_settled:
             break
+    if is_all and not votes:
+        known.memory.in_vain = octets
     if final and allowance >= 0 and len(votes) == 1 and not known.unasked:
         # All were looked at, and may be what holes leave of FPDUs.
         (ours,) = votes.values()

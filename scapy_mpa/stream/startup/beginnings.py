@@ -133,7 +133,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     direction = half.direction
     other = startup.halves[1 - direction]
     if _is_unasked(startup, half):
-        return Known(True, None, None, sure=False, purse=half.purse, unasked=True)
+        return Known(True, None, None, False, half.purse, half.counters, unasked=True)
     is_held = half.phase is Phase.HELD
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
         # What may be an Rtr Frame was not captured.
@@ -155,6 +155,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         origin,
         sure=is_held or other.phase is not Phase.STREAMING,
         purse=half.purse,
+        memory=half.counters,
     )
 
 
