@@ -43,15 +43,9 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
     """Decide what a direction carries with what is there, as if nothing more came.
 
     Called more than once: also where octets have become many, or memory short.
-
-    That CRCs are off is concluded only when neither direction holds any: the headers in a
-    payload are nothing beside a CRC.
     """
-    other = startup.halves[1 - half.direction]
     cut_short = half.purse.cut_short
-    known = _known_of(startup, other)
-    shown = is_unknown(other) and shows_crcs(_islands(other, known), known)
-    look(startup, half, must_decide=True, crc=shown)
+    look(startup, half, must_decide=True)
     is_short = half.purse.cut_short > cut_short and half.octets > 0
     if is_short and is_unknown(half) and not half.counters.unsearched:
         half.counters.unsearched = True
@@ -62,6 +56,9 @@ def look(
     startup: StartupPhase, half: HalfConnection, *, must_decide: bool = False, crc: bool = False
 ) -> None:
     """Look at a direction of which not all is known; at the other one, too, if that helps.
+
+    That CRCs are off is concluded only if the other direction does not show any: the headers in a
+    payload are nothing beside a CRC.
 
     :param must_decide: as if nothing more came.
     :param crc: only CRCs are to be looked for.
@@ -90,6 +87,9 @@ def look(
     inferred = infer(islands, known, final=must_decide)
     if inferred is None:
         return
+    has_crcs = inferred.crc and inferred.crc_is_known
+    if known.crc is None and not has_crcs and _shows_crcs(startup, halves[1 - half.direction]):
+        return
     enter_full_operation(
         half,
         inferred.origin,
@@ -101,6 +101,12 @@ def look(
         dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
     look(startup, halves[1 - half.direction], must_decide=must_decide)
+
+
+def _shows_crcs(startup: StartupPhase, half: HalfConnection) -> bool:
+    """Tell whether an FPDU with a good CRC is in a direction that is unknown."""
+    known = _known_of(startup, half)
+    return is_unknown(half) and shows_crcs(_islands(half, known), known)
 
 
 def _islands(half: HalfConnection, known: Known) -> list[Island]:
