@@ -275,8 +275,12 @@ class Direction:
     @property
     def waiting(self) -> int:
         """Which directions have octets that were not acknowledged: 1 << index, or both."""
-        sides = (self, self.peer)
-        return sum(1 << one.index for one in sides if one.ahead or one.seq != one.peer.ack)
+        return sum(
+            1 << one.index
+            for one in (self, self.peer)
+            # Octets that were not captured may be acknowledged, too.
+            if one.ahead or 0 < (one.seq - one.peer.ack) & SEQUENCE_MASK < SEQUENCE_HALF
+        )
 
     def _take(
         self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int, waiting: int
