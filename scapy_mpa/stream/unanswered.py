@@ -22,13 +22,15 @@ _CONTROL_LENGTH: Final = 2
 class Unanswered:
     """Takes the rows and events of the stream core; adds what it knows to ends of connections."""
 
-    __slots__ = ("_open", "_torn")
+    __slots__ = ("_answered", "_open", "_torn")
 
     def __init__(self) -> None:
         self._open: Counter[tuple[int, int]] = Counter()
         """Requests sent less Responses that ended, by number of the connection and direction."""
+        self._answered: set[tuple[int, int]] = set()
+        """Directions to whose Requests there was a Response."""
         self._torn: set[tuple[int, int]] = set()
-        """Directions in which the end of a Response may be missing."""
+        """Directions in which a Request or the end of a Response may be missing."""
 
     def take(self, rows: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return rows and events as they are, but for ends of connections; and the events alone."""
@@ -46,8 +48,10 @@ class Unanswered:
         return rows, events
 
     def _count(self, number: int, direction: int, requests: int) -> None:
-        asking = direction if requests > 0 else 1 - direction
-        self._open[number, asking] += requests
+        asking = number, direction if requests > 0 else 1 - direction
+        self._open[asking] += requests
+        if requests < 0:
+            self._answered.add(asking)
 
     def _taken(self, event: Any) -> Any:
         """Take an event; return it, or what takes its place."""
@@ -69,11 +73,16 @@ class Unanswered:
         """Return the end of a connection with the Requests of either direction that it left."""
         sides = [(event.connection.number, direction) for direction in (0, 1)]
         requests = [max(0, self._open.pop(each, 0)) for each in sides]
-        torn = [each in self._torn for each in reversed(sides)]
+        # A Response to a Request that is missing would count as one to another.
+        known = [
+            peer not in self._torn and not (side in self._torn and side in self._answered)
+            for side, peer in zip(sides, reversed(sides), strict=True)
+        ]
         self._torn.difference_update(sides)
+        self._answered.difference_update(sides)
         if event.end is None:
             return event
         one, other = (
-            None if is_torn else count for is_torn, count in zip(torn, requests, strict=True)
+            count if is_known else None for is_known, count in zip(known, requests, strict=True)
         )
         return event._replace(end=event.end.with_unanswered((one, other), event.names))

@@ -32,7 +32,7 @@ SAID = {
         (None, 0),
         "",
     ),
-    "a Response comes before its Request was captured": (">R1- <R >R2", (0, 0), ""),
+    "a Response may be to a Request that is missing": (">R1- <R >R2", (None, None), ""),
     "a bad CRC may hide the end": (">R1 <R!", (None, 0), ""),
     "a hole beside does not": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
 }
@@ -76,9 +76,9 @@ def test_captures(path: Path) -> None:
             asked[each["connection"], each["dst"]] -= 1
     for each in records("--type", "connection", path):
         known = (each["end"] or {}).get("unanswered") or {}
-        for side, other in (("src", "dst"), ("dst", "src")):
+        for side in ("src", "dst"):
             count = known.get(side)
             if count is None:
-                assert not known or each["gaps"][other] or each["crc_bad"][other]
+                assert not known or sum((*each["gaps"].values(), *each["crc_bad"].values()))
             else:
                 assert count == max(0, asked[each["connection"], each[side]])
