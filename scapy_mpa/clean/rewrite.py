@@ -373,7 +373,8 @@ class Rewriter:
         self.report.connections += 1
         for half in self._halves:
             half.boundaries.clear()
-            half.acknowledged = half.new
+            # Nothing is acknowledged before it is written: tools would take it for a copy.
+            half.acknowledged = half.hint if half.new is None else half.new
 
     def _supply(
         self, slot: Slot, item: Item, kinds: frozenset[StartupKind], *, afresh: bool = False

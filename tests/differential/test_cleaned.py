@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import FPDURecovered
+from scapy_mpa.stream.segment import ACK
 from scapy_mpa.stream.sequence import unwrap
 from tests.captures import OF_OSC, OVER_TCP, PCAPS
 from tests.clean.cleaning import Cleaned, clean, events, frames_of, renumbered
@@ -173,6 +175,16 @@ def test_constructed_captures(seed: int, tshark: str, tmp_path: Path) -> None:
         harm["crc"] = True
     frames = frames_of(case(seed, **harm).pcap())
     compare(frames, tshark, tmp_path / "cleaned.pcapng")
+
+
+def test_an_acknowledged_reply_is_missing(tshark: str, tmp_path: Path) -> None:
+    """What is supplied is no copy of what was acknowledged before."""
+    conversation = spoken(Conversation())
+    _, _, _, asks, reply, *others = conversation.segments()
+    ack = reply.seq + len(reply.octets)
+    heard = replace(reply, side=asks.side, seq=reply.ack, ack=ack, flags=ACK, octets=b"")
+    frames = conversation.frames([asks, heard, *others])
+    assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 30
 
 
 def test_holes_are_seen(tshark: str, tmp_path: Path) -> None:
