@@ -200,10 +200,10 @@ class FPDUReader:
     def fpdu_at(self, island: Octets, start: int, limit: int) -> Candidate | int:
         """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
         _, header = self.begin_at(start)
-        behind = header + HEADER_LENGTH
-        if behind > limit:
-            return behind
-        if island.absent and island.captured_until(start, behind) < behind:
+        body = header + HEADER_LENGTH
+        if body > limit:
+            return body
+        if island.absent and island.captured_until(start, body) < body:
             return UNREADABLE
         ulpdu_length, layout = self._layout_at(island, start)
         end = start + layout.length
@@ -246,7 +246,7 @@ class FPDUReader:
         alike = [
             points_alike(one, other)
             for at, one, other in said
-            if _is_captured(island, start + at, start + at + MARKER_LENGTH)
+            if island.is_captured(start + at, start + at + MARKER_LENGTH)
         ]
         agrees = all(alike)
         pointed = agrees and bool(alike)
@@ -311,7 +311,7 @@ class FPDUReader:
         first = begin + (self.origin - begin) % MARKER_INTERVAL
         for marker in range(first, limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
             end = marker + MARKER_LENGTH
-            if not _is_captured(island, marker, end):
+            if not island.is_captured(marker, end):
                 continue
             start = marker - (int.from_bytes(island.read(marker + 2, end), "big") & FPDUPTR_MASK)
             if (start - self.origin) % MARKER_INTERVAL == MARKER_LENGTH:
@@ -328,8 +328,3 @@ class FPDUReader:
             for word, phase in zip(words, phases, strict=True)
             if phase and (word or phase != MARKER_LENGTH)
         ]
-
-
-def _is_captured(island: Octets, start: int, end: int) -> bool:
-    """Tell whether the snap length cut off none of some octets."""
-    return not island.absent or island.captured_until(start, end) == end

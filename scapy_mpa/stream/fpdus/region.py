@@ -183,10 +183,10 @@ class Region:
             return None
         self.allowance.spend(_COST_OF_EDGE if self.crc else _COST_WITHOUT_CRC)
         stretch = self.stretch
-        behind = header + HEADER_LENGTH
-        if not stretch.is_captured(header, behind):
+        body = header + HEADER_LENGTH
+        if not stretch.is_captured(header, body):
             return Edge(start, None, 0, None, "short", 0, 0, 0, False, b"")
-        ulpdu_length = stretch.number(header, behind)
+        ulpdu_length = stretch.number(header, body)
         layout = fpdu_layout(ulpdu_length, phase)
         end = start + layout.length
         upto = stretch.captured_until(start, min(end, self.limit))
@@ -428,10 +428,10 @@ class Region:
         """
         phase, header = self.reader.begin_at(start)
         stretch = self.stretch
-        behind = header + HEADER_LENGTH
-        if (phase is not None and phase % WORD) or behind > self.limit:
+        body = header + HEADER_LENGTH
+        if (phase is not None and phase % WORD) or body > self.limit:
             return False
-        ulpdu_length = stretch.number(header, behind)
+        ulpdu_length = stretch.number(header, body)
         end = start + fpdu_length(ulpdu_length, phase)
         is_short = end > self.limit
         if is_short:
@@ -442,7 +442,7 @@ class Region:
             may_be_sound = is_cut or self.has_good_crc(start, end, keep=False)
         if may_be_sound:
             return None
-        head = stretch.read(behind, behind + HEAD)
+        head = stretch.read(body, body + HEAD)
         if phase is not None and phase + HEAD > MARKER_INTERVAL:
             layout = fpdu_layout(ulpdu_length, phase)
             head = header_octets(stretch.read(start, start + 2 * HEAD), layout)

@@ -333,6 +333,10 @@ class Island:
                 return max(start, gap_start)
         return end
 
+    def is_captured(self, start: int, end: int) -> bool:
+        """Tell whether the snap length cut off none of the octets from ``start`` up to ``end``."""
+        return not self.absent or self.captured_until(start, end) == end
+
     def release(self, start: int, end: int) -> list[Chunk]:
         """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
         chunks = self._chunks or []

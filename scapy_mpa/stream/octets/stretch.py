@@ -37,6 +37,4 @@ class Stretch:
 
     def is_captured(self, start: int, end: int) -> bool:
         """Tell whether all octets from ``start`` up to ``end`` are there and were captured."""
-        if end > self.end or not self.absent:
-            return end <= self.end
-        return self.island.captured_until(start, end) == end
+        return end <= self.end and (not self.absent or self.island.is_captured(start, end))
