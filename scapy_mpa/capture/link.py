@@ -139,7 +139,7 @@ def _llc(headers: Headers) -> int:
 
 
 def ether_type_at(place: int, length: int, varying: int = 0) -> Reader:
-    """Return a reader of a header of which an EtherType says what follows.
+    """Return a reader of a header whose EtherType says what follows.
 
     :param place: of the EtherType.
     :param length: octets of the header.

@@ -108,6 +108,7 @@ def _frames(
                 try:
                     is_taken = direction.receive(seq, ack, octets, number, time_ns)
                 except Exception as error:
+                    # A fault of this program costs its connection and no other.
                     flows.fail(segment, error)
                     is_taken = True
             if not is_taken:
@@ -177,6 +178,7 @@ def _take(
                 try:
                     is_taken = direction.receive(seq, ack, octets, number, time_ns)
                 except Exception as error:
+                    # As in _frames.
                     fault = Segment(flow, seq, ack, ACK, octets, len(octets), number, time_ns)
                     flows.fail(fault, error)
                     is_taken = True

@@ -22,7 +22,7 @@ NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 """What must stand before FPDUs."""
 
 _STARTUP_FRAMES: Final = 16
-"""Startup frames of a direction of which it is remembered where they lie."""
+"""Startup frames of a direction whose places are remembered."""
 
 _DDP_VERSION: Final = 0x03
 """Where in its first octet a DDP segment has DV (RFC 5041 4.1)."""

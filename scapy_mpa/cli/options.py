@@ -235,7 +235,7 @@ def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _
 
 
 def _how(given: dict[str, Any]) -> dict[str, Any]:
-    """Take options of reading out of those that are given; return what they say.
+    """Remove the options of reading from those given; return what they say.
 
     :raises click.BadParameter: no record can meet a condition.
     """

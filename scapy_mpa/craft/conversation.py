@@ -594,7 +594,7 @@ class Conversation:
         )
 
     def _sent(self) -> tuple[Sequence[Segment], list[Any]]:
-        """Return the segments, and the items in their places of which they are made."""
+        """Return the segments, and the items that they hold, each with its place."""
         placed = self.layout()
         return segments_of(placed, self.isns, self.options), placed
 

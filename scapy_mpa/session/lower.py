@@ -220,7 +220,7 @@ _OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "opti
 
 
 def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
-    """Return the shape of a packet, None if it is none of which others can be made.
+    """Return the shape of a packet; None if no other packets can be made from it.
 
     :param network_at: where in its octets the IP header begins.
     """

@@ -28,9 +28,9 @@ from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
 __all__ = ["OnSctp", "OnTcp", "chunk_of", "extent", "layer_of"]
 
 OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
-"""Events of which there is a packet over TCP."""
+"""Events that become a packet over TCP."""
 OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
-"""Events of which there is a packet over SCTP."""
+"""Events that become a packet over SCTP."""
 
 
 def extent(event: OnTcp) -> tuple[int, int]:

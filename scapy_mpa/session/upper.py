@@ -152,7 +152,7 @@ def _plain(event: FPDURecovered, note: Any) -> FPDU:
 
 
 def _shape_of(fpdu: FPDU) -> _Shape | None:
-    """Return the shape of a packet, None if it is none of which others can be made."""
+    """Return the shape of a packet; None if no other packets can be made from it."""
     segment = fpdu.payload
     message = segment.payload
     payload = message.payload

@@ -262,12 +262,9 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames are there, and nothing is held or missing after them."""
-        one, other = self.one, self.other
-        if other is None or not other.startup:
+        if not self.has_begun:
             return False
-        return not (
-            one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
-        )
+        return not any([each.pieces or each.ahead or each.tail for each in self.directions])
 
     @property
     def has_begun(self) -> bool:

@@ -215,7 +215,7 @@ def test_summary(path: Path, options: str, pick: Pick) -> None:
 
 @lru_cache
 def cleaned(path: Path) -> list[tuple[bytes, frozenset[str]]]:
-    """The frames of a capture of which all is cleaned, and the endpoints of each."""
+    """The frames of a capture that is cleaned whole, and the endpoints of each."""
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory) / "all.pcap"
         assert run("clean", path, "-q", "-o", target).exit_code == 0

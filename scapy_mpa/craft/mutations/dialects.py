@@ -51,7 +51,7 @@ def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _change(edit: Callable[[Marked, Random], FPDUItem | None]) -> Change:
-    """Return what changes one FPDU of those of which the change can be made."""
+    """Return what changes one FPDU that the change fits."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         changed = [(fpdu.at, edit(fpdu, rng)) for fpdu in marked_fpdus(conversation)]

@@ -68,14 +68,14 @@ def places(
 ) -> list[int]:
     """Return the places of items of a kind in a script.
 
-    :param where: only of those of which this is true.
+    :param where: tells which of them count; all if it is left out.
     """
     script: list[Any] = conversation.script
     return [at for at, item in enumerate(script) if isinstance(item, kind) and where(item)]
 
 
 def first(kind: type[_Item], where: Callable[[_Item], bool] = bool) -> Where:
-    """Return what tells the place of the first item of a kind of which something is true."""
+    """Return what finds the first item of a kind that meets a condition."""
     return lambda conversation, _: places(conversation, kind, where)[0]
 
 

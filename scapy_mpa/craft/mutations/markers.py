@@ -79,7 +79,7 @@ def _is_first(fpdu: Marked) -> bool:
 
 
 def _change(edit: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change:
-    """Return what changes one FPDU of those of which something is true."""
+    """Return what changes one FPDU that meets a condition."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         fpdu = rng.choice([each for each in marked_fpdus(conversation) if where(each)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Presets that no scenario can say, most of which have a startup frame changed."""
+"""Presets that a scenario cannot express.  Most of them change a startup frame."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ class Counters:
         "early_ack",
         "farthest_ahead",
         "gaps",
-        "in_vain",
         "open_at",
         "out_of_order",
         "reached",
@@ -25,6 +24,7 @@ class Counters:
         "retransmitted_octets",
         "streamed",
         "unsearched",
+        "without_crcs",
     )
 
     def __init__(self) -> None:
@@ -50,8 +50,8 @@ class Counters:
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
         self.streamed = 0
         """Position up to which octets of streaming mode were reported."""
-        self.in_vain: object = None
-        """The octets that were searched for good CRCs in vain, and what was known of them then."""
+        self.without_crcs: object = None
+        """Octets in which no FPDU has a good CRC, and what was known when they were searched."""
         self.unsearched = False
         """Whether it was not searched for FPDUs to the end, and is counted as such."""
 

@@ -60,8 +60,8 @@ _TOLD: Final = HEADER_LENGTH + TAGGED_LENGTH
 class Memory(Protocol):
     """What is remembered of the searches in a direction."""
 
-    in_vain: object
-    """The octets in which none has found a good CRC, and what was known of them then."""
+    without_crcs: object
+    """Octets in which no FPDU has a good CRC, and what was known when they were searched."""
 
 
 class Known(NamedTuple):

@@ -104,7 +104,7 @@ def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
 def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVotes | None:
     """Return what verified FPDUs say, if there are any."""
     octets = [(each.start, each.end) for each in islands], known.markers, known.origin
-    if known.memory.in_vain == octets:
+    if known.memory.without_crcs == octets:
         return None
     votes: dict[int, PhaseVotes] = {}
     allowance = 0
@@ -116,7 +116,7 @@ def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVote
         if is_settled:
             break
     if is_all and not votes:
-        known.memory.in_vain = octets
+        known.memory.without_crcs = octets
     if final and allowance >= 0 and len(votes) == 1 and not known.unasked:
         # All were looked at, and may be what holes leave of FPDUs.
         (ours,) = votes.values()
