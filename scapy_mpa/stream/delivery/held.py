@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is held of DDP segments until there is something to report, and what it counts for.
+"""Memory for DDP segments that wait until there is something to report.
 
 Memory alone bounds it, so each thing counts for about what it takes, the largest of its kind.
 """
@@ -15,7 +15,7 @@ HELD_IN_TOTAL: Final = 64 << 20
 and by checks.  Who began to hold some first holds less then."""
 
 HELD_BY_EACH: Final = 1000
-"""Octets of memory that a segment, a message, a Request or an error takes that waits."""
+"""Octets of memory that a waiting segment, message, Request or error takes."""
 
 HELD_BY_PIECE: Final = 250
 """Octets of memory that a stretch or a part of a message takes, a stretch of skipped MSNs, or the

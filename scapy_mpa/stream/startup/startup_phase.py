@@ -38,7 +38,7 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = ["StartupPhase"]
 
 _STARTUPS: Final = 8
-"""Startups that are looked at with one segment: each time, all that is held is searched again."""
+"""Startups that are looked at with one segment.  Each one searches again all that is held."""
 
 
 class StartupPhase(Agreement):

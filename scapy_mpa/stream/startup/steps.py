@@ -167,7 +167,7 @@ HOLDING: Final = (
     Step.LATE_ACCEPT,
     Step.LATE_READY,
 )
-"""What is followed by octets that are held until it is known what they are."""
+"""Steps after which octets are held until it is known what they are."""
 
 _S = StartupState
 # (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
