@@ -275,6 +275,18 @@ def test_delayed_startup_captured_behind_fpdus(first: int, late: int) -> None:
         assert offsets == [fpdu.seq_offset for fpdu in truth]
 
 
+def test_a_reply_that_was_not_captured_is_not_waited_for() -> None:
+    """The Initiator acknowledges it, so FPDUs are reported as soon as two of them are there."""
+    late = [
+        each.frame - max(each.frames)
+        for seed in range(6)
+        for each in fpdus(Scene(f">Q <-A {'>f ' * 20}>F <F", seed=seed).check(), 0)
+    ]
+    assert len(late) == 6 * 20
+    assert max(late) <= 3
+    assert late.count(0) >= 6 * 16
+
+
 @pytest.mark.parametrize("syn", [True, False])
 @pytest.mark.parametrize("markers", [0, 1])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

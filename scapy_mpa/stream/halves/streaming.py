@@ -10,7 +10,7 @@ from typing import Final
 from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.limits import FRAMING_WINDOW, STREAMING_OCTETS
+from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import SEAM, Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
@@ -73,10 +73,10 @@ class Streaming:
         self.delayed = None
         self._look_at = 2 * self._half.held
 
-    def _is_due(self, least: int) -> bool:
+    def _is_due(self) -> bool:
         """Tell whether to look at what is held: each time that it has doubled."""
         held = self._half.held
-        if self._look_at is None or held < max(self._look_at, least) or self._half.purse.is_empty:
+        if self._look_at is None or held < max(self._look_at, _LEAST) or self._half.purse.is_empty:
             return False
         self._look_at = 2 * held
         return True
@@ -99,8 +99,8 @@ class Streaming:
             self.scan(island)
         elif self.delayed is not None and is_refuted(island, self.delayed):
             half.owner.on_refuted(half)
-        # After so much the peer's startup frame is taken for lost.
-        elif self._is_due(FRAMING_WINDOW):
+        # Octets after its startup frame show that the peer's was sent, though it was not captured.
+        elif self._is_due():
             half.owner.on_unknown(half, must_decide=False)
 
     def finish(self, island: Island) -> None:
@@ -136,7 +136,7 @@ class Streaming:
         others = half.owner.common.others
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
-        if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due(_LEAST):
+        if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due():
             half.owner.on_unknown(half, must_decide=False)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()

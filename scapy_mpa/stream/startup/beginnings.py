@@ -19,6 +19,7 @@ from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
 from scapy_mpa.stream.startup import rtr
+from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.dialect import Dialect
@@ -63,9 +64,11 @@ def look(
     :param must_decide: as if nothing more came.
     :param crc: only CRCs are to be looked for.
     """
-    halves, streaming = startup.halves, streaming_of(half)
+    other, streaming = startup.halves[1 - half.direction], streaming_of(half)
+    may_wait = half.phase is Phase.HELD and not must_decide
     if half.direction == startup.initiator:
-        if startup.state is StartupState.ACCEPTED and not must_decide:
+        if may_wait and not lacks(other, other.acknowledged or 0):
+            # The Reply is there, or has not been sent.
             return
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
@@ -75,6 +78,9 @@ def look(
     known = _known_of(startup, half)
     if not is_unknown(half) or (crc and known.crc is False):
         return
+    if may_wait and known.origin is None:
+        # An Rtr Frame may yet be captured.
+        return
     known = known._replace(crc=crc or known.crc)
     islands = _islands(half, known)
     if not islands:
@@ -82,13 +88,13 @@ def look(
     if startup.may_be(Dialect.OSC):
         # Its startup frames may yet come.
         if must_decide and _begin_osc(half, known):
-            look(startup, halves[1 - half.direction], must_decide=must_decide)
+            look(startup, other, must_decide=must_decide)
         return
     inferred = infer(islands, known, final=must_decide)
     if inferred is None:
         return
     has_crcs = inferred.crc and inferred.crc_is_known
-    if known.crc is None and not has_crcs and _shows_crcs(startup, halves[1 - half.direction]):
+    if known.crc is None and not has_crcs and _shows_crcs(startup, other):
         return
     enter_full_operation(
         half,
@@ -100,7 +106,7 @@ def look(
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
-    look(startup, halves[1 - half.direction], must_decide=must_decide)
+    look(startup, other, must_decide=must_decide)
 
 
 def _shows_crcs(startup: StartupPhase, half: HalfConnection) -> bool:

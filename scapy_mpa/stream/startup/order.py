@@ -18,7 +18,7 @@ from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import NOBODY
 
-__all__ = ["must_wait", "resume", "wait_no_more"]
+__all__ = ["lacks", "must_wait", "resume", "wait_no_more"]
 
 
 def must_wait(
@@ -42,7 +42,11 @@ def must_wait(
         # What waits keeps its order even when nothing more is waited for.
         is_early = received is not None and _precedes(startup, other, found, had)
     else:
-        is_early = _lacks(half, other, island, had) or startup.waiting[other.direction] < had
+        is_early = (
+            half.islands.lies_beyond(island)
+            or lacks(other, had)
+            or startup.waiting[other.direction] < had
+        )
     if not is_early:
         startup.wait_at(half.direction, NOWHERE)
         return False
@@ -52,15 +56,14 @@ def must_wait(
     return True
 
 
-def _lacks(half: HalfConnection, other: HalfConnection, island: Island, had: int) -> bool:
-    """Tell whether octets that were sent before a startup frame may yet be captured.
+def lacks(half: HalfConnection, had: int) -> bool:
+    """Tell whether octets of a direction may yet be captured that were received before.
 
-    :param island: that holds the frame.
-    :param had: up to where its sender had received the other direction.
+    :param had: up to where its peer had received it.
     """
-    islands = other.islands
-    captured = other.begin if islands.front is None else islands.front_end()
-    return half.islands.lies_beyond(island) or captured is None or captured < had
+    islands = half.islands
+    captured = half.begin if islands.front is None else islands.front_end()
+    return captured is None or captured < had
 
 
 def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup, had: int) -> bool:
