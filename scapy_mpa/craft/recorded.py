@@ -24,7 +24,6 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.segment import flow_endpoints
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import shown
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
@@ -166,7 +165,7 @@ def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovere
     request = seen[StartupKind.REQUEST]
     said = request.startup, seen[StartupKind.REPLY].startup
     initiator = request.direction
-    ends = flow_endpoints(request.connection.flow)
+    ends = request.connection.endpoints
     made = Conversation(
         _endpoint(ends[initiator]),
         _endpoint(ends[1 - initiator]),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the stream core is fed with: one TCP segment as it was captured."""
 
-from functools import lru_cache
 from ipaddress import IPv6Address
 from struct import Struct
 from typing import Final, NamedTuple
@@ -41,8 +40,6 @@ SECOND: Final = 1_000_000_000
 """Nanoseconds: all times are counted in these."""
 
 _IPV4_FLOW: Final = Struct(">4B4BHH")
-_KEPT_AS_TEXT: Final = 1024
-"""Flows whose endpoints need not be written anew."""
 
 
 class Segment(NamedTuple):
@@ -94,7 +91,6 @@ def _addresses_at(flow: bytes) -> int:
     return (len(flow) + 4) % 8
 
 
-@lru_cache(_KEPT_AS_TEXT)
 def flow_endpoints(flow: bytes) -> tuple[str, str]:
     """Return source and destination as text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
     flow = flow[_addresses_at(flow) :]

@@ -43,13 +43,14 @@ class ConnectionId:
     :param flow: the flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`).
     """
 
-    __slots__ = ("flow", "initiator", "number")
+    __slots__ = ("_endpoints", "flow", "initiator", "number")
 
     def __init__(self, number: int, flow: bytes) -> None:
         self.number = number
         self.flow = flow
         self.initiator: int | None = None
         """The direction that the Initiator sends, None as long as no startup frame was found."""
+        self._endpoints: tuple[str, str] | None = None
 
     def _values(self) -> tuple[int | bytes | None, ...]:
         return self.number, self.flow
@@ -74,7 +75,9 @@ class ConnectionId:
     @property
     def endpoints(self) -> tuple[str, str]:
         """The senders of direction 0 and 1, such as ``10.0.0.1:4000``."""
-        return flow_endpoints(self.flow)
+        if self._endpoints is None:
+            self._endpoints = flow_endpoints(self.flow)
+        return self._endpoints
 
     @property
     def flows(self) -> tuple[bytes, bytes]:
