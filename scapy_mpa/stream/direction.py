@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import ConnectionId, Event, FPDURecovered
+from scapy_mpa.stream.halves.extent import waits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
 from scapy_mpa.stream.octets.past import PAST_OCTETS
@@ -275,12 +276,16 @@ class Direction:
     @property
     def waiting(self) -> int:
         """Which directions have octets that were not acknowledged: 1 << index, or both."""
-        return sum(
-            1 << one.index
-            for one in (self, self.peer)
-            # Octets that were not captured may be acknowledged, too.
-            if one.ahead or 0 < (one.seq - one.peer.ack) & SEQUENCE_MASK < SEQUENCE_HALF
-        )
+        return sum(1 << one.index for one in (self, self.peer) if one._waits)
+
+    @property
+    def _waits(self) -> bool:
+        if self.takes_no_octets and self.half is not None:
+            # Recovery has its octets, and knows up to where they reach.
+            return waits(self.half)
+        # Octets that were not captured may be acknowledged, too.
+        unacknowledged = (self.seq - self.peer.ack) & SEQUENCE_MASK
+        return bool(self.ahead) or 0 < unacknowledged < SEQUENCE_HALF
 
     def _take(
         self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int, waiting: int

@@ -185,6 +185,8 @@ def drawn(
 
 # Octets are acknowledged that were not captured, between stalls.
 @example(seed=12636, odd=[split, again], most=1 << 17, idle=7200, crc=True, markers=(False, False))
+# An octet far ahead waits in the direction that is not in order.
+@example(seed=239720, odd=[stray], most=1 << 17, idle=7200, crc=True, markers=(False, False))
 @given(
     seed=st.integers(0, 2**32),
     odd=st.lists(st.sampled_from(ODD), max_size=2),

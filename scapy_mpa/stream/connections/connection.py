@@ -17,13 +17,13 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.halves import holes, intake, transitions
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
-    end_of_captured,
     is_captured,
     is_complete,
     is_within_message,
     may_reset,
     span,
     tail,
+    waits,
 )
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.other import OtherFraming
@@ -206,11 +206,7 @@ class Connection(Reporter):
     @property
     def waiting(self) -> int:
         """Which directions have octets that were not acknowledged: 1 << direction, or both."""
-        return sum(
-            1 << half.direction
-            for half in self.halves
-            if half.acknowledged is not None and half.acknowledged < end_of_captured(half)
-        )
+        return sum(1 << half.direction for half in self.halves if waits(half))
 
     @property
     def was_reset(self) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "may_reset",
     "span",
     "tail",
+    "waits",
 ]
 
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
@@ -134,6 +135,11 @@ def end_of_captured(half: HalfConnection) -> int:
     """Return the position after all that was captured of a direction, its FIN included."""
     high = half.high or 0
     return high if half.fin is None else max(high, half.fin + 1)
+
+
+def waits(half: HalfConnection) -> bool:
+    """Tell whether octets were captured that the peer has not acknowledged."""
+    return half.acknowledged is not None and half.acknowledged < end_of_captured(half)
 
 
 def is_within_message(half: HalfConnection) -> bool:
