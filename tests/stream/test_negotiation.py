@@ -354,6 +354,20 @@ def test_reply_captured_before_its_request() -> None:
     assert (result.rtr, result.kept, result.ird) == ("read", True, (4, 4))
 
 
+@pytest.mark.parametrize("rtr", ["send", "write", "read"])
+def test_rtr_indication_captured_before_the_reply(rtr: str) -> None:
+    """With another FPDU behind it, it is found before the Reply is, which calls for it."""
+    conversation = Conversation(revision=2, packing="packed")
+    conversation.startup(rtr=rtr)
+    conversation.initiator.send(b"at once")
+    segments = conversation.segments()
+    _, reply, first = places(segments)[:3]
+    segments.insert(first, segments.pop(reply))
+    result = ended(conversation, segments)
+    assert (result.rtr, result.kept) == (rtr, True)
+    assert printed(conversation.frames(segments))[-1]["kept"] is True
+
+
 @pytest.mark.parametrize("way", [plain, printed])
 def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
     """Of a first FPDU that the snap length cut nobody can tell whether it is the one agreed on."""

@@ -9,21 +9,15 @@ for it, since a DDP segment cannot be taken for session control.
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.dialects.sctp.half import SessionHalf
 from scapy_mpa.stream.events import Negotiated
-from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.stream.startup.negotiation import LONGEST_RTR, negotiated
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.negotiation import SCTP_WORDS, negotiate
-from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["negotiated", "note_control", "note_segment"]
-
-_LONGEST_RTR: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
-"""Octets of the longest message that is an RTR indication."""
+__all__ = ["negotiated_by", "note_control", "note_segment"]
 
 
 def note_control(half: SessionHalf, serial: int, control: SessionControl) -> None:
@@ -38,12 +32,12 @@ def note_segment(half: SessionHalf, serial: int, ulpdu: bytes, ulpdu_length: int
     :param ulpdu: as far as it was captured.
     """
     if half.begun and serial == 1 and half.first_segment is None:
-        head = ulpdu[:_LONGEST_RTR]
-        if len(head) == min(ulpdu_length, _LONGEST_RTR):
+        head = ulpdu[:LONGEST_RTR]
+        if len(head) == min(ulpdu_length, LONGEST_RTR):
             half.first_segment = head, ulpdu_length
 
 
-def negotiated(
+def negotiated_by(
     active: SessionHalf, passive: SessionHalf, dialect: Dialect | None = None
 ) -> Negotiated | None:
     """Return what two directions came to, None if nothing was negotiated.
@@ -56,22 +50,4 @@ def negotiated(
     if request.kind is not StartupKind.REQUEST or reply.kind is not StartupKind.REPLY:
         return None
     agreed = negotiate(request, reply, dialect, SCTP_WORDS)
-    if agreed is None:
-        return None
-    broken = agreed.broken
-    rtr = None
-    is_judged = agreed.rtr is None
-    if active.first_segment is not None:
-        is_judged = True
-        rtr, breach = agreed.judge(*active.first_segment)
-        if breach is not None:
-            broken += (breach,)
-    return Negotiated(
-        peer_to_peer=agreed.peer_to_peer,
-        ird=agreed.ird,
-        ord=agreed.ord,
-        rtr_agreed=agreed.rtr,
-        rtr=rtr,
-        kept=False if broken else (True if is_judged else None),
-        broken=tuple(map(str, broken)),
-    )
+    return None if agreed is None else negotiated(agreed, active.first_segment)

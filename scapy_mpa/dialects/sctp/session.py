@@ -9,7 +9,7 @@ from typing import Final
 
 from scapy_mpa.dialects.sctp.fragments import UserMessage
 from scapy_mpa.dialects.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
-from scapy_mpa.dialects.sctp.negotiation import negotiated, note_control, note_segment
+from scapy_mpa.dialects.sctp.negotiation import negotiated_by, note_control, note_segment
 from scapy_mpa.dialects.sctp.tsn import TSNSpace
 from scapy_mpa.stream.events import (
     ChunksMissing,
@@ -248,7 +248,7 @@ class Session:
         if self._active is not None:
             endpoints = self.identity.endpoints
             initiator, responder = endpoints[self._active], endpoints[1 - self._active]
-            came = negotiated(*self._sides(self._active), self._dialect)
+            came = negotiated_by(*self._sides(self._active), self._dialect)
         self._emit(
             ConnectionEnded(
                 connection=self.identity,

@@ -160,8 +160,7 @@ class Reporter:
             half.islands.is_settled_before(fpdu.start),
         )
         startup = self.startup
-        if half.direction == startup.initiator and startup.awaits_rtr:
-            assert startup.negotiating is not None
+        if half.direction == startup.initiator and startup.negotiating is not None:
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)
         ulpdu = event.ulpdu if event.is_acceptable else b""

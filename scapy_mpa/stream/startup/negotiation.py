@@ -14,14 +14,17 @@ from typing import Final
 from scapy_mpa.stream.events import FPDURecovered, Negotiated
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.startup.steps import Step
-from scapy_mpa.wire.control_flags import RTR
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import fpdu_layout
 from scapy_mpa.wire.negotiation import Negotiation, negotiate
+from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
-__all__ = ["Negotiating"]
+__all__ = ["LONGEST_RTR", "Negotiating", "negotiated"]
 
+LONGEST_RTR: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
+"""Octets of the longest ULPDU that is an RTR indication."""
 
 _negotiate: Final = lru_cache(maxsize=1024)(negotiate)
 """As one object for all connections that agree on the same."""
@@ -33,12 +36,11 @@ class Negotiating:
     __slots__ = (
         "_agreed",
         "_broken",
+        "_first",
         "_held_back",
         "_is_decided",
-        "_is_judged",
         "_reply",
         "_request",
-        "_rtr",
     )
 
     def __init__(self) -> None:
@@ -50,13 +52,13 @@ class Negotiating:
 
     def _forget(self) -> None:
         self._agreed = None
-        self._rtr: RTR | None = None
+        self._first: tuple[bytes, int] | None = None
+        """The ULPDU of the Initiator's first FPDU, and how many octets it has."""
         self._broken: tuple[str, ...] = ()
+        """What was broken after the startup frames."""
         self._is_decided = False
         """Whether it is known what the Initiator's first FPDU is, or that it never will be."""
         self._held_back = 0
-        self._is_judged = False
-        """Whether it is known what it is."""
 
     def take_startup(self, startup: StartupFrame, what: Step, dialect: Dialect | None) -> None:
         """Take a startup frame.
@@ -76,8 +78,6 @@ class Negotiating:
             self._request = self._reply = None
             if reply is not None:
                 self._agreed = _negotiate(request, reply, dialect)
-            if self._agreed is not None:
-                self._broken = tuple(map(str, self._agreed.broken))
 
     @property
     def is_open(self) -> bool:
@@ -102,36 +102,45 @@ class Negotiating:
             self._broken += (text,)
 
     def take_fpdu(self, fpdu: FPDURecovered) -> None:
-        """Take an FPDU of the Initiator, as long as :attr:`is_open`."""
+        """Take an FPDU of the Initiator, which may be found before the Reply is."""
+        if self._is_decided or not (self._agreed is None or self.is_open):
+            return
         if not _is_first(fpdu):
             # Before one in order, what came first was not captured.
             self._is_decided = not fpdu.out_of_order
             return
         self._is_decided = True
-        if fpdu.crc == "bad" or len(fpdu.ulpdu) < fpdu.ulpdu_length:
-            # Nobody can tell what it was.
-            return
-        assert self._agreed is not None
-        self._rtr, broken = self._agreed.judge(fpdu.ulpdu, fpdu.ulpdu_length)
-        if broken is not None:
-            self._broken += (str(broken),)
-        self._is_judged = True
+        if fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length:
+            # Of others nobody can tell what they were.
+            self._first = fpdu.ulpdu[:LONGEST_RTR], fpdu.ulpdu_length
 
     def result(self) -> Negotiated | None:
         """Return what came of it, None if nothing was negotiated."""
-        agreed = self._agreed
-        if agreed is None:
+        if self._agreed is None:
             return None
-        kept = None if agreed.rtr is not None and not self._is_judged else True
-        return Negotiated(
-            peer_to_peer=agreed.peer_to_peer,
-            ird=agreed.ird,
-            ord=agreed.ord,
-            rtr_agreed=agreed.rtr,
-            rtr=self._rtr,
-            kept=False if self._broken else kept,
-            broken=self._broken,
-        )
+        return negotiated(self._agreed, self._first, self._broken)
+
+
+def negotiated(
+    agreed: Negotiation, first: tuple[bytes, int] | None, broken: tuple[str, ...] = ()
+) -> Negotiated:
+    """Return what came of a negotiation.
+
+    :param first: the Initiator's first ULPDU, up to ``LONGEST_RTR``, and how many octets it has;
+        None if that is not known.
+    :param broken: rules that were broken after the startup frames.
+    """
+    rtr, breach = (None, None) if first is None else agreed.judge(*first)
+    told = (*map(str, agreed.broken), *broken, *(() if breach is None else (str(breach),)))
+    return Negotiated(
+        peer_to_peer=agreed.peer_to_peer,
+        ird=agreed.ird,
+        ord=agreed.ord,
+        rtr_agreed=agreed.rtr,
+        rtr=rtr,
+        kept=False if told else (None if agreed.rtr is not None and first is None else True),
+        broken=told,
+    )
 
 
 def _is_first(fpdu: FPDURecovered) -> bool:
