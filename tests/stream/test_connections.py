@@ -143,6 +143,9 @@ SITUATIONS: dict[str, str] = {
     },
     ">S <1 >. <X@100 <2": "reset",
     ">1 <1 >2 >X <2": "reset",
+    # What precedes it was captured after it, and is acknowledged then.
+    ">1 <1 >2+ >X <. <.": "reset",
+    "<1 >1 <2+ <X >. >.": "reset",
     # -- the ports again: a SYN with another number is another connection, and so is a SYN,ACK
     **{f"{NEXT} new@{away} {NEXT}": "closed closed" for away in (70_000, 500_000_000)},
     f">S <S new@900000000 {NEXT}": "reused closed",

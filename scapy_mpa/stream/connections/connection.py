@@ -32,8 +32,8 @@ from scapy_mpa.stream.halves.streaming import Streaming, is_unknown
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
-from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, RST, Segment, reverse_flow
-from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
+from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, Step
@@ -127,6 +127,7 @@ class Connection(Reporter):
         half, peer = self.halves[direction], self.halves[1 - direction]
         waiting = self.waiting if self.times.is_late(segment.time_ns) else 0
         progress = [each.progress for each in self.halves]
+        had_fin = half.fin is not None
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
         if flags & RST and may_reset(half, peer, segment) and not self._is_reset:
@@ -141,7 +142,7 @@ class Connection(Reporter):
             if waiting:
                 self.times.end_stall(segment.frame, segment.time_ns, waiting)
             self.times.move(segment.time_ns)
-        if flags & FIN and self.closer is None and half.fin is not None:
+        if not had_fin and half.fin is not None and self._closes(half, peer, segment):
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
@@ -157,6 +158,14 @@ class Connection(Reporter):
             self.report(breaches.speak(startup, segment))
         if startup.is_silent and direction != startup.initiator:
             self.hear(segment)
+
+    def _closes(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
+        """Tell whether a FIN is the first of the two, whichever was captured first."""
+        if peer.fin is None or half.fin is None or self.closer is None:
+            return self.closer is None
+        # The other one has acknowledged it, so this one has not acknowledged the other one.
+        was_first = half.acknowledged is not None and half.acknowledged > half.fin
+        return was_first and unwrap(segment.ack, peer.fin) <= peer.fin
 
     def fail(self, error: Exception, segment: Segment | None = None) -> None:
         """Report a fault of this program, and follow this connection no further.

@@ -29,13 +29,13 @@ class Reset:
     :param segment: the RST, which neither has received yet.
     """
 
-    __slots__ = ("_at", "_end", "_half", "_peer", "_peer_end", "closer", "is_expected")
+    __slots__ = ("_at", "_half", "_peer", "_peer_end", "closer", "is_expected")
 
     def __init__(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> None:
         self.closer = Closer(half.direction, segment.frame)
         self._half = half
         self._peer = peer
-        self._end = end = end_of_captured(half)
+        end = end_of_captured(half)
         self._peer_end = max(end_of_captured(peer), peer.acknowledged or 0)
         acknowledged = half.acknowledged or 0
         # One that answers a SYN has a number that says nothing (RFC 9293 3.5.2).  A FIN that was
@@ -49,21 +49,18 @@ class Reset:
     def is_dropped(self, segment: Segment, direction: int) -> bool:
         """Tell whether a later segment shows that the receiver of the RST dropped it.
 
-        So it is if the receiver acknowledges octets beyond the RST.  If the RST was not expected,
-        it is enough that either side acknowledges octets captured after it.
+        So it is if the receiver acknowledges octets beyond the RST.  Those before it were sent
+        before it, whenever they were captured.  If the RST was not expected, it is enough that its
+        sender acknowledges octets captured after it.
 
         :param segment: without RST; the connection has received it.
         :param direction: of that segment.
         """
         if self._at is None or not segment.flags & ACK:
             return False
-        if direction == self._half.direction:
-            half, end = self._peer, self._peer_end
-        else:
-            half, end = self._half, self._end
-        if half.high is None:
+        peer = self._peer
+        if direction != self._half.direction:
+            return 0 < unwrap(segment.ack, self._at) - self._at < SEQUENCE_WINDOW
+        if self.is_expected or peer.high is None:
             return False
-        ack = unwrap(segment.ack, half.high)
-        if half is self._half and 0 < ack - self._at < SEQUENCE_WINDOW:
-            return True
-        return not self.is_expected and end < ack <= end_of_captured(half)
+        return self._peer_end < unwrap(segment.ack, peer.high) <= end_of_captured(peer)
