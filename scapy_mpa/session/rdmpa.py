@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from scapy.error import log_runtime
@@ -52,13 +52,28 @@ class MPAPacketList(PacketList):
         stats: Any = None,
         records: Iterable[Record] = (),
         not_followed: Mapping[str, int] | None = None,
-        messages: Iterable[tuple[dict[str, Any], bytes | None]] = (),
+        messages: Iterable[RDMAPMessage] = (),
     ) -> None:
         super().__init__(list(res) if res is not None else None, name, stats)
         self._records = list(records)
         self._not_followed = Counter(not_followed)
-        # Their records, and their octets.
+        # With all packets that brought them, in this list or not.
         self._messages = list(messages)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._still_told(super().__getitem__(item))
+
+    def filter(self, func: Callable[..., bool]) -> MPAPacketList:
+        """Return the packets for which a function is true, and all that there is to say."""
+        chosen: MPAPacketList = self._still_told(super().filter(func))
+        return chosen
+
+    def _still_told(self, chosen: Any) -> Any:
+        """Give packets that were chosen from this list what there is to say about the capture."""
+        if isinstance(chosen, MPAPacketList):
+            chosen._records, chosen._messages = self._records, self._messages
+            chosen._not_followed = self._not_followed
+        return chosen
 
     def __add__(self, other: PacketList) -> MPAPacketList:
         """Return both lists in one, and what else there is to say about both."""
@@ -76,6 +91,7 @@ class MPAPacketList(PacketList):
         """Return the packets recovered from one connection, and what else there is to say about it.
 
         They are in the order of this list.  Frames that carry no MPA octets are of no connection.
+        In lists that were joined, each capture may have a connection of that number.
 
         :param number: 0, 1, ... in order of appearance, as in records and in ``provenance``.
         :raises LocalProtocolError: there is no such connection in this list.
@@ -84,7 +100,7 @@ class MPAPacketList(PacketList):
         records = [each for each in self._records if each["connection"] == number]
         if not packets and not records:
             raise LocalProtocolError(f"there is no connection {number} in {self.listname}")
-        messages = [each for each in self._messages if each[0]["connection"] == number]
+        messages = [each for each in self._messages if each.record["connection"] == number]
         name = f"connection {number} of {self.listname}"
         return type(self)(packets, name, self.stats, records, messages=messages)
 
@@ -93,14 +109,11 @@ class MPAPacketList(PacketList):
 
         Their order is that of ``message`` records.
         """
-        there = {_place_of(packet): packet for packet in self.res}
-        found = []
-        for record, payload in self._messages:
-            number, source, parts = record["connection"], record["src"], record["parts"]
-            places = [(number, source, part["seq"]) for part in parts]
-            packets = [there[place] for place in places if place in there]
-            found.append(RDMAPMessage(record, payload, packets))
-        return found
+        listed = set(map(id, self.res))
+        return [
+            each._replace(packets=[packet for packet in each.packets if id(packet) in listed])
+            for each in self._messages
+        ]
 
     def streaming(self) -> list[Record]:
         """Return a record for each stretch of octets in streaming mode (RFC 5044 7.1)."""
@@ -181,14 +194,14 @@ def rdmpa(
         )
     packets: list[Packet] = []
     records: list[Record] = []
-    messages: list[tuple[Record, bytes | None]] = []
+    messages: list[RDMAPMessage] = []
     taker = Messages(payload=True)
 
     def keep(event: Event) -> None:
         if not isinstance(event, PACKETS):
             records.append(record_of(event, recovery.clock))
         for each in taker.take(event):
-            messages.append((record_of(each, recovery.clock), each.payload))
+            messages.append(RDMAPMessage(record_of(each, recovery.clock), each.payload, []))
 
     recovery = Recovery(dissect, keep, limits, dialect_named(dialect), check=check)
     with open_capture(filename) as capture:
@@ -205,8 +218,14 @@ def rdmpa(
         if capture.problem is not None:
             log_runtime.warning("%s", capture.problem)
         name = os.path.basename(capture.name)
+    if count >= 0:
+        del packets[count:]
+    there = {_place_of(packet): packet for packet in packets}
+    for record, _, parts in messages:
+        places = ((record["connection"], record["src"], part["seq"]) for part in record["parts"])
+        parts += [there[place] for place in places if place in there]
     return MPAPacketList(
-        packets if count < 0 else packets[:count],
+        packets,
         name,
         records=records,
         not_followed=recovery.not_followed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import pathlib
+import pickle
 import random
 import shutil
 from collections.abc import Iterable
@@ -33,6 +34,7 @@ from scapy_mpa.layers import (
     MPAReply,
     MPARequest,
     RDMAPSend,
+    RDMAPTerminate,
 )
 from scapy_mpa.records import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
@@ -374,3 +376,25 @@ def test_messages(path: Path) -> None:
     own = [each.record for each in capture.connection(number).messages()]
     assert own == [each.record for each in found if each.record["connection"] == number]
     assert len((capture + capture).messages()) == 2 * len(found)
+
+
+def test_packets_picked_out() -> None:
+    """What there is to say about the capture stays with them; messages have those in the list."""
+    capture = rdmpa(PCAPS / "term_writebad.pcap")
+    for chosen in (capture[:3], capture[RDMAPTerminate], capture.filter(lambda p: FPDU in p)):
+        assert 0 < len(chosen) < len(capture)
+        assert chosen.connections() == capture.connections()
+        assert chosen.not_followed() == capture.not_followed()
+        messages = chosen.messages()
+        assert [each.record for each in messages] == [each.record for each in capture.messages()]
+        brought = [packet for each in messages for packet in each.packets]
+        assert brought == [packet for packet in chosen if FPDU in packet]
+
+
+def test_messages_of_joined_captures() -> None:
+    """Both ends of a connection number its octets alike; messages keep the packets of theirs."""
+    one, other = rdmpa(RPING), rdmpa(RPING)
+    joined = pickle.loads(pickle.dumps(one + other))
+    brought = [packet for each in joined.messages() for packet in each.packets]
+    assert len(brought) == sum(FPDU in packet for packet in joined)
+    assert len(set(map(id, brought))) == len(brought)
