@@ -90,7 +90,7 @@ class IFTAdaptionIndication(_Layer):
 
     def describe(self) -> str:
         flags = " ".join(name.upper() for name in FLAGS[1:] if getattr(self, name) == 1)
-        return f"{self.name} phase {self.ph} {flags} VTag {self.vtag:#06x}"
+        return f"{self.name} phase {self.ph} {flags} VTag {int(self.vtag):#06x}"
 
     def post_build(self, pkt: bytes, pay: bytes) -> bytes:
         crc = crc_field(pkt) if self.crc is None else self.get_field("crc").octets(self, self.crc)

@@ -73,13 +73,12 @@ FUNCTION_NAMES: Final[dict[int, str]] = {
 }
 """The names, without the "DDP Stream Session" that all of them have."""
 
-ENHANCED_FUNCTIONS: Final = frozenset(
-    {
-        FunctionCode.ENHANCED_INITIATE,
-        FunctionCode.ENHANCED_ACCEPT,
-        FunctionCode.ENHANCED_REJECT,
-    }
+ENHANCED_FUNCTIONS: Final = (
+    FunctionCode.ENHANCED_INITIATE,
+    FunctionCode.ENHANCED_ACCEPT,
+    FunctionCode.ENHANCED_REJECT,
 )
+"""A tuple, since what Scapy compares with them may have no hash: ``fuzz()``, lists of values."""
 
 
 INITIATES: Final = frozenset({FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE})

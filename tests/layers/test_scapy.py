@@ -19,6 +19,7 @@ from scapy.packet import Packet, Raw, fuzz, ls, rfc
 from scapy_mpa import layers
 from scapy_mpa.layers import (
     FPDU,
+    DDPStreamSessionControl,
     DDPTagged,
     DDPUntagged,
     MPAMarker,
@@ -202,6 +203,21 @@ def test_fuzz_varies_what_is_not_computed() -> None:
     assert len(set(made)) > 1
     assert {octets[:2] for octets in made} == {b"\x00\x0e"}
     assert {octets[3] & 15 for octets in made} == {0}
+
+
+@pytest.mark.parametrize("name", sorted({*layers.__all__} - {"MPA"}))
+def test_every_layer_is_shown_when_fuzzed(name: str) -> None:
+    """Values that are drawn anew each time have neither a format nor a hash."""
+    fuzzed = fuzz(getattr(layers, name)())
+    for told in (fuzzed.show(dump=True), fuzzed.summary(), repr(fuzzed)):
+        assert told
+
+
+def test_a_list_of_function_codes() -> None:
+    """Several messages, of which each has enhanced data or not."""
+    several = DDPStreamSessionControl(function_code=[1, 5])
+    assert "function_code= ['Initiate', 'Enhanced Initiate']" in several.show(dump=True)
+    assert [len(bytes(each)) for each in several] == [4, 8]
 
 
 # Provenance
