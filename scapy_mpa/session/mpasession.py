@@ -52,7 +52,8 @@ class MPASession(DefaultSession):
     :param on_event: called with every event of the stream core
         (:mod:`scapy_mpa.stream.events`): gaps, overlaps, errors and ends of connections are
         told nowhere else.
-    :param supersession: a session that sees each frame first, such as Scapy's ``IPSession``.
+    :param supersession: a session that sees each frame first, and may change it, such as Scapy's
+        ``IPSession``.
     :param limits: what may be held in memory of each capture and each interface.
     :param dialect: what is spoken, by its name, where the octets leave a choice.
     :param check: have ``on_event`` called with what DDP and RDMAP must not accept, too

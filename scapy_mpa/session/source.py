@@ -108,7 +108,9 @@ class _Packets(Source):
         self._packet = packet
         if packet is None:
             return None
-        octets = packet.original or _octets_of(packet)
+        # A session may have changed what it was given.
+        octets = b"" if self._supersession else packet.original
+        octets = octets or _octets_of(packet) or packet.original
         return Frame(
             number,
             int(packet.time * SECOND),

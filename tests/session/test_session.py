@@ -20,7 +20,7 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.sendrecv import sniff
-from scapy.sessions import IPSession
+from scapy.sessions import DefaultSession, IPSession
 from scapy.utils import rdpcap, wrpcap
 
 from scapy_mpa.capture import open_capture
@@ -177,6 +177,25 @@ def test_captures_do_not_mix(tmp_path: pathlib.Path) -> None:
         offline=[RPING, str(copy)], session=MPASession(others=False), quiet=True, store=True
     )
     assert sorted(bytes(each) for each in twice) == sorted(once * 2)
+
+
+class Unmasking(DefaultSession):
+    """Changes the packets that it is given: takes a mask from what TCP carries."""
+
+    def process(self, pkt: Packet) -> Packet:
+        if Raw in pkt:
+            pkt[Raw].load = bytes(octet ^ 0x55 for octet in pkt[Raw].load)
+        return pkt
+
+
+def test_what_a_session_has_changed(tmp_path: pathlib.Path) -> None:
+    """What is read is what the session before this one makes of a frame."""
+    path = tmp_path / "masked.pcap"
+    wrpcap(str(path), [Unmasking().process(packet) for packet in rdpcap(RPING)])
+    session = MPASession(others=False, supersession=Unmasking)
+    found = sniff(offline=str(path), session=session, quiet=True)
+    assert [bytes(each) for each in found] == [bytes(each) for each in rdmpa(RPING)]
+    assert not rdmpa(path)
 
 
 def test_packets_made_by_hand() -> None:
