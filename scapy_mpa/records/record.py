@@ -232,7 +232,7 @@ def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
     given = {
         "seq": event.seq,
         "ph": int(event.indication.ph),
-        "crc": "good" if event.indication.crc_is_good() else "bad",
+        "crc": event.crc,
         "dialect": Dialect.DRAFT_IFT_01.value,
         **carried_by(event.frames, clock),
     }

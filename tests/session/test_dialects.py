@@ -102,6 +102,8 @@ def test_packets_are_what_the_records_say() -> None:
             assert layer.crc_verdicts() == (record["header_crc"], record["payload_crc"])
             assert (DDPTagged if record["tagged"] else DDPUntagged) in layer
             assert layer.provenance.offset == record["offset"]
+        else:
+            assert layer.provenance.crc == record["crc"]
     sniffed = sniff(offline=str(PATH), session=MPASession(others=False))
     assert [bytes(each) for each in sniffed] == [bytes(each) for each in packets]
     assert [each["dialect"] for each in packets.connections()] == ["draft-williams-iwarp-ift-01"]

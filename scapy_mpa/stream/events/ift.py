@@ -25,6 +25,11 @@ class AdaptionIndicationSeen(NamedTuple):
     frames: tuple[int, ...]
     indication: AdaptionIndication
 
+    @property
+    def crc(self) -> CrcVerdict:
+        """Whether its CRC is that of the octets before it."""
+        return "good" if self.indication.crc_is_good() else "bad"
+
 
 class IFTFrameRecovered(NamedTuple):
     """A frame of iWARP Framing for TCP is whole, and its place in the stream is known.
