@@ -50,7 +50,11 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
     :param peer: the other direction.
     """
     if half.high is None:
-        return True
+        begin = peer.begin
+        if begin is None or segment.flags & SYN or not segment.flags & ACK:
+            return True
+        # What does not acknowledge the SYN of the peer is of a connection before.
+        return 0 <= unwrap(segment.ack, begin) - begin < SEQUENCE_WINDOW
     position = unwrap(segment.seq, half.high)
     if segment.flags & SYN:
         if segment.flags & ACK and not _may_answer(peer, segment):

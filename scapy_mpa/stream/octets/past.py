@@ -184,4 +184,6 @@ class _Known:
         # clock, is not of a later connection.
         if PAST_SECONDS + self._apart < elapsed <= SEQUENCE_MASK // 2:
             return False
-        return sequence_number(segment.seq - self._begin) + segment.length <= self._length
+        # After a FIN, which counts as an octet, there are only acknowledgements.
+        end = self._length + (not segment.length)
+        return sequence_number(segment.seq - self._begin) + segment.length <= end
