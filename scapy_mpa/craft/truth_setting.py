@@ -43,10 +43,18 @@ def without(record: Record, names: Collection[str]) -> Record:
 def ending(segments: Sequence[Segment]) -> Ending:
     """Return how a connection ends: the key ``ended`` of its record."""
     followed = segments[first_followed(segments) :]
-    if any(each.flags & RST for each in followed):
+    ends = {each.side: each.seq + len(each.octets) for each in followed if each.flags & FIN}
+    # After both FINs, a RST resets only what has not arrived.
+    arrived = {
+        1 - each.side
+        for each in followed
+        if 1 - each.side in ends
+        and not each.flags & RST
+        and (each.ack - ends[1 - each.side]) & _WORD <= _WORD >> 1
+    }
+    if len(arrived) < 2 and any(each.flags & RST for each in followed):
         return "reset"
-    closed = {each.side for each in followed if each.flags & FIN}
-    return _ENDINGS[len(closed)]
+    return _ENDINGS[len(ends)]
 
 
 class Setting(NamedTuple):

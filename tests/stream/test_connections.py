@@ -143,6 +143,9 @@ SITUATIONS: dict[str, str] = {
     },
     ">S <1 >. <X@100 <2": "reset",
     ">1 <1 >2 >X <2": "reset",
+    # After both FINs, it ends nothing but the wait for copies, if all octets have arrived.
+    **{f">S <S {fins} {by}X": "closed" for fins in (">F <F >.", ">F <F", "<F >F") for by in "><"},
+    ">S >F <SF >X": "reset",
     # What precedes it was captured after it, and is acknowledged then.
     ">1 <1 >2+ >X <. <.": "reset",
     "<1 >1 <2+ <X >. >.": "reset",

@@ -408,11 +408,15 @@ def _how_it_ended(connection: Connection) -> str | None:
 
 
 def _ending_of(connection: Connection) -> Ending:
-    """Return how a connection ended, by what was captured of it."""
-    reset = connection.reset
-    closed = [half.fin is not None for half in connection.halves]
-    if all(closed) and (reset is None or not reset.is_expected):
-        return "closed"
+    """Return how a connection ended, by what was captured of it.
+
+    After both FINs a RST resets nothing (RFC 9293 3.10.7.4), unless octets had not arrived.
+    """
+    reset, halves = connection.reset, connection.halves
+    closed = [half.fin is not None for half in halves]
+    if all(closed):
+        lacks = any((half.acknowledged or 0) < (half.fin or 0) for half in halves)
+        return "reset" if lacks and reset is not None and reset.is_expected else "closed"
     if reset is not None:
         return "reset"
     return "half closed" if any(closed) else "capture ended"
