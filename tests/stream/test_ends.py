@@ -125,6 +125,17 @@ COMPLAINTS = {
         12,
         "RDMA Write stag 0x5b0ef300 to 0x7f47ab6ed000, seq 132118849 in frame 10",
     ),
+    # CRCs are off, so the last FPDU is still held.
+    "mix_mpa2_crcoff.pcap": (
+        305,
+        "Send with Invalidate qn 0 msn 13 mo 0, seq 3754470980 in frame 303",
+    ),
+    # siw's MSN is the size of the Read; the Request in frame 10 has MSN 1.
+    "term_readoob.pcap": (
+        12,
+        "RDMA Read Request qn 1 msn 100 mo 0, seq 930823687 in frame 10, "
+        "1 Request of the Initiator unanswered",
+    ),
 }
 
 

@@ -29,7 +29,7 @@ from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.ddp import LAST, UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
-from scapy_mpa.wire.terminate import is_terminate, parse_terminate
+from scapy_mpa.wire.terminate import Terminate, is_terminate, parse_terminate
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
@@ -179,13 +179,22 @@ class Reporter:
             return
         text = found.text
         if found.complaint:
-            peer = self.startup.halves[1 - half.direction]
-            known = self.common.recent.place_of(peer, found.ddp_header or b"")
-            text += f", of the {found.complaint}"
+            text += f", of the {found.complaint}{self._place_of(found, half.direction)}"
+        self.terminated = Closer(half.direction, self.frame, text)
+
+    def _place_of(self, terminate: Terminate, direction: int) -> str:
+        """Return where the FPDU is of which a Terminate complains; empty if it is not known."""
+        peer = self.startup.halves[1 - direction]
+        header = terminate.ddp_header or b""
+        request = terminate.rdmap_header if terminate.problem is None else None
+        # siw writes the size of a Read Request where its MSN was.
+        copied = [(header + (request or b""), 0), (request, len(header))]
+        for octets, before in copied:
+            known = self.common.recent.place_of(peer, peer.islands, octets) if octets else None
             if known is not None:
                 place, frame = known
-                text += f", seq {sequence_number(place - HEADER_LENGTH)} in frame {frame}"
-        self.terminated = Closer(half.direction, self.frame, text)
+                return f", seq {sequence_number(place - before - HEADER_LENGTH)} in frame {frame}"
+        return ""
 
     # -- what is missing or wrong --------------------------------------------------------------
 

@@ -98,11 +98,17 @@ class RecentOctets:
                 return octets[max(0, len(octets) - TAIL) :]
         return b""
 
-    def place_of(self, owner: object, wanted: bytes) -> tuple[int, int] | None:
+    def place_of(self, owner: object, islands: Islands, wanted: bytes) -> tuple[int, int] | None:
         """Return the position of the last octets of ``owner`` that are these, and their frame; None
-        if there are none in one chunk."""
-        for position, octets, frame, whose in reversed(self.order):
-            at = octets.rfind(wanted) if whose is owner else -1
+        if there are none in one chunk.
+
+        :param islands: what else is known of ``owner``.
+        """
+        known = [each[:3] for each in self.order if each[3] is owner]
+        for island in islands.items:
+            known += island.captured(island.start, island.end)
+        for position, octets, frame in reversed(known):
+            at = octets.rfind(wanted)
             if at >= 0:
                 return position + at, frame
         return None
