@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from scapy_mpa.records.record import Record
-from scapy_mpa.records.schema import KEYS, known_values
+from scapy_mpa.records.schema import KEYS, has_numbers, known_values
 from scapy_mpa.records.tables import NOT_FOLLOWED
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
@@ -56,6 +56,11 @@ class Condition:
         self._compare: Callable[[Any, Any], Any] = _COMPARE.get(sign, operator.eq)
         self._value = _value(self._text)
         self._pattern = _pattern(self._text) if sign == "~" else None
+        is_word = isinstance(self._value, str | bool) and sign not in ("~", "!=")
+        if is_word and has_numbers(self.key, kinds):
+            raise LocalProtocolError(
+                f"no record meets {quoted(text)}: {self.key} is a number, such as 7, 0.5 or 0x1F"
+            )
         known = known_values(self.key, kinds)
         if known and all(self._finds(each) == self._is_negated for each in known):
             names = [each if isinstance(each, str) else json.dumps(each) for each in known]

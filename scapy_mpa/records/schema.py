@@ -22,7 +22,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import message_name
 
-__all__ = ["KEYS", "known_values", "schema"]
+__all__ = ["KEYS", "has_numbers", "known_values", "schema"]
 
 _OCTETS: Final = "^([0-9a-f]{2})*$"
 
@@ -73,6 +73,9 @@ _KNOWN: Final[dict[str, list[Any]]] = {
     **{name: each["enum"] for name, each in _TYPES.items() if "enum" in each},
 }
 """The values of types that have few."""
+_NUMBERS: Final = frozenset(
+    name for name, each in _TYPES.items() if each.get("type") in ("integer", "number")
+)
 
 
 def _value(text: str) -> dict[str, Any]:
@@ -170,3 +173,9 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
             return None
         known.update(dict.fromkeys([*values, None] if "?" in text else values))
     return list(known)
+
+
+def has_numbers(key: str, kinds: Collection[str]) -> bool:
+    """Tell whether all values that a key has in records of some types are numbers, or null."""
+    texts = [_TYPES_OF[kind][key] for kind in kinds if key in _TYPES_OF[kind]]
+    return all(text.rstrip("?[]{}") in _NUMBERS for text in texts)
