@@ -97,6 +97,12 @@ class WrittenHalf:
             pieces.append((start, end))
         return pieces
 
+    def has_all_before(self, number: int) -> bool:
+        """Tell whether no startup frame that is not written yet begins before a number."""
+        return all(
+            each.is_written or unwrap(number, each.start) <= each.start for each in self.startups
+        )
+
     @property
     def is_shifted(self) -> bool:
         """Whether sequence numbers are other than captured."""

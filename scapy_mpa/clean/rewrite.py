@@ -124,9 +124,12 @@ class Rewriter:
 
     def _is_still_true(self, slot: Slot) -> bool:
         """Tell whether a segment without octets says what it would say among what is written."""
-        half = self._halves[slot.direction]
+        half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         if not self._is_open:
-            return True
+            # Tools would take a startup frame for a copy that a frame before it speaks of.
+            return half.has_all_before(slot.position) and not (
+                slot.flags & ACK and not peer.has_all_before(slot.ack)
+            )
         is_kept = half.keeps(slot.position) and self._keeps_ack(slot)
         return is_kept and not slot.flags & (SYN | FIN)
 
@@ -389,10 +392,12 @@ class Rewriter:
         # Where other frames speak of the same octets, tools would take these for copies.
         is_taken = self._is_torn or any(half.copied for half in self._halves)
         lacks_syn = not any(half.has_syn for half in self._halves)
-        if not self._is_open and (afresh or (missing and (is_taken or lacks_syn))):
+        if not self._is_open:
+            lacks_handshake = afresh or bool(missing and (is_taken or lacks_syn))
             for half in self._halves:
-                self._place(half, 1 + STARTUP_HEADER_LENGTH)
-            self._handshake(slot, initiator)
+                self._place(half, lacks_handshake)
+            if lacks_handshake:
+                self._handshake(slot, initiator)
         self._open()
         for kind in wanting:
             if captured[kind]:
@@ -400,7 +405,7 @@ class Rewriter:
                     self.write_item(each, slot)
                 continue
             half = self._halves[sender[kind]]
-            self._place(half, STARTUP_HEADER_LENGTH)
+            self._place(half)
             assert half.new is not None
             octets = build_startup(opening.made_up(kind))
             said = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
@@ -416,20 +421,19 @@ class Rewriter:
             opening.supply(kind)
             self.report.startup_frames += 1
 
-    def _place(self, half: WrittenHalf, before: int) -> None:
+    def _place(self, half: WrittenHalf, before: int = 0) -> None:
         """Find a sequence number for a direction of which nothing is written.
 
-        :param before: octets that will precede the first captured ones.
+        :param before: numbers that will precede its first startup frame.
         """
         if half.new is not None:
             return
         if half.startups:
-            half.new = half.startups[0].start - 1
-        elif half.lowest is not None:
-            half.new = half.lowest - before
+            first = half.startups[0].start
         else:
-            half.new = (half.hint or _NOWHERE) - before
-        half.new = sequence_number(half.new)
+            known = half.hint or _NOWHERE if half.lowest is None else half.lowest
+            first = known - STARTUP_HEADER_LENGTH
+        half.new = sequence_number(first - before)
 
     def _handshake(self, slot: Slot, initiator: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""

@@ -10,9 +10,9 @@ from itertools import pairwise, zip_longest
 import pytest
 
 from tests.clean.cleaning import clean, frames_of, segments
-from tests.stream.talk import Talk
+from tests.stream.talk import STREAM, Talk
 from tests.truth import mpastream, pcapfile
-from tests.truth.impair import ACK, PSH
+from tests.truth.impair import ACK, PSH, SYN
 
 ISN = (1000, 0xFFFFFF00)
 REQUEST, REPLY = (
@@ -103,3 +103,50 @@ def test_what_they_speak_of(seed: int) -> None:
         last[direction] = segment.ack
     assert len(news) > 2
     assert news <= {(flows.index(each.flow), each.ack) for each in segments(cleaned.frames)}
+
+
+def check_order(talk: Talk, startups: list[bytes]) -> None:
+    """Nothing in the cleaned capture speaks of octets that come after it there."""
+    cleaned = segments(clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))).frames)
+    said = [each.payload for each in cleaned if each.payload]
+    assert said[: len(startups)] == startups
+    first = cleaned[0].flow
+    upto = [isn + 1 for isn in ISN]
+    for each in cleaned:
+        direction = int(each.flow != first)
+        if not each.flags & SYN:
+            assert each.seq == upto[direction] % 2**32
+            assert each.ack <= upto[1 - direction]
+            upto[direction] += each.length
+
+
+@pytest.mark.parametrize(("sender", "octets"), [(1, 25), (0, 0)], ids=["acknowledges", "follows"])
+def test_nothing_speaks_of_a_startup_frame_before_it(sender: int, octets: int) -> None:
+    """Not of its first segment, nor of what follows it; other tools would take it for a copy."""
+    talk = Talk(ISN)
+    startup = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, private_data=bytes(30))
+    talk.say(0, startup[:25])
+    talk.say(0, startup[25:])
+    talk.say(sender, flags=ACK)
+    if octets:
+        talk.segments[-1] = talk.segments[-1]._replace(ack=ISN[0] + 1 + octets)
+    # It was captured before the other segment of the frame.
+    talk.segments[-2:] = reversed(talk.segments[-2:])
+    reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
+    talk.say(1, reply)
+    check_order(talk, [startup, reply])
+
+
+def test_a_supplied_request_speaks_of_no_reply() -> None:
+    """Where what follows the Reply, and acknowledges it, was captured before it."""
+    talk = Talk(ISN)
+    request, reply = (
+        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
+    )
+    talk.say(0, request)
+    talk.say(1, reply)
+    talk.say(0, STREAM)
+    talk.say(1, STREAM)
+    syn, _, _, _, answer, *stream = talk.segments
+    talk.segments[:] = [syn, stream[0], answer, stream[1]]
+    check_order(talk, [request, reply])
