@@ -41,6 +41,9 @@ _LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
 _SHORTEST: Final = fpdu_length(0)
 """Octets of an FPDU at least: other tools do not look for one in fewer."""
 
+_MOST_IN_FRAME: Final = 64
+"""FPDUs of a frame that is copied: Wireshark reads 500 headers of one, up to seven for an FPDU."""
+
 
 @dataclass(slots=True, eq=False)
 class _Half:
@@ -310,7 +313,7 @@ class Order:
                 each.is_plain = True
         elif item.kind is not Kind.STARTUP and not slots[1:] and first.covered == item.start:
             first.covered = item.end
-            first.is_plain = item.end == first.end
+            first.is_plain = item.end == first.end and len(first.items) < _MOST_IN_FRAME
         else:
             return number
         item.slot = first.number

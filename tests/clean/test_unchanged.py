@@ -22,7 +22,7 @@ from tests.craft.strategies import conversations
 from tests.craft.test_impaired import reorder
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
 from tests.test_docs import answer
-from tests.truth import pcapfile
+from tests.truth import mpastream, pcapfile
 
 READABLE = (
     "ulp_nfs4_rdma_crcoff.pcap",
@@ -82,6 +82,24 @@ def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> 
     chosen = ("-Y", "iwarp_ddp_rdmap", "-T", "fields", "-e", "iwarp_mpa.ulpdulength")
     shown = answer(tshark, "-n", "-r", str(tmp_path / "a.pcapng"), *chosen)
     assert len(re.findall(r"\d+", shown)) == 3
+
+
+@pytest.mark.parametrize(("number", "replaced"), [(64, 0), (65, 1), (300, 1)])
+def test_how_many_fpdus_a_frame_may_have(
+    number: int, replaced: int, tshark: str, tmp_path: Path
+) -> None:
+    """tshark reads 500 headers of a frame, and finds all FPDUs of a cleaned capture."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    octets, _ = mpastream.build_stream([b"\x41\x43" + bytes(16)] * number)
+    talk.say(0, octets)
+    cleaned = clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))))
+    assert cleaned.report.replaced == replaced
+    (tmp_path / "a.pcapng").write_bytes(cleaned.file)
+    chosen = ("-Y", "iwarp_ddp_rdmap", "-T", "fields", "-e", "iwarp_mpa.ulpdulength")
+    shown = answer(tshark, "-n", "-r", str(tmp_path / "a.pcapng"), *chosen)
+    assert len(re.findall(r"\d+", shown)) == number
 
 
 def test_segments_of_an_fpdu_wait_for_its_end() -> None:
