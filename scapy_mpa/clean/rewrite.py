@@ -366,6 +366,11 @@ class Rewriter:
         is_reply = item.startup.kind is StartupKind.REPLY
         if is_reply and StartupKind.REQUEST not in self.opening.written:
             self._supply(slot, item, frozenset({StartupKind.REQUEST}))
+        elif not is_reply:
+            for each in self.opening.unwritten(StartupKind.REPLY, item):
+                # A rejection, after which the Initiator asks again.
+                if each.attempt < item.attempt:
+                    self.write_item(each, slot)
         self._open()
 
     def _open(self) -> None:

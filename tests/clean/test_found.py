@@ -85,6 +85,24 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
     assert kinds[-2:] == [b"Req", b"Rep"]
 
 
+def test_a_rejection_captured_after_the_next_startup() -> None:
+    """It is written before the next Request, which needs no other in its place."""
+    conversation = Conversation(revision=1)
+    conversation.startup(rejected=True)
+    conversation.startup(b"odd")
+    conversation.initiator.send(bytes(100))
+    conversation.responder.send(bytes(100))
+    sent = conversation.segments()
+    rejected = [at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID")][:2]
+    late = [sent.pop(at) for at in reversed(rejected)]
+    captured = conversation.frames([*sent, *reversed(late)])
+    check(captured)
+    cleaned = clean(captured)
+    assert cleaned.report.startup_frames == 0
+    kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
+    assert kinds == [b"Req", b"Rep"] * 2
+
+
 def test_a_request_behind_the_reply_that_accepts_it() -> None:
     """It is the one that this Reply answers: written before it, and none is supplied."""
     talk = Talk()
