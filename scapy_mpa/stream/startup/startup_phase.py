@@ -277,7 +277,12 @@ class StartupPhase(Agreement):
     # -- refuted ones ------------------------------------------------------------------------
 
     def refute(self, half: HalfConnection) -> None:
-        """Forget a startup frame that was part of a payload."""
+        """Forget a startup frame that was part of a payload, by what follows it.
+
+        After a rejection that is octets of streaming mode, which say nothing of it.
+        """
+        if self.state is StartupState.REJECTED:
+            return
         self.forget()
         streaming = streaming_of(half)
         if streaming is not None:
