@@ -24,7 +24,7 @@ connection that is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 from scapy_mpa.craft.assemble import Assembled
@@ -107,17 +107,26 @@ def truth_of(
 
 
 def _is_all_there(
-    pieces: Iterable[Captured], streams: tuple[CapturedStream, CapturedStream]
+    pieces: Sequence[Captured], streams: tuple[CapturedStream, CapturedStream]
 ) -> bool:
     """Tell whether nothing was lost or altered: all octets are there, and known to be all."""
     if any(each.fate != "whole" for each in pieces):
         return False
-    # Without the SYN nobody knows that nothing came before, unless it is a startup frame.
-    begun = {side_of(each.placed): each.placed.item for each in reversed(list(pieces))}
     return all(
-        stream.has_syn or isinstance(begun.get(side), StartupItem)
+        stream.has_syn
+        or _begins_with_startup([each for each in pieces if side_of(each.placed) == side])
         for side, stream in enumerate(streams)
     )
+
+
+def _begins_with_startup(pieces: Sequence[Captured]) -> bool:
+    """Tell whether a startup frame shows that nothing came before it in a direction.
+
+    Without the SYN nothing else does, nor one that is captured after what follows it.
+    """
+    if not pieces or not isinstance(pieces[0].placed.item, StartupItem):
+        return False
+    return all(max(pieces[0].frames) <= max(each.frames) for each in pieces)
 
 
 def _of_what_is_there(pieces: Iterable[Captured], setting: Setting) -> list[Record]:

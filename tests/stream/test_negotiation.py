@@ -368,6 +368,21 @@ def test_rtr_indication_captured_before_the_reply(rtr: str) -> None:
     assert printed(conversation.frames(segments))[-1]["kept"] is True
 
 
+def test_reply_captured_after_fpdus() -> None:
+    """The order of capture is no matter: the first FPDU is known though the Reply was not yet."""
+    conversation = Conversation(revision=2)
+    conversation.startup(rtr="write")
+    for _ in range(20):
+        conversation.initiator.send(b"something")
+    segments = conversation.segments()
+    _, reply, rtr = places(segments)[:3]
+    for late in range(20):
+        moved = list(segments)
+        moved.insert(rtr + late, moved.pop(reply))
+        result = ended(conversation, moved)
+        assert (result.rtr, result.kept) == ("write", True)
+
+
 @pytest.mark.parametrize("way", [plain, printed])
 def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
     """Of a first FPDU that the snap length cut nobody can tell whether it is the one agreed on."""

@@ -287,6 +287,18 @@ def test_a_reply_that_was_not_captured_is_not_waited_for() -> None:
     assert late.count(0) >= 6 * 16
 
 
+def test_another_request_directly_behind_a_rejected_one() -> None:
+    """Without the SYN, it does not show that the first one was part of a payload."""
+    letters = {"P": request(private_data=b"abcdefgh")}
+    assert len(seen(Scene("... >Q <R >P <A >f >f <f >F <F", letters).check())) == 4
+
+
+@pytest.mark.parametrize("late", range(1, 24, 3))
+def test_a_reply_captured_behind_fpdus_of_both_sides(late: int) -> None:
+    """FPDUs do not show that the hole before them stays: it may hold the Reply."""
+    assert len(seen(Scene(f">Q <A+{late} {'>f <f ' * 12}").check())) == 2
+
+
 @pytest.mark.parametrize("syn", [True, False])
 @pytest.mark.parametrize("markers", [0, 1])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

@@ -180,17 +180,19 @@ class Streaming:
                 return position
         return None
 
-    def awaits_rest(self) -> bool:
-        """Tell whether the startup frame that the direction begins with may yet become whole.
+    def awaits_startup(self) -> bool:
+        """Tell whether a startup frame may yet be captured, or become whole.
 
         Its Private Data may hold anything, FPDUs for one.
         """
-        begin = self._half.begin
-        island = None if begin is None else self._half.islands.at(begin)
+        half = self._half
+        if half.phase is Phase.STREAMING and awaits_startup(half):
+            return True
+        begin = half.begin
+        island = None if begin is None else half.islands.at(begin)
         if begin is None or island is None or begin < island.held:
             return False
-        is_last = island is self._half.islands.items[-1]
-        return (is_last or awaits_startup(self._half)) and lacks_octets(island, begin)
+        return island is half.islands.items[-1] and lacks_octets(island, begin)
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.

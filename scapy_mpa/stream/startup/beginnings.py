@@ -73,7 +73,7 @@ def look(
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
         return
-    if streaming is not None and not must_decide and streaming.awaits_rest():
+    if streaming is not None and not must_decide and streaming.awaits_startup():
         return
     known = _known_of(startup, half)
     if not is_unknown(half) or (crc and known.crc is False):
