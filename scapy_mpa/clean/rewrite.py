@@ -126,7 +126,7 @@ class Rewriter:
         """Tell whether a segment without octets says what it would say among what is written."""
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         if not self._is_open:
-            # Tools would take a startup frame for a copy that a frame before it speaks of.
+            # If a frame before it speaks of a startup frame, tools take that for a copy.
             return half.has_all_before(slot.position) and not (
                 slot.flags & ACK and not peer.has_all_before(slot.ack)
             )

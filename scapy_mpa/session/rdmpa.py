@@ -61,15 +61,15 @@ class MPAPacketList(PacketList):
         self._messages = list(messages)
 
     def __getitem__(self, item: Any) -> Any:
-        return self._still_told(super().__getitem__(item))
+        return self._with_records(super().__getitem__(item))
 
     def filter(self, func: Callable[..., bool]) -> MPAPacketList:
-        """Return the packets for which a function is true, and all that there is to say."""
-        chosen: MPAPacketList = self._still_told(super().filter(func))
+        """Return the packets for which a function is true, with the records of the capture."""
+        chosen: MPAPacketList = self._with_records(super().filter(func))
         return chosen
 
-    def _still_told(self, chosen: Any) -> Any:
-        """Give packets that were chosen from this list what there is to say about the capture."""
+    def _with_records(self, chosen: Any) -> Any:
+        """Give packets chosen from this list the records of the capture."""
         if isinstance(chosen, MPAPacketList):
             chosen._records, chosen._messages = self._records, self._messages
             chosen._not_followed = self._not_followed

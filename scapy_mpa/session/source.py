@@ -108,9 +108,10 @@ class _Packets(Source):
         self._packet = packet
         if packet is None:
             return None
-        # A session may have changed what it was given.
-        octets = b"" if self._supersession else packet.original
-        octets = octets or _octets_of(packet) or packet.original
+        octets: bytes = packet.original
+        if self._supersession or not octets:
+            # A session may have changed what it was given.
+            octets = _octets_of(packet) or octets
         return Frame(
             number,
             int(packet.time * SECOND),

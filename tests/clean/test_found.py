@@ -59,6 +59,16 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
     check(frames)
 
 
+def rejected_first() -> Conversation:
+    """A startup that is rejected, another one, and an FPDU of each side."""
+    conversation = Conversation(revision=1)
+    conversation.startup(rejected=True)
+    conversation.startup(b"odd")
+    conversation.initiator.send(bytes(100))
+    conversation.responder.send(bytes(100))
+    return conversation
+
+
 @pytest.mark.parametrize(
     ("missing", "supplied"),
     [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1)],
@@ -69,11 +79,7 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
 
     Private Data of any length make a hole that is no multiple of 4 octets, as FPDUs are.
     """
-    conversation = Conversation(revision=1)
-    conversation.startup(rejected=True)
-    conversation.startup(b"odd")
-    conversation.initiator.send(bytes(100))
-    conversation.responder.send(bytes(100))
+    conversation = rejected_first()
     sent = conversation.segments()
     frames = [each for each in sent if each.octets.startswith(b"MPA ID")]
     lost = [frames[at] for at in missing]
@@ -87,11 +93,7 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
 
 def test_a_rejection_captured_after_the_next_startup() -> None:
     """It is written before the next Request, which needs no other in its place."""
-    conversation = Conversation(revision=1)
-    conversation.startup(rejected=True)
-    conversation.startup(b"odd")
-    conversation.initiator.send(bytes(100))
-    conversation.responder.send(bytes(100))
+    conversation = rejected_first()
     sent = conversation.segments()
     rejected = [at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID")][:2]
     late = [sent.pop(at) for at in reversed(rejected)]

@@ -214,7 +214,7 @@ def test_every_layer_is_shown_when_fuzzed(name: str) -> None:
 
 
 def test_a_list_of_function_codes() -> None:
-    """Several messages, of which each has enhanced data or not."""
+    """They make several messages; each has enhanced data or has none."""
     several = DDPStreamSessionControl(function_code=[1, 5])
     assert "function_code= ['Initiate', 'Enhanced Initiate']" in several.show(dump=True)
     assert [len(bytes(each)) for each in several] == [4, 8]

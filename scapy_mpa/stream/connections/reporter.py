@@ -183,7 +183,7 @@ class Reporter:
         self.terminated = Closer(half.direction, self.frame, text)
 
     def _place_of(self, terminate: Terminate, direction: int) -> str:
-        """Return where the FPDU is of which a Terminate complains; empty if it is not known."""
+        """Return where the FPDU lies that a Terminate complains of; empty if it is not known."""
         peer = self.startup.halves[1 - direction]
         header = terminate.ddp_header or b""
         request = terminate.rdmap_header if terminate.problem is None else None

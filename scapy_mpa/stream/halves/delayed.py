@@ -9,22 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
-from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, may_be_rtr
 from scapy_mpa.wire.rdmap import BOUNDS
 from scapy_mpa.wire.startup import KEY_LENGTH, RTR_KEYS, StartupKind
 
-__all__ = ["awaits_startup", "is_refuted"]
+__all__ = ["is_refuted"]
 
 _CONTROL: Final = slice(2, 4)
 _BEHIND_MARKER: Final = slice(6, 8)
 """Control octets of an FPDU, where it begins, and where a Marker precedes it."""
-
-
-def awaits_startup(half: HalfConnection) -> bool:
-    """Tell whether a startup frame may yet be captured that lies in a hole."""
-    return half.begin is not None and half.islands.behind_open_hole() is not None
 
 
 def is_refuted(island: Island, found: FoundStartup) -> bool:

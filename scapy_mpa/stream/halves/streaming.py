@@ -7,7 +7,7 @@ soon as the Full Operation Phase begins.
 
 from typing import Final
 
-from scapy_mpa.stream.halves.delayed import awaits_startup, is_refuted
+from scapy_mpa.stream.halves.delayed import is_refuted
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import STREAMING_OCTETS
@@ -99,7 +99,7 @@ class Streaming:
             self.scan(island)
         elif self.delayed is not None and is_refuted(island, self.delayed):
             half.owner.on_refuted(half)
-        # Octets after its startup frame show that the peer's was sent, though it was not captured.
+        # The peer's startup frame may be missing.
         elif self._is_due():
             half.owner.on_unknown(half, must_decide=False)
 
@@ -136,7 +136,7 @@ class Streaming:
         others = half.owner.common.others
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
-        if half.phase is Phase.STREAMING and not awaits_startup(half) and self._is_due():
+        if half.phase is Phase.STREAMING and not self.awaits_startup() and self._is_due():
             half.owner.on_unknown(half, must_decide=False)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
@@ -185,14 +185,16 @@ class Streaming:
 
         Its Private Data may hold anything, FPDUs for one.
         """
-        half = self._half
-        if half.phase is Phase.STREAMING and awaits_startup(half):
-            return True
-        begin = half.begin
-        island = None if begin is None else half.islands.at(begin)
-        if begin is None or island is None or begin < island.held:
+        half, begin = self._half, self._half.begin
+        if begin is None:
             return False
-        return island is half.islands.items[-1] and lacks_octets(island, begin)
+        if half.phase is Phase.STREAMING and half.awaits is not None:
+            # It may lie in a hole.
+            return True
+        island = half.islands.at(begin)
+        if island is None or island is not half.islands.items[-1] or begin < island.held:
+            return False
+        return lacks_octets(island, begin)
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.

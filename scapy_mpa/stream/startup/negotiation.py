@@ -131,15 +131,15 @@ def negotiated(
     :param broken: rules that were broken after the startup frames.
     """
     rtr, breach = (None, None) if first is None else agreed.judge(*first)
-    told = (*map(str, agreed.broken), *broken, *(() if breach is None else (str(breach),)))
+    rules = (*map(str, agreed.broken), *broken, *(() if breach is None else (str(breach),)))
     return Negotiated(
         peer_to_peer=agreed.peer_to_peer,
         ird=agreed.ird,
         ord=agreed.ord,
         rtr_agreed=agreed.rtr,
         rtr=rtr,
-        kept=False if told else (None if agreed.rtr is not None and first is None else True),
-        broken=told,
+        kept=False if rules else (None if agreed.rtr is not None and first is None else True),
+        broken=rules,
     )
 
 
