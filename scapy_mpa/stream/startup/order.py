@@ -57,9 +57,10 @@ def must_wait(
 
 
 def lacks(half: HalfConnection, had: int) -> bool:
-    """Tell whether octets of a direction may yet be captured that were received before.
+    """Tell whether octets that the peer had received are not captured yet.
 
-    :param had: up to where its peer had received it.
+    :param half: the direction of these octets.
+    :param had: position up to which the peer had received them.
     """
     islands = half.islands
     captured = half.begin if islands.front is None else islands.front_end()
