@@ -265,10 +265,8 @@ class Connection(Reporter):
 
     # -- what the halves report ----------------------------------------------------------------
 
-    def on_startup(self, half: HalfConnection, found: FoundStartup) -> None:
+    def on_startup(self, half: HalfConnection, island: Island, found: FoundStartup) -> None:
         """Take a startup frame, pass it on, and go on after it (RFC 5044 7.1.2)."""
-        island = half.islands.at(found.position)
-        assert island is not None
         frames = island.frames(found.position, found.position + len(found.octets))
         taken = self.startup.take(half, found)
         if taken is None:
@@ -308,7 +306,7 @@ class Connection(Reporter):
             return
         is_first = self.startup.state is StartupState.IDLE
         transitions.leave_full_operation(half, position, found.end)
-        self.on_startup(half, found)
+        self.on_startup(half, island, found)
         if is_first:
             text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, position, text)

@@ -66,8 +66,8 @@ class Owner(Protocol):
     def relieve(self, half: HalfConnection) -> None:
         """Have a half connection hold fewer octets, if that is possible."""
 
-    def on_startup(self, half: HalfConnection, found: FoundStartup) -> None:
-        """Take a startup frame."""
+    def on_startup(self, half: HalfConnection, island: Island, found: FoundStartup) -> None:
+        """Take a startup frame, and the island that holds it."""
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Tell whether a startup frame must wait for what was sent before it."""

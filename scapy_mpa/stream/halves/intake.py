@@ -63,6 +63,8 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
         octets += bytes(cut)
     inserted = islands.insert(position, octets, segment.frame)
     repeated = inserted.repeated and holes.fill_behind(half, inserted.repeated)
+    if inserted.repeated and not cut:
+        _fill_lost(half, position, octets, segment.frame)
     if repeated:
         _compare(half, position, segment.payload, repeated)
     half.octets += inserted.fresh
@@ -79,6 +81,15 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.counters.acks.forget()
     if half.held != before:
         half.budget.update(half)
+
+
+def _fill_lost(half: HalfConnection, position: int, octets: bytes, frame: int) -> None:
+    """Take octets that may be of a startup frame of which the FPDUs are read already."""
+    acks = half.counters.acks
+    late = None if acks is None or acks.lost is None else acks.lost.fill(position, octets, frame)
+    if acks is not None and late is not None:
+        acks.lost = None
+        half.owner.on_startup(half, *late)
 
 
 def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) -> None:

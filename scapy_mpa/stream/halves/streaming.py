@@ -95,6 +95,9 @@ class Streaming:
         """See what an island is that has grown."""
         half = self._half
         half.purse.fill(fresh)
+        if not fresh and self._look_at:
+            # No octets have come, but something else that may tell what they are.
+            self._look_at = 0
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.delayed is not None and is_refuted(island, self.delayed):
@@ -136,7 +139,7 @@ class Streaming:
         others = half.owner.common.others
         if others and half.phase is Phase.STREAMING and half.octets <= STREAMING_OCTETS:
             others.look(half, island, before)
-        if half.phase is Phase.STREAMING and not self.awaits_startup() and self._is_due():
+        if half.phase is Phase.STREAMING and self._is_due():
             half.owner.on_unknown(half, must_decide=False)
         if half.phase is Phase.STREAMING and half.octets > STREAMING_OCTETS:
             self.decide()
@@ -260,7 +263,7 @@ class Streaming:
         """Pass on a startup frame."""
         half = self._half
         island.scan = min(found.end, island.end)
-        half.owner.on_startup(half, found)
+        half.owner.on_startup(half, island, found)
         if is_delayed and half.phase is Phase.HELD:
             # What follows it is held, and tells what it is.
             self.delayed = found

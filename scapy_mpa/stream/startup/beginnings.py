@@ -18,7 +18,7 @@ from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
-from scapy_mpa.stream.startup import rtr
+from scapy_mpa.stream.startup import lost, rtr
 from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
@@ -67,13 +67,15 @@ def look(
     other, streaming = startup.halves[1 - half.direction], streaming_of(half)
     may_wait = half.phase is Phase.HELD and not must_decide
     if half.direction == startup.initiator:
-        if may_wait and not lacks(other, other.acknowledged or 0):
+        if may_wait and other.framing is None and not lacks(other, other.acknowledged or 0):
             # The Reply is there, or has not been sent.
             return
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
         return
     if streaming is not None and not must_decide and streaming.awaits_startup():
+        if lost.pass_by(startup, half):
+            look(startup, other)
         return
     known = _known_of(startup, half)
     if not is_unknown(half) or (crc and known.crc is False):

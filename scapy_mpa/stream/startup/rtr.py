@@ -31,7 +31,7 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     if found is None:
         return
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):
-        half.owner.on_startup(half, found)
+        _take(half, found)
     else:
         _miss(startup, half)
         startup.begin_fpdus()
@@ -53,7 +53,13 @@ def find_unanswered(startup: StartupPhase, half: HalfConnection, *, final: bool)
     if startup.state is StartupState.REQUESTED and half.phase is Phase.HELD:
         found = _look(half, startup.origins[half.direction], final=final)
         if isinstance(found, FoundStartup):
-            half.owner.on_startup(half, found)
+            _take(half, found)
+
+
+def _take(half: HalfConnection, found: FoundStartup) -> None:
+    island = half.islands.at(found.position)
+    assert island is not None
+    half.owner.on_startup(half, island, found)
 
 
 def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup | bool | None:
