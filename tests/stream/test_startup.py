@@ -278,26 +278,28 @@ def test_delayed_startup_captured_behind_fpdus(first: int, late: int) -> None:
 @pytest.mark.parametrize("markers", list(itertools.product((0, 1), repeat=2)))
 @pytest.mark.parametrize("words", ["-Q <A", "Q <-A", "Q+9 <A", "Q+40 <A", "Q <A+9", "Q <A+40"])
 @pytest.mark.parametrize("size", [24, 1200])
+@pytest.mark.parametrize("crc", [1, 0])
 def test_fpdus_do_not_wait_for_a_startup_frame(
-    size: int, words: str, markers: tuple[int, int]
+    crc: int, size: int, words: str, markers: tuple[int, int]
 ) -> None:
-    """The peer says where it ends, and a good CRC that FPDUs begin there.
+    """The peer says where it ends, and what stands there that FPDUs begin.
 
     If it is captured later, it is reported then, and they are not reported again.
     """
     ulpdus = [each for _ in range(12) for each in ULPDUS]
     letters: dict[str, Octets] = {
-        "Q": request(markers=markers[1], private_data=b"for you"),
-        "A": reply(markers=markers[0], private_data=b"and back"),
-        "I": build_stream(ulpdus, markers=bool(markers[0])),
-        "J": build_stream(ulpdus, markers=bool(markers[1])),
+        "Q": request(markers=markers[1], crc=crc, private_data=b"for you"),
+        "A": reply(markers=markers[0], crc=crc, private_data=b"and back"),
+        "I": build_stream(ulpdus, markers=bool(markers[0]), crc=bool(crc)),
+        "J": build_stream(ulpdus, markers=bool(markers[1]), crc=bool(crc)),
     }
     events = Scene(f">{words} >I <J >F <F", letters, size=size).check()
     for direction in (0, 1):
         late = [each.frame - max(each.frames) for each in fpdus(events, direction)]
         assert len(late) == len(ulpdus)
-        # Octets are looked at each time that they have doubled.
-        assert sum(late) <= 2
+        # Octets are looked at each time that they have doubled.  Without CRCs, four FPDUs in a row
+        # must show it.
+        assert len(late) - late.count(0) <= (1 if crc else 7)
 
 
 def test_another_request_directly_behind_a_rejected_one() -> None:

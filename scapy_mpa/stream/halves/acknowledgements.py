@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import deque
 
-from scapy_mpa.stream.halves.lost import Lost
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 
 __all__ = ["Acknowledgements"]
@@ -15,7 +14,7 @@ class Acknowledgements:
     """Those that came while there was an open hole, and what holes are left after; made when the
     first hole opens."""
 
-    __slots__ = ("_noted", "behind", "lost", "passed")
+    __slots__ = ("_noted", "behind", "passed")
 
     def __init__(self) -> None:
         # How many segments of the connection had been received, and what was acknowledged then.
@@ -24,8 +23,6 @@ class Acknowledgements:
         """Holes below this position were acknowledged long enough ago to be closed."""
         self.behind: list[tuple[int, int]] = []
         """Holes before the place where FPDUs begin; ascending, and none within another."""
-        self.lost: Lost | None = None
-        """One of these in which a startup frame lies that may yet be captured."""
 
     def note(self, segments: int, acknowledged: int | None) -> None:
         """Take note of what is acknowledged now.

@@ -2,6 +2,7 @@
 """Counters of one direction, and what is kept beside them."""
 
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
+from scapy_mpa.stream.halves.lost import Lost
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
 __all__ = ["Counters"]
@@ -17,6 +18,7 @@ class Counters:
         "early_ack",
         "farthest_ahead",
         "gaps",
+        "lost",
         "open_at",
         "out_of_order",
         "reached",
@@ -30,6 +32,8 @@ class Counters:
     def __init__(self) -> None:
         self.crc_bad = 0
         self.gaps = 0
+        self.lost: Lost | None = None
+        """Where a startup frame may yet be captured, if FPDUs are read already."""
         self.out_of_order = 0
         self.farthest_ahead = 0
         self.retransmitted = 0

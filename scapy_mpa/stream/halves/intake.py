@@ -85,10 +85,10 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
 
 def _fill_lost(half: HalfConnection, position: int, octets: bytes, frame: int) -> None:
     """Take octets that may be of a startup frame of which the FPDUs are read already."""
-    acks = half.counters.acks
-    late = None if acks is None or acks.lost is None else acks.lost.fill(position, octets, frame)
-    if acks is not None and late is not None:
-        acks.lost = None
+    lost = half.counters.lost
+    late = None if lost is None else lost.fill(position, octets, frame)
+    if late is not None:
+        half.counters.lost = None
         half.owner.on_startup(half, *late)
 
 

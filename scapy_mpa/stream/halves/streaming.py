@@ -95,9 +95,6 @@ class Streaming:
         """See what an island is that has grown."""
         half = self._half
         half.purse.fill(fresh)
-        if not fresh and self._look_at:
-            # No octets have come, but something else that may tell what they are.
-            self._look_at = 0
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.delayed is not None and is_refuted(island, self.delayed):

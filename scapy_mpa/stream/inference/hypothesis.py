@@ -85,12 +85,14 @@ def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
         return False
     (island,) = islands
     begin = max(known.origin or island.start, island.start)
-    for header in (begin, begin + MARKER_LENGTH):
+    # At the beginning of the phase, a Marker leads the first FPDU if there are any.
+    has_none = known.markers is False or begin == known.origin
+    for header, is_unmarked in ((begin, has_none), (begin + MARKER_LENGTH, known.markers is False)):
         head = island.read(header, min(header + HEAD, island.end)) if header < island.end else b""
         if head_makes_sense(head):
             ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
             # With as many Markers as it may hold.
-            layout = fpdu_layout(ulpdu_length, None if known.markers is False else 0)
+            layout = fpdu_layout(ulpdu_length, None if is_unmarked else 0)
             if begin + layout.length > island.end:
                 return True
     return False

@@ -18,6 +18,7 @@ from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import infer, shows_crcs
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import may_be_rtr
+from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup import lost, rtr
 from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
@@ -73,10 +74,11 @@ def look(
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
         return
+    after = None
     if streaming is not None and not must_decide and streaming.awaits_startup():
-        if lost.pass_by(startup, half):
-            look(startup, other)
-        return
+        after = lost.ends_at(startup, half)
+        if after is None:
+            return
     known = _known_of(startup, half)
     if not is_unknown(half) or (crc and known.crc is False):
         return
@@ -84,6 +86,9 @@ def look(
         # An Rtr Frame may yet be captured.
         return
     known = known._replace(crc=crc or known.crc)
+    if after is not None:
+        # FPDUs begin there, if anything does.
+        known = known._replace(origin=after, sure=True)
     islands = _islands(half, known)
     if not islands:
         return
@@ -97,6 +102,8 @@ def look(
         return
     has_crcs = inferred.crc and inferred.crc_is_known
     if known.crc is None and not has_crcs and _shows_crcs(startup, other):
+        return
+    if after is not None and not lost.pass_by(startup, half, inferred):
         return
     enter_full_operation(
         half,
@@ -188,5 +195,6 @@ def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
 
 
 def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether a startup frame was found in a direction."""
-    return half.phase is not Phase.STREAMING or startup.origins[half.direction] > 0
+    """Tell whether a startup frame was found in a direction, though it may wait for its turn."""
+    is_found = startup.origins[half.direction] > 0 or startup.waiting[half.direction] != NOWHERE
+    return is_found or half.phase is not Phase.STREAMING
