@@ -16,7 +16,7 @@ it is that one.  Else nobody can tell, and that is what is said.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -169,7 +169,7 @@ class Requests:
         """
         if self.hidden:
             is_known = self.shown < self.now and any(
-                each.begins_with(segment) for key in keys_of(segment) for each in self._known(key)
+                each for key in keys_of(segment) for each in self._asked_before(segment, key)
             )
             return is_known or self._is_ahead_of(segment.captured)
         if self._high < self._next:
@@ -290,9 +290,8 @@ class Requests:
         """Find the Request although there may be others, nobody knows which."""
         missing = next(iter(self._missing.values()), None)
         for key in keys:
-            fits = (each for each in self._known(key) if each.begins_with(message.first))
             # Two are as good as many.
-            known = list(islice(fits, 2))
+            known = list(islice(self._asked_before(message.first, key), 2))
             # One without octets may answer a Request for none that is not known yet.
             is_only = len(known) == 1 and len(self._by_key[key]) <= _LOOKED_AT and EMPTY not in keys
             # One that was not captured may be meant, but not if it comes after the one that fits
@@ -316,6 +315,15 @@ class Requests:
         """Say of no Request that others overtook that it was not answered."""
         self._unanswered.clear()
         self._uncertain = max(self._uncertain, self._high + 1)
+
+    def _asked_before(self, first: DDPSegment, key: Key) -> Iterator[Request]:
+        """Give the Requests that a Response may answer by its first segment, captured before it.
+
+        Buffers are used again: one that was captured after it comes after one that is hidden.
+        """
+        for each in self._known(key):
+            if each.captured <= first.captured and each.begins_with(first):
+                yield each
 
     def _known(self, key: Key) -> Iterable[Request]:
         """Return the first few Requests outstanding that say this, ascending."""
