@@ -76,6 +76,9 @@ def test_request_and_response_say_what_is_read() -> None:
         ("... <S >S <R >R5 <R", "? 5"),
         ("... >S <S >S <R >R5 <R >R6 <R", "? 5 6"),
         ("... >S <S <A1=1 >A2=1 <A2=1", "? 2."),
+        # Nor one of another size: a Request before the capture may have asked for that.
+        ("... >S <S >R4:3000 >S <R:1500", "?"),
+        ("... >S <S >R4:1500 >S <R:3000", "?"),
         # A missing Request may be the one that is answered; what comes later is told again.  Behind
         # another Response nothing is missing, so one to a Request before it is told as well.
         ("... >R4@4 >R5@5 >R6@5- >R7@7 >R8@8 <R@4 <R@5 <R@5 <R@7 <R@8", "? 5 ? ? 8"),

@@ -224,15 +224,26 @@ class DDPMessage:
             found.append((at, end - at))
         return tuple(found[:LISTED_STRETCHES])
 
+    @property
+    def _length(self) -> int | None:
+        """Octets that were sent, if that is known."""
+        begin, end = self._begin, self._expected_end
+        return None if begin is None or end is None else end - begin
+
+    @property
+    def as_requested(self) -> bool | None:
+        """Whether the length of an RDMA Read Response is what its Request asks for, if known."""
+        request, length = self.request, self._length
+        if request is None or request.read is None or self._end is None or length is None:
+            return None
+        return length == request.size
+
     def event(self) -> MessageRecovered:
         """Return what there is to say of it."""
         header = self.first.header
         connection, direction, frame, time_ns, _ = self.completed_by
         request = self.request
         details = self.asks or request
-        begin = self._begin
-        end = self._expected_end
-        length = None if begin is None or end is None else end - begin
         whole = self.has_all_segments
         return MessageRecovered(
             connection=connection,
@@ -247,7 +258,7 @@ class DDPMessage:
             msn=header.msn,
             stag=header.stag,
             to=self._lowest if header.tagged else None,
-            length=length,
+            length=self._length,
             missing=() if whole else self.missing(),
             cut_off=self._cut_off,
             duplicates=self._duplicates,
@@ -255,14 +266,7 @@ class DDPMessage:
             conflicts=self._conflicts,
             answers=None if request is None else request.msn,
             requested=self.requested,
-            as_requested=(
-                length == request.size
-                if length is not None
-                and request is not None
-                and request.read is not None
-                and self._end is not None
-                else None
-            ),
+            as_requested=self.as_requested,
             read_request=None if details is None else details.read,
             request_frame=None if request is None or request.origin is None else request.captured,
             request_identifier=None if details is None else details.identifier,

@@ -144,6 +144,10 @@ class Responses:
 
     def _close(self) -> None:
         """Report the RDMA Read Response in progress."""
-        assert self._current is not None
-        self._out.append(self._current.event())
+        current = self._current
+        assert current is not None
+        if self._requests.hidden and current.as_requested is False:
+            # It was a hidden Request that it answers.
+            current.request = current.requested = None
+        self._out.append(current.event())
         self._current = None
