@@ -55,8 +55,10 @@ Examples:
 """
 
 
-def _record_types(ctx: click.Context, param: click.Parameter, value: str | None) -> frozenset[str]:
-    """Return the record types in a comma-separated list, the usual ones if there is none.
+def _record_types(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> frozenset[str]:
+    """Return the record types in comma-separated lists, the usual ones if there are none.
 
     :raises click.BadParameter: there are others than ``RECORD_TYPES``.
     """
@@ -64,9 +66,9 @@ def _record_types(ctx: click.Context, param: click.Parameter, value: str | None)
     from scapy_mpa.cli.listing import USUAL_TYPES
     from scapy_mpa.records import RECORD_TYPES
 
-    if value is None:
+    if not value:
         return USUAL_TYPES
-    types = frozenset(name.strip() for name in value.split(","))
+    types = frozenset(name.strip() for text in value for name in text.split(","))
     if unknown := sorted(types.difference(RECORD_TYPES)):
         raise click.BadParameter(
             f"no record type {', '.join(map(repr, unknown))}; known are {', '.join(RECORD_TYPES)}."
@@ -87,6 +89,7 @@ def _record_types(ctx: click.Context, param: click.Parameter, value: str | None)
     "--type",
     "types",
     metavar="LIST",
+    multiple=True,
     callback=_record_types,
     help="Only these types of record, such as fpdu,error: startup, streaming, fpdu, message, gap, "
     "overlap, error, connection; adaption_indication and ift_frame of iWARP Framing for TCP; "
@@ -127,5 +130,8 @@ def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
     if shown["layers"] and shown["as_json"]:
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
+    from scapy_mpa.records import CAPTURE, CAPTURE_END
 
+    if shown["types"] <= {CAPTURE, CAPTURE_END} and not shown["as_json"]:
+        raise click.UsageError("capture and capture_end are printed with --json only.")
     click.get_current_context().exit(Listing(**shown).run(files, **how))

@@ -152,6 +152,8 @@ def test_type(kinds: str) -> None:
         assert found == [record for record in everything if record["type"] in kinds]
     printed = {record["type"] for record in everything}
     assert printed == set(RECORD_TYPES) - OF_OTHERS - {"message", "gap", "overlap"}
+    lists = [word for kind in kinds.split(", ") for word in ("--type", kind)]
+    assert records(*lists, PROBE) == found
 
 
 def test_messages_follow_the_fpdu_that_completes_them() -> None:

@@ -34,6 +34,7 @@ WRONG: list[tuple[list[str], tuple[str, ...]]] = [
     (["dissect", "--connection", "x", RPING], ("Usage: ", "--connection")),
     (["dissect", "--connection", "7", RPING], ("scapy-mpa: no connection 7: they are 0 to 0\n",)),
     (["dissect", "--type", "fpdu,packet", RPING], ("'packet'", *RECORD_TYPES)),
+    (["dissect", "--type", "capture,capture_end", RPING], ("with --json only",)),
     (["dissect", "-V", "--json", RPING], ("choose one",)),
     (["summary", "--timing", "--json", RPING], ("message",)),
     *(
