@@ -63,7 +63,8 @@ class Report:
         if self.not_selected:
             yield f"{_count(self.not_selected, 'frame')} left out: not of what is selected"
         if not self.connections:
-            yield f"no MPA found, {_count(self.copied, 'frame')} copied unchanged"
+            where = " in what is selected" if self.not_selected else ""
+            yield f"no MPA found{where}, {_count(self.copied, 'frame')} copied unchanged"
             return
         yield (
             f"{_count(self.connections, 'connection')} with MPA: {_count(self.fpdus, 'FPDU')}, "
