@@ -115,7 +115,8 @@ def _record_types(
 @click.option(
     "--wide",
     is_flag=True,
-    help="Each record on one line, as in a pipe; on a terminal they are in columns that fit it.",
+    help="Each record on one line, as in a pipe and with --sort frame; on a terminal they are in "
+    "columns that fit it.",
 )
 @listing_options
 def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
