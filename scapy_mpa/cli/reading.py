@@ -72,7 +72,8 @@ class Reading:
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.capture = capture
-        is_timed = timed or messages or (selection is not None and selection.is_timed)
+        # A condition may be about the time of any frame that a record names.
+        is_timed = timed or messages or (selection is not None and selection.narrows)
         self.clock = Clock(remembers=is_timed)
         self.fpdus = 0
         """FPDUs found so far, and what other dialects have instead."""

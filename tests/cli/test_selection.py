@@ -137,6 +137,11 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
     ),
     (LOSSY, "--where 'retransmitted>0'", lambda each: any(sides(each, "retransmitted"))),
     (LOSSY, "--where 'fpdus.src>50'", lambda each: sides(each, "fpdus")[:1] > [50]),
+    (
+        LOSSY,
+        "--where 'captured_from.time<0.5' --where type=fpdu",
+        lambda each: each["type"] == "fpdu" and each["captured_from"]["time"] < 0.5,
+    ),
     (PROBE, "--where complete=false", lambda each: each.get("complete") is False),
     (
         LOSSY,
@@ -166,11 +171,15 @@ def is_finding(record: Record) -> bool:
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_RECORDS)
 def test_dissect(path: Path, options: str, pick: Pick) -> None:
-    """The records, and the status that they call for, whatever else is in the capture."""
+    """The records, and the status that they call for, whatever else is in the capture; and as many
+    lines."""
     expected = [each for each in whole(path) if pick(each)]
     result = run("dissect", "--json", *ALL, *shlex.split(options), path)
     assert lines_of(result.stdout) == expected
     assert result.exit_code == any(map(is_finding, expected))
+    lines = run("dissect", *shlex.split(options), path).stdout.splitlines()
+    usual = [each for each in expected if "src" in each and each["type"] != "message"]
+    assert len(lines) == len(usual)
 
 
 def in_window(path: Path, frames: Container[int], begin: float = 0, end: float = 1e9) -> Pick:
