@@ -95,7 +95,8 @@ class Reading:
         if messages:
             from scapy_mpa.stream.messages import Messages
 
-            self._messages = Messages(payload=payload)
+            is_asked = selection is not None and selection.has_payload
+            self._messages = Messages(payload=payload or is_asked)
         self._decoder = Decoder(self._take_sctp, **told)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings())
         self._limits = limits

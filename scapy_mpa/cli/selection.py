@@ -97,6 +97,11 @@ class Selection(NamedTuple):
         """Whether not all of a connection matters."""
         return bool(self.is_timed or self.conditions)
 
+    @property
+    def has_payload(self) -> bool:
+        """Whether a condition is about payload."""
+        return any(each.key == "payload" for each in self.conditions)
+
     def has_connection(self, identity: ConnectionId) -> bool:
         """Tell whether a connection has a number, a host and a port that matter."""
         if self.numbers and not any(identity.number in each for each in self.numbers):
@@ -124,8 +129,7 @@ class Selection(NamedTuple):
         """Tell whether the record of an event meets the conditions."""
         if not self.conditions:
             return True
-        payload = any(each.key == "payload" for each in self.conditions)
-        return self.has_record(record_of(event, clock, payload=payload))
+        return self.has_record(record_of(event, clock, payload=self.has_payload))
 
     def has_record(self, record: Record) -> bool:
         """Tell whether a record meets the conditions."""

@@ -258,15 +258,18 @@ def test_times_are_those_of_the_listing() -> None:
         ]
 
 
-def test_payload_can_be_asked_for() -> None:
+@pytest.mark.parametrize("kind", ["fpdu", "message"])
+def test_payload_can_be_asked_for(kind: str) -> None:
     """Whether it is printed or not."""
     key = b"rdma-ping-1: ".hex()
-    expected = [each for each in records("--payload", RPING) if key in each.get("payload", "")]
+    printed = records("--payload", "--type", kind, RPING)
+    expected = [each for each in printed if key in each["payload"]]
     assert expected
-    assert records("--payload", "--where", f"payload~{key}", RPING) == expected
+    options = "--type", kind, "--where", f"payload~{key}"
+    assert records("--payload", *options, RPING) == expected
     for each in expected:
         del each["payload"]
-    assert records("--where", f"payload~{key}", RPING) == expected
+    assert records(*options, RPING) == expected
 
 
 def test_each_capture_has_times_of_its_own() -> None:
