@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Decoder, Frame
-from scapy_mpa.capture.decapsulate import decapsulated
+from scapy_mpa.capture.decapsulate import Decapsulator
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.order import Order
@@ -76,11 +76,12 @@ class Cleaner:
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.report = Report()
-        self._decapsulate = decapsulate
         self._selects = selects
         self._associations: Associations | None = None
         """Made with the first SCTP packet, if it matters which numbers connections have."""
         self._decoder = Decoder(None if selects is None else self._take_sctp, **told)
+        readers, counts = self._decoder.readers, self._decoder.not_followed
+        self._decapsulator = Decapsulator(readers, counts) if decapsulate else None
         self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings())
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
@@ -121,8 +122,14 @@ class Cleaner:
 
         Frames are numbered as in a capture: each has the number of the one before, and one more.
         """
-        if self._decapsulate:
-            frame = decapsulated(frame, self._decoder.readers)
+        if self._decapsulator is not None:
+            innermost = self._decapsulator.take(frame)
+            if innermost is None:
+                # The frame of the last fragment stands for it.
+                self._queue.append(Slot(frame.number, frame.time_ns, None))
+                self.report.replaced += 1
+                return self._drained()
+            frame = innermost
         segment = self._decoder.segment(frame)
         if segment is None:
             self._append(frame, is_written=self._selects is None)
@@ -218,8 +225,7 @@ class Cleaner:
 
     def _whole(self, frame: Frame) -> Frame:
         """Return the frame whose headers are those of a segment."""
-        whole = self._decoder.whole or frame
-        return decapsulated(whole, self._decoder.readers) if self._decapsulate else whole
+        return self._decoder.whole or frame
 
     def _passing(
         self, events: Iterable[Event], connection: Connection | None

@@ -12,9 +12,9 @@ from scapy.layers.l2 import Ether
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
-from tests.capture.stacks import ALONE, ETHERNET
+from tests.capture.stacks import ALONE
 from tests.capture.test_stacks import NOT_IN_TSHARK
-from tests.clean.cleaning import Cleaned, clean, fpdus, renumbered
+from tests.clean.cleaning import Cleaned, clean, fpdus, renumbered, segments
 
 
 def conversation() -> Conversation:
@@ -63,15 +63,26 @@ def test_kept(name: str, tmp_path: Path, tshark: str) -> None:
     assert {(each.link_type, each.octets[12:14]) for each in left_out} == {(1, b"\x08\x00")}
 
 
-@pytest.mark.parametrize("decapsulate", [False, True])
-def test_fragments(decapsulate: bool) -> None:
-    """FPDUs of packets in fragments are found once."""
-    octets = [
-        bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / each)
-        for number, frame in enumerate(PLAIN)
-        for each in fragment(IP(ETHERNET(frame.octets[14:])[14:], id=number), 400)
+def in_fragments(frames: list[Frame]) -> list[Frame]:
+    """The frames, each IPv4 packet in fragments."""
+    fragments = [
+        frame._replace(octets=octets, original_length=len(octets))
+        for number, frame in enumerate(frames)
+        for each in fragment(IP(frame.octets[14:], id=number), 400)
+        for octets in [bytes(Ether(frame.octets[:14]) / each)]
     ]
-    frames = [Frame(0, 10**9, 1, each, len(each), None) for each in octets]
-    assert len(frames) > len(PLAIN)
-    cleaned = clean(renumbered(frames), decapsulate=decapsulate)
+    assert len(fragments) > len(frames)
+    return renumbered(fragments)
+
+
+@pytest.mark.parametrize("name", ["Ethernet", "VXLAN", "ERSPAN II"])
+def test_fragments(name: str) -> None:
+    """FPDUs of packets in fragments are found once, also of those of a tunnel; without that, each
+    packet is whole."""
+    frames = in_fragments(inside(name))
+    cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(PLAIN)
+    assert clean(cleaned.frames).frames == cleaned.frames
+    left_out = clean(frames, decapsulate=True)
+    assert segments(left_out.frames) == segments(clean(PLAIN).frames)
+    assert left_out.report.copied + left_out.report.replaced == len(frames)
