@@ -83,7 +83,7 @@ def clean(how: dict[str, Any], **given: Any) -> None:
     other tools can read are copied unchanged.  What was changed is said on standard error.
     If connections are selected, OUT has the frames of these connections alone, and all of them.
     --between and --frames select connections with a segment from then, --where by their
-    connection records.  These three read FILE twice, so it cannot be standard input.
+    connection records.  These three read FILE twice, so it cannot be a pipe or -.
     """
     from scapy_mpa.cli.cleaning import Cleaning
 

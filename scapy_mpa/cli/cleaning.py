@@ -62,7 +62,7 @@ class Cleaning(NamedTuple):
             if capture is None:
                 return FAILED
             with capture:
-                if refusal := self._refusal():
+                if refusal := self._refusal(capture):
                     complain(refusal)
                     return FAILED
                 try:
@@ -161,15 +161,15 @@ class Cleaning(NamedTuple):
             return lambda frame, comment: pcap.write(frame)
         return PcapngWriter(file, application=f"scapy_mpa {__version__}").write
 
-    def _refusal(self) -> str | None:
+    def _refusal(self, capture: Capture) -> str | None:
         """Say why nothing can be written there, None if it can be tried."""
         is_streamed = self.target == DASH
         if is_streamed and is_terminal():
             return "standard output is a terminal; pipe it into another tool, or name a file"
-        if self.selection and self.selection.narrows and self.source == DASH:
+        if self.selection and self.selection.narrows and capture.size is None:
             return (
-                "standard input: --between, --frames and --where read a capture twice; "
-                "save it to a file first"
+                f"{shown(capture.name)}: --between, --frames and --where read a capture twice, "
+                "which no pipe can be; save it to a file first"
             )
         if is_same(self.source, self.target):
             name = "standard output" if is_streamed else shown(self.target)

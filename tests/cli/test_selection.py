@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import tempfile
@@ -325,6 +326,12 @@ def test_clean_without_what_is_not_there(tmp_path: Path) -> None:
     result = run("clean", "--between", 1, 2, "-", "-o", target, stdin=RPING.read_bytes())
     assert (result.exit_code, target.exists()) == (2, False)
     assert "save it to a file first" in result.stderr
+    read_end, write_end = os.pipe()
+    os.write(write_end, RPING.read_bytes())
+    os.close(write_end)
+    piped = run("clean", "--between", 1, 2, f"/dev/fd/{read_end}", "-o", target)
+    os.close(read_end)
+    assert piped.stderr == result.stderr.replace("standard input", f"/dev/fd/{read_end}")
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(RPING.read_bytes()[:-30])
     result = run("clean", "-q", "--connection", "0,2", cut, "-o", target)
