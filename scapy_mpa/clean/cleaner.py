@@ -78,8 +78,8 @@ class Cleaner:
         self.report = Report()
         self._selects = selects
         self._associations: Associations | None = None
-        """Made with the first SCTP packet, if it matters which numbers connections have."""
-        self._decoder = Decoder(None if selects is None else self._take_sctp, **told)
+        """Made with the first SCTP packet."""
+        self._decoder = Decoder(self._take_sctp, **told)
         readers, counts = self._decoder.readers, self._decoder.not_followed
         self._decapsulator = Decapsulator(readers, counts) if decapsulate else None
         self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings())
@@ -105,7 +105,7 @@ class Cleaner:
     @property
     def has_followed(self) -> bool:
         """Whether any frame could be followed."""
-        return bool(self._flows.segments)
+        return self._associations is not None or bool(self._flows.segments)
 
     @property
     def connections(self) -> int:
@@ -204,7 +204,7 @@ class Cleaner:
         order.settle(connection)
 
     def _take_sctp(self, packet: SctpPacket) -> None:
-        """Have connections over SCTP take their numbers."""
+        """Follow connections over SCTP for their numbers, and for what is not followed of them."""
         if self._associations is None:
             # Hardly any capture has some, and a command is to start soon.
             from scapy_mpa.dialects.sctp.associations import Associations
