@@ -26,7 +26,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.segment import FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, unwrap
-from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
 
@@ -134,15 +134,17 @@ class Order:
             # It was captured after the startup that followed.
             return
         octets = event.octets
+        # A snap length may have cut it.
+        length = event.startup.length - event.lacking
         known = known_octets(event.startup, octets, event.dialect)
         item = Item(
             Kind.STARTUP,
             self._number,
             event.direction,
             start,
-            start + len(octets),
+            start + length,
             known,
-            len(known),
+            max(len(known), length - extension_length(event.startup.revision)),
             captured=len(octets),
             startup=event.startup,
             frames=event.frames,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
 from tests.captures import OVER_IFT, OVER_TCP, capture_name
-from tests.clean.cleaning import clean, fpdus, frames_of, renumbered, segments
+from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, reorder
 from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
@@ -117,6 +117,14 @@ def test_a_request_behind_the_reply_that_accepts_it() -> None:
     assert cleaned.report.startup_frames == 0
     said = [each.payload for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
     assert said == [REQUEST, REPLY]
+
+
+@pytest.mark.parametrize("name", ["mpa-rev2-enhanced", "erdma"])
+def test_cut_startup_frames(name: str) -> None:
+    """Private Data, and an extension, that a snap length has cut off are octets all the same."""
+    frames = frames_of(PCAPS / "crafted" / f"{name}.pcap")
+    for snap in range(40, 110):
+        check([each._replace(octets=each.octets[:snap]) for each in frames])
 
 
 @given(

@@ -105,6 +105,7 @@ class Reporter:
                 frames=frames,
                 startup=found.startup,
                 dialect=self.startup.dialect_of(found.startup),
+                lacking=found.lacking,
             )
         )
 

@@ -23,9 +23,12 @@ class StartupSeen(NamedTuple):
     seq: int
     """Sequence number of its first octet."""
     octets: bytes
+    """As far as they were captured."""
     frames: tuple[int, ...]
     startup: StartupFrame
     dialect: Dialect | None
+    lacking: int = 0
+    """Octets of its Private Data that are in no segment that was captured."""
 
 
 class StreamingSeen(NamedTuple):
