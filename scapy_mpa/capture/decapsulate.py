@@ -3,63 +3,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import ETHERNET, Frame
-from scapy_mpa.capture.headers import ETHER_TYPE, FRAGMENT, Headers, Reader
-from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.headers import ETHER_TYPE, FRAGMENT, Reader
+from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 
-__all__ = ["Decapsulator"]
+__all__ = ["decapsulated"]
 
 _ADDRESSES: Final = 12
 
 
-class Decapsulator:
-    """Takes frames, returns Ethernet frames with the innermost IP packets of these.
-
-    IP packets are put together from their fragments: only a whole one tells what a tunnel carries.
-
-    :param readers: of the headers of frames.
-    :param not_followed: counts the frames with fragments, until their packet is whole.
-    """
-
-    __slots__ = ("_fragments", "_not_followed", "_readers")
-
-    def __init__(self, readers: Mapping[int, Reader], not_followed: Counter[str]) -> None:
-        self._readers = readers
-        self._not_followed = not_followed
-        self._fragments = Fragments()
-
-    def take(self, frame: Frame) -> Frame | None:
-        """Take a frame; return what is to be written for it.
-
-        One that cannot be followed to a TCP segment or an SCTP packet is returned as it is, but
-        whole.  None: it has a fragment, and others are missing.
-        """
-        try:
-            while True:
-                key, headers = read_headers(*frame[2:5], self._readers)
-                if key != FRAGMENT:
-                    return _innermost(frame, headers)
-                whole = self._fragments.take(frame, headers)
-                if whole is None:
-                    self._not_followed[FRAGMENT_OF] += 1
-                    return None
-                frame, pieces = whole
-                self._not_followed[FRAGMENT_OF] -= pieces - 1
-        except NotFollowedError:
-            return frame
-
-
-def _innermost(frame: Frame, headers: Headers) -> Frame:
+def decapsulated(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame | None:
     """Return an Ethernet frame with the innermost IP packet of a frame.
 
-    Its addresses are those of the Ethernet header next to the packet, or zeros.
+    Its addresses are those of the Ethernet header next to the packet, or zeros.  A frame that
+    cannot be followed to a TCP segment or an SCTP packet is returned as it is.  None: there is a
+    fragment in it, and only a whole packet tells what a tunnel carries.
+
+    :param readers: of its headers.
     """
+    try:
+        last, headers = read_headers(*frame[2:5], readers)
+    except NotFollowedError:
+        return frame
+    if last == FRAGMENT:
+        return None
     key, at, _ = headers.packets[-1]
     octets = frame.octets
     addresses = bytes(_ADDRESSES)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Decoder, Frame
-from scapy_mpa.capture.decapsulate import Decapsulator
+from scapy_mpa.capture.decapsulate import decapsulated
 from scapy_mpa.capture.decoder import NOTHING_TOLD
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.order import Order
@@ -76,12 +76,11 @@ class Cleaner:
         told: Mapping[str, Any] = NOTHING_TOLD,
     ) -> None:
         self.report = Report()
+        self._decapsulate = decapsulate
         self._selects = selects
         self._associations: Associations | None = None
         """Made with the first SCTP packet."""
         self._decoder = Decoder(self._take_sctp, **told)
-        readers, counts = self._decoder.readers, self._decoder.not_followed
-        self._decapsulator = Decapsulator(readers, counts) if decapsulate else None
         self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings())
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
@@ -122,19 +121,20 @@ class Cleaner:
 
         Frames are numbered as in a capture: each has the number of the one before, and one more.
         """
-        if self._decapsulator is not None:
-            innermost = self._decapsulator.take(frame)
+        segment = self._decoder.segment(frame)
+        whole = self._decoder.whole or frame
+        if self._decapsulate:
+            innermost = decapsulated(whole, self._decoder.readers)
             if innermost is None:
                 # The frame of the last fragment stands for it.
                 self._queue.append(Slot(frame.number, frame.time_ns, None))
                 self.report.replaced += 1
                 return self._drained()
-            frame = innermost
-        segment = self._decoder.segment(frame)
+            frame = whole = innermost
         if segment is None:
             self._append(frame, is_written=self._selects is None)
         else:
-            self._take(frame, self._flows.place(segment))
+            self._take(frame, whole, self._flows.place(segment))
         return self._drained()
 
     def finish(self) -> list[Written]:
@@ -147,7 +147,11 @@ class Cleaner:
             pass
         return self._drained(is_over=True)
 
-    def _take(self, frame: Frame, segment: Segment) -> None:
+    def _take(self, frame: Frame, whole: Frame, segment: Segment) -> None:
+        """Take a segment.
+
+        :param whole: the frame with the whole IP packet, if the segment came in fragments.
+        """
         flows, flow = self._flows, segment.flow
         known = flows.connection(flow)
         late_copies = flows.late_copies
@@ -158,7 +162,7 @@ class Cleaner:
         is_selected = True
         if self._selects is not None:
             # The fragments before the last one are left out.
-            frame = self._whole(frame)
+            frame = whole
             identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
             is_selected = bool(passing) or self._selects(identity)
         # What is held may be of the handshake of the next connection, which must be there then.
@@ -169,7 +173,7 @@ class Cleaner:
         is_late = flows.late_copies > late_copies
         if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
-                self._order(identity).rewriter.take_headers(0, self._whole(frame), flow)
+                self._order(identity).rewriter.take_headers(0, whole, flow)
             slot = Slot(frame.number, frame.time_ns, frame)
             self._queue.append(slot)
             self._tell(events)
@@ -181,7 +185,6 @@ class Cleaner:
             return
         half = connection.half(flow)
         is_fpdus = was_full and connection is known and segment.length > 0
-        whole = self._whole(frame)
         slot = Slot(
             frame.number,
             frame.time_ns,
@@ -222,10 +225,6 @@ class Cleaner:
         """Take a frame that is written as it is, or not at all because it is not selected."""
         self.report.not_selected += not is_written
         self._queue.append(Slot(frame.number, frame.time_ns, frame if is_written else None))
-
-    def _whole(self, frame: Frame) -> Frame:
-        """Return the frame whose headers are those of a segment."""
-        return self._decoder.whole or frame
 
     def _passing(
         self, events: Iterable[Event], connection: Connection | None

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
+from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import ConnectionId
-from tests.clean.cleaning import PCAPS, clean, frames_of, renumbered
+from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered
 
 OVER_TCP = frames_of(PCAPS / "rping_mpa2_crcon.pcap")
 OVER_SCTP = frames_of(PCAPS / "crafted" / "sctp_enhanced.pcap")
@@ -36,3 +38,31 @@ def test_numbers_are_those_of_a_listing() -> None:
     found, cleaner = selected(frames, lambda identity: identity.number == 0)
     assert found == []
     assert "no MPA found in what is selected, 0 frames copied unchanged" in cleaner.report.lines()
+
+
+def test_numbers_without_tunnels() -> None:
+    """Where VLANs alone tell connections apart, they are also told apart when tags are left out,
+    and have the same numbers."""
+    isns = 1000, 900_000_000
+    vlans = [conversation(5 + number, isn) for number, isn in enumerate(isns)]
+    mixed = renumbered(frame for both in zip(*vlans, strict=True) for frame in both)
+    for number, isn in enumerate(isns):
+        found, _ = selected(mixed, partial(is_number, number), decapsulate=True)
+        assert [each.octets for each in found] == [each.octets for each in conversation(None, isn)]
+    assert fpdus(mixed).total() == clean(mixed, decapsulate=True).report.fpdus
+
+
+def is_number(number: int, identity: ConnectionId) -> bool:
+    """Whether a connection has a number."""
+    return identity.number == number
+
+
+def conversation(vlan: int | None, isn: int) -> list[Frame]:
+    """Frames of the same connection but for its VLAN and its numbers."""
+    ends = (Endpoint("10.0.0.1", 40000, isn=isn), Endpoint("10.0.0.2", 4000, isn=isn))
+    made = Conversation(*ends, vlan=vlan)
+    for _ in range(3):
+        made.initiator.send(b"question")
+        made.responder.send(b"answer")
+    made.close()
+    return made.frames()
