@@ -64,11 +64,14 @@ class Opening:
 
     def expect(self, item: Item) -> None:
         """Take note of a startup frame that was captured."""
+        startup = item.startup
+        if startup and startup.kind in NEEDED and not self.has_fpdus:
+            self._crc = startup.crc
         startups = self._halves[item.direction].startups
         startups.append(item)
         del startups[:-_STARTUP_FRAMES]
         item.attempt = self._rejections
-        self._rejections += bool(item.startup and item.startup.rejects)
+        self._rejections += bool(startup and startup.rejects)
 
     def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
         """Take note of an FPDU.

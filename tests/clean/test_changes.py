@@ -290,14 +290,15 @@ def test_startup_frames_are_supplied(at: int) -> None:
 
 @pytest.mark.parametrize("crc", [False, True])
 def test_supplied_startup_frames_say_what_holds(crc: bool) -> None:
-    """C is set if CRCs are on, M is not."""
-    conversation = Conversation(crc=crc)
+    """C is set if CRCs are on, which FPDUs say, or the other startup frame; M is not."""
+    conversation = Conversation(crc=crc, revision=1)
     for size in range(200, 2000, 100):
         conversation.initiator.send(bytes(size))
         conversation.responder.send(bytes(size))
-    cleaned = clean(renumbered(conversation.frames()[5:]))
-    told = startup_frames(cleaned)
-    assert [(each.crc, each.markers, each.revision) for each in told] == [(crc, False, 1)] * 2
+    frames = conversation.frames()
+    for part in frames[5:], frames[4:5]:
+        told = startup_frames(clean(renumbered(part)))
+        assert [(each.crc, each.markers, each.revision) for each in told] == [(crc, False, 1)] * 2
 
 
 def test_octets_captured_behind_the_request_that_follows_them() -> None:
