@@ -41,6 +41,10 @@ LETTERS: dict[str, Octets] = {
     "m": b"MPA" * 6,
     "n": b"MPA ID Req Form!",
     "O": bytes(600),
+    # A Request, a Reply, and an FPDU with a reserved bit of DDP, without CRCs.
+    "I": request(crc=0),
+    "B": reply(crc=0),
+    "v": build_stream([bytes([FPDU[0][0] | 4]) + FPDU[0][1:]], crc=False),
     # An FPDU of 44 octets, and the same with a bad CRC.
     "g": build_stream(FPDU),
     "d": build_stream(FPDU, damage={0: Damage(crc_xor=1)}),
@@ -160,6 +164,8 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <A >( <f >) >F <F", [Wrong(3, None, OF_4)]),
     (">Q <A >d <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC), Wrong(3, None, OF_4)]),
     (">Q <A >d >f <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
+    (">I <B >v <f >f >F <F", []),
+    (">I <B >( <f >) >F <F", [Wrong(3, None, OF_4)]),
     # -- nobody answers it: in the words before it there is no answer
     (">Q >F <F", [Wrong(1, LOST, CLOSED)]),
     (">Q <F >F", [Wrong(2, LOST, CLOSED)]),

@@ -6,6 +6,7 @@
 
 from typing import NamedTuple
 
+from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.extent import is_whole, span
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.scan import (
@@ -174,15 +175,20 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
 def _has_no_fpdu(asking: HalfConnection, asked: int, had: int) -> bool:
     """Tell whether the Responder has octets of the Initiator, and no good FPDU among them.
 
-    That is known if all of them were captured.
+    That is known if all of them were captured.  Without CRCs any octets are a good FPDU to its
+    receiver, once there are as many as their ULPDU_Length says.
 
     :param asked: where FPDUs begin.
     :param had: what the Responder had received.
     """
-    if asking.fpdus > asking.counters.crc_bad:
+    framing = asking.framing
+    if framing is None or asking.fpdus > asking.counters.crc_bad:
         return False
     island = asking.islands.at(asked)
-    return island is not None and had <= min(island.end, island.captured_until(asked, had))
+    if island is None or had > min(island.end, island.captured_until(asked, had)):
+        return False
+    reader = FPDUReader(asked, markers=framing.markers, crc=False)
+    return framing.crc or isinstance(reader.fpdu_at(island, asked, had), int)
 
 
 def _has_spoken(answering: HalfConnection, segment: Segment, answered: int) -> bool:
