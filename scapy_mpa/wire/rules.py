@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a Data Sink must not accept of a DDP segment (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2).
 
-Only what the segment itself shows: which STags, buffers and bounds there are is known to the
-receiver alone.  What a sender must set and a receiver must not check, such as reserved bits, is no
-matter here.
+Only what the segment itself shows: which STags, buffers, addresses and bounds there are is known
+to the receiver alone.  What a sender must set and a receiver must not check, such as reserved bits,
+is no matter here.
 """
 
 from collections.abc import Callable
@@ -49,10 +49,8 @@ _UNTAGGED_VERSION: Final = (1, 2, 6)
 _SOURCE_WRAP: Final = (0, 1, 4)
 _RDMAP_VERSION: Final = (0, 2, 5)
 _UNEXPECTED_OPCODE: Final = (0, 2, 6)
-_CATASTROPHIC: Final = (0, 2, 7)
 
 _TO_LIMIT: Final = 1 << 64
-_ALIGNMENT: Final = 8
 _VERSIONS: Final = (0, 1)
 _OF_RFC7306: Final = range(Opcode.IMMEDIATE_DATA, Opcode.ATOMIC_RESPONSE + 1)
 
@@ -223,12 +221,6 @@ def _atomic_request(body: bytes, length: int) -> Violation | None:
         return Violation(
             f"Atomic Operation Code {request.atomic_operation_code} is not defined",
             "RFC 7306 5.2.1",
-        )
-    if request.remote_to % _ALIGNMENT:
-        return Violation(
-            f"Remote Tagged Offset {request.remote_to:#x} is not 64-bit aligned",
-            "RFC 7306 8.2",
-            _CATASTROPHIC,
         )
     return None
 
