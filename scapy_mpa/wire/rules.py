@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from scapy_mpa.wire.ddp import LARGEST_MESSAGE, DDPHeader, ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
+    LARGEST_TERMINATE_LENGTH,
     READ_REQUEST_LENGTH,
     parse_atomic_request,
     parse_atomic_response,
@@ -210,7 +211,9 @@ def _terminate(body: bytes, length: int) -> Violation | None:
     if header.problem is not None:
         return Violation(header.problem, "RFC 5040 4.8")
     trailing = len(header.trailing) + length - len(body)
-    if trailing and not header.mirrored:
+    # Fields that are not included may be there, set to zero (RFC 5040 7.1, RFC 7306 8.1).
+    is_more = any(header.trailing) or length > LARGEST_TERMINATE_LENGTH
+    if trailing and is_more and not header.mirrored:
         return Violation(f"{trailing} octets follow the Terminate Header", "RFC 5040 4.8")
     return None
 

@@ -41,6 +41,12 @@ RIGHT = {
     "read request": untagged(0x41, 1, payload=READ_REQUEST),
     "part of a read request": untagged(0x41, 1, payload=READ_REQUEST[:9], control=0x01),
     "terminate": untagged(0x47, 2, payload=bytes.fromhex("02000000")),
+    "terminate with zeros for headers": untagged(
+        0x47, 2, payload=bytes.fromhex("02000000") + bytes(2 + 18 + 28)
+    ),
+    "terminate with zeros for a read request": untagged(
+        0x47, 2, payload=bytes.fromhex("0206C0000012") + untagged(0x43) + bytes(28)
+    ),
     "immediate data": untagged(0x48, payload=bytes(8)),
     "atomic request": untagged(0x4A, 1, payload=ATOMIC_REQUEST),
     "atomic request at an arbitrary offset": untagged(
@@ -77,7 +83,12 @@ WRONG = {
     ),
     "short terminate": (untagged(0x47, 2, payload=bytes(3)), "RFC 5040 4.8", None),
     "terminate and payload": (
-        untagged(0x47, 2, payload=bytes.fromhex("0200000000")),
+        untagged(0x47, 2, payload=bytes.fromhex("0200000001")),
+        "RFC 5040 4.8",
+        None,
+    ),
+    "terminate and more zeros than headers have": (
+        untagged(0x47, 2, payload=bytes.fromhex("02000000") + bytes(2 + 18 + 28 + 1)),
         "RFC 5040 4.8",
         None,
     ),

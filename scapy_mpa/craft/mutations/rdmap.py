@@ -254,7 +254,9 @@ RDMAP: Final = (
                     "d-without-header": _said(ddp_header=None, rdmap_header=None, r=False),
                     "r-without-header": _said(rdmap_header=None),
                     "m-cleared": _said(m=False),
-                    "trailing": _said(trailing=lambda rng: rng.randbytes(rng.randrange(1, 100))),
+                    "trailing": _said(
+                        trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"
+                    ),
                     "l-missing": header(last=False),
                 }.items()
             },
