@@ -324,3 +324,16 @@ def test_errors_are_counted() -> None:
     assert isinstance(last, ConnectionEnded)
     assert last.errors == sum(isinstance(each, ErrorFound) for each in out) > 0
     assert not held._connections
+
+
+@pytest.mark.parametrize(("flags", "is_rtr"), [("AB", True), ("ABCD", True), ("AC", False)])
+def test_fpdu_of_no_octets_as_rtr(flags: str, is_rtr: bool) -> None:
+    """It needs no DDP header where it is the RTR indication that was agreed on (RFC 6581 9.2)."""
+    conversation = Conversation(revision=2, strict=False)
+    conversation.startup(control_flags=flags)
+    conversation.initiator.fpdu(b"")
+    conversation.responder.send(b"hello")
+    conversation.initiator.fpdu(b"")
+    conversation.close()
+    errors = errors_of(events_of(conversation))
+    assert ["RFC 5041 4.4" in each.text for each in errors] == [True] * (2 - is_rtr)

@@ -25,6 +25,7 @@ from scapy_mpa.wire.negotiation import (
     MPA_WORDS,
     NO_MATCHING_RTR,
     SCTP_WORDS,
+    Negotiation,
     negotiate,
 )
 from scapy_mpa.wire.rdmap import (
@@ -64,6 +65,8 @@ class _Half:
     terminated: int | None = None
     """The MSN of a Terminate, until anything follows it."""
     asked: Outstanding = field(default_factory=Outstanding)
+    agreed: Negotiation | None = None
+    """Of the Initiator, what Request and Reply have agreed on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -110,6 +113,7 @@ class ConnectionChecks:
             return
         words = SCTP_WORDS if event.dialect is Dialect.RFC5043 else MPA_WORDS
         agreed = negotiate(request, startup, event.dialect, words)
+        self.halves[1 - event.direction].agreed = agreed
         if agreed is None:
             return
         # Each side is bound by the IRD of the other.
@@ -157,7 +161,7 @@ class ConnectionChecks:
             self._report(segment.origin, Violation(text, "RFC 5044 3"))
         if not segment.has_header:
             found = violation(segment.body, ulpdu_length)
-            if found is not None:
+            if found is not None and not self._is_rtr(segment):
                 self._report(segment.origin, found)
             return False
         found = header_violation(header, length)
@@ -182,6 +186,18 @@ class ConnectionChecks:
             # has missed something before it.
             self.halves[1 - segment.origin[1]].asked.answer_read(segment)
         return True
+
+    def _is_rtr(self, segment: DDPSegment) -> bool:
+        """Tell whether an FPDU without a DDP header is the RTR indication that was agreed on.
+
+        An FPDU of no octets is one by Send, to the letter of RFC 6581 9.2.
+        """
+        agreed = self.halves[segment.origin[1]].agreed
+        _, offset, leading, _ = segment.place
+        if agreed is None or not segment.is_fpdu or offset != leading:
+            return False
+        kind, breach = agreed.judge(segment.body, segment.length)
+        return kind is not None and breach is None
 
     def weigh(self) -> None:
         """Work out how much is held."""
