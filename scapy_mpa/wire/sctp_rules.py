@@ -41,10 +41,14 @@ def speaks_ddp(init: InitChunk) -> bool:
     return init.adaptation == DDP_ADAPTATION
 
 
-def init_violations(init: InitChunk, name: str, *, whole: bool = True) -> Iterator[Violation]:
+def init_violations(
+    init: InitChunk, name: str, *, accepted: int, whole: bool = True
+) -> Iterator[Violation]:
     """Say what is wrong with the INIT or INIT ACK of an association that carries DDP.
 
     :param name: what to call it.
+    :param accepted: inbound streams of the peer, as far as its sender knows: one that answers need
+        not ask for more (RFC 4960 5.1.1).
     :param whole: whether all of its parameters were captured.
     """
     out, into = init.outbound_streams, init.inbound_streams
@@ -53,7 +57,7 @@ def init_violations(init: InitChunk, name: str, *, whole: bool = True) -> Iterat
     elif init.adaptation not in (None, DDP_ADAPTATION):
         what = f"the {name} indicates adaptation {init.adaptation:#x}, not DDP"
         yield Violation(what, "RFC 5043 11.1")
-    if out != into:
+    if out not in (into, min(into, accepted)):
         what = f"the {name} asks for {out} outbound and {into} inbound streams"
         yield Violation(what, "RFC 5043 8")
 

@@ -190,7 +190,9 @@ def test_rfc5043_10_ordered_chunks() -> None:
     [
         (None, (4, 4), ["RFC 5043 11.1"]),
         (7, (4, 4), ["RFC 5043 11.1"]),
-        (1, (4, 5), ["RFC 5043 8"]),
+        (1, (5, 4), ["RFC 5043 8"]),
+        (1, (3, 5), ["RFC 5043 8"]),
+        (1, (4, 5), []),  # 5, and the INIT accepts no more than 4
     ],
 )
 def test_rfc5043_11_1_adaptation(
@@ -200,8 +202,8 @@ def test_rfc5043_11_1_adaptation(
     begin = opening(adaptations=(1, adaptation), streams=((4, 4), streams))
     events = events_of(whole(said(ACCEPTED), begin))
     assert errors(events) == expected
-    first, *_ = of(ErrorFound, events)
-    assert (first.frame, first.seq, first.direction) == (2, 900, 1)
+    for first in of(ErrorFound, events)[:1]:
+        assert (first.frame, first.seq, first.direction) == (2, 900, 1)
 
 
 @pytest.mark.parametrize(

@@ -182,8 +182,12 @@ class Association:
         self._inits[direction] = init
         tsns.begin(init.initial_tsn)
         self.carries_ddp = self.carries_ddp or speaks_ddp(init)
-        name = "INIT" if chunk.type == ChunkType.INIT else "INIT ACK"
-        for what in init_violations(init, name, whole=len(chunk.value) == chunk.length):
+        is_answer = chunk.type == ChunkType.INIT_ACK
+        asked = self._inits[1 - direction] if is_answer else init
+        # Without the INIT nobody knows what it accepts.
+        accepted = init.outbound_streams if asked is None else asked.inbound_streams
+        name, whole = "INIT ACK" if is_answer else "INIT", len(chunk.value) == chunk.length
+        for what in init_violations(init, name, accepted=accepted, whole=whole):
             self._add_problem(packet, direction, init, what)
 
     def _take_data(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
