@@ -18,6 +18,7 @@ from scapy_mpa.craft import Conversation, FPDUItem, Segment
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
+from scapy_mpa.wire.ddp import cut_up
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
 from tests.stream.feed import decoded, feed
@@ -313,6 +314,20 @@ def test_atomic_response_whose_request_may_not_have_been_found() -> None:
     events = events_of(conversation, late)
     assert [each.direction for each in events if isinstance(each, FPDURecovered)] == [0]
     assert not errors_of(events)
+
+
+def test_atomic_response_whose_request_was_cut_up() -> None:
+    """A sender may make DDP segments as small as it likes (RFC 5041 5.2)."""
+    conversation = Conversation()
+    conversation.initiator.atomic_request(request_identifier=7)
+    *before, item = conversation.script
+    assert isinstance(item, FPDUItem)
+    conversation = conversation.with_script(before)
+    for piece in cut_up(item.header, item.payload, item.header.length + 20):
+        conversation.initiator.fpdu(piece)
+    conversation.responder.atomic_response(request_identifier=7)
+    conversation.close()
+    assert not errors_of(events_of(conversation))
 
 
 def test_errors_are_counted() -> None:

@@ -165,7 +165,7 @@ class ConnectionChecks:
                 self._report(segment.origin, found)
             return False
         found = header_violation(header, length)
-        # A conforming sender cuts up no RDMAP header: MULPDU is 128 at least (RFC 5044 4.5).
+        # Few senders cut up an RDMAP header: MULPDU is 128 at least (RFC 5044 4.5).
         is_header = opcode in HEADER_OPCODES and header.last and not segment.offset
         if found is None and is_header and not segment.cut_off:
             found = message_violation(opcode, segment.body, length)
@@ -181,6 +181,9 @@ class ConnectionChecks:
             self._report(segment.origin, found)
         if is_header:
             self._note_atomic(segment)
+        elif opcode == Opcode.ATOMIC_REQUEST:
+            # A part of one: nobody knows its identifier.
+            self.halves[segment.origin[1]].asked.forget()
         elif opcode == Opcode.READ_RESPONSE and header.last:
             # As it is recovered, not in turn: a Response answers its Request even if the capture
             # has missed something before it.
