@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import open_capture
-from scapy_mpa.craft import Conversation, FPDUItem, Segment
+from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
+from scapy_mpa.craft.impairments import SnapLength
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
@@ -316,18 +317,20 @@ def test_atomic_response_whose_request_may_not_have_been_found() -> None:
     assert not errors_of(events)
 
 
-def test_atomic_response_whose_request_was_cut_up() -> None:
-    """A sender may make DDP segments as small as it likes (RFC 5041 5.2)."""
+@pytest.mark.parametrize(("piece", "captured"), [(20, 1514), (52, 110)])
+def test_atomic_response_whose_request_is_in_pieces(piece: int, captured: int) -> None:
+    """A sender may make DDP segments as small as it likes (RFC 5041 5.2); a snap length cuts."""
     conversation = Conversation()
     conversation.initiator.atomic_request(request_identifier=7)
     *before, item = conversation.script
     assert isinstance(item, FPDUItem)
     conversation = conversation.with_script(before)
-    for piece in cut_up(item.header, item.payload, item.header.length + 20):
-        conversation.initiator.fpdu(piece)
+    for ulpdu in cut_up(item.header, item.payload, item.header.length + piece):
+        conversation.initiator.fpdu(ulpdu)
     conversation.responder.atomic_response(request_identifier=7)
     conversation.close()
-    assert not errors_of(events_of(conversation))
+    events = events_of(conversation, impair(conversation.segments(), SnapLength(captured)))
+    assert not errors_of(events)
 
 
 def test_errors_are_counted() -> None:

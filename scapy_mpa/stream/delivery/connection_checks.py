@@ -29,8 +29,6 @@ from scapy_mpa.wire.negotiation import (
     negotiate,
 )
 from scapy_mpa.wire.rdmap import (
-    ATOMIC_REQUEST_LENGTH,
-    ATOMIC_RESPONSE_LENGTH,
     HEADER_OPCODES,
     parse_atomic_request,
     parse_atomic_response,
@@ -179,11 +177,8 @@ class ConnectionChecks:
         found = version_violation(header, self.version, clause)
         if found is not None:
             self._report(segment.origin, found)
-        if is_header:
+        if opcode in HEADER_OPCODES:
             self._note_atomic(segment)
-        elif opcode == Opcode.ATOMIC_REQUEST:
-            # A part of one: nobody knows its identifier.
-            self.halves[segment.origin[1]].asked.forget()
         elif opcode == Opcode.READ_RESPONSE and header.last:
             # As it is recovered, not in turn: a Response answers its Request even if the capture
             # has missed something before it.
@@ -277,12 +272,16 @@ class ConnectionChecks:
 
     def _note_atomic(self, segment: DDPSegment) -> None:
         """Take note of a message if it is an Atomic Request or an Atomic Response, likewise."""
-        opcode, direction, body = segment.opcode, segment.origin[1], segment.body
-        if opcode == Opcode.ATOMIC_REQUEST and len(body) == ATOMIC_REQUEST_LENGTH:
-            identifier = parse_atomic_request(body).request_identifier
-            self.halves[direction].asked.ask(identifier)
-        elif opcode == Opcode.ATOMIC_RESPONSE and len(body) == ATOMIC_RESPONSE_LENGTH:
-            identifier = parse_atomic_response(body).original_request_identifier
+        opcode, direction, octets = segment.opcode, segment.origin[1], segment.rdmap_header
+        if opcode == Opcode.ATOMIC_REQUEST:
+            asked = self.halves[direction].asked
+            if octets:
+                asked.ask(parse_atomic_request(octets).request_identifier)
+            else:
+                # Cut up by its sender, or by the snap length: nobody knows its identifier.
+                asked.forget()
+        elif opcode == Opcode.ATOMIC_RESPONSE and octets:
+            identifier = parse_atomic_response(octets).original_request_identifier
             self.halves[1 - direction].asked.answer(segment, identifier)
 
 
