@@ -24,6 +24,7 @@ from tests.stream.startup import (
     check_all,
     check_works,
     ended,
+    errors,
     reply,
     request,
     seen,
@@ -339,6 +340,23 @@ def test_a_reply_in_a_segment_that_acknowledges_fpdus(
     assert sorted(each.ulpdu for each in fpdus(events)) == sorted(2 * few)
     # Without the SYN, none is looked for after FPDUs.
     assert len(seen(events)) == 2 or not syn
+
+
+@pytest.mark.parametrize("first", [(5, 0), (5, 0, 1), (2, 5, 0)])
+def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> None:
+    """A Marker has led to the FPDUs before the SYN was there; the Reply answers that Request."""
+    octets, truth = build_stream(ULPDUS, markers=True)
+    talk = Talk()
+    talk.say(0, request())
+    talk.say(1, reply(markers=1))
+    talk.say(0, octets)
+    talk.close()
+    order = [*first, *(at for at in (3, 4, *range(len(talk.segments))) if at not in first)]
+    talk.segments = [talk.segments[at] for at in dict.fromkeys(order)]
+    events = talk.fed()
+    assert [each.ulpdu for each in fpdus(events)] == [each.ulpdu for each in truth]
+    assert not errors(events)
+    assert [each.startup.kind for each in seen(events)][-1] is StartupKind.REPLY
 
 
 @pytest.mark.parametrize("beginning", ["", "... ", ">-z <-z "])

@@ -183,12 +183,22 @@ class StartupPhase(Agreement):
         asking = self.halves[1 - direction]
         is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
         # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
-        if is_answer or is_whole(asking, self.origins[asking.direction]):
+        if is_answer or (
+            is_whole(asking, self.origins[asking.direction]) and not self._holds_request(asking)
+        ):
             return self.state
         # What the Initiator sent before was no answer to this one.
         self._begin(1 - direction)
         self.replied_to = self.received_before(half, found)
         return StartupState.LOST
+
+    def _holds_request(self, half: HalfConnection) -> bool:
+        """Tell whether a direction begins with a Request that was not taken, since FPDUs that
+        follow it were found before it was captured."""
+        if self.state is not StartupState.IDLE or not half.fpdus or half.begin is None:
+            return False
+        island = half.islands.at(half.begin)
+        return island is not None and has_key(island, island.start, StartupKind.REQUEST)
 
     def _unasked(self, other: HalfConnection) -> Step:
         """Return what a Reply is on a connection of which no Request is known."""
