@@ -125,8 +125,11 @@ def negotiate(
     :param request: None: one of another revision, without enhanced data.
     :param dialect: whose meaning the control flags have; None: that of RFC 6581.
     :param words: what the two are called.
-    :return: None if neither has enhanced data, or the Reply rejects.
+    :return: None if neither has enhanced data, or those of one were not captured, or the Reply
+        rejects.
     """
+    if reply.lacks_enhanced or (request is not None and request.lacks_enhanced):
+        return None
     if request is not None and not request.enhanced:
         request = None
     if reply.rejected or not (request is not None or reply.enhanced):

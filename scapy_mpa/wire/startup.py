@@ -132,8 +132,15 @@ class StartupFrame(NamedTuple):
 
     @property
     def enhanced(self) -> bool:
-        """Whether enhanced data are present (RFC 6581 6 and 9)."""
+        """Whether enhanced data are present, and captured (RFC 6581 6 and 9)."""
         return self.revision == 2 and self.s_bit and len(self.data) >= ENHANCED_LENGTH
+
+    @property
+    def lacks_enhanced(self) -> bool:
+        """Whether enhanced data are present, and were not captured."""
+        return (
+            self.revision == 2 and self.s_bit and len(self.data) < ENHANCED_LENGTH <= self.pd_length
+        )
 
     @property
     def private_data(self) -> bytes:

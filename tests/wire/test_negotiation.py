@@ -139,6 +139,15 @@ def test_10_unenhanced_request() -> None:
     assert negotiate(None, reply(None)) is None
 
 
+@pytest.mark.parametrize("there", range(4))
+def test_10_enhanced_data_that_were_not_captured(there: int) -> None:
+    """Nobody knows what they come to, and neither side lacks them."""
+    one, other = request("AC"), reply("AC")
+    for each in (one, other):
+        cut = {each.kind: each._replace(data=each.data[:there])}
+        assert negotiate(cut.get(one.kind, one), cut.get(other.kind, other)) is None
+
+
 def test_rejected() -> None:
     """A Reply that rejects agrees on nothing (RFC 5044 7.1.2 rule 3)."""
     assert negotiate(request("AB"), reply("AB")._replace(rejected=True)) is None
