@@ -47,8 +47,9 @@ _CONTROL_LENGTH: Final = 2
 _HDRCT: Final = 0xE0
 _MIRRORED_HDRCT: Final = 0x07
 _OF_INITIATORS: Final = frozenset({0x05, 0x06})
-"""Codes of MPA errors (RFC 6581 8) that Initiators report, before FPDUs come from them.  Mirrored,
-they are errors of RDMAP that a Responder finds in FPDUs."""
+"""Codes of MPA errors (RFC 6581 8) that Initiators report, before FPDUs come from them; Responders
+hardly, though RFC 6581 9.3 lets them.  Mirrored, they are errors of RDMAP that a Responder finds in
+FPDUs."""
 
 
 class ErrorType(NamedTuple):
@@ -275,7 +276,7 @@ def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
 
     No conforming Terminate is read mirrored: its error is defined and its reserved bits are zero,
     so that its third octet is either 0 or has one of M, D and R where they belong.  One exception:
-    what a Responder does not send (``_OF_INITIATORS``).
+    what a Responder hardly sends (``_OF_INITIATORS``).
     """
     first, error_code, third, fourth = octets
     high, low = first >> 4, first & 15
@@ -296,7 +297,7 @@ def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
             return _Verdict(False, "both layouts give the same error")
         if by_responder and (high, low) == (2, 0) and error_code in _OF_INITIATORS:
             other = terminate_text(high, low, error_code)
-            text = f"both readings possible, and a Responder does not report {other}"
+            text = f"both readings possible, and a Responder hardly reports {other}"
             return _Verdict(True, text, ambiguous=True)
         other = terminate_text(low, high, error_code)
         return _Verdict(False, f"both readings possible: mirrored it is {other}", ambiguous=True)

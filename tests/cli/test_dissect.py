@@ -64,7 +64,7 @@ OF_OTHERS = {
 
 def test_both_readings_of_a_terminate_are_named() -> None:
     """siw means that the RDMAP version is invalid: its four octets are as good by RFC 5040, but a
-    Responder does not report that error."""
+    Responder hardly reports that error."""
     text = run("dissect", "--connection", "76", PROBE).stdout
     assert (
         "L: RDMA / Remote Operation Error / Invalid RDMAP version "
