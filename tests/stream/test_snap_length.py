@@ -16,8 +16,9 @@ from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
 from tests.stream.startup import ended
 from tests.stream.talk import Talk, started
+from tests.truth import messages
 from tests.truth.impair import ACK, RST
-from tests.truth.mpastream import TrueFPDU
+from tests.truth.mpastream import TrueFPDU, build_stream
 
 
 def offsets(truth: Iterable[TrueFPDU]) -> list[int]:
@@ -67,6 +68,23 @@ def test_an_fpdu_that_the_connection_cut_short_and_the_snap_length_too(
     length = truth[1].end - truth[1].start - 100
     text = f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)"
     assert (error.seq, error.text) == (BASE + truth[1].start, text)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 4])
+def test_a_terminate_whose_crc_was_cut_off_after_a_hole(cut: int) -> None:
+    """What it copies begins as an FPDU does, with a length and a DDP header, and is none."""
+    failed = messages.send(9, b"")[0]
+    ulpdus = [messages.send(msn, b"abc")[0] for msn in (1, 2, 3)]
+    octets, truth = build_stream([*ulpdus, *messages.terminate(1, 2, 2, failed)])
+    talk = started(markers=False)
+    first, lost, third, last = [octets[each.start : each.end] for each in truth]
+    talk.say(0, first)
+    talk.miss(0, lost)
+    talk.say(0, third)
+    talk.say(0, last)
+    events = fed_with_cuts(talk, {len(talk.segments) - 1: len(last) - cut})
+    assert found(events) == [truth[at].seq_offset for at in (0, 2, 3)]
+    assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
 def test_octets_captured_before_a_cut_copy_stay_captured() -> None:

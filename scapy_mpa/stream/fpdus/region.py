@@ -341,7 +341,9 @@ class Region:
             elif self.crc and start not in self._edges:
                 is_header = self._is_but_header(start)
             if is_header is None:
-                edge = None if self._is_copied(start) else self.edge(start)
+                edge = self.edge(start)
+                if edge is not None and edge.verdict != "good" and self._is_copied(start):
+                    edge = None
                 if edge is not None and edge.is_sound:
                     found[start] = True
                     continue
@@ -403,12 +405,10 @@ class Region:
 
     def _is_copied(self, start: int) -> bool:
         """Tell whether a Terminate copies at a place what an FPDU begins with: its ULPDU_Length and
-        its DDP header (RFC 5040 4.8).  A good CRC would tell.
+        its DDP header (RFC 5040 4.8).
 
         A Marker may lie between the beginnings of the two.
         """
-        if self.crc:
-            return False
         at = start - _COPY_AT
         controls = (
             self.stretch.read(each, each + 2)
