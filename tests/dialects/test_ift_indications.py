@@ -139,6 +139,43 @@ def test_4_2_phase_0_is_not_answered(ending: str, flag: int, lost: int) -> None:
     assert capture.errors == ([text] if ending and not lost else [])
 
 
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(
+    ("octets", "length", "rest"),
+    [
+        (40, 40, 0),
+        (3, 3, 0),
+        (40, 40, 24),
+        (40, 64, 0),
+        (0, 64, 0),
+    ],
+    ids=["so far", "three octets", "then a hole", "cut off", "cut off at once"],
+)
+def test_4_2_an_indication_of_which_octets_are_missing(
+    side: int, octets: int, length: int, rest: int
+) -> None:
+    """It may be right, so nobody is blamed for it."""
+    capture = Capture()
+    capture.segment((B1, A0)[side], side=1 - side)
+    capture.segment((A0, B1)[side][:octets], side=side, length=length)
+    if rest:
+        capture.segment(TO_A, length + rest, side=side)
+    capture.finish()
+    assert len(capture.of("adaption_indication")) == 1
+    assert capture.errors == []
+
+
+@pytest.mark.parametrize("size", [5, 300_000])
+def test_4_2_what_answers_begins_otherwise(size: int) -> None:
+    """However few octets of it were captured, and however many."""
+    capture = Capture()
+    capture.segment(A0)
+    for at in range(0, size, 50_000):
+        capture.segment(b"x" * min(50_000, size), at, side=1, ack=64)
+    capture.finish()
+    assert [text.startswith(NO_ANSWER) for text in capture.errors] == [True]
+
+
 @pytest.mark.parametrize(
     ("turns", "is_broken"),
     [

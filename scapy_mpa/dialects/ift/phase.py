@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.dialects.ift.framing import IFTFraming
-from scapy_mpa.dialects.ift.scan import FoundIndication
+from scapy_mpa.dialects.ift.scan import FoundIndication, may_become_indication
 from scapy_mpa.stream.events import AdaptionIndicationSeen
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -130,9 +130,18 @@ class IFTPhase:
             peer = self._halves[1 - half.direction]
             if found is None or self._seen[peer.direction] is not None:
                 continue
-            if peer.begin is not None and peer.islands.at(peer.begin) is not None:
+            if (other := _begins_otherwise(peer)) is not None:
                 problem = Problem("no adaption indication answers the one of the peer", "4.2")
-                half.owner.on_error(peer, None, peer.begin, str(problem))
+                half.owner.on_error(peer, None, other, str(problem))
             elif how and not found.indication.ph and is_whole(half) and is_whole(peer):
                 problem = Problem(f"the connection was {how} before phase 0 was answered", "4.2")
                 half.owner.on_error(half, None, found.end, str(problem))
+
+
+def _begins_otherwise(half: HalfConnection) -> int | None:
+    """Return where a direction begins, if what was captured there cannot become an indication."""
+    begin = half.begin
+    island = None if begin is None else half.islands.at(begin)
+    if begin is None or island is None or may_become_indication(island, begin):
+        return None
+    return begin

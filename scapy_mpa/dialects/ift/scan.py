@@ -18,7 +18,7 @@ from scapy_mpa.wire.ift_indication import (
     parse_indication,
 )
 
-__all__ = ["FoundIndication", "begins_indication", "find_indication"]
+__all__ = ["FoundIndication", "begins_indication", "find_indication", "may_become_indication"]
 
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
@@ -64,6 +64,14 @@ def begins_indication(island: Island, start: int) -> bool:
     """Tell whether octets begin with the magic number and the versions of an indication."""
     end = start + _VERSIONS_AT + len(_VERSIONS)
     return island.holds(start, end) and island.read(start, end) == _MAGIC + _VERSIONS
+
+
+def may_become_indication(island: Island, start: int) -> bool:
+    """Tell whether an indication may begin at a place of which not all octets were captured."""
+    end = island.captured_until(start, min(start + INDICATION_LENGTH, island.end))
+    if end == start + INDICATION_LENGTH:
+        return False
+    return not island.holds(start, end) or _may_begin(island.read(start, end))
 
 
 def _may_begin(octets: bytes) -> bool:
