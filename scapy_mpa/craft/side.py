@@ -260,7 +260,7 @@ class Side:
         add_or_swap_data: int = 0,
         add_or_swap_mask: int | None = None,
         compare_data: int = 0,
-        compare_mask: int = 0,
+        compare_mask: int = _LONG,
         request_identifier: int | None = None,
     ) -> Message:
         """Send an Atomic Request (RFC 7306 5.2.1).
@@ -271,8 +271,8 @@ class Side:
         :param add_or_swap_data: 64 bits, as are the three that follow.
         :param add_or_swap_mask: FetchAdd: the bits that no carry leaves, None: no bits, which
             adds 64-bit numbers (RFC 7306 5.1.1); CmpSwap: the bits that are swapped, None: all.
-        :param compare_data: means nothing to FetchAdd.
-        :param compare_mask: means nothing to FetchAdd.
+        :param compare_data: of a FetchAdd it is 0.
+        :param compare_mask: CmpSwap: the bits that are compared; of a FetchAdd it is all ones.
         :param request_identifier: 32 bits; None: the MSN.
         """
         identifier = request_identifier
@@ -281,6 +281,10 @@ class Side:
         number("operation", operation, 0, 0xF)
         if add_or_swap_mask is None:
             add_or_swap_mask = 0 if operation == AtomicOperation.FETCH_ADD else _LONG
+        if operation == AtomicOperation.FETCH_ADD and (compare_data, compare_mask) != (0, _LONG):
+            self._conversation.refuse(
+                "a FetchAdd has Compare Data 0 and a Compare Mask of all ones (RFC 7306 5.2.1)"
+            )
         header = AtomicRequest(
             *(0, operation, identifier, stag, to),
             *(add_or_swap_data, add_or_swap_mask, compare_data, compare_mask),

@@ -201,7 +201,7 @@ class RDMAPAtomicRequest(_Layer):
         XLongField("add_or_swap_data", 0),
         XLongField("add_or_swap_mask", 0),
         XLongField("compare_data", 0),
-        XLongField("compare_mask", 0),
+        XLongField("compare_mask", 0xFFFFFFFFFFFFFFFF),
     ]
 
     def hashret(self) -> bytes:

@@ -56,8 +56,8 @@ def test_ulpdus_are_those_of_the_oracle() -> None:
 
 
 def test_masks_of_atomics() -> None:
-    """FetchAdd adds numbers of 64 bits, for which Add Mask is zero (RFC 7306 5.1.1); CmpSwap swaps
-    all bits."""
+    """FetchAdd adds numbers of 64 bits, for which Add Mask is zero (RFC 7306 5.1.1), and compares
+    nothing (5.2.1); CmpSwap compares and swaps all bits."""
     conversation = Conversation()
     left = conversation.initiator
     left.atomic_request(AtomicOperation.FETCH_ADD, 3, 8, add_or_swap_data=1)
@@ -65,10 +65,13 @@ def test_masks_of_atomics() -> None:
     left.atomic_request(AtomicOperation.FETCH_ADD, 3, 8, add_or_swap_mask=5)
     every = (1 << 64) - 1
     assert ulpdus(conversation) == [
-        *messages.atomic_request(1, 0, 1, 3, 8, 1, 0, 0, 0),
-        *messages.atomic_request(2, 2, 2, 3, 8, 1, every, 2, 0),
-        *messages.atomic_request(3, 0, 3, 3, 8, 0, 5, 0, 0),
+        *messages.atomic_request(1, 0, 1, 3, 8, 1, 0, 0, every),
+        *messages.atomic_request(2, 2, 2, 3, 8, 1, every, 2, every),
+        *messages.atomic_request(3, 0, 3, 3, 8, 0, 5, 0, every),
     ]
+    for operand in ({"compare_data": 1}, {"compare_mask": 0}):
+        with pytest.raises(LocalProtocolError, match=r"RFC 7306 5\.2\.1"):
+            left.atomic_request(AtomicOperation.FETCH_ADD, **operand)
 
 
 def test_four_sends() -> None:

@@ -151,13 +151,14 @@ def extended(rng: Random) -> Conversation:
     initiator, responder = conversation.sides
     initiator.send(_data(rng))
     for operation in AtomicOperation:
+        compares = operation is AtomicOperation.CMP_SWAP
         initiator.atomic(
             operation,
             _stag(rng),
             _to(rng) & ~7,
             original=rng.getrandbits(64),
             add_or_swap_data=rng.getrandbits(64),
-            compare_data=rng.getrandbits(64),
+            compare_data=rng.getrandbits(64) if compares else 0,
         )
     initiator.immediate(rng.randbytes(8))
     responder.immediate(rng.randbytes(8), solicited=True)
