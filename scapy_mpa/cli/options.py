@@ -111,7 +111,7 @@ _SELECT_OPTIONS: Final = (
     ),
     click.option(
         "--frames",
-        callback=_read_by("cli.selection", "ranges"),
+        callback=_read_by("cli.selection", "frame_numbers"),
         metavar="LIST",
         multiple=True,
         help="Only what was captured, or found, with these frames, such as 100-200, -50 or 7,9-.",

@@ -24,7 +24,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Selection", "networks", "ranges", "selection_of", "spans"]
+__all__ = ["Selection", "frame_numbers", "networks", "ranges", "selection_of", "spans"]
 
 _RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
 _KEPT: Final = 1024
@@ -182,21 +182,32 @@ def _text(numbers: range) -> str:
     return f"{numbers.start}-{'' if numbers.stop == sys.maxsize else numbers.stop - 1}"
 
 
-def ranges(lists: Iterable[str]) -> tuple[range, ...]:
+def ranges(lists: Iterable[str], least: int = 0) -> tuple[range, ...]:
     """Return the numbers in lists of numbers and ranges.
 
+    :param least: where counting begins.
     :raises LocalProtocolError: one is none.
     """
     found = []
     for part in (part for text in lists for part in text.split(",")):
         form = _RANGE.fullmatch(part.strip())
         first, dash, last = form.groups("") if form else ("", "", "")
-        start = int(first or 0)
+        start = int(first or least)
         stop = int(last) + 1 if last else sys.maxsize if dash else start + 1
-        if not (first or last) or start >= stop:
-            raise LocalProtocolError(f"{quoted(part)} is no number or range such as 3, 2-5 or 7-")
+        if not (first or last) or not least <= start < stop:
+            raise LocalProtocolError(
+                f"{quoted(part)} is no number or range such as 3, 2-5 or 7-, counted from {least}"
+            )
         found.append(range(start, stop))
     return tuple(found)
+
+
+def frame_numbers(lists: Iterable[str]) -> tuple[range, ...]:
+    """Return the numbers of frames in lists of numbers and ranges.
+
+    :raises LocalProtocolError: one is none.
+    """
+    return ranges(lists, 1)
 
 
 def networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -293,6 +293,10 @@ WRONG: list[tuple[str, str]] = [
         for text in ("1.5", "9" * 30)
     ),
     *(
+        (f"--frames {text}", f"'{text}' is no number or range such as 3, 2-5 or 7-, counted from 1")
+        for text in ("0", "0-5", "-0")
+    ),
+    *(
         (f"--host {text}", "is no address or network")
         for text in ("host", "10.0.0.1:4000", "1/2/3")
     ),

@@ -310,6 +310,8 @@ WRONG = {
     "pause nan": "f:1: seconds from 0 to 1000000 are wanted, not 'nan'",
     'pause "1"': 'f:1: seconds from 0 to 1000000 are wanted, not "1"',
     "repeat 3": "f:1: repeat wants a number and a step: ",
+    "repeat 3 repeat 3 close": "f:1: repeat wants a number and a step: ",
+    "repeat 3 mss 100": "f:1: repeat wants a number and a step: ",
     "repeat x close": "f:1: a number from 0 to 262144 is wanted, not 'x'",
     "repeat 262144 pause 0\nclose": "f:2: more than 262144 steps in one scenario",
     "revision": "f:1: 0 values after revision; one is wanted",

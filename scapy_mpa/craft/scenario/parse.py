@@ -93,7 +93,7 @@ class _Steps:
         times = 1
         first, *rest = words
         if first.octets is None and first.text == _REPEAT:
-            if len(rest) < 2:
+            if len(rest) < 2 or rest[1].text in (_REPEAT, *OPTIONS):
                 raise ScenarioError("repeat wants a number and a step: repeat 10 initiator send 64")
             times = number(0, MOST_STEPS)(rest[0], self._chance)
             words = rest[1:]
