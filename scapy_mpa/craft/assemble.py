@@ -8,6 +8,7 @@ from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
+from scapy_mpa.craft.given import as_octets
 from scapy_mpa.craft.script import FPDUItem, Overrides
 from scapy_mpa.wire import osc, softuiwarp
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
@@ -124,7 +125,8 @@ def assemble(
     right = crc_field(insert_markers(body, places[:covered], markers))
     field = right if crc else bytes(manner.crc_length)
     if overrides.crc is not None:
-        field = overrides.crc(right) if callable(overrides.crc) else overrides.crc
+        crc_said = overrides.crc(right) if callable(overrides.crc) else overrides.crc
+        field = as_octets("a CRC", crc_said)
     octets = insert_markers(body + field, places, markers)
     return Assembled(
         octets,

@@ -189,10 +189,10 @@ class Conversation:
         self.vlan = vlan
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
-        self.script: list[Item] = [HandshakeItem()] if handshake else []
+        self.script: list[Item] = [HandshakeItem()] if flag("handshake", handshake) else []
         """What happens, in order."""
         self._connect((initiator, responder))
-        self._strict = strict
+        self._strict = flag("strict", strict)
         self._phase = Phase.STREAMING
         self._has_spoken = False
         self._terminated: frozenset[int] = frozenset()
@@ -266,9 +266,14 @@ class Conversation:
             self.refuse(
                 "startup frames come before the first FPDU and before the FIN (RFC 5044 7.1.2)"
             )
+        if rtr_private_data and (rejected or not self.options.has_rtr_frame):
+            raise LocalProtocolError(
+                "rtr_private_data are those of an Rtr Frame, which follows only a Reply that "
+                "accepts, if S is set in Request and Reply (rtr-frame-proposal-2007 2, 5)"
+            )
         request: dict[str, Any] = {}
         reply: dict[str, Any] = {}
-        if self.options.revision == 2 or (*own, rtr) != (None, None, None, None):
+        if self.options.revision == 2 or any(each is not None for each in (*own, *peers, rtr)):
             request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
         self._add_further(request, self.options.rtr_frame[INITIATOR], extension)
         self._add_further(reply, self.options.rtr_frame[RESPONDER], reply_extension)

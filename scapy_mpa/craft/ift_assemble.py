@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scapy_mpa.craft.given import as_octets
 from scapy_mpa.craft.script import FrameItem, FrameOverrides
 from scapy_mpa.wire.crc import crc_field
 from scapy_mpa.wire.ddp import ddp_header_length
@@ -88,5 +89,5 @@ def _crc(
     right = crc_field(covered) if wanted else b""
     field = right
     if override is not None:
-        field = override(right) if callable(override) else override
+        field = as_octets("a CRC", override(right) if callable(override) else override)
     return field, field == right if wanted else None

@@ -81,7 +81,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
     for number, item in enumerate(script):
-        side = getattr(item, "side", INITIATOR)
+        side = _side_of(number, item)
         start, origin = sent[side], origins[side]
         offset = phase = None
         octets = b""
@@ -112,6 +112,24 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
             origins[side] = sent[side]
             skipped[side] = 0
     return placed
+
+
+def _side_of(number: int, item: Item) -> int:
+    """Return who says an item of a script.
+
+    :raises LocalProtocolError: nobody does.
+    """
+    given: object = item
+    side = getattr(given, "side", INITIATOR)
+    if side not in (INITIATOR, RESPONDER):
+        raise LocalProtocolError(
+            f"item {number} of the script: side {quoted(side)} is none of 0, 1"
+        )
+    if not isinstance(given, Item):
+        raise LocalProtocolError(
+            f"item {number} of the script, {quoted(given)}: TCP has no such item"
+        )
+    return int(side)
 
 
 def detail_of(placed: Placed, options: Options) -> Detail:

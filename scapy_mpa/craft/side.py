@@ -443,6 +443,7 @@ class Side:
     def _tagged(
         self, opcode: int, data: bytes, stag: int, to: int, *, answers: Message | None = None
     ) -> Message:
+        number("STag", stag, 0, _WORD)
         number("Tagged Offset", to, 0, _LONG)
         self._conversation.begin()
         if to + len(data) > 1 << 64:

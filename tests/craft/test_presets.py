@@ -88,7 +88,7 @@ def test_unknown_name() -> None:
     """A name that there is not is answered with those that are near."""
     with pytest.raises(LocalProtocolError, match="no preset 'sned'; did you mean send"):
         conversation_of("sned")
-    with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'$"):
+    with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'; `scapy-mpa craft --list` "):
         conversation_of("xyzzy")
 
 

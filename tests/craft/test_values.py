@@ -13,7 +13,16 @@ from typing import Any, Final
 
 import pytest
 
-from scapy_mpa.craft import Conversation, Endpoint, IFTConversation, SctpConversation, Side
+from scapy_mpa.craft import (
+    ChunkItem,
+    Conversation,
+    Endpoint,
+    FPDUItem,
+    IFTConversation,
+    SctpConversation,
+    Side,
+    conversation_of,
+)
 from scapy_mpa.craft import impairments as known
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.layers import DDPUntagged
@@ -65,7 +74,7 @@ def parameters_of(call: Callable[..., object]) -> list[str]:
 def options_of(kind: type[Conversation]) -> list[str]:
     """The options of a kind of conversations, those included that it passes on."""
     foreign = {"markers", "crc", "rtr_frame", "revision", "dialect"}
-    names = {*parameters_of(kind), *parameters_of(Conversation)} - {"strict", "handshake"}
+    names = {*parameters_of(kind), *parameters_of(Conversation)}
     return sorted(names - foreign if kind is IFTConversation else names)
 
 
@@ -206,12 +215,32 @@ def side() -> Side:
         (lambda: Conversation().moved(responder="x"), "responder 'x' is no Endpoint"),
         (lambda: Conversation().pause(-1), "a pause is 0 to 18446744073 seconds, not -1"),
         (lambda: Conversation().startup(5), "private_data 5 is neither octets"),
+        (lambda: Conversation(strict="off"), "strict 'off' is neither True nor False"),
+        (lambda: SctpConversation(handshake="no"), "handshake 'no' is neither True nor False"),
+        (lambda: Conversation().startup(rtr_private_data=b"x"), "rtr_private_data are those of an"),
+        (
+            lambda: Conversation(rtr_frame=True).startup(rejected=True, rtr_private_data=b"x"),
+            "an Rtr Frame, which follows only a Reply that accepts",
+        ),
+        (
+            lambda: Conversation().with_script([5]).segments(),
+            "item 0 of the script, 5: TCP has no such item",
+        ),
+        (
+            lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(),
+            "item 0 of the script: side 2 is none of 0, 1",
+        ),
+        (lambda: ChunkItem(2, 16, b"x"), "side 2 is not in 0 to 1"),
+        (lambda: ChunkItem(0, 16, "x"), "body 'x' is neither octets"),
+        (lambda: ChunkItem(0, 16, b"x", fragments=0), "fragments 0 is not in 1 to 65535"),
+        (lambda: conversation_of(5), "there is no preset 5; `scapy-mpa craft --list` shows"),
         (lambda: Conversation().close(2), "side 2 is not in 0 to 1"),
         (lambda: Conversation().startup(rtr="x"), "rtr 'x' is none of send, write, rea"),
         (lambda: SctpConversation(rtr_frame=True), "DDP over SCTP has no Rtr Frames"),
         (lambda: side().send("hello"), "'hello' is neither octets"),
         (lambda: side().immediate(b"1234567"), "Immediate Data has exactly 8 octets, 7 are given"),
-        (lambda: side().write(b"", stag=1 << 32), "a number does not fit its field: DDPHeader"),
+        (lambda: side().write(b"", stag=1 << 32), "STag 4294967296 is not in 0 to 4294967295"),
+        (lambda: side().write(b"", stag=None), "STag None is no whole number"),
         (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
         (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
         (lambda: side().atomic_request(16), "operation 16 is not in 0 to 15"),
@@ -238,6 +267,9 @@ def side() -> Side:
         (lambda: known.Loss(0.1, timeout=-1), "a timeout is 0 to 1000 seconds, not -1"),
         (lambda: known.Reordering(0.1, distance=0), "a distance 0 is not in 1 to"),
         (lambda: known.Duplication(0.1, distance=-1), "a distance -1 is not in 0 to"),
+        (lambda: known.Loss(0.1, captured="no"), "captured 'no' is neither"),
+        (lambda: known.Reordering(0.1, by_capture=1), "by_capture 1 is neither"),
+        (lambda: known.Overlap(0.1, differing=None), "differing None is neither"),
         (lambda: known.Overlap(0.1, reach=0), "an overlap 0 is not in 1 to"),
         (lambda: known.Resegmentation(0), "segments are tiny, super, or of 1 to .*, not 0"),
         (lambda: known.Resegmentation("x"), "segments are tiny, super, or .*, not 'x'"),
@@ -249,6 +281,28 @@ def test_what_is_said(act: Callable[[], object], text: str) -> None:
     """What is wrong, and what to give."""
     with pytest.raises(LocalProtocolError, match=text):
         act()
+
+
+@pytest.mark.parametrize("wrong", [lambda right: 3, lambda right: None, lambda right: "abcd"])
+def test_what_makes_a_crc(wrong: Callable[[bytes], Any]) -> None:
+    """It makes octets, or the item is named for which it does not."""
+    conversation, framed = Conversation(), IFTConversation()
+    conversation.initiator.fpdu(b"x", crc=wrong)
+    framed.initiator.frame(b"x", payload_crc=wrong)
+    for each in (conversation, framed):
+        with pytest.raises(
+            LocalProtocolError, match=r"item 3 of the script.*CRC.*is neither octets"
+        ):
+            each.frames()
+
+
+def test_startup_with_what_the_reply_says_alone() -> None:
+    """Enhanced data are exchanged if either side is given some."""
+    for said in ({"reply_ird": 5}, {"reply_ord": 5}, {"reply_control_flags": "A"}):
+        conversation = Conversation()
+        conversation.startup(**said)
+        reply = conversation.script[-1]
+        assert {name: getattr(reply, name[6:]) for name in said} == said
 
 
 @pytest.mark.parametrize("kind", KINDS)

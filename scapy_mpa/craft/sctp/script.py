@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from scapy_mpa.craft.given import as_octets, number
+from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.sctp_chunks import DDP_ADAPTATION
 from scapy_mpa.wire.sctp_ddp import (
@@ -62,7 +64,10 @@ class ControlItem:
 
 @dataclass(frozen=True, slots=True)
 class ChunkItem:
-    """A DATA chunk of which anything may be wrong."""
+    """A DATA chunk of which anything may be wrong.
+
+    :raises LocalProtocolError: the side is none, or what is to be octets or a number is not.
+    """
 
     side: int
     ppid: int
@@ -83,6 +88,12 @@ class ChunkItem:
     """Whether the packet has the right Checksum."""
     fragments: int | None = None
     """In how many chunks it is sent; None: as few as fit packets (RFC 5043 9)."""
+
+    def __post_init__(self) -> None:
+        number("side", self.side, INITIATOR, RESPONDER)
+        as_octets("body", self.body)
+        if self.fragments is not None:
+            number("fragments", self.fragments, 1, 0xFFFF)
 
     @property
     def is_regular(self) -> bool:
