@@ -31,6 +31,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import RST, SYN, Segment, reverse_flow
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.forced import dialect_named
 
 if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.associations import Associations
@@ -58,7 +59,7 @@ class Cleaner:
 
     :param limits: what may be held in memory.  Frames whose fate is not decided may take as many
         octets in total again.
-    :param dialect: what the user says is spoken.
+    :param dialect: what is spoken, by its name, where the octets leave a choice.
     :param decapsulate: leave out tags and tunnels.
     :param selects: tells of a connection whether it is written.  Without numbers, so with -1, it is
         asked of segments that are of none; all other frames are left out, too.  None: all are
@@ -70,7 +71,7 @@ class Cleaner:
         self,
         *,
         limits: Limits | None = None,
-        dialect: Dialect | None = None,
+        dialect: str | Dialect | None = None,
         decapsulate: bool = False,
         selects: Callable[[ConnectionId], bool] | None = None,
         told: Mapping[str, Any] = NOTHING_TOLD,
@@ -81,7 +82,8 @@ class Cleaner:
         self._associations: Associations | None = None
         """Made with the first SCTP packet."""
         self._decoder = Decoder(self._take_sctp, **told)
-        self._flows = Flows(limits=limits, dialect=dialect, straight=False, others=other_framings())
+        spoken = dialect_named(dialect)
+        self._flows = Flows(limits=limits, dialect=spoken, straight=False, others=other_framings())
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}

@@ -13,7 +13,7 @@ from scapy.sessions import DefaultSession
 from scapy_mpa.session.recovery import Brought, Recovery
 from scapy_mpa.session.source import Source, dissect, source_of
 from scapy_mpa.stream.events import Event
-from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 
@@ -59,6 +59,7 @@ class MPASession(DefaultSession):
     :param check: have ``on_event`` called with what DDP and RDMAP must not accept, too
         (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
+    :raises TypeError: ``on_event`` is no function, or ``limits`` are none.
     """
 
     def __init__(
@@ -72,9 +73,11 @@ class MPASession(DefaultSession):
         check: bool = False,
     ) -> None:
         super().__init__(supersession)
+        if not (on_event is None or callable(on_event)):
+            raise TypeError(f"on_event is {on_event!r}; give a function that takes an event")
         self._others = others
         self._on_event = on_event
-        self._limits = limits
+        self._limits = limits_of(limits)
         self._dialect = dialect_named(dialect)
         self._check = check
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}

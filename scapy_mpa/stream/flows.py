@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.direction import Direction, Shared, event_of
 from scapy_mpa.stream.halves.common import Common
-from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
@@ -76,7 +76,7 @@ class Flows:
         others: OtherFramings[Any] | None = None,
         straight: bool = True,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits_of(limits)
         self._is_straight = straight and self.limits.octets_per_half >= STRAIGHT_AT_LEAST
         self._dialect = dialect
         self._table = ConnectionTable(first_number, self.limits, self._settle)

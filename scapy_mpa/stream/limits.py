@@ -15,6 +15,7 @@ __all__ = [
     "READ_FIRST",
     "STREAMING_OCTETS",
     "Limits",
+    "limits_of",
 ]
 
 LATE_SEGMENTS: Final = 64
@@ -93,3 +94,14 @@ class Limits(_Limits):
         if not isinstance(self.idle_seconds, (int, float)) or not self.idle_seconds > 0:
             raise ValueError(f"idle_seconds is {self.idle_seconds!r}; it must be more than 0")
         return self
+
+
+def limits_of(given: Limits | None) -> Limits:
+    """Return the limits that were given, those that are usual if none were.
+
+    :raises TypeError: it is something else.
+    """
+    limits: object = Limits() if given is None else given
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits are {given!r}; give Limits(...), such as Limits(connections=1000)")
+    return limits

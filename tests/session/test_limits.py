@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import pathlib
 import random
+from functools import partial
+from typing import Any
 
 import pytest
 from scapy.layers.inet import TCP
@@ -15,6 +17,7 @@ from scapy.sendrecv import sniff
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.frame import Frame
+from scapy_mpa.clean import Cleaner
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.session.recovery import Recovery
@@ -22,9 +25,26 @@ from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS
 from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.wire.errors import LocalProtocolError
+from tests.cli.command import RPING
 from tests.stream.feed import halves
 from tests.stream.talk import REPLY, REQUEST, Talk, started, whole
 from tests.truth import impair, messages, mpastream, pcapfile
+
+
+def test_wrong_arguments() -> None:
+    """They are refused where they are given, with what to give."""
+    for limits in (3, {}, (1, 2, 3, 4)):
+        given: Any = limits
+        for take in (partial(rdmpa, RPING), MPASession, Cleaner):
+            with pytest.raises(TypeError, match=r"limits are .*; give Limits\("):
+                take(limits=given)
+    given = "print"
+    with pytest.raises(TypeError, match="on_event is 'print'; give a function"):
+        MPASession(on_event=given)
+    for take in (partial(rdmpa, RPING), MPASession, Cleaner):
+        with pytest.raises(LocalProtocolError, match="no dialect 'rfc'"):
+            take(dialect="rfc")
 
 
 @pytest.mark.parametrize("copies", [1, 3])

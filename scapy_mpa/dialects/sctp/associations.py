@@ -12,7 +12,7 @@ from scapy_mpa.dialects.sctp.association import Association
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.events import Ending, Event, GapReason
-from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.limits import Limits, limits_of
 from scapy_mpa.stream.lingering import Lingering
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
@@ -52,7 +52,7 @@ class Associations:
     ) -> None:
         self._number = number
         self._dialect = dialect
-        self._limits = limits or Limits()
+        self._limits = limits_of(limits)
         self._budget = Budget(self._limits)
         self._events: list[Event] = []
         self._by_flow: dict[bytes, Association] = {}
