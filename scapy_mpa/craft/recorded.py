@@ -24,6 +24,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import shown
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
@@ -42,6 +43,8 @@ _MOST: Final = (1 << 63) - 1
 """Any number that a list can have of something."""
 
 _NEEDED: Final = {StartupKind.REQUEST, StartupKind.REPLY}
+_LAYOUTS: Final = (Dialect.OSC, Dialect.SOFTUIWARP)
+"""Dialects that lay FPDUs out otherwise than RFC 5044."""
 _SOUND: Final = ("good", "off")
 """CRCs of FPDUs that are taken."""
 
@@ -60,8 +63,8 @@ def recorded(
     """Return what was said on a captured connection, from its last startup frames on.
 
     The FPDUs are those that are sound, in the order of their stream, and between the sides in that
-    of the capture.  TCP segments, Markers and CRCs are made anew.  No more of the capture is read
-    than that takes.
+    of the capture.  TCP segments, Markers and CRCs are made anew, in the layout of osc or
+    SoftUiWARP where that was recognised.  No more of the capture is read than that takes.
 
     :param path: as for :func:`~scapy_mpa.capture.open_capture`.
     :param connection: its number; None: the first one with a Request, a Reply and an FPDU.
@@ -162,8 +165,10 @@ def _sound_fpdus(events: Iterable[Event], beginning: _Beginning) -> Iterator[FPD
 
 
 def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovered]) -> Conversation:
-    request = seen[StartupKind.REQUEST]
-    said = request.startup, seen[StartupKind.REPLY].startup
+    request, reply = seen[StartupKind.REQUEST], seen[StartupKind.REPLY]
+    said = request.startup, reply.startup
+    spoken = {reply.dialect, *(each.dialect for each in fpdus)}
+    dialect = next((each for each in _LAYOUTS if each in spoken), None)
     initiator = request.direction
     ends = request.connection.endpoints
     made = Conversation(
@@ -172,6 +177,7 @@ def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovere
         revision=said[0].revision,
         markers=(said[0].markers, said[1].markers),
         crc=(said[0].crc, said[1].crc),
+        dialect=dialect,
         strict=False,
     )
     script: list[Item] = [HandshakeItem()]

@@ -24,7 +24,11 @@ from tests.stream.work import peak
 MODULE = import_module("scapy_mpa.craft.recorded")
 """By this name, the package has the function."""
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
-REAL = ("rping_ipv6_mpa2_crcon.pcap", "mix_mpa1_crcon.pcap", "netem_loss1_at_server_B.pcap.gz")
+REAL = (
+    *("rping_ipv6_mpa2_crcon.pcap", "mix_mpa1_crcon.pcap", "netem_loss1_at_server_B.pcap.gz"),
+    *("osc_markers_crcon.pcap", "osc_no_crc_field.pcap", "softuiwarp_crcoff.pcap"),
+    *("crafted/osc.pcap", "crafted/softuiwarp.pcap"),
+)
 
 
 def said(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
@@ -82,6 +86,8 @@ def test_a_real_connection_is_said_again(name: str) -> None:
 
     captured = records("--payload", PCAPS / name)
     again = recorded(PCAPS / name)
+    dialects = {each["dialect"] for each in plain(again.frames()) if each["type"] == "connection"}
+    assert dialects <= {each["dialect"] for each in captured if each["type"] == "connection"}
     numbers = [each["connection"] for each in captured if each["type"] == "fpdu"]
     there = said([each for each in captured if each["connection"] == numbers[0]], numbers[0])
     assert said(plain(again.frames())) == there
