@@ -3,7 +3,8 @@
 
 The rules are those of :mod:`scapy_mpa.craft.truth`: what the script alone does not say is left out.
 Where segments are impaired, or anything in the script is wrong, that is when and how a frame is
-found, and all that is counted.  Frames are reported if both indications and their sizes are right.
+found; where anything is wrong, also all that is counted.  Frames are reported if both indications
+and their sizes are right.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scapy_mpa.craft.script import IndicationItem
 from scapy_mpa.craft.truth_connection import (
     COUNTED,
     NEGOTIATED,
+    UNTIMED,
     connection_record,
     end_by_segments,
     half_summary,
@@ -48,27 +50,35 @@ def ift_truth_of(
     """Return the records of a conversation, in the order of a perfect dissector.
 
     :param is_impaired: whether the segments are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is wrong or impaired.
+    :param messages: with ``message`` records, unless something is wrong or missing.
     """
-    pieces = captured_items(placed, captured_streams(setting.segments, setting.isns))
+    streams = captured_streams(setting.segments, setting.isns)
+    pieces = captured_items(placed, streams)
     whole = [each for each in pieces if each.fate == "whole"]
+    is_all = len(whole) == len(pieces) and all(each.has_syn for each in streams)
     agreement = _agreement(whole)
     found = _found(whole, setting.options)
-    is_sure = not is_impaired and agreement is not None and all(each.is_sure for each in found)
+    places = [each.place or 0 for each in found]
+    is_sure = agreement is not None and all(each.is_sure for each in found)
+    if is_impaired:
+        found = [each._replace(place=None, located_by=None) for each in found]
+        is_sure = is_sure and is_all
     has_messages = messages and is_sure and agreement is not None and agreement.rdma
     delivered, unanswered = message_records(found if has_messages else [], setting)
     records: list[tuple[int, Record]] = []
-    for each in found:
-        if agreement is not None and (is_sure or _is_regular(each)):
-            own = [_record(each, agreement, setting, is_sure=is_sure)]
+    for each, place in zip(found, places, strict=True):
+        if is_sure or _is_told(each, agreement):
+            own = [_record(each, agreement, setting, is_timed=is_sure and not is_impaired)]
             own += [delivered[each.placed.number]] if each.placed.number in delivered else []
-            records += [(each.place or 0, record) for record in own]
-    if is_impaired:
-        return [record for _, record in records]
+            records += [(place, record) for record in own]
     records.sort(key=itemgetter(0))
-    over = _connection(found, placed, agreement, setting)
-    over = over if is_sure else without(over, NEGOTIATED | COUNTED | {"initiator", "responder"})
-    return [*(record for _, record in records), over, *unanswered]
+    told = [record for _, record in records]
+    if is_impaired and not is_all:
+        return told
+    unknown = UNTIMED if is_impaired else frozenset()
+    if not is_sure:
+        unknown |= NEGOTIATED | COUNTED | {"initiator", "responder"}
+    return [*told, without(_connection(found, placed, agreement, setting), unknown), *unanswered]
 
 
 def _agreement(pieces: Iterable[Captured]) -> Agreement | None:
@@ -108,29 +118,38 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     return found
 
 
-def _is_regular(found: Found) -> bool:
-    """Tell whether something is an indication, or a frame that ends where its sizes say."""
-    frame = found.detail
+def _is_told(found: Found, agreement: Agreement | None) -> bool:
+    """Tell whether something is reported, whatever is wrong or missing beside it: a frame that ends
+    where its sizes say, or an indication, which may be alone if its direction begins with it."""
+    frame, item = found.detail, found.placed.item
     if isinstance(frame, AssembledFrame):
-        return frame.is_regular
-    return isinstance(found.placed.item, IndicationItem)
+        return agreement is not None and frame.is_regular
+    if not isinstance(item, IndicationItem):
+        return False
+    return agreement is not None or not (found.placed.start or item.indication.problems())
 
 
-def _record(found: Found, agreement: Agreement, setting: Setting, *, is_sure: bool) -> Record:
-    """Return the record of an indication or a frame."""
-    frame, item, place = found.detail, found.placed.item, found.place if is_sure else None
+def _record(
+    found: Found, agreement: Agreement | None, setting: Setting, *, is_timed: bool
+) -> Record:
+    """Return the record of an indication or a frame.
+
+    :param is_timed: whether it is known when and how it is found.
+    """
+    frame, item, place = found.detail, found.placed.item, found.place if is_timed else None
     begin = *begun_by(found.side), setting.seq(found)
     frames = setting.frames(found.frames)
     if isinstance(item, IndicationItem):
         seen = AdaptionIndicationSeen(*begin, b"", frames, item.indication)
         return setting.record(seen, place)
     assert isinstance(frame, AssembledFrame) and found.placed.offset is not None
+    assert agreement is not None
     crcs = VERDICTS[frame.header_crc], VERDICTS[frame.payload_crc]
     recovered = IFTFrameRecovered(
         *(*begin, found.placed.offset, frame.header, frame.octets, agreement.rdma, *crcs),
         *(found.located_by or "start", False, frames),
     )
-    hidden = () if is_sure else ("located_by", "out_of_order", "placed")
+    hidden = () if is_timed else ("located_by", "out_of_order", "placed")
     return without(setting.record(recovered, place), hidden)
 
 

@@ -167,7 +167,23 @@ def test_frames_in_whatever_order(
     segments = impair(conversation.segments(), impairment, seed=seed)
     records = plain(conversation.frames(segments))
     assert not of(records, "error") + of(records, "gap")
-    agrees(without_end(records), without_end(conversation.truth(segments, payload=True)))
+    told = conversation.truth(segments, messages=True, payload=True)
+    agrees(records if in_full(told) else without_end(records), told)
+    has_syns = sum(bool(each.flags & SYN) for each in segments) >= 2
+    assert in_full(told) == has_syns
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_indication_alone(side: int) -> None:
+    """It is told, though no frame is, whatever became of the other one."""
+    conversation = IFTConversation()
+    conversation.initiator.send(b"x")
+    segments = conversation.segments()
+    first = next(each for each in segments if each.side != side and each.octets)
+    segments.remove(first)
+    told = conversation.truth(segments)
+    assert [each["src"] for each in told] == [str(conversation.endpoints[side])]
+    agrees(without_end(plain(conversation.frames(segments))), told)
 
 
 @pytest.mark.parametrize("crcs", [True, False])
