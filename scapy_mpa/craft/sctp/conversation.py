@@ -8,13 +8,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from scapy_mpa.capture.build_frame import SCTP
-from scapy_mpa.craft.captured import Captured
+from scapy_mpa.craft.captured import Captured, Fate
 from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import flag, number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import FPDUItem
-from scapy_mpa.craft.sctp.packets import ITEMS, OVERHEAD, Said, SctpSegment, packets_of
+from scapy_mpa.craft.sctp.packets import (
+    ITEMS,
+    OVERHEAD,
+    Said,
+    SctpSegment,
+    first_places,
+    packets_of,
+)
 from scapy_mpa.craft.sctp.script import CARRIED, AssociateItem, ControlItem, chunk_of
 from scapy_mpa.craft.sctp.truth import sctp_truth_of
 from scapy_mpa.craft.segment import Segment
@@ -158,26 +165,26 @@ class SctpConversation(Conversation):
         return self._builders[INITIATOR].header_length - _TCP_HEADER
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
-        """Return in which frames there is something of each item."""
-        frames: dict[int, list[int]] = {}
-        for frame, segment in enumerate(segments, 1):
-            for item in getattr(segment, "items", ()):
-                frames.setdefault(item, []).append(frame)
-        return [
-            Captured(
-                placed,
-                "whole" if placed.number in frames else "missing",
-                tuple(frames.get(placed.number, ())),
-            )
-            for placed in self.layout()
-        ]
+        """Return what packets have of each item: whether it is whole, and in which frames."""
+        sent = self._sent()[0]
+        needed, there = first_places(sent, sent), first_places(sent, segments)
+        captured = []
+        for placed in self.layout():
+            frames = there.get(placed.number, [])
+            is_whole = bool(frames) and len(frames) == len(needed[placed.number])
+            fate: Fate = "whole" if is_whole else "part" if frames else "missing"
+            captured.append(Captured(placed, fate, tuple(frames)))
+        return captured
 
     # -- inside ----------------------------------------------------------------------------------
 
     def _truth_of(
         self, sent: list[Said], setting: Setting, *, is_impaired: bool, messages: bool
     ) -> list[Record]:
-        return sctp_truth_of(self.script, sent, setting, is_impaired=is_impaired, messages=messages)
+        there = first_places(self._sent()[0], setting.segments)
+        return sctp_truth_of(
+            self.script, sent, setting, there, is_impaired=is_impaired, messages=messages
+        )
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]

@@ -7,7 +7,7 @@ packet of its own unless they are to be packed.  Session control messages always
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -37,7 +37,7 @@ from scapy_mpa.wire.sctp_packet import (
 )
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["ITEMS", "OVERHEAD", "STREAM", "Said", "SctpSegment", "packets_of"]
+__all__ = ["ITEMS", "OVERHEAD", "STREAM", "Said", "SctpSegment", "first_places", "packets_of"]
 
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
 """Octets of a packet with one DATA chunk before the DDP segment."""
@@ -63,6 +63,8 @@ class SctpSegment(Segment):
 
     items: tuple[int, ...] = ()
     """Of which items of the script there is something in it."""
+    ends: tuple[int, ...] = ()
+    """Where what there is of each of them ends in the packet, in octets from its first."""
 
 
 class Said(NamedTuple):
@@ -107,6 +109,24 @@ def packets_of(
     return sender.packets, said
 
 
+def first_places(sent: Iterable[SctpSegment], captured: Iterable[Segment]) -> dict[int, list[int]]:
+    """Return by item in which of the captured packets, from 1, what was sent of it is first.
+
+    They are in the order in which they were sent.  What is missing or was cut off has no place.
+    """
+    first: dict[bytes, tuple[int, int]] = {}
+    for place, packet in enumerate(captured, 1):
+        there = len(packet.octets) if packet.captured is None else packet.captured
+        first.setdefault(packet.octets, (place, there))
+    places: dict[int, list[int]] = {}
+    for packet in sent:
+        place, there = first.get(packet.octets, (0, 0))
+        for item, end in zip(packet.items, packet.ends, strict=True):
+            if end <= there:
+                places.setdefault(item, []).append(place)
+    return places
+
+
 class _Sender:
     """Both ends of an association, as far as what they send goes."""
 
@@ -140,7 +160,7 @@ class _Sender:
             self._shut_down(item)
         elif isinstance(item, ResetItem):
             self._flush()
-            self._send(item.side, build_chunk(ChunkType.ABORT, 0), (number,))
+            self._send(item.side, [build_chunk(ChunkType.ABORT, 0)], [number])
         else:
             raise LocalProtocolError("SCTP has no such item")
 
@@ -160,9 +180,9 @@ class _Sender:
                 _TAGS[1 - side], _WINDOW, out, into, self._initial[side], item.adaptations[side]
             )
             octets = build_init(init, kind, cookie if side else b"")
-            self._send(side, octets, (number,), tag=None if side else 0)
-        self._send(0, build_chunk(ChunkType.COOKIE_ECHO, 0, _COOKIE), (number,))
-        self._send(1, build_chunk(ChunkType.COOKIE_ACK, 0), (number,))
+            self._send(side, [octets], [number], tag=None if side else 0)
+        self._send(0, [build_chunk(ChunkType.COOKIE_ECHO, 0, _COOKIE)], [number])
+        self._send(1, [build_chunk(ChunkType.COOKIE_ACK, 0)], [number])
 
     def _say(self, number: int, item: FPDUItem | ControlItem | ChunkItem) -> None:
         chunk = chunk_of(item)
@@ -178,7 +198,7 @@ class _Sender:
         for octets in self._chunks(side, chunk, user_data):
             if is_alone or self._options.packing == "aligned":
                 self._flush()
-                self._send_data(side, octets, (number,), chunk)
+                self._send_data(side, [octets], [number], chunk)
             else:
                 self._pack(side, octets, number)
         self.said.append((number, item, tsn, ddp_ssn, user_data))
@@ -218,13 +238,13 @@ class _Sender:
             return
         side, chunks, numbers = self._pending
         self._pending = None
-        self._send_data(side, b"".join(chunks), tuple(dict.fromkeys(numbers)))
+        self._send_data(side, chunks, numbers)
 
     def _send_data(
-        self, side: int, octets: bytes, items: tuple[int, ...], chunk: ChunkItem | None = None
+        self, side: int, chunks: list[bytes], numbers: list[int], chunk: ChunkItem | None = None
     ) -> None:
         tag = _TAGS[side] if chunk is None or chunk.tagged else _TAGS[side] ^ 1
-        self._send(side, octets, items, tag=tag, checked=chunk is None or chunk.checked)
+        self._send(side, chunks, numbers, tag=tag, checked=chunk is None or chunk.checked)
         self._unacknowledged[side] += 1
         every = self._options.ack_every
         if every and self._unacknowledged[side] >= every:
@@ -233,32 +253,43 @@ class _Sender:
     def _acknowledge(self, side: int) -> None:
         """Let a side acknowledge all that the other one has sent."""
         self._unacknowledged[1 - side] = 0
-        self._send(side, build_sack(self._next[1 - side] - 1 & _WORD, _WINDOW), ())
+        self._send(side, [build_sack(self._next[1 - side] - 1 & _WORD, _WINDOW)])
 
     def _shut_down(self, item: CloseItem) -> None:
         self.settle()
         side = item.side
         acknowledged = (self._next[1 - side] - 1 & _WORD).to_bytes(4, "big")
-        self._send(side, build_chunk(ChunkType.SHUTDOWN, 0, acknowledged), ())
+        self._send(side, [build_chunk(ChunkType.SHUTDOWN, 0, acknowledged)])
         if item.both:
-            self._send(1 - side, build_chunk(ChunkType.SHUTDOWN_ACK, 0), ())
-            self._send(side, build_chunk(ChunkType.SHUTDOWN_COMPLETE, 0), ())
+            self._send(1 - side, [build_chunk(ChunkType.SHUTDOWN_ACK, 0)])
+            self._send(side, [build_chunk(ChunkType.SHUTDOWN_COMPLETE, 0)])
 
     def _send(
         self,
         side: int,
-        octets: bytes,
-        items: tuple[int, ...],
+        chunks: Sequence[bytes],
+        numbers: Sequence[int] = (),
         *,
         tag: int | None = None,
         checked: bool = True,
     ) -> None:
+        """Send a packet.
+
+        :param numbers: of the items that its chunks are of.
+        """
+        ends: dict[int, int] = {}
+        begin = COMMON_HEADER_LENGTH
+        for number, chunk in zip(numbers, chunks, strict=False):
+            # The length that a chunk says is without its pad.
+            ends[number] = begin + int.from_bytes(chunk[2:CHUNK_HEADER_LENGTH], "big")
+            begin += len(chunk)
         if self._speaker is not None:
             same = self._speaker == side
             self._now += self._options.spacing_ns if same else self._options.rtt_ns // 2
         self._speaker = side
         head = self._ports[side], self._ports[1 - side], _TAGS[side] if tag is None else tag
-        packet = build_packet(*head, [octets])
+        packet = build_packet(*head, chunks)
         if not checked:
-            packet = build_packet(*head, [octets], checksum=sctp_checksum(packet) ^ _WORD)
-        self.packets.append(SctpSegment(self._now, side, 0, 0, 0, packet, items=items))
+            packet = build_packet(*head, chunks, checksum=sctp_checksum(packet) ^ _WORD)
+        items, places = tuple(ends), tuple(ends.values())
+        self.packets.append(SctpSegment(self._now, side, 0, 0, 0, packet, items=items, ends=places))

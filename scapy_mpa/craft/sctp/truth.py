@@ -5,13 +5,16 @@ As with TCP they are made of what the script means, and a key is left out where 
 does not say what it must be:
 
 * where packets were lost, copied, reordered or cut, what depends on when something is found
-  (``frame``, ``time``, ``out_of_order``, ``frames``), and all that is counted;
-* of a script with a chunk of which something is wrong the same keys; and of that chunk, everything.
+  (``frame``, ``time``, ``out_of_order``), ``crc``, and how the session has ended;
+* where DATA chunks are missing or cut off, all records but those of messages of which all chunks
+  are whole;
+* of a script with a chunk of which something is wrong the keys of the first point, and all that is
+  counted; and of that chunk, everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from scapy_mpa.craft.layout import Placed
@@ -22,6 +25,7 @@ from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem
 from scapy_mpa.craft.truth_connection import (
     AGREED,
     COUNTED,
+    UNTIMED,
     connection_record,
     half_summary,
     negotiated_by,
@@ -45,9 +49,8 @@ from scapy_mpa.wire.startup import StartupFrame
 
 __all__ = ["sctp_truth_of"]
 
-_WHEN: Final = frozenset(
-    {"frame", "time", "timestamp", "out_of_order", "frames", "captured", "captured_from", "crc"}
-)
+_WHEN: Final = frozenset({"out_of_order", "crc"})
+_UNTIMED: Final = UNTIMED | {"ended"}
 _COUNTED: Final = COUNTED | AGREED | {"octets", "ended", "initiator", "responder", "src", "dst"}
 
 
@@ -55,6 +58,7 @@ def sctp_truth_of(
     script: Sequence[Any],
     said: list[Said],
     setting: Setting,
+    there: Mapping[int, Sequence[int]],
     *,
     is_impaired: bool,
     messages: bool,
@@ -62,47 +66,55 @@ def sctp_truth_of(
     """Return the records of a session, in the order of a perfect dissector.
 
     :param said: what the script says, in DATA chunks.
+    :param there: by item, the places of the packets that bring it.
     :param is_impaired: whether the packets are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is wrong or impaired.
+    :param messages: with ``message`` records, unless something is wrong or missing.
     """
-    regular = [
-        each for each in said if not isinstance(each.item, ChunkItem) or each.item.is_regular
+    whole = [
+        each._replace(places=places, place=max(places))
+        for each in said
+        if len(places := tuple(there.get(each.number, ()))) == len(each.places)
     ]
-    is_sure = not is_impaired and len(regular) == len(said)
-    if is_impaired:
-        there = {number for each in setting.segments for number in getattr(each, "items", ())}
-        is_cut = any(each.captured is not None for each in setting.segments)
-        # Of fragments some may be missing, and nothing tells how much was cut off.
-        regular = [
-            each
-            for each in regular
-            if each.number in there and len(each.places) == 1 and not is_cut
-        ]
+    regular = [
+        each for each in whole if not isinstance(each.item, ChunkItem) or each.item.is_regular
+    ]
+    is_all = len(whole) == len(said)
+    is_right = is_all and len(regular) == len(said)
+    is_timed = is_right and not is_impaired
     found = [
         # Its sequence number is the TSN of its chunk.
         Found(
             Placed(each.number, each.item, each.tsn - setting.number(each.item.side, 0), b""),
-            *(None, each.places, each.place, True, None),
+            *(None, each.places, each.place if is_timed else None, True, None),
         )
-        for each in said
-        if messages and is_sure and isinstance(each.item, FPDUItem)
+        for each in whole
+        if messages and is_right and isinstance(each.item, FPDUItem)
     ]
     delivered, unanswered = message_records(found, setting)
     records: list[Record] = []
     for each in regular:
-        records.append(_record(each, setting, is_sure=is_sure))
+        records.append(_record(each, setting, is_timed=is_timed))
         if each.number in delivered:
             records.append(delivered[each.number])
-    return [*records, _connection(script, said, setting, is_sure=is_sure), *unanswered]
+    if is_impaired and not is_all:
+        return records
+    unknown = frozenset() if is_timed else _UNTIMED
+    if not is_right:
+        unknown |= _COUNTED
+    over = _connection(script, said, setting, is_timed=is_timed)
+    return [*records, without(over, unknown), *unanswered]
 
 
-def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:
-    """Return the record of a DATA chunk."""
+def _record(said: Said, setting: Setting, *, is_timed: bool) -> Record:
+    """Return the record of a DATA chunk.
+
+    :param is_timed: whether it is known when it is found.
+    """
     item, octets = said.item, said.user_data
     is_control = isinstance(item, ControlItem) or (
         isinstance(item, ChunkItem) and item.ppid != SEGMENT_PPID
     )
-    frames = setting.frames(said.places) if is_sure else ()
+    frames = setting.frames(said.places)
     event: RecordedEvent
     if is_control:
         control = parse_session_control(octets)
@@ -116,12 +128,12 @@ def _record(said: Said, setting: Setting, *, is_sure: bool) -> Record:
             *(*begun_by(item.side), said.tsn, STREAM, said.ddp_ssn, True),
             *(len(octets) - DDP_SSN_LENGTH, octets, True, "good", False, frames),
         )
-    record = setting.record(event, said.place if is_sure else None)
-    return record if is_sure else without(record, _WHEN)
+    record = setting.record(event, said.place if is_timed else None)
+    return record if is_timed else without(record, _WHEN)
 
 
 def _connection(
-    script: Sequence[Any], said: Sequence[Said], setting: Setting, *, is_sure: bool
+    script: Sequence[Any], said: Sequence[Said], setting: Setting, *, is_timed: bool
 ) -> Record:
     """Return the record of the session."""
     place = said[-1].place if said else len(setting.segments)
@@ -129,9 +141,9 @@ def _connection(
     codes = [(each.side, each.function_code) for each in controls]
     active = next((side for side, code in codes if code in INITIATES), None)
     own = [[each for each in said if each.item.side == side] for side in (0, 1)]
-    record = connection_record(
+    return connection_record(
         setting,
-        place if is_sure else None,
+        place if is_timed else None,
         active,
         _ended(script, codes),
         dialect=Dialect.RFC5043,
@@ -145,7 +157,6 @@ def _connection(
         ),
         negotiated=_negotiated(said, active or INITIATOR, setting.options.dialect),
     )
-    return record if is_sure else without(record, _COUNTED)
 
 
 def _negotiated(said: Sequence[Said], active: int, dialect: Dialect | None) -> Negotiated | None:
