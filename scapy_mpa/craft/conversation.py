@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, SupportsBytes, TypeVar
 from scapy_mpa.capture.build_frame import FrameBuilder
 from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write import write_frames
-from scapy_mpa.craft.captured import Captured, captured_items, captured_streams
+from scapy_mpa.craft.captured import Captured, captured_items, captured_streams, first_followed
 from scapy_mpa.craft.endpoint import USUAL_INITIATOR, USUAL_RESPONDER, Endpoint, mac_octets
 from scapy_mpa.craft.enhanced import check_enhanced, enhanced_fields
 from scapy_mpa.craft.given import LATEST, as_octets, flag, nanoseconds, number, pair
@@ -447,6 +447,11 @@ class Conversation:
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
         return captured_items(self.layout(), captured_streams(segments, self.isns))
+
+    def appears(self, segments: Sequence[Segment]) -> int:
+        """Return the place of the segment with which a dissector finds the connection, from 0; the
+        number of segments if it does not find it."""
+        return first_followed(segments)
 
     # -- the same otherwise -----------------------------------------------------------------------
 

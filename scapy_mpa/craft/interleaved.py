@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
+from math import inf
 from operator import itemgetter
 
 from scapy_mpa.capture.frame import Frame
@@ -30,7 +31,8 @@ class Interleaved:
     >>> [record["connection"] for record in both.truth() if record["type"] == "fpdu"]
     [0, 1]
 
-    Connections are numbered from 0 as they appear; those of which there are no segments do not.
+    Connections are numbered from 0 as a dissector finds them; those of which there are no segments
+    are not.
 
     :param parts: each conversation and its segments, whose times do not go backwards.
     :raises LocalProtocolError: two conversations have the same endpoints.
@@ -38,7 +40,7 @@ class Interleaved:
 
     def __init__(self, parts: Iterable[tuple[Conversation, Sequence[Segment]]]) -> None:
         given = [(conversation, segments) for conversation, segments in parts if segments]
-        given.sort(key=lambda part: part[1][0].time_ns)
+        given.sort(key=_appears)
         self._parts = given
         """By number of the connection."""
         flows = {
@@ -49,7 +51,7 @@ class Interleaved:
             raise LocalProtocolError(
                 "two conversations have the same endpoints: give one of them another port"
             )
-        self._begin_ns = given[0][1][0].time_ns if given else 0
+        self._begin_ns = min((segments[0].time_ns for _, segments in given), default=0)
         times = [
             [(segment.time_ns, connection) for segment in segments]
             for connection, (_, segments) in enumerate(given)
@@ -118,6 +120,13 @@ class Interleaved:
             ends += records[end:]
         found = [record for _, record in merge(*streams, key=itemgetter(0))]
         return found + ends
+
+
+def _appears(part: tuple[Conversation, Sequence[Segment]]) -> float:
+    """Return when a dissector finds a connection, which is what numbers go by."""
+    conversation, segments = part
+    place = conversation.appears(segments)
+    return segments[place].time_ns if place < len(segments) else inf
 
 
 def _placed(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:

@@ -24,6 +24,7 @@ from scapy_mpa.craft import (
     Overlap,
     Reordering,
     Resegmentation,
+    SctpConversation,
     Segment,
     SnapLength,
     StartupCut,
@@ -375,6 +376,22 @@ def test_interleaved_and_impaired() -> None:
     assert {(each["connection"], each["seq"]): each["frames"] for each in told} == found
     assert [max(each["frames"]) for each in told] == sorted(max(each["frames"]) for each in told)
     assert {each["src"] for each in told if each["connection"] == 0} == {"10.0.0.1:40000"}
+
+
+@pytest.mark.parametrize(("kind", "skipped"), [(Conversation, 2), (SctpConversation, 0)])
+def test_numbers_of_connections(kind: type[Conversation], skipped: int) -> None:
+    """They go by what shows a connection: a SYN or octets, a message of a session."""
+    parts = []
+    for number, pause in enumerate((0.5, 0)):
+        conversation = kind(Endpoint("10.0.0.1", 1024 + number), start_time=5 + number / 10)
+        conversation.pause(pause)
+        conversation.initiator.send(b"x")
+        parts.append((conversation, conversation.segments()[skipped:]))
+    merged = Interleaved(parts)
+    told = {each["connection"]: each["src"] for each in merged.truth() if "opcode" in each}
+    assert told == {0: "10.0.0.1:1025", 1: "10.0.0.1:1024"}
+    found = {each["connection"]: each["src"] for each in plain(merged.frames()) if "opcode" in each}
+    assert found == told
 
 
 def test_the_same_endpoints_twice() -> None:

@@ -176,15 +176,26 @@ class SctpConversation(Conversation):
             captured.append(Captured(placed, fate, tuple(frames)))
         return captured
 
+    def appears(self, segments: Sequence[Segment]) -> int:
+        """Return the place of the packet with which a dissector finds the session, from 0: the
+        first one that completes a message, however much of it was cut off."""
+        sent = self._sent()[0]
+        needed = first_places(sent, sent)
+        there = first_places(sent, [replace(each, captured=None) for each in segments])
+        ends = [
+            max(places)
+            for item, places in there.items()
+            if isinstance(self.script[item], CARRIED) and len(places) == len(needed[item])
+        ]
+        return min(ends, default=len(segments) + 1) - 1
+
     # -- inside ----------------------------------------------------------------------------------
 
     def _truth_of(
         self, sent: list[Said], setting: Setting, *, is_impaired: bool, messages: bool
     ) -> list[Record]:
-        there = first_places(self._sent()[0], setting.segments)
-        return sctp_truth_of(
-            self.script, sent, setting, there, is_impaired=is_impaired, messages=messages
-        )
+        captured = self.captured(setting.segments)
+        return sctp_truth_of(sent, setting, captured, is_impaired=is_impaired, messages=messages)
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]

@@ -14,14 +14,15 @@ does not say what it must be:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
 from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
 from scapy_mpa.craft.sctp.packets import STREAM, Said
-from scapy_mpa.craft.sctp.script import ChunkItem, ControlItem
+from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem
 from scapy_mpa.craft.truth_connection import (
     AGREED,
     COUNTED,
@@ -55,10 +56,9 @@ _COUNTED: Final = COUNTED | AGREED | {"octets", "ended", "initiator", "responder
 
 
 def sctp_truth_of(
-    script: Sequence[Any],
     said: list[Said],
     setting: Setting,
-    there: Mapping[int, Sequence[int]],
+    captured: Sequence[Captured],
     *,
     is_impaired: bool,
     messages: bool,
@@ -66,19 +66,23 @@ def sctp_truth_of(
     """Return the records of a session, in the order of a perfect dissector.
 
     :param said: what the script says, in DATA chunks.
-    :param there: by item, the places of the packets that bring it.
+    :param captured: each item of the script.
     :param is_impaired: whether the packets are other than the conversation's own.
     :param messages: with ``message`` records, unless something is wrong or missing.
     """
+    there = {each.placed.number: each.frames for each in captured if each.fate == "whole"}
     whole = [
-        each._replace(places=places, place=max(places))
+        each._replace(places=there[each.number], place=max(there[each.number]))
         for each in said
-        if len(places := tuple(there.get(each.number, ()))) == len(each.places)
+        if each.number in there
     ]
     regular = [
         each for each in whole if not isinstance(each.item, ChunkItem) or each.item.is_regular
     ]
-    is_all = len(whole) == len(said)
+    script = [each.placed.item for each in captured]
+    # Without the beginning of the association nobody knows that nothing comes before.
+    has_begun = any(isinstance(script[number], AssociateItem) for number in there)
+    is_all = len(whole) == len(said) and (has_begun or not is_impaired)
     is_right = is_all and len(regular) == len(said)
     is_timed = is_right and not is_impaired
     found = [
