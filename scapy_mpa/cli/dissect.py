@@ -19,7 +19,7 @@ A line has the number of the frame, seconds since the first one, the
 connection, sender > receiver, the message, where it goes, and its payload:
   rev M C R1 S1  startup frame: revision, Markers, CRCs, rejected, enhanced
   IRD ORD        RDMA Reads that may be outstanding, to and from the sender
-  PD             octets of Private Data
+  PD             octets of Private Data; (N captured): the rest was cut off
   stag to        Tagged: where its payload goes
   qn msn mo      Untagged: queue, message, and where in the message
   L              the last DDP segment of its message

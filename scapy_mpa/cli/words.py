@@ -22,6 +22,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
+from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 __all__ = ["WORDS", "marks", "microseconds", "within"]
 
@@ -58,7 +59,9 @@ def _startup(record: dict[str, Any]) -> str:
         words.append(_enhanced(record))
     if record["extension"]:
         words.append(f"extension {record['extension']}")
-    words.append(f"PD {_octets(record['private_data'])}")
+    size, there = record["pd_length"], _octets(record["private_data"])
+    size -= ENHANCED_LENGTH * record["enhanced"]
+    words.append(f"PD {size}" if there == size else f"PD {size} ({there} captured)")
     return " ".join(words)
 
 

@@ -200,6 +200,20 @@ def test_payload_in_text() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("preset", "snap", "said"),
+    [
+        ("private-data", 90, "PD 512 (16 captured)"),
+        ("mpa-rev2-enhanced", 80, "IRD 32 ORD 16 PD 5 (2 captured)"),
+    ],
+)
+def test_private_data_that_was_cut_off(preset: str, snap: int, said: str, tmp_path: Path) -> None:
+    """A line says how many octets there are, as PD_Length does, not how many were captured."""
+    run("craft", preset, "--snap", snap, "-o", tmp_path / "cut.pcap")
+    line, *_ = run("dissect", tmp_path / "cut.pcap").stdout.splitlines()
+    assert line.endswith(said)
+
+
 def test_several_files() -> None:
     """Each file has a heading and a state of its own; numbers of connections go on.  JSON has no
     headings."""
