@@ -59,9 +59,7 @@ def _startup(record: dict[str, Any]) -> str:
         words.append(_enhanced(record))
     if record["extension"]:
         words.append(f"extension {record['extension']}")
-    size, there = record["pd_length"], _octets(record["private_data"])
-    size -= ENHANCED_LENGTH * record["enhanced"]
-    words.append(f"PD {size}" if there == size else f"PD {size} ({there} captured)")
+    words.append(_private_data(record))
     return " ".join(words)
 
 
@@ -73,7 +71,7 @@ def _session_control(record: dict[str, Any]) -> str:
     words = [f"Session {record['function']} stream {record['stream']}"]
     if record["enhanced"]:
         words.append(_enhanced(record))
-    words.append(f"PD {_octets(record['private_data'])}")
+    words.append(_private_data(record))
     ahead = ", out of order" if record["out_of_order"] else ""
     return f"{' '.join(words)}{ahead}, DDP-SSN {record['ddp_ssn']}, TSN {record['tsn']}"
 
@@ -86,6 +84,12 @@ def _enhanced(record: dict[str, Any]) -> str:
         meaning = meaning_of(None if dialect is None else Dialect(dialect))
         said = f" flags {flags} ({', '.join(meaning.words(flags))})"
     return f"IRD {record['ird']} ORD {record['ord']}{said}"
+
+
+def _private_data(record: dict[str, Any]) -> str:
+    size, there = record["pd_length"], _octets(record["private_data"])
+    size -= ENHANCED_LENGTH * record["enhanced"]
+    return f"PD {size}" if there == size else f"PD {size} ({there} captured)"
 
 
 def _octets(hexadecimal: str) -> int:

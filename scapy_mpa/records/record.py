@@ -248,6 +248,7 @@ def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
     given = {
         "stream": event.stream,
         "tsn": event.seq,
+        "pd_length": event.pd_length,
         "unordered": event.unordered,
         "out_of_order": event.out_of_order,
         "dialect": event.dialect.value,

@@ -109,7 +109,8 @@ RECORDS: Final = {
     ),
     "session_control": (
         f"{_FOUND} stream:number tsn:word ddp_ssn:number function_code:number function:text "
-        f"enhanced:flag {_DEPTHS} unordered:flag out_of_order:flag {_BROUGHT} dialect:dialect"
+        f"enhanced:flag pd_length:number {_DEPTHS} unordered:flag out_of_order:flag {_BROUGHT} "
+        "dialect:dialect"
     ),
     "ddp_segment": (
         f"{_FOUND} stream:number tsn:word ddp_ssn:number ulpdu_length:number unordered:flag "

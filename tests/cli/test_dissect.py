@@ -204,6 +204,7 @@ def test_payload_in_text() -> None:
     ("preset", "snap", "said"),
     [
         ("private-data", 90, "PD 512 (16 captured)"),
+        ("sctp-reject", 90, "IRD 16 ORD 16 PD 64 (20 captured), DDP-SSN 0, TSN 1000"),
         ("mpa-rev2-enhanced", 80, "IRD 32 ORD 16 PD 5 (2 captured)"),
     ],
 )

@@ -149,6 +149,7 @@ EVENTS: list[RecordedEvent] = [
         seq=77,
         stream=3,
         octets=b"",
+        pd_length=6,
         unordered=True,
         out_of_order=False,
         frames=(6, 7),

@@ -124,8 +124,8 @@ def _record(said: Said, setting: Setting, *, is_timed: bool) -> Record:
         control = parse_session_control(octets)
         spoken = session_dialect(control.function_code, setting.options.dialect)
         event = SessionControlSeen(
-            *(*begun_by(item.side), said.tsn, STREAM, octets, True, False, frames),
-            *(control, spoken),
+            *(*begun_by(item.side), said.tsn, STREAM, octets, len(control.data)),
+            *(True, False, frames, control, spoken),
         )
     else:
         event = DDPSegmentRecovered(

@@ -25,7 +25,7 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
 from scapy_mpa.wire.rules import Violation
-from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
+from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SESSION_CONTROL_LENGTH, SessionControl
 from scapy_mpa.wire.sctp_rules import control_violations, data_violations
 from scapy_mpa.wire.sctp_session import (
     NEXT,
@@ -97,8 +97,9 @@ class Session:
         else:
             note_control(half, serial, control)
             dialect = session_dialect(code, self._dialect)
+            length = chunk.length - SESSION_CONTROL_LENGTH
             event = SessionControlSeen(
-                *place, octets, unordered, ahead > 0, frames, control, dialect
+                *(*place, octets, length, unordered, ahead > 0, frames, control, dialect)
             )
         self._emit(event)
         for what in data_violations(chunk):

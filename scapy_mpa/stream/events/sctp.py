@@ -115,6 +115,8 @@ class SessionControlSeen(NamedTuple):
     stream: int
     octets: bytes
     """The user data, as far as they were captured."""
+    pd_length: int
+    """Octets of enhanced data and Private Data that were sent."""
     unordered: bool
     out_of_order: bool
     frames: tuple[int, ...]
