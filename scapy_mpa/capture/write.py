@@ -15,6 +15,7 @@ from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.shown import quoted
 
 __all__ = ["write_frames", "write_pcap", "write_pcapng"]
 
@@ -71,10 +72,13 @@ def write_pcapng(
     """Write ``frames`` as a pcapng file; for parameters see :func:`write_frames`.
 
     :param file: open for writing; is not closed.
-    :raises LocalProtocolError: a frame or a comment does not fit the format.
+    :raises LocalProtocolError: a frame or a comment does not fit the format, or there is no frame
+        for a comment.
     :raises OSError: the file cannot be written.
     """
     writer = PcapngWriter(file, comment=comment, application=_APPLICATION)
-    known = comments or {}
+    known = dict(comments or {})
     for number, frame in enumerate(frames, 1):
-        writer.write(frame, known.get(number))
+        writer.write(frame, known.pop(number, None))
+    if known:
+        raise LocalProtocolError(f"there is no frame {quoted(min(known, key=str))} to comment on")

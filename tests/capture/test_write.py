@@ -185,6 +185,9 @@ def test_format_by_name(tmp_path: Path) -> None:
             assert read(octets) == frames
     with pytest.raises(LocalProtocolError, match="pcapng"):
         write_frames(tmp_path / "a.pcap", [frame], comments={1: "no place"})
+    with pytest.raises(LocalProtocolError, match="there is no frame 2 to comment on"):
+        write_frames(tmp_path / "b.pcapng", [frame], comments={1: "there", 2: "not there"})
+    assert not (tmp_path / "b.pcapng").exists()
 
 
 def test_tshark_reads_comments_and_checksums(tmp_path: Path, tshark: str) -> None:
