@@ -46,7 +46,7 @@ AHEAD_OCTETS: Final = 1 << 20
 PIECES: Final = 64
 """Segments of an FPDU that is not whole yet: enough for the largest one in usual segments."""
 
-_NONE: Final[list[tuple[int, bytes, int]]] = []
+_NONE: Final[list[tuple[int, bytes, int, bool]]] = []
 """What waits in most directions; never added to."""
 
 _NEAR: Final = PAST_OCTETS // 2
@@ -172,8 +172,9 @@ class Direction:
         """Octets of them."""
         self.missing = 0
         """Octets that the FPDU octets_missing, as far as is known."""
-        self.ahead: list[tuple[int, bytes, int]] = _NONE
-        """Segments after a hole, ascending: offset, octets, frame; none overlaps another."""
+        self.ahead: list[tuple[int, bytes, int, bool]] = _NONE
+        """Segments after a hole, ascending: offset, octets, frame, and whether their FPDUs were
+        found; none overlaps another."""
         self.held = 0
         """Octets that count as held."""
         self.reserved = 0
@@ -380,13 +381,13 @@ class Direction:
             return False
         if not self._append(octets, frame, frame, time_ns):
             return False
-        if self.markers:
-            # What waits was read before.
+        if waiting[-1][3]:
+            # It was read before.
             self.shape = farthest
         freed = 0
         while waiting and waiting[0][0] == self.offset + self.have:
-            _, waited, brought_by = waiting[0]
-            if self.markers:
+            _, waited, brought_by, is_found = waiting[0]
+            if is_found:
                 if self.have:
                     break
                 self._pass_by(waited, brought_by)
@@ -508,22 +509,28 @@ class Direction:
         while index and ahead[index - 1][0] >= end:
             index -= 1
         if index:
-            before, known, _ = ahead[index - 1]
+            before, known, _, _ = ahead[index - 1]
             if before + len(known) > offset:
                 is_copy = before == offset and known == octets and len(octets) > 1
                 if is_copy:
                     self._count_copy(octets)
                 return is_copy
-        follows = index > 0 and ahead[index - 1][0] + len(ahead[index - 1][1]) == offset
+        last = ahead[index - 1] if index else (0, b"", 0, False)
+        is_next = last[0] + len(last[1]) == offset
+        follows = is_next and last[3]
         farthest = self.shape
-        if self.markers and not self._place(offset, octets, frame, time_ns, follows=follows):
+        # What goes on after octets that are not read shows nothing.
+        is_found = (follows or not is_next) and self._place(
+            offset, octets, frame, time_ns, follows=follows
+        )
+        if not is_found and (self.markers or follows):
             return False
-        if index < len(ahead):
+        if index < len(ahead) or not is_found:
             self.shape = farthest
         if ahead:
-            ahead.insert(index, (offset, octets, frame))
+            ahead.insert(index, (offset, octets, frame, is_found))
         else:
-            self.ahead = [(offset, octets, frame)]
+            self.ahead = [(offset, octets, frame, is_found)]
             self.can_read_next = False
         self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
@@ -531,8 +538,9 @@ class Direction:
     def _place(
         self, offset: int, octets: bytes, frame: int, time_ns: int, *, follows: bool
     ) -> bool:
-        """Find the FPDUs of a segment after a hole, if Markers prove where they begin and it holds
-        nothing else; tell whether that is so (RFC 5044 4.3).
+        """Find the FPDUs of a segment after a hole; tell whether it holds nothing else.
+
+        If there are Markers, these must prove where FPDUs begin (RFC 5044 4.3).
 
         :param follows: whether it goes on where FPDUs end that were found so.
         """
@@ -543,13 +551,13 @@ class Direction:
         shapes = tables[kind.after_hole("length")]
         before = len(rows)
         end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
-        if end < len(octets) or not (follows or rows[before][4].markers):
+        if end < len(octets) or not (follows or rows[before][4].markers or not self.markers):
             del rows[before:]
             return False
         if not follows:
             first = rows[before]
-            by_marker = tables[kind.after_hole("marker")][first[4].key]
-            rows[before] = (*first[:4], by_marker, *first[5:])
+            led_to = tables[kind.after_hole("marker" if self.markers else "search")][first[4].key]
+            rows[before] = (*first[:4], led_to, *first[5:])
         self.early += len(rows) - before
         self.farthest = max(self.farthest, rows[-1][3] - self.offset - self.have)
         self.fpdus += len(rows) - before

@@ -16,6 +16,7 @@ from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.connections.reset import Reset
 from scapy_mpa.stream.direction import PIECES, Direction, Shared
+from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -296,8 +297,8 @@ def _to_recovery(direction: Direction) -> None:
     half.octets += direction.offset + direction.have
     half.fpdus += direction.fpdus
     if direction.shape is not None:
-        last = direction.ahead[-1] if direction.markers and direction.ahead else None
-        upto = direction.offset if last is None else last[0] + len(last[1])
+        found = [at + len(octets) for at, octets, _, is_found in direction.ahead if is_found]
+        upto = found[-1] if found else direction.offset
         half.counters.note_end(origin + upto, is_last=direction.shape.last)
     framing = half.framing
     assert isinstance(framing, Framing)
@@ -320,10 +321,11 @@ def _to_recovery(direction: Direction) -> None:
     run.end = origin + direction.offset
     run.last = run.end if direction.crc else origin + direction.last
     island.need = island.start
-    for offset, octets, frame in direction.ahead:
+    for offset, octets, frame, is_found in direction.ahead:
         inserted = half.islands.insert(origin + offset, octets, frame)
-        if direction.markers:
-            _note_placed(inserted.islands[0], origin + offset, len(octets))
+        if is_found:
+            located_by: LocatedBy = "marker" if direction.markers else "search"
+            _note_placed(inserted.islands[0], origin + offset, len(octets), located_by)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
         framing.allowance.earn(inserted.fresh)
@@ -331,11 +333,11 @@ def _to_recovery(direction: Direction) -> None:
     half.budget.count(half)
 
 
-def _note_placed(island: Island, start: int, length: int) -> None:
+def _note_placed(island: Island, start: int, length: int, located_by: LocatedBy) -> None:
     """Note that the FPDUs of a segment after a hole were found."""
     run = island.runs[-1] if island.runs else None
     if run is None or run.end != start:
-        run = Run(start, "marker")
+        run = Run(start, located_by)
         run.next_by = "length"
         island.runs += (run,)
         island.look_again()

@@ -137,9 +137,9 @@ def test_closed_holes_are_limited(markers: bool) -> None:
     assert gaps(events) == holes
 
 
-@pytest.mark.parametrize(("short", "count"), [(0, 4), (1, 1)])
-def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int, count: int) -> None:
-    """Then FPDUs behind it are found, and not before."""
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> None:
+    """FPDUs of later segments are in order then, and not before."""
     octets, truth = stream([600] * 5, markers=False)
     talk = started()
     talk.say(0, octets[: truth[1].start])
@@ -148,7 +148,44 @@ def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int, count:
         for _ in range(LATE_SEGMENTS):
             talk.say(1, flags=ACK)
         talk.copy(0, BASE + each.start, octets[each.start : each.end])
-    assert len(fpdus(received(Flows(), talk.segments), 0)) == count
+    found = fpdus(received(Flows(), talk.segments), 0)
+    assert [each.out_of_order for each in found] == [False, True, True, bool(short)]
+
+
+SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
+    "an FPDU a segment": ([2, 3, 4, 5, 6], None, [2, 3, 4, 5]),
+    "two FPDUs a segment": ([2, 4, 6], None, [2, 3, 4, 5]),
+    "one FPDU, then its length leads on": ([2, 3, 4.5, 6], None, [2, 3, 4, 5]),
+    "the first segment ends within an FPDU": ([2, 3.5, 5, 6], None, []),
+    "the first segment begins within an FPDU": ([2.5, 4, 5, 6], None, []),
+    "the first FPDU is bad": ([2, 3, 4, 5, 6], 2, []),
+    "another one is bad": ([2, 3, 4, 5, 6], 4, [2, 3, 4, 5]),
+}
+"""Between which FPDUs segments end, the FPDU that is bad, and those that need not wait."""
+
+
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("crc", [True, False])
+@pytest.mark.parametrize("name", SEGMENTS_AFTER_A_HOLE)
+def test_what_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
+    """Good FPDUs that fill the first segment after a hole, and those that lengths lead to then."""
+    places, bad, ahead = SEGMENTS_AFTER_A_HOLE[name]
+    damage = {} if bad is None else {bad: Damage(crc_xor=1)}
+    ulpdus = [messages.send(msn, bytes(600))[0] for msn in range(1, 8)]
+    octets, truth = build_stream(ulpdus, crc=crc, damage=damage if crc else {})
+    cuts = [int(place * truth[1].start) for place in places]
+    talk = started(crc=crc)
+    talk.say(0, octets[: truth[1].start])
+    talk.miss(0, octets[truth[1].start : cuts[0]])
+    for begin, end in pairwise(cuts):
+        talk.say(0, octets[begin:end])
+    flows = Flows(straight=straight)
+    found = fpdus(received(flows, talk.segments), 0)
+    assert [each.ulpdu for each in found] == [ulpdus[at] for at in (0, *(ahead if crc else []))]
+    late = impair.Segment(0, BASE + truth[1].start, 0, ACK, octets[truth[1].start : cuts[0]])
+    found += fpdus(received(flows, [late], 10_000), 0)
+    assert sorted(each.ulpdu for each in found) == ulpdus[:6]
+    assert sum(each.out_of_order for each in found) == (len(ahead) if crc else 0)
 
 
 @pytest.mark.parametrize(

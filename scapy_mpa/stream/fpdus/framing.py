@@ -23,12 +23,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.stream.fpdus.candidate import WORD, Candidate, FPDUReader
+from scapy_mpa.stream.fpdus.candidate import WORD, Candidate, FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.follower import Follower
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.leads import Leads
+from scapy_mpa.stream.sequence import NOWHERE
+from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_length
+from scapy_mpa.wire.terminate import is_terminate
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
@@ -149,16 +152,50 @@ class Framing(Follower):
         if self.from_start and island.start <= self.origin:
             island.runs = (self.first_run(island),)
             return True
-        found = self._by_marker(island, island.end)
-        if found is not None:
-            island.runs = (Run(found.start, "marker"),)
+        ahead = self._ahead(island, island.end)
+        if ahead is not None:
+            island.runs = (ahead,)
             return True
         if island.open_left:
+            if not self.markers:
+                # Its first segment stays as it is.
+                island.need = NOWHERE
             return False
         # Nothing leads anywhere: a run of no FPDUs, after which only a search can help.
         island.runs = (self._empty_run(island),)
         island.settled = True
         island.need = island.end
+        return True
+
+    def _ahead(self, island: Island, limit: int) -> Run | None:
+        """Return a run in which FPDUs can be reported though the hole before an island is open.
+
+        A Marker leads to it.  Without Markers, the first segment shows it.
+        """
+        if not self.markers:
+            return Run(island.start, "search") if self._holds_fpdus(island, limit) else None
+        found = self._by_marker(island, limit)
+        return None if found is None else Run(found.start, "marker")
+
+    def _holds_fpdus(self, island: Island, limit: int) -> bool:
+        """Tell whether the first segment of an island holds verified FPDUs and nothing else.
+
+        That is no chance, and a payload that holds FPDUs is not cut up like that.
+        """
+        at = end = island.start
+        if self.crc and at < limit:
+            end = island.chunks(at, limit)[0].end
+        if not at < end <= limit or not self.allowance.spend(end - at):
+            return False
+        while at < end:
+            fpdu = self.reader.fpdu_at(island, at, end)
+            if isinstance(fpdu, int) or fpdu.crc != "good":
+                return False
+            head = header_octets(fpdu.octets, fpdu.layout)
+            if fpdu.ulpdu_length < ddp_header_length(head) or is_terminate(head):
+                # The straight path reads these in order only.
+                return False
+            at = fpdu.end
         return True
 
     @staticmethod
@@ -235,8 +272,8 @@ class Framing(Follower):
         begins = self.from_start and island.start <= self.origin
         if begins and (not runs or self.origin < runs[0].start):
             runs = (self.first_run(island), *runs)
-        elif island.open_left and (found := self._by_marker(island, runs[0].start)) is not None:
-            runs = (Run(found.start, "marker"), *runs)
+        elif island.open_left and (ahead := self._ahead(island, runs[0].start)) is not None:
+            runs = (ahead, *runs)
         self._unite_all(island, runs)
 
     def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
