@@ -74,21 +74,19 @@ def look(
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
         return
-    after = None
-    if streaming is not None and not must_decide and streaming.awaits_startup():
-        after = lost.ends_at(startup, half)
+    known = _known_of(startup, half)
+    is_early = streaming is not None and not must_decide and streaming.awaits_startup()
+    if is_early:
+        after = lost.known_after(startup, half, known)
         if after is None:
             return
-    known = _known_of(startup, half)
+        known = after
     if not is_unknown(half) or (crc and known.crc is False):
         return
     if may_wait and known.origin is None:
         # An Rtr Frame may yet be captured.
         return
     known = known._replace(crc=crc or known.crc)
-    if after is not None:
-        # FPDUs begin there, if anything does.
-        known = known._replace(origin=after, sure=True)
     islands = _islands(half, known)
     if not islands:
         return
@@ -103,7 +101,7 @@ def look(
     has_crcs = inferred.crc and inferred.crc_is_known
     if known.crc is None and not has_crcs and _shows_crcs(startup, other):
         return
-    if after is not None and not lost.pass_by(startup, half, inferred):
+    if is_early and not lost.pass_by(startup, half, inferred):
         return
     enter_full_operation(
         half,

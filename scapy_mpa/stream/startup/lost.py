@@ -12,25 +12,38 @@ from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.lost import Lost
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
+from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import Inferred
+from scapy_mpa.stream.octets.scan import startup_at
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
 
-__all__ = ["ends_at", "pass_by"]
+__all__ = ["known_after", "pass_by"]
 
 
-def ends_at(startup: StartupPhase, half: HalfConnection) -> int | None:
-    """Return where the startup frame of a direction ends, if nothing of it was captured, and what
-    follows it was; None if that is not known."""
+def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:
+    """Return what is known of the FPDUs of a direction of whose startup frame nothing was captured,
+    if the peer's was, and what follows the missing one; else None.
+
+    :param known: what is known without that.
+    """
+    peer = startup.halves[1 - half.direction]
+    waits_at = startup.waiting[peer.direction]
     if half.direction == startup.initiator or startup.state is not StartupState.REQUESTED:
-        # A Reply may wait for its Request.
-        peer = 1 - half.direction
-        received = startup.heard(peer).get(startup.waiting[peer], startup.replied_to)
+        received = startup.heard(peer.direction).get(waits_at, startup.replied_to)
         end = None if received is None else unwrap(received, half.begin or 0)
     else:
         end = startup.early_ack
-    return end if half.islands.items[0].start == end else None
+    if half.islands.items[0].start != end:
+        return None
+    # A Reply may wait for its Request.  What it declares is not known otherwise.
+    island = peer.islands.at(waits_at)
+    found = None if island is None else startup_at(island, waits_at)
+    if found is not None:
+        crc = found.startup.crc or known.crc
+        known = known._replace(crc=crc, markers=found.startup.markers)
+    return known._replace(origin=end, sure=True)
 
 
 def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> bool:
