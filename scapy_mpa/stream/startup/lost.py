@@ -8,6 +8,8 @@ Operation Phase begins, if FPDUs are found there.
 
 from __future__ import annotations
 
+from typing import Final
+
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.lost import Lost
@@ -18,13 +20,19 @@ from scapy_mpa.stream.octets.scan import startup_at
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState
+from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
+from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 __all__ = ["known_after", "pass_by"]
 
+_LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
+"""Octets of a startup frame.  So much may be kept of one that is captured late."""
+
 
 def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:
-    """Return what is known of the FPDUs of a direction of whose startup frame nothing was captured,
-    if the peer's was, and what follows the missing one; else None.
+    """Return what is known of FPDUs after a startup frame of which nothing was captured.
+
+    None if that of the peer was not captured either, or if more may be missing than one frame.
 
     :param known: what is known without that.
     """
@@ -35,7 +43,7 @@ def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Kn
         end = None if received is None else unwrap(received, half.begin or 0)
     else:
         end = startup.early_ack
-    if half.islands.items[0].start != end:
+    if end is None or half.islands.items[0].start != end or end - (half.begin or 0) > _LONGEST:
         return None
     # A Reply may wait for its Request.  What it declares is not known otherwise.
     island = peer.islands.at(waits_at)
