@@ -46,6 +46,8 @@ class Share:
     found: int
     false: int
     """Reported, but not there, or reported before."""
+    at_once: int = 0
+    """Of those found, how many were reported with the segment that completes them."""
 
 
 def ours(cases: Sequence[Case], octets: bytes) -> tuple[Share, int]:
@@ -66,7 +68,8 @@ def ours(cases: Sequence[Case], octets: bytes) -> tuple[Share, int]:
     missing = sum(len(outcome.missing) for outcome in outcomes)
     unfound = sum(outcome.optional - outcome.optional_found for outcome in outcomes)
     false = sum(len(outcome.false) for outcome in outcomes)
-    return Share(there, there - missing - unfound, false), missing
+    at_once = sum(outcome.at_once for outcome in outcomes)
+    return Share(there, there - missing - unfound, false, at_once), missing
 
 
 def theirs(cases: Sequence[Case], capture: Path, program: str) -> Share:
@@ -124,28 +127,33 @@ def table(results: Sequence[tuple[str, str, Share, int, Share | None]]) -> str:
     :param results: situation, who sends Markers, our share, how many we miss that must be found,
         tshark's share.
     """
-    headings = ["situation", "Markers", "FPDUs", "found", "missing", "false"]
+    headings = ["situation", "Markers", "FPDUs", "found", "missing", "false", "at once"]
     headings += ["tshark found", "tshark false"]
     cells = [
         [
             situation,
             "yes" if markers == "both" else "no",
             f"{mine.there}",
-            _percent(mine),
+            _percent(mine.found, mine.there),
             f"{missing}",
             f"{mine.false}",
-            *(("-", "-") if other is None else (_percent(other), f"{other.false}")),
+            _percent(mine.at_once, mine.found),
+            *(
+                ("-", "-")
+                if other is None
+                else (_percent(other.found, other.there), f"{other.false}")
+            ),
         ]
         for situation, markers, mine, missing, other in results
     ]
     return markdown(headings, cells)
 
 
-def _percent(share: Share) -> str:
-    if share.found == share.there:
+def _percent(part: int, whole: int) -> str:
+    if part == whole:
         return "100 %"
     # Rounded down, so that nothing less than all reads as all.
-    return f"{1000 * share.found // share.there / 10:.1f} %"
+    return f"{1000 * part // whole / 10:.1f} %"
 
 
 def measure(

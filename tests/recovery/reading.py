@@ -54,6 +54,8 @@ class Outcome:
     optional: int = 0
     """How many may be found, too."""
     optional_found: int = 0
+    at_once: int = 0
+    """How many of those found came with the segment that completes them."""
 
     @property
     def is_right(self) -> bool:
@@ -97,6 +99,7 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
             outcome.false.append(record)
         else:
             found.add(key)
+            outcome.at_once += record["frame"] == max(record["frames"])
     for direction, told in gaps.items():
         outcome.false += _false_gaps(case, direction, told)
     for key, wanted in case.wanted.items():
