@@ -59,7 +59,8 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         or one.acknowledged is None
         or other.acknowledged is None
         # A startup frame may stand where an FPDU must begin.
-        or startup.state in (StartupState.REQUESTED, StartupState.REJECTED)
+        or startup.state is StartupState.REJECTED
+        or (startup.state is StartupState.REQUESTED and None in (one.framing, other.framing))
         # The next FPDU may be the RTR indication, which is looked at more closely.
         or (startup.negotiating is not None and startup.negotiating.holds_back())
     ):

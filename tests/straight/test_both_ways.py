@@ -7,6 +7,7 @@ import io
 import json
 import pathlib
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -435,3 +436,23 @@ def test_recovery_is_not_needed(
     for taken in ("take", "to_recovery"):
         monkeypatch.setattr(Recovery, taken, lambda *_: pytest.fail("it was asked for"))
     assert straight(octets) == lines
+
+
+@pytest.mark.parametrize("startup", [">-Q <A", ">Q <-A", ">Q+9 <A", ">Q <A+9"])
+def test_recovery_is_not_needed_for_long(monkeypatch: pytest.MonkeyPatch, startup: str) -> None:
+    """It gives back a connection whose startup frame is missing, and takes no more the longer that
+    is."""
+    taken, take = Counter[int](), Recovery.take
+    for rounds in (20, 60):
+
+        def counted(self: Recovery, segment: Any, rounds: int = rounds) -> None:
+            taken[rounds] += 1
+            take(self, segment)
+
+        talk = Scene(f"{startup} >f < " + ">f < <f > " * rounds + ">F <F")
+        octets = pcapfile.pcap(pcapfile.frames(talk.segments))
+        lines = recovery(octets)
+        with monkeypatch.context() as patched:
+            patched.setattr(Recovery, "take", counted)
+            assert straight(octets) == lines
+    assert taken[20] == taken[60] < 40
