@@ -24,10 +24,11 @@ def test_ours_counts_each_connection_by_itself() -> None:
     cases = cases_of("FPDUs across segments", range(3), markers="both")
     octets = pcapfile.pcap(frame for case in cases for frame in case.frames())
     there = sum(len(case.wanted) for case in cases)
-    assert shares.ours(cases, octets) == (Share(there, there, 0), 0)
+    assert shares.ours(cases, octets) == (Share(there, there, 0, there), 0)
     without = pcapfile.pcap(frame for case in cases[:2] for frame in case.frames())
     share, missing = shares.ours(cases, without)
-    assert share == Share(there, there - len(cases[2].wanted), 0)
+    found = there - len(cases[2].wanted)
+    assert share == Share(there, found, 0, found)
     assert missing == len(cases[2].wanted)
 
 
@@ -56,12 +57,12 @@ def test_what_tshark_shows_counts_once_and_by_its_length_if_there_is_no_header()
 def test_table_of_shares() -> None:
     """Less than all never reads as all, and what was not measured is a dash."""
     results = [
-        ("one", "neither", Share(10_000, 10_000, 0), 0, Share(10_000, 9_999, 2)),
-        ("two", "both", Share(3, 2, 1), 1, None),
+        ("one", "neither", Share(10_000, 10_000, 0, 9_999), 0, Share(10_000, 9_999, 2)),
+        ("two", "both", Share(3, 2, 1, 1), 1, None),
     ]
     assert shares.table(results).splitlines()[2:] == [
-        "| one | no | 10000 | 100 % | 0 | 0 | 99.9 % | 2 |",
-        "| two | yes | 3 | 66.6 % | 1 | 1 | - | - |",
+        "| one | no | 10000 | 100 % | 0 | 0 | 99.9 % | 99.9 % | 2 |",
+        "| two | yes | 3 | 66.6 % | 1 | 1 | 50.0 % | - | - |",
     ]
 
 

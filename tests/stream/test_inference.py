@@ -252,6 +252,20 @@ def test_without_crcs_markers_are_where_they_are(sizes: list[int], begin: int, f
     assert len(found) >= len(wanted) - few
 
 
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, markers: bool) -> None:
+    """If FPDUs begin with segments, they are reported soon; if not, at the end."""
+    octets, truth = build_stream(sends(*[300] * 40), markers=markers, crc=False)
+    talk = Talk(syn=False)
+    for each in truth:
+        begin, end = (max(0, at - 20 * (not aligned)) for at in (each.start, each.end))
+        talk.say(0, octets[begin:end])
+    found = fpdus(talk.fed(), 0)
+    assert len(found) == len(truth) - (not aligned)
+    assert (found[0].frame < len(truth) / 2) is aligned
+
+
 def test_without_crcs_markers_of_several_rows_count_together() -> None:
     """Each other Marker is forged: no row of FPDUs has two that agree, but all of them do."""
     harm = {at: Damage(fpduptr={0: 4}) for at in range(2, 20, 2)}

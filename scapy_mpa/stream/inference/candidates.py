@@ -95,6 +95,8 @@ class Candidates:
         # No FPDU begins before the phase.
         begin = island.start if known.origin is None else max(island.start, known.origin)
         self.stretch = Stretch(island, begin, island.end)
+        self.boundaries = dict.fromkeys(island.telling_boundaries(begin, island.end))
+        """Where segments begin that are not tiny."""
         self._explained = bytearray(len(self.stretch.octets))
         self.allowance = allowance
         """What may still be spent."""
@@ -129,7 +131,7 @@ class Candidates:
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
         kept = self.allowance // _SHARE_OF_OTHERS
-        boundaries = dict.fromkeys(self.island.telling_boundaries(begin, end))
+        boundaries = self.boundaries
         yield from self._sensible(boundaries, kept)
         words = [each for each in self._words(likeliest) if each not in boundaries]
         yield from self._sensible(words, kept)

@@ -11,9 +11,10 @@ octets of all islands best is taken, if it is proven:
   :mod:`~scapy_mpa.stream.inference.phase_votes` adds up what they say of Markers.
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
   That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
-  it begins with the phase, or is longer than any payload; else only when nothing better will
-  come, and no CRC of either direction says otherwise (``Known.crc``).  Of several hypotheses that
-  one counts whose rows span most octets: a payload spans fewer than what carries it.
+  it begins with the phase, is longer than any payload, or segments begin with seven of its
+  FPDUs; else only when nothing better will come, and no CRC of either direction says otherwise
+  (``Known.crc``).  Of several hypotheses that one counts whose rows span most octets: a payload
+  spans fewer than what carries it.
 * Where startup frames cannot have been missed and there are none, nobody asked for MPA
   (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 
@@ -28,6 +29,7 @@ from typing import NamedTuple
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WHOLE_FPDUS, WORD
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
+from scapy_mpa.stream.fpdus.weights import BOUNDARY, PROOF
 from scapy_mpa.stream.inference.candidates import Known, candidates
 from scapy_mpa.stream.inference.phase_votes import PhaseVotes
 from scapy_mpa.stream.inference.rows import AGREEING_MARKERS, PLAUSIBLE_ROW, Row, row_at, rows
@@ -158,8 +160,8 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     if ours is None:
         return None
     longest = max(ours, key=lambda row: row.octets)
-    # A shorter one may be part of a payload.
-    if not final and longest.octets <= FRAMING_WINDOW:
+    # A shorter one may be part of a payload, unless segments begin with its FPDUs.
+    if not final and longest.octets <= FRAMING_WINDOW and longest.aligned * BOUNDARY < PROOF:
         return None
     # What others of its places say of CRCs counts for it, too.
     return longest._replace(whole=max(row.whole for row in ours))

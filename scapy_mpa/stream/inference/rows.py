@@ -38,6 +38,8 @@ class Row(NamedTuple):
     fpdus: int
     whole: int
     """FPDUs that were captured whole: their CRC would have told."""
+    aligned: int
+    """FPDUs that begin with a segment."""
     evidence: Evidence
 
     def phase(self, position: int) -> int | None:
@@ -129,7 +131,8 @@ def _row(
     island, stretch = looked_at.island, looked_at.stretch
     origin = None if phase is None else start - phase
     reader = FPDUReader(origin or 0, markers=phase is not None, crc=False)
-    fpdus = whole = 0
+    fpdus = whole = aligned = 0
+    boundaries = looked_at.boundaries
     last = at = start
     is_whole = True
     evidence = Evidence()
@@ -140,6 +143,7 @@ def _row(
             break
         passed.add((at, fpdu.layout.phase))
         fpdus += 1
+        aligned += at in boundaries
         last, at = at, fpdu.end
         is_whole = len(fpdu.octets) == at - last
         whole += is_whole
@@ -153,6 +157,6 @@ def _row(
         evidence.take(head, fpdu.ulpdu_length, said, is_whole=is_whole)
     if not is_whole and looked_at.known.markers is None:
         # Nothing stands after it that says how many Markers lie in what was cut off.
-        return Row(island.start, start, last, origin, fpdus - 1, whole, evidence)
+        return Row(island.start, start, last, origin, fpdus - 1, whole, aligned, evidence)
     end = at if may_be_fpdu(island, at) else last
-    return Row(island.start, start, end, origin, fpdus, whole, evidence)
+    return Row(island.start, start, end, origin, fpdus, whole, aligned, evidence)
