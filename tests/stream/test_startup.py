@@ -303,6 +303,14 @@ def test_fpdus_do_not_wait_for_a_startup_frame(
         assert len(late) - late.count(0) <= (1 if crc else 7)
 
 
+def test_a_late_reply_where_what_comes_first_acknowledges_more() -> None:
+    """The Initiator's first FPDU is late, too: the next one does not say where the Reply ends."""
+    scene = Scene(">Q <A+4 >f+9 <f+9 >f <ff <f >F <F")
+    events = scene.fed()
+    assert [each.octets for each in seen(events)] == scene.frames
+    assert [len(fpdus(events, direction)) for direction in (0, 1)] == [2, 4]
+
+
 def test_another_request_directly_behind_a_rejected_one() -> None:
     """Without the SYN, it does not show that the first one was part of a payload."""
     letters = {"P": request(private_data=b"abcdefgh")}

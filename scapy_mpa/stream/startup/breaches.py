@@ -233,11 +233,13 @@ def speak(startup: StartupPhase, segment: Segment) -> Breach | None:
     asking = startup.halves[startup.initiator]
     answering = startup.halves[1 - startup.initiator]
     asked = startup.fpdus_from(asking)
-    if unwrap(segment.seq, asked) + segment.length <= asked - startup.saw_rtr:
+    begin = unwrap(segment.seq, asked)
+    if begin + segment.length <= asked - startup.saw_rtr:
         return None
     startup.is_waiting = False
     if startup.state is StartupState.REQUESTED:
-        startup.early_ack = answering.acknowledged
+        # If that segment is missing, the next one may acknowledge FPDUs after the Reply.
+        startup.early_ack = answering.acknowledged if begin <= asked else None
     elif answering.framing is not None and answering.acknowledged is not None:
         return _of_haste(startup, answering.acknowledged, answering.framing.origin)
     return None
