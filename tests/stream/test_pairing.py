@@ -74,6 +74,8 @@ def test_request_and_response_say_what_is_read() -> None:
         ("... >R6 >S <R:0 <R", "? 6"),
         # Nor does one answer a Request to the same buffer that was captured after it.
         ("... <S >S <R >R5 <R", "? 5"),
+        # Unless the capture has them in the wrong order: nobody knows whether it was answered.
+        ("... >R4@9 <S <R@9 <R >R5", "4 ?"),
         ("... >S <S >S <R >R5 <R >R6 <R", "? 5 6"),
         ("... >S <S <A1=1 >A2=1 <A2=1", "? 2."),
         # Nor one of another size: a Request before the capture may have asked for that.

@@ -147,8 +147,13 @@ class Requests:
         assert request.key is not None
         known = self._by_key.setdefault(request.key, [])
         known.insert(bisect_left(known, request.serial, key=_serial_of), request)
-        if request.captured <= self._unseen_until:
-            self._uncertain = max(self._uncertain, request.serial + 1)
+        self._doubt(request)
+
+    def _doubt(self, *requests: Request) -> None:
+        """Take it that a Response that has none may be to one of these Requests, if it may."""
+        for request in requests:
+            if request.captured <= self._unseen_until:
+                self._uncertain = max(self._uncertain, request.serial + 1)
 
     def give_up(self) -> None:
         """Forget the Requests: from now on, others than are known may be outstanding."""
@@ -308,8 +313,10 @@ class Requests:
             if known and missing is not None and EMPTY not in keys:
                 # It answers one of these, so the first of them is outstanding no more.
                 self._pass(min(known[0].serial, missing.serial) + 1, 0)
-        # Or one that was sent before, and is looked at later.
+        # Or one that was sent before, and was captured or is looked at later.
         self._unseen_until = max(self._unseen_until, message.first.captured + LATE_SEGMENTS)
+        for key in keys:
+            self._doubt(*self._known(key))
 
     def forget_overtaken(self) -> None:
         """Say of no Request that others overtook that it was not answered."""
