@@ -61,9 +61,11 @@ class Unanswered:
         if isinstance(event, CARRIERS) and event.carries_rdmap:
             control = event.ulpdu[:_CONTROL_LENGTH]
             is_cut = len(control) < min(_CONTROL_LENGTH, event.ulpdu_length)
-            if is_cut or not event.is_acceptable:
+            _, offset, *_ = event.place
+            if offset is None or is_cut or not event.is_acceptable:
+                # Or the beginning is missing.
                 self._torn.add((number, direction))
-            elif len(control) == _CONTROL_LENGTH:
+            if len(control) == _CONTROL_LENGTH and event.is_acceptable:
                 self._count(number, direction, requests_opened(control))
         elif isinstance(event, GapFound):
             self._torn.add((number, direction))
@@ -72,6 +74,10 @@ class Unanswered:
     def _finished(self, event: ConnectionEnded) -> ConnectionEnded:
         """Return the end of a connection with the Requests of either direction that it left."""
         sides = [(event.connection.number, direction) for direction in (0, 1)]
+        for side, half, peer in zip(sides, event.halves, reversed(event.halves), strict=True):
+            if event.initiator is None and peer.fpdus and half.octets and not half.fpdus:
+                # What it carries was not found out.
+                self._torn.add(side)
         requests = [max(0, self._open.pop(each, 0)) for each in sides]
         # A Response to a Request that is missing would count as one to another.
         known = [

@@ -41,7 +41,9 @@ SAID = {
 def end_of(words: str, *, straight: bool) -> ConnectionEnded:
     """The end of a connection in which this is said."""
     talk = started()
-    for direction, ulpdu, fate in spoken(words):
+    if words.startswith("..."):
+        talk.segments.clear()
+    for direction, ulpdu, fate in spoken(words.removeprefix("...")):
         damage = {0: Damage(flip=(10, 1))} if "!" in fate else None
         octets, _ = build_stream([ulpdu], damage=damage)
         talk.say(direction, octets, captured="-" not in fate)
@@ -63,6 +65,15 @@ def test_unanswered(name: str, straight: bool) -> None:
     end = end_of(words, straight=straight).end
     assert end is not None
     assert (end.unanswered, end.text) == (counts, f"closed by the Initiator{text}")
+
+
+@pytest.mark.parametrize("words", ["... >S <S <R >R3 <R >R4", "... >S >S >R1 <R!"])
+def test_of_which_the_beginning_is_missing(words: str) -> None:
+    """A Response may be to a Request before the capture, or in octets that nothing explains."""
+    end = end_of(words, straight=True).end
+    assert end is not None
+    assert end.unanswered[0] is None
+    assert "unanswered" not in end.text
 
 
 @pytest.mark.parametrize("path", REAL, ids=capture_name)
