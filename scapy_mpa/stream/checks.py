@@ -79,6 +79,8 @@ class Checks:
     def _finish(self, event: ConnectionEnded) -> list[Any]:
         """Return the errors that the end of a connection proves, and the end."""
         connection = self._connections.pop(event.connection)
+        for half, summary in zip(connection.halves, event.halves, strict=True):
+            half.is_whole = half.is_whole and not summary.may_lack_end
         connection.finish()
         connection.held = 0
         self._budget.count(connection)

@@ -68,7 +68,7 @@ class Messages:
             half.gap(event)
             self._weigh(half)
         elif isinstance(event, ConnectionEnded):
-            self._finish(event.connection)
+            self._finish(event)
         if not self._out:
             return []
         out = list(self._out)
@@ -107,12 +107,14 @@ class Messages:
         self._last = connection, halves
         return halves
 
-    def _finish(self, connection: ConnectionId) -> None:
+    def _finish(self, event: ConnectionEnded) -> None:
         """Report what is left of a connection that is over."""
         self._last = None
-        halves = self._halves.pop(connection, ())
-        for half in halves:
+        halves = self._halves.pop(event.connection, ())
+        for half, summary in zip(halves, event.halves, strict=False):
             half.flush()
+            if summary.may_lack_end:
+                half.asked.is_whole = False
         for half in halves:
             half.finish()
         for half in halves:

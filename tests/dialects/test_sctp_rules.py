@@ -10,6 +10,7 @@ import pytest
 
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound, Event, SessionControlSeen
+from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
 from tests.dialects.sctp_feed import (
     OPENING,
@@ -355,3 +356,19 @@ def test_rfc5041_and_rfc5040_are_checked_too() -> None:
     assert all("RFC 5041" in each.text for each in found)
     assert [each.seq for each in found] == [talk.units[3].tsn, talk.units[4].tsn]
     assert ends(events)[0].errors == 2
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_response_whose_request_the_capture_may_lack(is_ended: bool) -> None:
+    """Nothing shows what is missing at the end of a direction, but for its Terminate."""
+    talk = Talk()
+    talk.begin_session()
+    (response,) = messages.atomic_response(1, 7, 5)
+    talk.say(1, sctp.SEGMENT, sctp.segment(1, response))
+    talk.ssns[1] += 1
+    if is_ended:
+        talk.end_session()
+    taker = Messages()
+    (message,) = [each for event in run(talk) for each in taker.take(event)]
+    assert message.requested is (False if is_ended else None)
+    assert ("RFC 7306 5.2.2" in errors(checked(talk))) is is_ended

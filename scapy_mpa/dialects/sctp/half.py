@@ -131,4 +131,5 @@ class SessionHalf:
             out_of_order=self.out_of_order,
             retransmitted=self.retransmitted,
             farthest_ahead=self.farthest_ahead,
+            may_lack_end=not self.has_terminated,
         )

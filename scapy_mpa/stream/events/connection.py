@@ -107,6 +107,9 @@ class HalfSummary(NamedTuple):
     """Of iWARP Framing for TCP, which CRCs its frames have: ``h``, ``p``, both or none."""
     retransmitted_octets: int = 0
     """TCP payload octets that were captured before."""
+    may_lack_end: bool = False
+    """Over SCTP, whether it has no Terminate: then nothing shows what the capture lacks of its
+    end."""
 
 
 class Negotiated(NamedTuple):
