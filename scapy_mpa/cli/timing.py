@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import nlargest
 from math import ceil
 from typing import Final
 
@@ -44,13 +44,16 @@ _SLOWEST: Final = (
     Column("Sink TO"),
 )
 _MOST: Final = 1 << 22
-"""Latencies that are kept, 24 octets each; of more, those that come later do not count."""
+"""Latencies that are kept, 24 octets each, or 56 if the slowest are shown; of more, those that come
+later do not count."""
+_SHOWN: Final = 4
+"""Numbers that show which Response it is."""
 
 
 class _Responses:
     """The Responses of one kind in one connection."""
 
-    __slots__ = ("begins", "ends", "latencies", "times", "unanswered")
+    __slots__ = ("begins", "ends", "latencies", "shown", "times", "unanswered")
 
     def __init__(self) -> None:
         self.latencies = array("Q")
@@ -60,6 +63,14 @@ class _Responses:
         """Requests whose Responses lack their end."""
         self.begins, self.ends = array("Q"), array("Q")
         """The frames of Requests, and of the ends of Responses."""
+        self.shown = array("Q")
+        """Of each latency, if the slowest are shown: the frame of the Request, the octets of the
+        Response, its STag or MSN, and its TO."""
+
+    def each(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+        """Give each latency, with the frame of the end of its Response and what is shown of it."""
+        for at, (latency, end) in enumerate(zip(self.latencies, self.ends, strict=True)):
+            yield latency, end, tuple(self.shown[_SHOWN * at : _SHOWN * (at + 1)])
 
     @property
     def most(self) -> int:
@@ -84,8 +95,6 @@ class Timing:
     def __init__(self, clock: Clock, top: int = 0) -> None:
         self._clock = clock
         self._top = top
-        # The slowest, the fastest of them first.
-        self._slowest: list[tuple[float, int, MessageRecovered]] = []
         self._kept = 0
         self._passed_over = 0
         self._found: dict[tuple[int, str], _Responses] = {}
@@ -113,11 +122,6 @@ class Timing:
         self, found: _Responses, message: MessageRecovered, captured: int, seconds: float
     ) -> None:
         """Add a Response whose latency is known."""
-        if self._top:
-            # Of two that took as long, the first counts.
-            heappush(self._slowest, (seconds, -captured, message))
-            if len(self._slowest) > self._top:
-                heappop(self._slowest)
         if self._kept >= _MOST:
             self._passed_over += 1
             return
@@ -125,6 +129,11 @@ class Timing:
         found.begins.append(message.request_frame or 0)
         found.ends.append(captured)
         found.latencies.append(round(seconds * SECOND))
+        if self._top:
+            name = message.msn if message.stag is None else message.stag
+            found.shown.extend(
+                each or 0 for each in (message.request_frame, message.length, name, message.to)
+            )
         time_ns = self._clock.time_ns(captured) or message.time_ns
         begin, end = found.times or (time_ns, time_ns)
         found.times = min(begin, time_ns), max(end, time_ns)
@@ -141,23 +150,23 @@ class Timing:
         yield from table(_COLUMNS, [_row(*each) for each in found])
         if self._passed_over:
             yield f"{self._passed_over} Responses after the first {_MOST} do not count"
-        if self._top:
-            slowest = sorted(self._slowest, reverse=True)
+        slowest = self._slowest(found)
+        if slowest:
             yield ""
-            yield from table(_SLOWEST, [_slow_row(seconds, each) for seconds, _, each in slowest])
+            yield from table(_SLOWEST, slowest)
+
+    def _slowest(self, found: list[tuple[tuple[int, str], _Responses]]) -> list[list[str]]:
+        """Return the rows of the slowest; of two that took as long, the first counts."""
+        each = ((*one, key) for key, responses in found for one in responses.each())
+        slowest = nlargest(self._top, each, key=lambda one: (one[0], -one[1]))
+        return [_slow_row(*one) for one in slowest]
 
 
-def _slow_row(seconds: float, message: MessageRecovered) -> list[str]:
-    is_read = message.stag is not None
-    return [
-        str(message.connection.number),
-        microseconds(seconds * SECOND),
-        f"{message.request_frame}-{message.captured}",
-        "" if message.length is None else str(message.length),
-        _KINDS[message.opcode],
-        f"0x{message.stag:08x}" if is_read else f"msn {message.msn}",
-        f"0x{message.to:x}" if is_read else "",
-    ]
+def _slow_row(latency: int, end: int, shown: tuple[int, ...], key: tuple[int, str]) -> list[str]:
+    request, octets, name, to = shown
+    number, kind = key
+    place = [f"0x{name:08x}", f"0x{to:x}"] if kind == "Read" else [f"msn {name}", ""]
+    return [str(number), microseconds(latency), f"{request}-{end}", str(octets), kind, *place]
 
 
 def _row(key: tuple[int, str], found: _Responses) -> list[str]:

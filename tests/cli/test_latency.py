@@ -132,3 +132,17 @@ def test_nothing_to_show() -> None:
     """Without Reads and Atomics, a line says so."""
     text = run("summary", "--timing", PCAPS / "rping_mpa1_crcon.pcap").stdout
     assert text.endswith("\nno RDMA Read or Atomic whose Request was captured\n")
+
+
+@pytest.mark.parametrize(
+    ("steps", "count"), [("repeat 3 initiator read 100", 3), ("initiator read-request 100", 0)]
+)
+def test_the_slowest_are_of_what_is_selected(steps: str, count: int, tmp_path: Path) -> None:
+    """Those of the other connections do not count; without any, nothing is said of them."""
+    scenario, path = tmp_path / "reads.mpa", tmp_path / "reads.pcap"
+    scenario.write_text(steps)
+    run("craft", scenario, "-o", path, "--connections", 4)
+    shown = run("summary", "--top", 5, "--where", "connection=2", path).stdout
+    rows = [line.split()[0] for line in shown.partition("Latency us")[2].splitlines()[1:]]
+    assert rows == ["2"] * count
+    assert ("Latency us" in shown) is bool(count)
