@@ -10,10 +10,13 @@ from scapy_mpa.capture.frame import SNAP_LENGTH, Frame
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LATEST_SECOND", "PcapWriter"]
+__all__ = ["LATEST_SECOND", "MICROSECOND", "PcapWriter"]
 
 LATEST_SECOND: Final = 0xFFFFFFFF
 """Since the epoch, that a record can tell: it is in 2106."""
+
+MICROSECOND: Final = 1000
+"""Nanoseconds of the unit of times."""
 
 _HEADER: Final = Struct("<IHHiIII")
 """Magic, version, time zone, accuracy, snap length, link type."""
@@ -21,8 +24,6 @@ _RECORD: Final = Struct("<IIII")
 """Seconds, fraction, captured octets, original octets."""
 
 _MICROSECONDS: Final = 0xA1B2C3D4
-_UNIT: Final = 1000
-"""Nanoseconds."""
 _VERSION: Final = (2, 4)
 
 
@@ -57,5 +58,5 @@ class PcapWriter:
                 f"a pcap file has 32 bits for seconds since 1970, and this frame has {seconds}: "
                 "write pcapng"
             )
-        record = _RECORD.pack(seconds, fraction // _UNIT, len(octets), original)
+        record = _RECORD.pack(seconds, fraction // MICROSECOND, len(octets), original)
         self._file.write(record + octets)

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from scapy_mpa.capture.write import write_pcap, write_pcapng
+from scapy_mpa.capture.write_pcap import MICROSECOND
 from scapy_mpa.cli.impairing import impairments, options_said
 from scapy_mpa.cli.output import OutputError, text_of
 from scapy_mpa.cli.progress import watched
@@ -58,7 +59,7 @@ class Crafting(NamedTuple):
         """
         try:
             self._refuse(output, truth)
-            capture = self._capture()
+            capture = self._capture(1 if _is_pcapng(output) else MICROSECOND)
             self._write(capture, output)
             if truth is not None:
                 _tell(capture, truth, messages=messages, payload=payload)
@@ -83,15 +84,19 @@ class Crafting(NamedTuple):
                 f"{shown(truth)}: that is the capture itself; write the truth to another file"
             )
 
-    def _capture(self) -> Interleaved:
-        """Return all conversations with what is captured of them."""
+    def _capture(self, unit: int) -> Interleaved:
+        """Return all conversations with what is captured of them.
+
+        :param unit: nanoseconds to which the file cuts times, and so does the truth.
+        """
         text = None if self.scenario in PRESETS else _text_of(self.scenario)
         parts = []
         for number in watched(range(self.connections), self.connections, "crafting"):
             conversation = self._conversation(text, number)
             happens = impairments(self.impairing, conversation)
             segments = impair(conversation.segments(), *happens, seed=self._seed_of(number))
-            parts.append((conversation, segments))
+            cut = [replace(each, time_ns=each.time_ns // unit * unit) for each in segments]
+            parts.append((conversation, cut))
         return Interleaved(parts)
 
     def _conversation(self, text: str | None, number: int) -> Conversation:
@@ -120,7 +125,7 @@ class Crafting(NamedTuple):
         frames = watched(capture.frames(), len(capture), "writing")
         try:
             with target_file(output) as file:
-                if output == DASH or Path(output).suffix == ".pcapng":
+                if _is_pcapng(output):
                     write_pcapng(file, frames, comment=self._comment())
                 else:
                     write_pcap(file, frames)
@@ -135,6 +140,10 @@ class Crafting(NamedTuple):
         if self.connections > 1:
             said.append(f"--connections {self.connections}")
         return " ".join([*said, options_said(self.impairing)]).rstrip()
+
+
+def _is_pcapng(output: str) -> bool:
+    return output == DASH or Path(output).suffix == ".pcapng"
 
 
 def _text_of(name: str) -> str:

@@ -61,6 +61,18 @@ def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
     assert sorted(map(repr, found)) == sorted(map(repr, same))
 
 
+def test_truth_has_the_times_of_the_file(tmp_path: Path) -> None:
+    """A pcap file cuts them to microseconds, between which segments may have been captured."""
+    capture, truth = tmp_path / "x.pcap", tmp_path / "x.jsonl"
+    run("craft", "storage", "-o", capture, "--capture-reorder", "30%", "--truth", truth)
+    told = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
+    wanted, found = (
+        {each["seq"]: (each["captured"], each["captured_from"]) for each in every}
+        for every in (told, found_by(capture))
+    )
+    assert found == wanted
+
+
 def test_format_goes_by_the_name(tmp_path: Path) -> None:
     """pcapng if the file is named so, else pcap; pcapng to standard output."""
     magic = {}
