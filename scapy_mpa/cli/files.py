@@ -46,7 +46,7 @@ def read_files(
     :raises Stopped: a signal came; what was read by then is shown.
     """
     files, status = _expanded(names)
-    number, selection = 0, None
+    number, selection, has_selected = 0, None, False
     waiting = deque(_grouped(files, separate=separate))
     with attention or Attention() as attention:
         while waiting:
@@ -75,13 +75,19 @@ def read_files(
                     conclude(capture, attention, **reading.found()),
                 )
             number = reading.next_number
+            has_selected = has_selected or reading.has_selected
             if rest := group[len(capture.parts) :]:
                 before = shown(capture.parts[-1].name)
                 complain(f"{shown(rest[0])}: begins before {before} ends, so it is another capture")
                 waiting.appendleft(rest)
-    if status != FAILED and selection is not None and (lack := selection.lacking(number)):
+    if status == FAILED or selection is None:
+        return status
+    if lack := selection.lacking(number):
         complain(lack)
-        status = FAILED
+        return FAILED
+    # A table of connections says so itself.
+    if not has_selected and not selection.is_of_connections:
+        complain("nothing found is of the hosts, ports, times and frames that are selected")
     return status
 
 

@@ -79,6 +79,8 @@ class Reading:
         """FPDUs found so far, and what other dialects have instead."""
         self.has_findings = False
         """Whether there was an error in what matters."""
+        self.has_selected = False
+        """Whether anything is of the connections and times that matter, whatever else must hold."""
         self._first_number = first_number
         self.next_number = first_number
         """The number that the next connection would have; final when all was read."""
@@ -202,6 +204,7 @@ class Reading:
         if messages is not None:
             rows = _with_messages(rows, messages)
         if selection is None or not selection.narrows:
+            self.has_selected = self.has_selected or bool(rows)
             return rows
         return [row for row in rows if self._matters(event_of(row), selection)]
 
@@ -217,6 +220,7 @@ class Reading:
                 return isinstance(event, MessageRecovered)
             is_then = number in self._met
             self._met.discard(number)
+        self.has_selected = self.has_selected or is_then
         return is_then and selection.has_event(event, self.clock)
 
     def _is_then(self, event: RecordedEvent, selection: Selection) -> bool:

@@ -356,3 +356,25 @@ def test_any_text(option: str, text: str, other: str) -> None:
     result = run("summary", option, text, *more, RPING)
     assert result.exit_code in (0, 2)
     assert (result.exit_code == 2) == bool(result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_said"),
+    [
+        (("--host", "1.2.3.4"), True),
+        (("--port", 9), True),
+        (("--frames", "99999-"), True),
+        (("--between", 9000, 9001), True),
+        (("--frames", 1), True),
+        # What meets no condition, or is of no such type, is just not there.
+        (("--where", "ulpdu_length>60000"), False),
+        (("--type", "overlap"), False),
+        (("--port", 7174, "--type", "overlap"), False),
+        ((), False),
+    ],
+)
+def test_nothing_is_selected(options: tuple[object, ...], is_said: bool) -> None:
+    """A listing of nothing says why; once, of however many files."""
+    said = run("dissect", *options, RPING, RPING).stderr
+    line = "scapy-mpa: nothing found is of the hosts, ports, times and frames that are selected\n"
+    assert said == line * is_said
