@@ -515,6 +515,9 @@ class Direction:
                 if is_copy:
                     self._count_copy(octets)
                 return is_copy
+        if index < len(ahead) and ahead[index][0] == end and not ahead[index][3]:
+            # Lengths may lead into it from here.
+            return False
         last = ahead[index - 1] if index else (0, b"", 0, False)
         is_next = last[0] + len(last[1]) == offset
         follows = is_next and last[3]

@@ -165,6 +165,18 @@ SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
 
 
 @pytest.mark.parametrize("straight", [True, False])
+def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
+    """The one that it leads to came before, and ends within an FPDU."""
+    octets, truth = stream([600] * 6, markers=False)
+    size = truth[0].end // 2
+    talk = started()
+    for begin, end in ((0, 2), (6, 9), (4, 6), (9, 12)):
+        talk.copy(0, BASE + begin * size, octets[begin * size : end * size])
+    found = fpdus(received(Flows(straight=straight), talk.segments), 0)
+    assert [len(talk.segments) - each.frame for each in found] == [3, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("name", SEGMENTS_AFTER_A_HOLE)
 def test_what_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
