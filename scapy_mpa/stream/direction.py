@@ -381,9 +381,6 @@ class Direction:
             return False
         if not self._append(octets, frame, frame, time_ns):
             return False
-        if waiting[-1][3]:
-            # It was read before.
-            self.shape = farthest
         freed = 0
         while waiting and waiting[0][0] == self.offset + self.have:
             _, waited, brought_by, is_found = waiting[0]
@@ -391,10 +388,13 @@ class Direction:
                 if self.have:
                     break
                 self._pass_by(waited, brought_by)
+                self.shape = farthest
             elif not self._append(waited, brought_by, frame, time_ns):
                 break
             freed += len(waited) + CHUNK_OVERHEAD
             del waiting[0]
+        if any([is_found for _, _, _, is_found in waiting]):
+            self.shape = farthest
         self.ahead = waiting or _NONE
         if freed:
             self.hold(-freed)
@@ -528,7 +528,7 @@ class Direction:
         )
         if not is_found and (self.markers or follows):
             return False
-        if index < len(ahead) or not is_found:
+        if not is_found or any([each[3] for each in ahead[index:]]):
             self.shape = farthest
         if ahead:
             ahead.insert(index, (offset, octets, frame, is_found))

@@ -22,7 +22,7 @@ from scapy_mpa.stream.segment import Segment
 from tests.captures import PCAPS
 from tests.stream.feed import as_segment, decoded
 from tests.stream.startup import reply, request
-from tests.stream.talk import Talk, ends
+from tests.stream.talk import Talk, ends, started
 from tests.truth import impair, messages
 from tests.truth.impair import ACK, FIN, PSH, RST, SYN
 from tests.truth.mpastream import Damage, build_stream
@@ -166,6 +166,16 @@ def test_within_messages(name: str) -> None:
     how = "closed by the Initiator" if "F" in words else "capture ended"
     assert end.text == how + text
     assert list(end.within_message) == re.findall("initiator|responder", text.lower())
+
+
+def test_a_whole_message_after_two_holes() -> None:
+    """Octets between them are read after it, and their message goes on."""
+    octets, truth = build_stream([WHOLE, WHOLE, OPEN, WHOLE, WHOLE])
+    half, talk = truth[0].end // 2, started()
+    for begin, end in ((0, 2), (3, 6), (8, 10), (2, 3), (6, 8)):
+        talk.copy(0, talk.next[0] + begin * half, octets[begin * half : end * half])
+    end = end_of([as_segment(number, each) for number, each in enumerate(talk.segments, 1)]).end
+    assert end is not None and end.within_message == ()
 
 
 CAPTURES = {
