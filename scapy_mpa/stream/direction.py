@@ -485,6 +485,7 @@ class Direction:
         self.pieces.append((octets, brought_by))
         self.have += len(octets)
         self.missing = need - len(octets)
+        self._reserve()
         return True
 
     @property
