@@ -107,7 +107,9 @@ def octets_missing(carrier: ReadDirection, octets: bytes, offset: int, shapes: S
     phase = offset % MARKER_INTERVAL if carrier.markers else None
     at = MARKER_LENGTH if phase == 0 else 0
     length = octets[at : at + HEADER_LENGTH]
-    if len(length) == HEADER_LENGTH and int.from_bytes(length, "big") < TAGGED_LENGTH:
+    if len(length) < HEADER_LENGTH:
+        return at + HEADER_LENGTH - there
+    if int.from_bytes(length, "big") < TAGGED_LENGTH:
         return 0
     need = _HEAD
     if phase is not None and not 0 < phase <= _LAST_PHASE:

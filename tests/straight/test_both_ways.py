@@ -181,6 +181,8 @@ def test_conversations(
 )
 # Of the ULPDU_Length there is one octet at first.
 @example(seed=0, lengths=[], markers=False, size=1, damaged=False)
+# It is complete before there are as many octets as a DDP header has.
+@example(seed=0, lengths=[5] * 12, markers=False, size=16, damaged=False)
 def test_fpdus_of_any_length(
     seed: int, lengths: list[int], markers: bool, size: int, damaged: bool
 ) -> None:
