@@ -165,6 +165,17 @@ SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
 
 
 @pytest.mark.parametrize("straight", [True, False])
+def test_fpdus_after_a_hole_begin_at_multiples_of_four(straight: bool) -> None:
+    """What begins elsewhere must be part of a payload, whatever it looks like."""
+    octets, truth = stream([600] * 2, markers=False)
+    talk = started()
+    for begin in (0, 1002, 2002, 3000):
+        talk.copy(0, BASE + begin, octets[: truth[0].end])
+    found = fpdus(received(Flows(straight=straight), talk.segments), 0)
+    assert [each.seq - BASE for each in found] == [0, 3000]
+
+
+@pytest.mark.parametrize("straight", [True, False])
 def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
     """The one that it leads to came before, and ends within an FPDU."""
     octets, truth = stream([600] * 6, markers=False)

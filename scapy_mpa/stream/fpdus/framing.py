@@ -183,7 +183,8 @@ class Framing(Follower):
         That is no chance, and a payload that holds FPDUs is not cut up like that.
         """
         at = end = island.start
-        if self.crc and at < limit:
+        # FPDUs are multiples of 4 octets.
+        if self.crc and at < limit and not (at - self.origin) % WORD:
             end = island.chunks(at, limit)[0].end
         if not at < end <= limit or not self.allowance.spend(end - at):
             return False
