@@ -367,6 +367,24 @@ def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> N
     assert [each.startup.kind for each in seen(events)][-1] is StartupKind.REPLY
 
 
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (">f >Q+2 >f+3 >f >f <A <f", 5),
+        # Those before the Request are not found.
+        ("... >f >f <f >Q+3 >f >f <A+3 <f >f <f <f >F <F", 7),
+        (">w+1 >L <L <L >Q+5 > >f >L- >L < <f >Q", 6),
+    ],
+)
+def test_a_request_captured_between_fpdus(words: str, count: int) -> None:
+    """Those after it were found before it was captured, and it is not one of them."""
+    scene = Scene(words, {"L": build_stream([messages.send(1, bytes(600))[0]])})
+    events = scene.fed()
+    assert [each.octets for each in seen(events)] == scene.frames
+    assert len({(each.direction, each.seq) for each in fpdus(events)}) == count
+    assert [each.crc for each in fpdus(events)] == ["good"] * count
+
+
 @pytest.mark.parametrize("beginning", ["", "... ", ">-z <-z "])
 def test_rejecting_again_costs_no_more_each_time(beginning: str) -> None:
     """Work does not grow with how often that was done before."""

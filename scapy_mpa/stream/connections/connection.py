@@ -14,6 +14,7 @@ from scapy_mpa.stream.events import (
     end_of,
     names_of,
 )
+from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.halves import holes, intake, transitions
 from scapy_mpa.stream.halves.common import Common
 from scapy_mpa.stream.halves.extent import (
@@ -298,19 +299,29 @@ class Connection(Reporter):
         If it begins no startup, FPDUs go on after it as before.
         """
         self.met_key = None
-        framing, island = half.framing, half.islands.at(position)
-        if framing is None or island is None:
+        framing, island = half.reader, half.islands.at(position)
+        if not isinstance(framing, Framing) or island is None:
             return
         found = startup_at(island, position)
         if found is None:
             return
         is_first = self.startup.state is StartupState.IDLE
-        transitions.leave_full_operation(half, position, found.end)
+        items = half.islands.items
+        goes_on = island.open_left or any(run.start > position for one in items for run in one.runs)
+        if not goes_on:
+            while items[0] is not island:
+                holes.give_up(half, "acknowledged")
+            self.met_key = None
+            transitions.leave_full_operation(half, position, found.end)
         self.on_startup(half, island, found)
         if is_first:
             text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
             self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, position, text)
-        if half.phase is Phase.STREAMING:
+        if goes_on:
+            # FPDUs that follow it were found before, or may follow others yet to be captured.
+            framing.pass_over(island, position, found.end)
+            half.advance(island, 0)
+        elif half.phase is Phase.STREAMING:
             transitions.enter_full_operation(
                 half,
                 found.end,

@@ -134,7 +134,12 @@ class Follower:
             fpdu = self.reader.fpdu_at(island, at, limit)
             if isinstance(fpdu, int):
                 island.need = fpdu
-                if fpdu - at > _LENGTH_IN_KEY and not final and self._meets_startup(island, run):
+                may_begin = not final or limit < island.end
+                if (
+                    fpdu - at > _LENGTH_IN_KEY
+                    and may_begin
+                    and self._meets_startup(island, run, limit)
+                ):
                     break
                 said = self.reader.header_at(island, at, limit) if self.crc else None
                 if said is not None and not said[0] and said[1].length > fpdu_length(0):
@@ -148,7 +153,7 @@ class Follower:
             if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
                 self._pass_on(island, run, fpdu)
                 continue
-            if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run):
+            if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run, limit):
                 break
             if fpdu.crc == "bad" and not self.is_guess:
                 # Its start is certain, so it is reported (RFC 5044 4.4).
@@ -162,16 +167,31 @@ class Follower:
         done = run.end if self.crc else run.last
         self._sink.release(island, run.start, done if run.broken_at is None else run.broken_at)
 
-    def _meets_startup(self, island: Island, run: Run) -> bool:
+    def _meets_startup(self, island: Island, run: Run, limit: int) -> bool:
         """Leave a run at a startup frame, whose Key is no header of an FPDU; tell whether one
         begins there."""
         reach = startup_reach(island, run.end)
+        if limit < island.end and reach > limit:
+            # An FPDU that was found begins in its midst.
+            return False
         if reach > island.end:
             island.need = reach
         elif reach:
             self._sink.meets_startup(run.end)
             self._await(island, run)
         return reach > 0
+
+    def pass_over(self, island: Island, start: int, end: int) -> None:
+        """Go on after a startup frame at which a run was left.
+
+        :param start: where it begins.
+        :param end: where it ends.
+        """
+        run = next(each for each in island.runs if each.end == start)
+        run.awaits = False
+        run.end = run.last = end
+        island.look_again()
+        self._sink.release(island, run.start, end)
 
     def _is_believed(self, fpdu: Candidate) -> bool:
         """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.
