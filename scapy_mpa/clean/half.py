@@ -36,7 +36,10 @@ class WrittenHalf:
     """Where segments that are not acknowledged end: positions, numbers in what is written, and
     of how many octets before that the numbers follow those captured."""
     hint: int | None = None
-    """What the other direction last acknowledged, as captured."""
+    """What the other direction last acknowledged, as captured; before MPA was written, the most
+    that it has."""
+    told: int | None = None
+    """Up to where frames that were copied before MPA was written have octets, or speak of some."""
     startups: list[Item] = field(default_factory=list)
     """The last startup frames that were captured."""
     fpdus_from: int | None = None
@@ -61,6 +64,14 @@ class WrittenHalf:
         if len(self.boundaries) >= _UNACKNOWLEDGED:
             del self.boundaries[::2]
         self.boundaries.append((position, sequence_number(new), plain))
+        if self.hint is not None:
+            # It may wait for what had to be written before it.
+            self.acknowledge(self.hint)
+
+    def take_hint(self, ack: int) -> None:
+        """Take an acknowledgement number, which may have been captured late, before MPA."""
+        if self.hint is None or unwrap(ack, self.hint) > self.hint:
+            self.hint = ack
 
     def acknowledge(self, ack: int) -> bool:
         """Take an acknowledgement number as captured; tell whether it says anything new."""
@@ -102,6 +113,13 @@ class WrittenHalf:
         return all(
             each.is_written or unwrap(number, each.start) <= each.start for each in self.startups
         )
+
+    def begins_before(self, number: int | None) -> bool:
+        """Tell whether the first startup frame begins before a sequence number."""
+        if number is None or not self.startups:
+            return False
+        start = self.startups[0].start
+        return unwrap(number, start) > start
 
     @property
     def is_shifted(self) -> bool:

@@ -92,7 +92,7 @@ class Opening:
     @property
     def is_mpa(self) -> bool:
         """Whether the connection carries MPA."""
-        return self.has_fpdus or any(half.startups for half in self._halves)
+        return self.has_fpdus or self.has_startup
 
     @property
     def has_fpdus(self) -> bool:
@@ -109,9 +109,16 @@ class Opening:
         replies = [startup for _, startup in self._of_kind(StartupKind.REPLY)]
         return not replies[-1].rejected if replies else StartupKind.REPLY in self.written
 
-    def has_request_of(self, reply: Item) -> bool:
-        """Tell whether the Request that a Reply answers was captured."""
-        return any(each.attempt == reply.attempt for each, _ in self._of_kind(StartupKind.REQUEST))
+    @property
+    def has_startup(self) -> bool:
+        """Whether a startup frame was captured."""
+        return any(half.startups for half in self._halves)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a Request and a Reply were captured, and the last of both belong together."""
+        last = {startup.kind: item.attempt for item, startup in self._of_kind(*NEEDED)}
+        return last.keys() == NEEDED and len(set(last.values())) == 1
 
     def unwritten(self, kind: StartupKind, before: Item) -> list[Item]:
         """Return the captured startup frames that must be written before an item."""

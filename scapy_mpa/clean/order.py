@@ -24,7 +24,8 @@ from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
-from scapy_mpa.stream.segment import FIN, RST, SYN
+from scapy_mpa.stream.limits import LATE_SEGMENTS
+from scapy_mpa.stream.segment import ACK, FIN, RST, SYN
 from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
@@ -80,11 +81,13 @@ class Order:
     """
 
     __slots__ = (
+        "_asked",
+        "_first",
         "_number",
         "_queue",
-        "_reply",
         "_reset_at",
         "_serial",
+        "_waits_until",
         "blocked_from",
         "halves",
         "rewriter",
@@ -98,8 +101,13 @@ class Order:
         self.halves = _Half(), _Half()
         self.blocked_from = NEVER
         """The number of the first frame whose slot must not be written yet."""
-        self._reply: tuple[int, Item] | None = None
-        """The last Reply, and the frame that completed it, while its Request may follow."""
+        self._asked = NEVER
+        """The number of the slot before which the last Request is not written."""
+        self._first = NEVER
+        """The number of the first frame that startup frames must precede, while some may yet be
+        captured."""
+        self._waits_until: int | None = None
+        """Segments of the connection up to which they are waited for."""
         self._reset_at = NEVER
 
     # -- in ----------------------------------------------------------------------------------
@@ -118,8 +126,18 @@ class Order:
                 half.unexplained = deque()
             half.unexplained.append((slot.number, end))
         slot.covered = slot.position
+        if slot.flags & SYN:
+            # Nothing stands before it.
+            for each in self.halves:
+                each.last = each.last if each.expected else slot.number
         if slot.flags & RST and self._reset_at == NEVER:
             self._reset_at = slot.number
+        if self._waits_until is None and slot.flags & ACK:
+            peer = core.owner.halves[1 - slot.direction]
+            begin = None if peer.octets else peer.begin
+            if begin is not None and unwrap(slot.ack, begin) > begin + 1:
+                # It speaks of the first octets, which were not captured, and not of a FIN alone.
+                self._await_startup(slot.number)
         if slot.flags & FIN:
             item = Item(Kind.FIN, self._number, slot.direction, end, end + 1, b"", 1)
             item.frames, item.is_same = (slot.number,), True
@@ -155,9 +173,14 @@ class Order:
         # Octets in streaming mode before it may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
         if is_reply:
-            self._reply = completed, item
+            self._await_startup(completed)
         self.rewriter.opening.expect(item)
-        self._wait(half, item, max(completed, *before, 0))
+        # What follows it need not wait for the frame that brought it late.
+        earliest = max(self._first, self._asked) if is_reply else self._first
+        number = max(min(completed, earliest), *before, 0)
+        if event.startup.kind is StartupKind.REQUEST:
+            self._asked = number
+        self._wait(half, item, number)
 
     def fpdu(self, event: FPDURecovered) -> None:
         """Take an FPDU."""
@@ -174,6 +197,8 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.behind = start + extent
+        if self._first != NEVER or not rewriter.opening.has_fpdus:
+            self._await_startup(completed)
         rewriter.opening.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
@@ -192,8 +217,14 @@ class Order:
         )
         self._wait(half, item, completed)
 
+    def _await_startup(self, number: int) -> None:
+        """Take note of a frame that startup frames must precede."""
+        if self._first == NEVER:
+            self._waits_until = None
+        self._first = min(self._first, number)
+
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
-        slot = self._queue.find(completed)
+        slot = self._queue.find(max(item.frames, default=completed))
         item.headers = None if slot is None else slot.headers
         heappush(half.pending, (item.start, next(self._serial), completed, item))
         half.waits_from = min(half.waits_from, completed)
@@ -227,20 +258,20 @@ class Order:
             if core.phase is Phase.FULL
         ):
             blocked_from = self._reset_at
-        if self._reply is not None:
-            completed, reply = self._reply
-            if opening.has_fpdus or opening.has_request_of(reply):
-                self._reply = None
-            else:
-                blocked_from = min(blocked_from, completed)
-        self.blocked_from = blocked_from
+        if self._first != NEVER:
+            if self._waits_until is None:
+                self._waits_until = connection.segments + LATE_SEGMENTS
+            is_begun = opening.has_startup or any(core.begin for core in connection.halves)
+            if not is_begun or opening.is_whole or connection.segments > self._waits_until:
+                self._first = NEVER
+        self.blocked_from = min(blocked_from, self._first)
 
     def end(self) -> None:
         """Put everything into slots: the connection is over."""
         for half in self.halves:
             self._flush(half, NEVER, is_over=True)
             half.unexplained = None
-        self.blocked_from = NEVER
+        self._first = self.blocked_from = NEVER
 
     def force(self, number: int) -> None:
         """Have the slot of a frame written, whatever is not known yet.
@@ -252,8 +283,8 @@ class Order:
                 half.unexplained.popleft()
             if half.waits_from <= number:
                 self._flush(half, NEVER, is_over=True)
-        if self._reply is not None and self._reply[0] <= number:
-            self._reply = None
+        if self._first <= number:
+            self._first = NEVER
         if self._reset_at <= number:
             self._reset_at = NEVER
         self.blocked_from = min(

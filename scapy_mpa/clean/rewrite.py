@@ -34,6 +34,8 @@ from scapy_mpa.wire.startup import (
 
 __all__ = ["Rewriter"]
 
+_NO_HANDSHAKE: Final = "no TCP handshake was captured"
+
 _NOWHERE: Final = 1 << 16
 """Where a direction begins of which nothing was captured."""
 
@@ -100,9 +102,11 @@ class Rewriter:
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         is_new = False
         if slot.flags & ACK:
-            peer.hint = slot.ack
             if self._is_open:
+                peer.hint = slot.ack
                 is_new = peer.acknowledge(slot.ack)
+            else:
+                peer.take_hint(slot.ack)
         if slot.flags & SYN and not (self._is_open and half.new is not None):
             self._write_syn(slot)
         elif slot.length and slot.is_plain:
@@ -159,6 +163,10 @@ class Rewriter:
                 self._is_torn = True
             elif slot.flags & ACK and peer.old is not None:
                 self._is_torn |= unwrap(slot.ack, peer.old) > peer.old
+            if slot.length:
+                half.told = sequence_number(slot.end)
+            if slot.flags & ACK:
+                peer.told = slot.ack
         self._out.append(Written(slot.frame, comment))
         self.report.copied += 1
 
@@ -358,10 +366,8 @@ class Rewriter:
 
     def _open_startup(self, item: Item, slot: Slot) -> None:
         """Make ready for a startup frame that was captured."""
-        half = self._halves[item.direction]
-        if not self._is_open and half.copied and item.start < (half.old or 0):
-            # Its first octets are in frames that were copied.
-            self._supply(slot, item, frozenset(), afresh=True)
+        if not self._is_open and (self.opening.has_fpdus or self._was_told):
+            self._supply(slot, item, frozenset())
         assert item.startup is not None
         is_reply = item.startup.kind is StartupKind.REPLY
         if is_reply and StartupKind.REQUEST not in self.opening.written:
@@ -381,12 +387,17 @@ class Rewriter:
         self.report.connections += 1
         for half in self._halves:
             half.boundaries.clear()
+            if half.startups or self.opening.has_fpdus:
+                self._place(half)
             # Nothing is acknowledged before it is written: tools would take it for a copy.
             half.acknowledged = half.hint if half.new is None else half.new
 
-    def _supply(
-        self, slot: Slot, item: Item, kinds: frozenset[StartupKind], *, afresh: bool = False
-    ) -> None:
+    @property
+    def _was_told(self) -> bool:
+        """Whether frames that were copied have octets of startup frames, or speak of them."""
+        return any(half.begins_before(half.told) for half in self._halves)
+
+    def _supply(self, slot: Slot, item: Item, kinds: frozenset[StartupKind]) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
         opening = self.opening
         wanting = [kind for kind in StartupKind if kind in kinds - opening.written]
@@ -398,7 +409,9 @@ class Rewriter:
         is_taken = self._is_torn or any(half.copied for half in self._halves)
         lacks_syn = not any(half.has_syn for half in self._halves)
         if not self._is_open:
-            lacks_handshake = afresh or bool(missing and (is_taken or lacks_syn))
+            # The first startup frame may be there, and the other one not.
+            is_lacking = bool(missing) or (opening.has_fpdus and not opening.is_whole)
+            lacks_handshake = self._was_told or (is_lacking and (is_taken or lacks_syn))
             for half in self._halves:
                 self._place(half, lacks_handshake)
             if lacks_handshake:
@@ -444,7 +457,9 @@ class Rewriter:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
         one, other = self._halves[initiator], self._halves[1 - initiator]
         assert one.new is not None and other.new is not None
-        said = comment_of("supplied, no TCP handshake was captured")
+        had_syn = any(half.has_syn for half in self._halves)
+        why = "frames before this speak of what follows" if had_syn else _NO_HANDSHAKE
+        said = comment_of(f"supplied, {why}")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
             self._send(slot, direction, flags, b"", said, seq=half.new)

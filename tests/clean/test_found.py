@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Frame
+from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
+from scapy_mpa.stream.events import ErrorFound
 from tests.captures import OVER_IFT, OVER_TCP, capture_name
-from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered, segments
+from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, reorder
 from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
@@ -117,6 +119,49 @@ def test_a_request_behind_the_reply_that_accepts_it() -> None:
     assert cleaned.report.startup_frames == 0
     said = [each.payload for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
     assert said == [REQUEST, REPLY]
+
+
+def long_talk() -> Conversation:
+    """A conversation of more than 64 segments, each of which is acknowledged at once."""
+    conversation = Conversation(markers=True, ack_every=1)
+    conversation.startup(b"asked", b"answered")
+    for _ in range(25):
+        conversation.initiator.send(bytes(100))
+        conversation.responder.send(bytes(200))
+    return conversation
+
+
+@pytest.mark.parametrize("late", [1, 2, 8, 30, 58])
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
+def test_late_startup_frames(which: tuple[int, ...], late: int) -> None:
+    """They are written once, before the FPDUs, and nobody is said to have sent too early."""
+    conversation = long_talk()
+    sent = conversation.segments()
+    frames = [each for each in sent if each.octets.startswith(b"MPA ID")]
+    for number in reversed(which):
+        at = sent.index(frames[number])
+        sent.insert(at + late, sent.pop(at))
+    captured = conversation.frames(sent)
+    check(captured)
+    cleaned = clean(captured)
+    assert (cleaned.report.startup_frames, cleaned.report.handshakes) == (0, 0)
+    said = [each.payload[20:] for each in segments(cleaned.frames) if each.payload]
+    assert said[:2] == [b"asked", b"answered"]
+    assert b"answered" not in said[2:]
+    assert not [each for each in events(cleaned.frames) if isinstance(each, ErrorFound)]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_lost_startup_frame_is_not_waited_for_in_vain(number: int) -> None:
+    """What was captured is written 64 segments later, and goes on being written."""
+    conversation = long_talk()
+    sent = conversation.segments()
+    del sent[3 + 2 * number]
+    cleaner = Cleaner()
+    written = [cleaner.receive(frame) for frame in conversation.frames(sent)]
+    assert sum(map(len, written[:50])) < 8
+    assert sum(map(len, written[:75])) > 60
+    assert all(written[75:])
 
 
 @pytest.mark.parametrize("name", ["mpa-rev2-enhanced", "erdma"])

@@ -187,6 +187,15 @@ def test_an_acknowledged_reply_is_missing(tshark: str, tmp_path: Path) -> None:
     assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 30
 
 
+@pytest.mark.parametrize("late", [1, 30])
+def test_acknowledged_before_it_was_captured(late: int, tshark: str, tmp_path: Path) -> None:
+    """What acknowledges the Request was captured before it."""
+    conversation = spoken(Conversation(ack_every=1))
+    segments = conversation.segments()
+    segments.insert(3 + late, segments.pop(3))
+    assert compare(conversation.frames(segments), tshark, tmp_path / "cleaned.pcapng") > 30
+
+
 def test_holes_are_seen(tshark: str, tmp_path: Path) -> None:
     """Wireshark's TCP dissector says where octets are missing, and nothing else against it."""
     conversation = spoken(Conversation(markers=True, packing="stream"))
