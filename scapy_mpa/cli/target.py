@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.whole import whole_file
@@ -20,6 +21,10 @@ DASH: Final = "-"
 """What stands for standard input and standard output."""
 
 
+_COMPRESSED: Final = frozenset({".gz", ".bz2", ".lz4", ".xz", ".zst"})
+"""How names of compressed files end, which are not written."""
+
+
 @contextmanager
 def target_file(name: str) -> Iterator[BinaryIO]:
     """Open a file for octets, or standard output.  A signal ends the block, but on standard output.
@@ -31,6 +36,9 @@ def target_file(name: str) -> Iterator[BinaryIO]:
         with output_file() as file:
             yield file
         return
+    ending = Path(name).suffix
+    if ending in _COMPRESSED:
+        raise OutputError(f"{shown(name)}: cannot be written compressed (leave out {ending})")
     try:
         with stopping(f"{shown(name)}: not written"), whole_file(name) as file:
             yield file

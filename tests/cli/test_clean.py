@@ -130,6 +130,7 @@ def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
             tmp_path / "no" / "new.pcapng",
             f"{tmp_path / 'no' / 'new.pcapng'}: cannot be written",
         ),
+        (marked, tmp_path / "new.pcapng.gz", "cannot be written compressed (leave out .gz)"),
     ):
         result = run("clean", source, "-o", target)
         assert result.exit_code == 2
