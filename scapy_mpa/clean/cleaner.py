@@ -64,7 +64,8 @@ class Cleaner:
     :param selects: tells of a connection whether it is written.  Without numbers, so with -1, it is
         asked of segments that are of none; all other frames are left out, too.  None: all are
         written.
-    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Frames are written with
+        the link type that is told.
     """
 
     def __init__(
@@ -81,7 +82,9 @@ class Cleaner:
         self._selects = selects
         self._associations: Associations | None = None
         """Made with the first SCTP packet."""
-        self._decoder = Decoder(self._take_sctp, **told)
+        own = dict(told)
+        self._link_types: Mapping[int, int] = own.pop("link_types", None) or {}
+        self._decoder = Decoder(self._take_sctp, **own)
         spoken = dialect_named(dialect)
         self._flows = Flows(limits=limits, dialect=spoken, straight=False, others=other_framings())
         self._limit = self._flows.limits.octets_in_total
@@ -123,6 +126,9 @@ class Cleaner:
 
         Frames are numbered as in a capture: each has the number of the one before, and one more.
         """
+        if frame.link_type in self._link_types:
+            # Who reads what is written is not told, and a frame out of a tunnel is Ethernet.
+            frame = frame._replace(link_type=self._link_types[frame.link_type])
         segment = self._decoder.segment(frame)
         whole = self._decoder.whole or frame
         if self._decapsulate:
@@ -132,6 +138,7 @@ class Cleaner:
                 self._queue.append(Slot(frame.number, frame.time_ns, None))
                 self.report.replaced += 1
                 return self._drained()
+            self.report.decapsulated += innermost.octets != whole.octets
             frame = whole = innermost
         if segment is None:
             self._append(frame, is_written=self._selects is None)

@@ -43,8 +43,10 @@ class Report:
     """Startup frames supplied."""
     handshakes: int = 0
     """TCP handshakes supplied."""
+    decapsulated: int = 0
+    """Frames of which only the innermost IP packet is written, or read for what replaces them."""
     copied: int = 0
-    """Frames copied unchanged."""
+    """Frames copied unchanged, but for what is around that packet."""
     replaced: int = 0
     """Frames that are not in the cleaned capture, since others stand for them."""
     not_selected: int = 0
@@ -62,9 +64,14 @@ class Report:
         """Yield lines for people: what was changed, and what was not."""
         if self.not_selected:
             yield f"{_count(self.not_selected, 'frame')} left out: not of what is selected"
+        copied = f"{_count(self.copied, 'frame')} copied"
+        if self.decapsulated:
+            yield f"{_count(self.decapsulated, 'frame')} reduced to the innermost IP packet"
+        else:
+            copied += " unchanged"
         if not self.connections:
             where = " in what is selected" if self.not_selected else ""
-            yield f"no MPA found{where}, {_count(self.copied, 'frame')} copied unchanged"
+            yield f"no MPA found{where}, {copied}"
             return
         yield (
             f"{_count(self.connections, 'connection')} with MPA: {_count(self.fpdus, 'FPDU')}, "
@@ -86,10 +93,7 @@ class Report:
         ):
             if number > 0:
                 yield f"{before}{_count(number, what)}{behind}"
-        yield (
-            f"{_count(self.copied, 'frame')} copied unchanged, "
-            f"{_count(self.replaced, 'frame')} replaced"
-        )
+        yield f"{copied}, {_count(self.replaced, 'frame')} replaced"
 
 
 def _count(number: int, what: str) -> str:

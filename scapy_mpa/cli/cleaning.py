@@ -131,13 +131,9 @@ class Cleaning(NamedTuple):
         return lambda identity: identity.number in numbers
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
-        link_types = self.how["told"]["link_types"]
         write = None
         for batch in with_progress(capture, _batches(capture, cleaner)):
             for frame, comment in batch:
-                if frame.link_type in link_types:
-                    # Others are not told what the user says.
-                    frame = frame._replace(link_type=link_types[frame.link_type])
                 write = write or self._writer(file, frame.link_type)
                 try:
                     write(frame, comment)

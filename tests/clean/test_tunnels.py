@@ -75,6 +75,15 @@ def in_fragments(frames: list[Frame]) -> list[Frame]:
     return renumbered(fragments)
 
 
+def test_what_is_said_of_frames_out_of_a_tunnel() -> None:
+    """They are not as they were; without any tag or tunnel they are."""
+    (_, said) = clean(PLAIN, decapsulate=True).report.lines()
+    assert said == "3 frames copied unchanged, 27 frames replaced"
+    (reduced, _, said) = clean(inside("VXLAN"), decapsulate=True).report.lines()
+    assert reduced == "30 frames reduced to the innermost IP packet"
+    assert said == "3 frames copied, 27 frames replaced"
+
+
 @pytest.mark.parametrize("name", ["Ethernet", "VXLAN", "ERSPAN II"])
 def test_fragments(name: str) -> None:
     """FPDUs of packets in fragments are found once, also of those of a tunnel; without that, each

@@ -53,10 +53,10 @@ def test_frames_are_read_as_told(told: str, tmp_path: Path) -> None:
     frames = [(before.get(off, b"") + each[14:]) if off else each for each in frames_of(RPING)]
     path = capture_of(tmp_path / "told.pcap", link, frames)
     assert fpdus("--link-type", "user7=raw", "--link-type", told, path) == fpdus(RPING) == 35
-    assert (
-        "0 FPDUs" not in run("clean", "--link-type", told, path, "-o", tmp_path / "c.pcap").stderr
-    )
-    assert fpdus(tmp_path / "c.pcap") == 35
+    for more in ((), ("--decapsulate",)):
+        cleaned = tmp_path / f"clean{len(more)}.pcap"
+        assert "35 FPDUs" in run("clean", "--link-type", told, path, "-o", cleaned, *more).stderr
+        assert fpdus(cleaned) == 35
     plain = run("summary", path)
     assert "192.168.7.1" not in plain.stdout
     assert link == 1 or "--link-type" in plain.stderr
