@@ -173,11 +173,16 @@ class Order:
         # Octets in streaming mode before it may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
         if is_reply:
+            if not self.rewriter.opening.has_fpdus:
+                # It may answer another Request than the one before.
+                self._waits_until = None
             self._await_startup(completed)
         self.rewriter.opening.expect(item)
-        # What follows it need not wait for the frame that brought it late.
-        earliest = max(self._first, self._asked) if is_reply else self._first
-        number = max(min(completed, earliest), *before, 0)
+        if any(end > item.end and number < completed for number, end in half.unexplained or ()):
+            # It was captured late.  What follows it need not wait for the frame that brought it.
+            earliest = max(self._first, self._asked) if is_reply else self._first
+            completed = min(completed, earliest)
+        number = max(completed, *before, 0)
         if event.startup.kind is StartupKind.REQUEST:
             self._asked = number
         self._wait(half, item, number)
@@ -197,8 +202,7 @@ class Order:
         length = fpdu_length(event.ulpdu_length)
         drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
         half.behind = start + extent
-        if self._first != NEVER or not rewriter.opening.has_fpdus:
-            self._await_startup(completed)
+        self._await_startup(completed)
         rewriter.opening.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
@@ -219,9 +223,8 @@ class Order:
 
     def _await_startup(self, number: int) -> None:
         """Take note of a frame that startup frames must precede."""
-        if self._first == NEVER:
-            self._waits_until = None
-        self._first = min(self._first, number)
+        if self._first != NEVER or self._waits_until is None:
+            self._first = min(self._first, number)
 
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
         slot = self._queue.find(max(item.frames, default=completed))

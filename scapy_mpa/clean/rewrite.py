@@ -378,6 +378,13 @@ class Rewriter:
                 if each.attempt < item.attempt:
                     self.write_item(each, slot)
         self._open()
+        if is_reply and slot.number < max(item.frames):
+            self._hear_request(item.direction)
+
+    def _hear_request(self, direction: int) -> None:
+        """Have a Reply acknowledge the Request that it answers (RFC 5044 7.1.2 rule 2)."""
+        asking = self._halves[1 - direction]
+        asking.acknowledged = asking.new
 
     def _open(self) -> None:
         """Begin to write MPA."""
@@ -428,9 +435,7 @@ class Rewriter:
             octets = build_startup(opening.made_up(kind))
             said = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
             if kind is StartupKind.REPLY:
-                # Its sender had the Request that it answers (RFC 5044 7.1.2 rule 2).
-                asking = self._halves[initiator]
-                asking.acknowledged = asking.new
+                self._hear_request(sender[kind])
             self._send(slot, sender[kind], ACK | PSH, octets, said)
             half.new = half.acknowledged = sequence_number(half.new + len(octets))
             half.old = None
