@@ -33,6 +33,8 @@ __all__ = ["READERS", "VXLAN_PORTS", "ppp", "vxlan"]
 _UDP: Final = PROTOCOL | 17
 _GRE: Final = PROTOCOL | 47
 _MPLS: Final = ETHER_TYPE | 0x8847
+_MPLS_UPSTREAM: Final = ETHER_TYPE | 0x8848
+"""Labels that the upstream router has assigned (RFC 5332)."""
 _PPPOE: Final = ETHER_TYPE | 0x8864
 
 VXLAN_PORTS: Final = (4789, 8472)
@@ -45,7 +47,7 @@ _ERSPAN_TYPE_2: Final = 0x88BE
 _ERSPAN_TYPE_3: Final = 0x22EB
 
 
-_IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _PPPOE, *LINK_READERS} - {LLC})
+_IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _MPLS_UPSTREAM, _PPPOE, *LINK_READERS} - {LLC})
 """EtherTypes by which an Ethernet header is told from other octets."""
 
 
@@ -276,7 +278,7 @@ def _gtp_user(headers: Headers) -> int:
 
 READERS: Final[dict[int, Reader]] = {
     _MPLS: _mpls,
-    ETHER_TYPE | 0x8848: _mpls,
+    _MPLS_UPSTREAM: _mpls,
     PROTOCOL | 137: _mpls,
     _PPPOE: _pppoe,
     LINK | 51: _pppoe,

@@ -62,6 +62,11 @@ def mpls(head: bytes = b"", labels: int = 1) -> Wrap:
     return wrap
 
 
+def upstream(inner: bytes) -> bytes:
+    """MPLS over Ethernet, with a label that the upstream router has assigned (RFC 5332)."""
+    return octets(ETHER)[:12] + bytes.fromhex("8848 00010109") + inner
+
+
 PACKET_IN_FRAME: dict[str, Wrap] = {
     "Ethernet": lambda inner: octets(Ether(src=SOURCE, dst=TARGET, type=type_of(inner)) / inner),
     "802.1Q": lambda inner: octets(ETHER / Dot1Q(vlan=5, type=type_of(inner)) / inner),
@@ -94,6 +99,8 @@ PACKET_IN_FRAME: dict[str, Wrap] = {
     ),
     "MPLS": mpls(),
     "MPLS, three labels": mpls(labels=3),
+    "MPLS from upstream": upstream,
+    "MPLS from upstream in a pseudowire": lambda inner: mpls()(upstream(inner)),
     "PPPoE": lambda inner: octets(
         ETHER / PPPoE(sessionid=9) / PPP(proto=0x21 if inner[0] >> 4 == 4 else 0x57) / inner
     ),
