@@ -65,6 +65,10 @@ class Streaming:
         """Take it that nothing more will be found out."""
         self._look_at = None
 
+    def look_soon(self) -> None:
+        """Take it that nothing could be found out as yet: the next octets are looked at."""
+        self._look_at = 0
+
     def look_afresh(self) -> None:
         """Begin to look again: the phase has changed.
 

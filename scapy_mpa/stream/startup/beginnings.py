@@ -75,12 +75,13 @@ def look(
     if startup.state is StartupState.REJECTED:
         return
     known = _known_of(startup, half)
-    is_early = streaming is not None and not must_decide and streaming.awaits_startup()
-    if is_early:
+    is_early = False
+    if streaming is not None and not must_decide and streaming.awaits_startup():
         after = lost.known_after(startup, half, known)
         if after is None:
+            streaming.look_soon()
             return
-        known = after
+        known, is_early = after, True
     if not is_unknown(half) or (crc and known.crc is False):
         return
     if may_wait and known.origin is None:
