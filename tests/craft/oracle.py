@@ -107,6 +107,7 @@ def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle
 def _half(conversation: Conversation, side: int) -> impair.Half:
     """One direction: what came before the Full Operation Phase is taken over as it is."""
     before = b""
+    streaming: int | None = None
     ulpdus = []
     for placed in conversation.layout():
         item = placed.item
@@ -114,7 +115,9 @@ def _half(conversation: Conversation, side: int) -> impair.Half:
             ulpdus.append(item.ulpdu)
         elif isinstance(item, StartupItem | OctetsItem) and item.side == side:
             assert not ulpdus
+            if streaming is None and isinstance(item, StartupItem):
+                streaming = len(before)
             before += placed.octets
     options = conversation.options
     octets, truth = build_stream(ulpdus, markers=options.has_markers(side), crc=options.has_crcs)
-    return impair.Half(before, octets, truth, conversation.isns[side])
+    return impair.Half(before, octets, truth, conversation.isns[side], streaming or 0)

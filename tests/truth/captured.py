@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from .impair import SYN, Half, Segment
 
-_KEY, _HEADER = 16, 20
-"""Octets of a Key, and of the header of a startup frame."""
+_KEY = 16
+"""Octets of a Key."""
+_TELLING = 64
+"""Octets of a segment of which the boundaries tell something: of short ones they are anywhere."""
 
 
 class Captured:
@@ -21,21 +23,27 @@ class Captured:
         self._captured = bytearray(size)
         self._at_first = bytearray(size)
         stream = half.startup + half.octets
+        frame = half.streaming
         # Flags and revision of zeros after a Key read like a Marker.
-        self._is_plain = stream[_KEY : _KEY + 2] != bytes(2)
+        is_plain = stream[frame + _KEY : frame + _KEY + 2] != bytes(2)
+        has_syn, begins, ends, is_overtaken, reached = False, False, False, frame > 0, 0
         self._octets = bytearray(size)
         for segment, left in segments:
             if segment.direction != direction:
                 continue
-            self._is_plain |= bool(segment.flags & SYN)
+            has_syn |= bool(segment.flags & SYN)
             at = self._offset(segment.seq, half)
-            self._is_plain |= at == 0 and len(segment.payload) >= _HEADER
             end = at + len(segment.payload)
             if at < 0 or end > size:
                 continue
+            begins |= at == frame and len(segment.payload) >= min(_TELLING, self.before - frame)
+            ends |= end == self.before
+            is_overtaken |= reached < min(at, self.before)
+            reached = max(reached, end)
             self._put(at, segment.payload[:left])
             self._carried[at:end] = b"\1" * (end - at)
         self._stream = stream
+        self._shows_startup = has_syn or (begins and ends) or (is_plain and not is_overtaken)
 
     def _offset(self, number: int, half: Half) -> int:
         """Where in the stream a sequence number lies."""
@@ -60,9 +68,10 @@ class Captured:
     def has_startup(self) -> bool:
         """Whether the startup frame was captured whole, and reads like nothing else.
 
-        With the SYN it does, or if one segment holds its header.
+        With the SYN it does, or if it fills its segments; else if it begins what was captured, and
+        nothing that follows it came before.
         """
-        return self.is_whole(-self.before, 0) and self._is_plain
+        return self.is_whole(-self.before, 0) and self._shows_startup
 
     def is_whole(self, start: int, end: int) -> bool:
         """Whether each octet was captured with its first copy, and is that of the stream."""

@@ -49,6 +49,8 @@ class Half:
     octets: bytes
     truth: list[TrueFPDU]
     isn: int
+    streaming: int = 0
+    """How many octets of ``startup`` come before the startup frame: the ULP's own."""
 
     @property
     def base(self) -> int:
