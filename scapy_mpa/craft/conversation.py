@@ -506,6 +506,9 @@ class Conversation:
     def append(self, *items: Any) -> None:
         """Append items to the script: of SCTP those of :mod:`scapy_mpa.craft.sctp.script` too."""
         self.script += items
+        self._has_spoken = self._has_spoken or any(
+            isinstance(each, FPDUItem) and each.side == INITIATOR for each in items
+        )
 
     def append_checked(self, item: Any) -> None:
         """Append an item, if it can be expressed on the wire.
@@ -545,9 +548,8 @@ class Conversation:
             )
         elif message.side in self._terminated:
             self.refuse(f"the {SIDES[message.side]} has sent a Terminate (RFC 5040 5.4)")
-        self._has_spoken = True
         self._messages += 1
-        self.script += items
+        self.append(*items)
 
     def add_rtr_frame(self, item: StartupItem) -> None:
         """Append an Rtr Frame: whoever has it may speak (rtr-frame-proposal-2007 2)."""

@@ -173,6 +173,7 @@ def send(conversation: Conversation) -> object:
     ("acts", "clause"),
     [
         ([lambda it: it.responder.send()], r"RFC 5044 7\.1\.2 rule 4"),
+        ([lambda it: it.responder.fpdu(b""), lambda it: it.responder.send()], "rule 4"),
         ([lambda it: it.close(), send], "closed"),
         ([lambda it: it.initiator.terminate(2, 0, 2), send], "Terminate"),
         ([lambda it: it.startup(), lambda it: it.startup()], r"RFC 5044 7\.1\.2"),
@@ -193,6 +194,13 @@ def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> Non
     for act in acts:
         act(loose)
     loose.segments()
+
+
+def test_any_fpdu_of_the_initiator_is_one() -> None:
+    """Whatever is in it, the Responder may speak after it (RFC 5044 7.1.2 rule 4)."""
+    conversation = Conversation()
+    conversation.initiator.fpdu(b"?", crc=b"")
+    conversation.responder.send()
 
 
 def test_reprs() -> None:
