@@ -92,3 +92,20 @@ def test_nothing_fails(data: st.DataObject, conversation: Conversation) -> None:
             if each["type"] == "fpdu"
         )
         assert not [place for place, count in places.items() if count > 1]
+
+
+def test_another_request_before_what_was_found() -> None:
+    """An FPDU after a hole is reported once, though a Request stands where the hole was."""
+    conversation = Conversation(strict=False)
+    conversation.startup()
+    conversation.startup()
+    for octets in (b"one", b"two", b"three"):
+        conversation.initiator.send(octets)
+    sent = [each for each in conversation.segments() if each.octets]
+    request, reply, again, answer, one, two, three = sent
+    head, tail = pieces(two, len(two.octets) - 6)
+    frames = conversation.frames([request, reply, head, three, tail, again, answer, one])
+    records = plain(frames)
+    assert "failed" not in [each.get("ended") for each in records]
+    found = sorted(each["seq"] for each in records if each["type"] == "fpdu")
+    assert found == [each.seq for each in (one, two, three)]
