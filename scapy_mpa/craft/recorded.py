@@ -87,10 +87,10 @@ def recorded(
             tell(capture.problem)
     if not found:
         which = "no connection" if connection is None else f"connection {connection} is not one"
-        lost = f"; {beginning.given_up} with startup frames were too many to wait for their FPDUs"
-        raise LocalProtocolError(
-            f"{name}: {which} with startup frames and FPDUs{lost if beginning.given_up else ''}"
-        )
+        why = "DDP over SCTP and iWARP Framing for TCP have none"
+        if beginning.given_up:
+            why = f"{beginning.given_up} with startup frames were too many to wait for their FPDUs"
+        raise LocalProtocolError(f"{name}: {which} with startup frames and FPDUs of MPA; {why}")
     try:
         return _conversation(beginning.startups, found)
     except LocalProtocolError as error:

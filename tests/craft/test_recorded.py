@@ -15,7 +15,15 @@ from hypothesis import assume, given
 
 from scapy_mpa.capture import Frame, open_capture
 from scapy_mpa.capture.write import write_pcap
-from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, Interleaved, recorded
+from scapy_mpa.craft import (
+    Conversation,
+    Endpoint,
+    FPDUItem,
+    IFTConversation,
+    Interleaved,
+    SctpConversation,
+    recorded,
+)
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.craft.reading import Record, plain
 from tests.craft.strategies import conversations
@@ -130,6 +138,11 @@ def test_nothing_there() -> None:
     """A capture without such a connection, or none at all, is said to be that."""
     with pytest.raises(LocalProtocolError, match="no connection with startup frames and FPDUs"):
         recorded(PCAPS / "listener_absent.pcap")
+    for kind in (IFTConversation, SctpConversation):
+        conversation = kind()
+        conversation.initiator.send(b"hello")
+        with pytest.raises(LocalProtocolError, match="of MPA; DDP over SCTP and iWARP"):
+            recorded(capture_of(conversation.frames()))
     with pytest.raises(CaptureError):
         recorded(PCAPS / "not there.pcap")
 
@@ -170,7 +183,9 @@ def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) ->
     assert str(again.initiator.endpoint.address) == "10.1.0.100"
     assert recorded(io.BytesIO(octets), 100).script == again.script
     frames = [each for each in open_capture(io.BytesIO(octets)) if b"hello" not in each.octets]
-    with pytest.raises(LocalProtocolError, match="FPDUs; 91 with startup frames were too many"):
+    with pytest.raises(
+        LocalProtocolError, match="FPDUs of MPA; 91 with startup frames were too many"
+    ):
         recorded(capture_of(frames))
 
 
