@@ -93,8 +93,8 @@ class CapturedStream:
         self._isn = isn
         self._items: list[_Piece] = []
         self._starts: list[int] = []
-        self.has_syn = False
-        """Whether the SYN was captured."""
+        self.syn_at: int | None = None
+        """The frame of the first SYN, None if none was captured."""
 
     def take(self, segment: Segment, frame: int) -> None:
         """Take a segment of this direction."""
@@ -102,7 +102,8 @@ class CapturedStream:
             # What it carries is a remark, not part of the stream (RFC 9293 3.5.3).
             return
         is_syn = bool(segment.flags & SYN)
-        self.has_syn |= is_syn
+        if is_syn and self.syn_at is None:
+            self.syn_at = frame
         offset = segment.seq + is_syn - self._isn - 1 & _WORD
         # What lies before the stream is negative.
         start = offset - (1 << 32 if offset >> 31 else 0)
@@ -125,6 +126,11 @@ class CapturedStream:
             # Go on after what was there.
             at = items[index].end
             index += 1
+
+    @property
+    def has_syn(self) -> bool:
+        """Whether the SYN was captured."""
+        return self.syn_at is not None
 
     def captured(self, placed: Placed) -> Captured:
         """Return what was captured of an item."""

@@ -36,7 +36,7 @@ from scapy_mpa.craft.captured import (
 )
 from scapy_mpa.craft.layout import Placed, detail_of
 from scapy_mpa.craft.options import Options
-from scapy_mpa.craft.script import StartupItem
+from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.craft.truth_connection import (
     COUNTED,
     NEGOTIATED,
@@ -113,10 +113,21 @@ def _is_all_there(
     if any(each.fate != "whole" for each in pieces):
         return False
     return all(
-        stream.has_syn
-        or _begins_with_startup([each for each in pieces if side_of(each.placed) == side])
+        _begins_with(stream.syn_at, [each for each in pieces if side_of(each.placed) == side])
         for side, stream in enumerate(streams)
     )
+
+
+def _begins_with(syn_at: int | None, pieces: Sequence[Captured]) -> bool:
+    """Tell whether a SYN, or a startup frame, shows that nothing came before it in a direction.
+
+    A SYN that is captured after FPDUs comes too late: they were not kept waiting for it.
+    """
+    if syn_at is not None and all(
+        syn_at < max(each.frames) for each in pieces if isinstance(each.placed.item, FPDUItem)
+    ):
+        return True
+    return _begins_with_startup(pieces)
 
 
 def _begins_with_startup(pieces: Sequence[Captured]) -> bool:

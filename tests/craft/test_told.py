@@ -106,6 +106,17 @@ def test_no_segments() -> None:
     assert one_send().truth([]) == []
 
 
+def test_a_syn_after_fpdus() -> None:
+    """It comes too late to show that nothing is missing: FPDUs are not kept waiting for it."""
+    conversation = one_send()
+    syn, *before, request, reply, fpdu = conversation.segments()[:6]
+    assert in_full(conversation.truth([syn, *before, reply, fpdu, request]))
+    segments = [*before, reply, fpdu, request, syn]
+    told = conversation.truth(segments)
+    assert not in_full(told)
+    agrees(of(plain(conversation.frames(segments)), "fpdu"), of(told, "fpdu"))
+
+
 def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:
     """It carries no segment of its message, and is shown by its octets."""
     conversation = find("rfc5041/4.4/header-cut").case(1).conversation
