@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
+from scapy_mpa.craft import given
 from scapy_mpa.craft.assemble import (
     IDLE_CRC,
     OSC,
@@ -81,11 +82,12 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
     for number, item in enumerate(script):
-        side = _side_of(number, item)
-        start, origin = sent[side], origins[side]
+        side = getattr(item, "side", INITIATOR)
         offset = phase = None
         octets = b""
         try:
+            given.number("side", side, INITIATOR, RESPONDER)
+            start, origin = sent[side], origins[side]
             if isinstance(item, FPDUItem):
                 # Where no startup frame was, the phase begins with the octets.
                 offset = start - (origin or 0)
@@ -102,6 +104,8 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
             elif isinstance(item, OctetsItem):
                 octets = item.octets
                 offset = None if origin is None else start - origin
+            elif not isinstance(item, Item):
+                raise LocalProtocolError("TCP has no such item")
         except LocalProtocolError as error:
             raise LocalProtocolError(
                 f"item {number} of the script, {quoted(item, 200)}: {error}"
@@ -112,24 +116,6 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
             origins[side] = sent[side]
             skipped[side] = 0
     return placed
-
-
-def _side_of(number: int, item: Item) -> int:
-    """Return who says an item of a script.
-
-    :raises LocalProtocolError: nobody does.
-    """
-    given: object = item
-    side = getattr(given, "side", INITIATOR)
-    if side not in (INITIATOR, RESPONDER):
-        raise LocalProtocolError(
-            f"item {number} of the script: side {quoted(side)} is none of 0, 1"
-        )
-    if not isinstance(given, Item):
-        raise LocalProtocolError(
-            f"item {number} of the script, {quoted(given)}: TCP has no such item"
-        )
-    return int(side)
 
 
 def detail_of(placed: Placed, options: Options) -> Detail:

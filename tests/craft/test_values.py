@@ -228,7 +228,7 @@ def side() -> Side:
         ),
         (
             lambda: Conversation().with_script([FPDUItem(2, b"x")]).frames(),
-            "item 0 of the script: side 2 is none of 0, 1",
+            "side 2 is not in 0 to 1",
         ),
         (lambda: ChunkItem(2, 16, b"x"), "side 2 is not in 0 to 1"),
         (lambda: ChunkItem(0, 16, "x"), "body 'x' is neither octets"),

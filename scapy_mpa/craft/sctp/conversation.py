@@ -179,13 +179,11 @@ class SctpConversation(Conversation):
     def appears(self, segments: Sequence[Segment]) -> int:
         """Return the place of the packet with which a dissector finds the session, from 0: the
         first one that completes a message, however much of it was cut off."""
-        sent = self._sent()[0]
-        needed = first_places(sent, sent)
-        there = first_places(sent, [replace(each, captured=None) for each in segments])
+        whole = [replace(each, captured=None) for each in segments]
         ends = [
-            max(places)
-            for item, places in there.items()
-            if isinstance(self.script[item], CARRIED) and len(places) == len(needed[item])
+            max(each.frames)
+            for each in self.captured(whole)
+            if each.fate == "whole" and isinstance(each.placed.item, CARRIED)
         ]
         return min(ends, default=len(segments) + 1) - 1
 
