@@ -551,6 +551,9 @@ class Direction:
         # FPDUs and Markers are multiples of 4 octets.
         if not self.crc or offset % MARKER_LENGTH:
             return False
+        # Without Markers, a payload that holds FPDUs may be cut up like that.
+        if not self.markers and offset < self.offset + self.have + self.missing:
+            return False
         rows, tables, kind = self.shared.rows, self.shared.tables, self.shapes.kind
         shapes = tables[kind.after_hole("length")]
         before = len(rows)

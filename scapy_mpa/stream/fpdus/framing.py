@@ -180,11 +180,13 @@ class Framing(Follower):
     def _holds_fpdus(self, island: Island, limit: int) -> bool:
         """Tell whether the first segment of an island holds verified FPDUs and nothing else.
 
-        That is no chance, and a payload that holds FPDUs is not cut up like that.
+        That is no chance, and a payload that holds FPDUs is hardly cut up like that.
         """
         at = end = island.start
         # FPDUs are multiples of 4 octets.
-        if self.crc and at < limit and not (at - self.origin) % WORD:
+        may_begin = self.crc and not (at - self.origin) % WORD
+        # Not within the one that the hole before it cuts off, whose payload may hold FPDUs.
+        if may_begin and at < limit and self._carried(island) <= at:
             end = island.chunks(at, limit)[0].end
         if not at < end <= limit or not self.allowance.spend(end - at):
             return False
