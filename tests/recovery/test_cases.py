@@ -54,6 +54,8 @@ CUT_SHORT: dict[str, object] = {
 UNANSWERED: dict[str, object] = {"crc": True, "begin": "no SYN", "startup": "Request"}
 
 ONCE_WRONG_SEEDS: list[tuple[int, dict[str, object]]] = [
+    # Without the Reply, and with the CRCs cut off that would tell whether there are any.
+    (798992316, {}),
     # Two directions without CRCs and startup frames, each searched for good CRCs first.
     (807377369, {}),
     # The first FPDU after a long stretch that the snap length cut off.

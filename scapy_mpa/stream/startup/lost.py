@@ -64,6 +64,9 @@ def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> 
     reader = FPDUReader(end, markers=inferred.markers, crc=inferred.crc)
     if half.begin is None or not reader.verifies(half.islands.items[0], end):
         return False
+    if not inferred.crc_is_known:
+        # The snap length has cut off what would tell.  The frame, or more octets, may.
+        return False
     half.counters.lost = Lost(half.begin, end)
     # The frame of the peer has waited for it.
     startup.waits_until = 0
