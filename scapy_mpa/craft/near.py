@@ -15,7 +15,5 @@ _LONGEST: Final = 100
 
 def meant(name: str, known: Iterable[str]) -> str:
     """Return a question with the names that are like one that there is not; empty: none is."""
-    near = (
-        get_close_matches(name, known, 2) if isinstance(name, str) and len(name) <= _LONGEST else []
-    )
+    near = get_close_matches(name, known, 2) if len(name) <= _LONGEST else []
     return f"did you mean {' or '.join(near)}?" if near else ""

@@ -39,5 +39,5 @@ def find(name: str) -> Mutation:
     try:
         return _KNOWN[name]
     except KeyError as error:
-        question = meant(name, _KNOWN) or "`scapy-mpa fuzz --list` shows which there are"
+        question = meant(str(name), _KNOWN) or "`scapy-mpa fuzz --list` shows which there are"
         raise LocalProtocolError(f"there is no mutation {quoted(name)}; {question}") from error

@@ -60,6 +60,6 @@ def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversat
     :raises LocalProtocolError: there is no such preset, or an option is out of range.
     """
     if name not in PRESETS:
-        question = meant(name, PRESETS) or "`scapy-mpa craft --list` shows which there are"
+        question = meant(str(name), PRESETS) or "`scapy-mpa craft --list` shows which there are"
         raise LocalProtocolError(f"there is no preset {quoted(name)}; {question}")
     return PRESETS[name].build(seed, **options)

@@ -49,8 +49,7 @@ def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Kn
     island = peer.islands.at(waits_at)
     found = None if island is None else startup_at(island, waits_at)
     if found is not None:
-        crc = found.startup.crc or known.crc
-        known = known._replace(crc=crc, markers=found.startup.markers)
+        known = known._replace(crc=found.startup.crc or known.crc, markers=found.startup.markers)
     return known._replace(origin=end, sure=True)
 
 
@@ -62,10 +61,9 @@ def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> 
     """
     end = inferred.origin
     reader = FPDUReader(end, markers=inferred.markers, crc=inferred.crc)
-    if half.begin is None or not reader.verifies(half.islands.items[0], end):
-        return False
-    if not inferred.crc_is_known:
-        # The snap length has cut off what would tell.  The frame, or more octets, may.
+    # If the snap length has cut off the CRCs that would tell, the frame may, or more octets.
+    is_shown = inferred.crc_is_known and reader.verifies(half.islands.items[0], end)
+    if half.begin is None or not is_shown:
         return False
     half.counters.lost = Lost(half.begin, end)
     # The frame of the peer has waited for it.
