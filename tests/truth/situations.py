@@ -60,7 +60,8 @@ def case_of(situation: str, seed: int, **fixed: Any) -> Case:
     chosen = {name: value for name, value in ordinary.items() if name not in _MIXED}
     cuts = values.get("cuts", FULL_SEGMENTS)
     chosen["cuts"] = rng.choice(cuts), rng.choice(cuts)
-    for name in values.keys() - {"cuts"}:
+    # In the order of the table: that of a set differs from one run to the next.
+    for name in [each for each in values if each != "cuts"]:
         chosen[name] = rng.choice(values[name])
     return case(seed, **{**chosen, **fixed})
 
