@@ -544,6 +544,8 @@ def in_chunks(conversation: Conversation) -> Conversation:
     for item in conversation.script:
         if isinstance(item, FPDUItem):
             other.append(item)
+    # Only a Terminate shows that a capture does not lack the end.
+    other.close()
     return other
 
 
