@@ -86,6 +86,8 @@ def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> 
     # Without the SYN, flags and revision of zeros may be a Marker that follows a Key in a payload.
     has_syns = sum(bool(each.flags & SYN) for each in segments) >= 2
     assume(has_syns or conversation.options.revision)
+    # A SYN that is captured after FPDUs comes too late to show that nothing is missing.
+    assume(in_full(told) or not is_disordered)
     agrees(plain(frames), told)
     agrees(printed(frames), conversation.truth(segments))
 
