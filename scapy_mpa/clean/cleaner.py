@@ -64,8 +64,8 @@ class Cleaner:
     :param selects: tells of a connection whether it is written.  Without numbers, so with -1, it is
         asked of segments that are of none; all other frames are left out, too.  None: all are
         written.
-    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Frames are written with
-        the link type that is told.
+    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Its link types are also
+        written.
     """
 
     def __init__(

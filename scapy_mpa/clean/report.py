@@ -44,9 +44,9 @@ class Report:
     handshakes: int = 0
     """TCP handshakes supplied."""
     decapsulated: int = 0
-    """Frames of which only the innermost IP packet is written, or read for what replaces them."""
+    """Frames that were reduced to their innermost IP packet."""
     copied: int = 0
-    """Frames copied unchanged, but for what is around that packet."""
+    """Frames copied; unchanged, unless they were reduced."""
     replaced: int = 0
     """Frames that are not in the cleaned capture, since others stand for them."""
     not_selected: int = 0

@@ -31,8 +31,8 @@ class Interleaved:
     >>> [record["connection"] for record in both.truth() if record["type"] == "fpdu"]
     [0, 1]
 
-    Connections are numbered from 0 as a dissector finds them; those of which there are no segments
-    are not.
+    Connections are numbered from 0 in the order in which a dissector finds them.  A connection
+    without segments has no number.
 
     :param parts: each conversation and its segments, whose times do not go backwards.
     :raises LocalProtocolError: two conversations have the same endpoints.

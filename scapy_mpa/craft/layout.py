@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from scapy_mpa.craft import given
 from scapy_mpa.craft.assemble import (
     IDLE_CRC,
     OSC,
@@ -21,6 +20,7 @@ from scapy_mpa.craft.assemble import (
     Manner,
     assemble,
 )
+from scapy_mpa.craft.given import number
 from scapy_mpa.craft.ift_assemble import AssembledFrame, assemble_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
 from scapy_mpa.craft.script import (
@@ -81,12 +81,12 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     # In osc CRC fields do not count where Markers are counted.
     skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
-    for number, item in enumerate(script):
+    for index, item in enumerate(script):
         side = getattr(item, "side", INITIATOR)
         offset = phase = None
         octets = b""
         try:
-            given.number("side", side, INITIATOR, RESPONDER)
+            number("side", side, INITIATOR, RESPONDER)
             start, origin = sent[side], origins[side]
             if isinstance(item, FPDUItem):
                 # Where no startup frame was, the phase begins with the octets.
@@ -108,9 +108,9 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
                 raise LocalProtocolError("TCP has no such item")
         except LocalProtocolError as error:
             raise LocalProtocolError(
-                f"item {number} of the script, {quoted(item, 200)}: {error}"
+                f"item {index} of the script, {quoted(item, 200)}: {error}"
             ) from error
-        placed.append(Placed(number, item, start, octets, offset, phase))
+        placed.append(Placed(index, item, start, octets, offset, phase))
         sent[side] = start + len(octets)
         if isinstance(item, StartupItem | IndicationItem):
             origins[side] = sent[side]

@@ -3,9 +3,9 @@
 
 Random fuzzing does for any.  What breaks a named rule expects of its receiver what it does only if
 all else is right, so it wants a conversation like the one that it was made for: MPA of revision 1
-or 2, laid out as RFC 5044 has it, without Markers and without a third startup frame, of which
-nothing is wrong.  Where CRCs are off nothing tells a receiver what is wrong with an FPDU itself;
-then the rules of DDP and RDMAP are left.
+or 2, laid out as RFC 5044 has it, without Markers, without a third startup frame, and right.
+Where CRCs are off nothing tells a receiver what is wrong with an FPDU itself; then the rules of DDP
+and RDMAP are left.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class ControlItem:
 
 @dataclass(frozen=True, slots=True)
 class ChunkItem:
-    """A DATA chunk of which anything may be wrong.
+    """A DATA chunk; any of its fields may be wrong.
 
     :raises LocalProtocolError: the side is none, or what is to be octets or a number is not.
     """

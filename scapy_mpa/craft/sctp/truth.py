@@ -6,10 +6,8 @@ does not say what it must be:
 
 * where packets were lost, copied, reordered or cut, what depends on when something is found
   (``frame``, ``time``, ``out_of_order``), ``crc``, and how the session has ended;
-* where DATA chunks are missing or cut off, all records but those of messages of which all chunks
-  are whole;
-* of a script with a chunk of which something is wrong the keys of the first point, and all that is
-  counted; and of that chunk, everything.
+* where DATA chunks are missing or cut off, all records but those of whole messages;
+* where a chunk is wrong, the keys of the first point, all that is counted, and all of that chunk.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def begins_indication(island: Island, start: int) -> bool:
 
 
 def may_become_indication(island: Island, start: int) -> bool:
-    """Tell whether an indication may begin at a place of which not all octets were captured."""
+    """Tell whether an indication that was not captured to its end may begin at a place."""
     end = island.captured_until(start, min(start + INDICATION_LENGTH, island.end))
     if end == start + INDICATION_LENGTH:
         return False

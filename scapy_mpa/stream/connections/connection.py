@@ -311,6 +311,7 @@ class Connection(Reporter):
         if not goes_on:
             while items[0] is not island:
                 holes.give_up(half, "acknowledged")
+            # What was captured before the frame is done with, Keys in it, too.
             self.met_key = None
             transitions.leave_full_operation(half, position, found.end)
         self.on_startup(half, island, found)

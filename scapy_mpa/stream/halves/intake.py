@@ -84,7 +84,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
 
 
 def _fill_lost(half: HalfConnection, position: int, octets: bytes, frame: int) -> None:
-    """Take octets that may be of a startup frame of which the FPDUs are read already."""
+    """Take octets of a startup frame that is captured after its FPDUs were read."""
     lost = half.counters.lost
     late = None if lost is None else lost.fill(position, octets, frame)
     if late is not None:

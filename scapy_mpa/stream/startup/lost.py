@@ -30,9 +30,9 @@ _LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
 
 
 def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:
-    """Return what is known of FPDUs after a startup frame of which nothing was captured.
+    """Return what is known of the FPDUs after a startup frame that was not captured at all.
 
-    None if that of the peer was not captured either, or if more may be missing than one frame.
+    None if that of the peer was not captured either, or if more than one frame may be missing.
 
     :param known: what is known without that.
     """
