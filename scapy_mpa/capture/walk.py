@@ -24,19 +24,19 @@ from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
 
 __all__ = ["walk"]
 
-_headers: Final = Struct(">12xIHxxIxx12xIIH").unpack_from
+_headers: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
 """EtherType with IP version, header length and service; total length; fragment, time to live and
-protocol; sequence number, acknowledgement number; data offset with flags."""
+protocol; the flow: addresses and ports; sequence number, acknowledgement number; data offset with
+flags."""
 _HEADERS: Final = 54
 """Octets of them: a frame without TCP options."""
 _IPV4_AT: Final = 14
-_FLOW_AT: Final = 26
 _TCP_AT: Final = 34
 _SERVICE: Final = 0xFFFFFF00
 _ETHERNET_IPV4: Final = 0x08004500
 _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
-_ROWS: Final = 1024
+_ROWS: Final = 512
 """What was found is handed out when there is so much of it."""
 _FRAMES: Final = 4096
 """It is handed out after so many frames, too, so that somebody can say how far reading is."""
@@ -60,13 +60,17 @@ def walk(
     :param live: hand out what was found as soon as it is there, not in large batches.
     :param seen: is given each segment when it was taken.
     """
-    header = capture.pcap
+    header, most = capture.pcap, 1 if live else _ROWS
     try:
         if header is None or not header.is_usual or seen or ETHERNET in decoder.link_types:
-            yield from _frames(capture, flows, decoder, clock, 1 if live else _ROWS, seen)
+            yield from _frames(capture, flows, decoder, clock, most, seen)
         else:
             take = partial(_take, capture, header, flows, decoder, clock)
-            yield from pcap_windows(capture.source, header, take)
+            rows, due = flows.shared.rows, _FRAMES
+            for _ in pcap_windows(capture.source, header, take):
+                if len(rows) >= most or capture.frames >= due:
+                    due = capture.frames + _FRAMES
+                    yield
     except DamagedError as error:
         capture.stop(error)
 
@@ -139,6 +143,7 @@ def _take(
     if remembers:
         clock.make_room(number + available // size)
     latest = payload_at = 0
+    is_plain = False
     second, whole = -1, 0
     while True:
         start = at + size
@@ -157,24 +162,24 @@ def _take(
         time_ns = whole + fraction * unit
         if remembers:
             times[number % REMEMBERED] = time_ns
-        segment = None
-        is_usual = False
-        if captured >= _HEADERS:
-            begins, total, fragment, seq, ack, rest = _headers(window, start)
+        is_usual = captured >= _HEADERS
+        if is_usual:
+            begins, total, fragment, flow, seq, ack, rest = _headers(window, start)
             if rest != latest:
                 latest = rest
                 payload_at = _TCP_AT + (rest >> 12) * 4
+                is_plain = rest & NOT_PSH == ACK
             total += _IPV4_AT
             is_usual = (
                 begins & _SERVICE == _ETHERNET_IPV4
                 and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
                 and _HEADERS <= payload_at <= total <= captured
             )
+        segment = None
         if is_usual:
-            flow = window[start + _FLOW_AT : start + _TCP_AT + 4]
             octets = window[start + payload_at : start + total]
             direction = find(flow)
-            if direction is not None and rest & NOT_PSH == ACK:
+            if is_plain and direction is not None:
                 try:
                     is_taken = direction.receive(seq, ack, octets, number, time_ns)
                 except Exception as error:

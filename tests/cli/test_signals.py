@@ -7,6 +7,7 @@ What is right is what the frames give that came before the signal, in a file of 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import os
 import re
@@ -38,10 +39,16 @@ WHOLE = 13
 BEGIN = octets_of(FRAMES[:WHOLE])
 CUT = octets_of(FRAMES[: WHOLE + 1])[:-10]
 """Part of a frame after these."""
-LONG = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
-"""More than is read at once, and than a pipe holds of what is printed."""
 
 DONE = f"scapy-mpa: standard input: interrupted after frame {WHOLE}\n"
+
+
+@pytest.fixture
+def long_capture(tmp_path: Path) -> Path:
+    """More than is read at once, and than a pipe holds of what is printed."""
+    path = tmp_path / "long.pcap"
+    path.write_bytes(gzip.decompress((PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz").read_bytes()))
+    return path
 
 
 def _heed_signals() -> None:
@@ -191,9 +198,9 @@ def test_files_after_it_are_not_read() -> None:
     assert (said, status) == (DONE, 130)
 
 
-def test_while_it_prints() -> None:
+def test_while_it_prints(long_capture: Path) -> None:
     """Nobody reads what it prints, so it waits; records are whole, and so are connections."""
-    with running("dissect", "--json", "--payload", LONG) as it:
+    with running("dissect", "--json", "--payload", long_capture) as it:
         begin = it.stdout.read(1)
         it.process.send_signal(signal.SIGINT)
         it.wait_until_heeded(signal.SIGINT, heeded=False)
@@ -201,15 +208,15 @@ def test_while_it_prints() -> None:
     records = parsed((begin + printed).decode())
     assert records[-1]["type"] == "connection"
     frames = max(each["frame"] for each in records)
-    found = re.fullmatch(rf"scapy-mpa: {LONG}: interrupted after frame (\d+)\n", said)
+    found = re.fullmatch(rf"scapy-mpa: {long_capture}: interrupted after frame (\d+)\n", said)
     assert found
     assert status == 130
-    assert frames <= int(found[1]) < len(frames_of(LONG))
+    assert frames <= int(found[1]) < len(frames_of(long_capture))
 
 
-def test_a_second_one_ends_at_once() -> None:
+def test_a_second_one_ends_at_once(long_capture: Path) -> None:
     """Whatever it does."""
-    with running("dissect", "--json", "--payload", LONG) as it:
+    with running("dissect", "--json", "--payload", long_capture) as it:
         it.stdout.read(1)
         it.process.send_signal(signal.SIGINT)
         it.wait_until_heeded(signal.SIGINT, heeded=False)

@@ -32,7 +32,7 @@ last round trip needs, on any but the fattest path, and little beside Python its
 RECENT_CHUNKS: Final = 512
 """Chunks kept, over all half connections: bounds the work of one comparison."""
 
-FRESH_OCTETS: Final = RECENT_OCTETS >> 4
+FRESH_OCTETS: Final = RECENT_OCTETS >> 1
 """Octets that may be added before those that are too many are dropped."""
 _LOOKED_AT: Final = 64
 """Of what came last, how much is looked through for the last octets of a direction."""
