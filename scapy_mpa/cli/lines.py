@@ -20,7 +20,7 @@ from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE
+from scapy_mpa.stream.sequence import SEQUENCE_MASK
 
 __all__ = ["Lines", "coloured"]
 
@@ -89,24 +89,21 @@ class Lines:
 
     def page(self, rows: Sequence[Any]) -> bytes:
         """Return the lines of rows and events, each with its end."""
-        patterns: list[bytes] = []
-        fields: list[Any] = []
-        clock = self.clock
-        begin_ns = clock.begin_ns
+        lines: list[bytes] = []
+        begin_ns = self.clock.begin_ns
         last, head = -1, b""
         for row in rows:
             if type(row) is not tuple:
-                patterns.append(b"%b\n")
-                fields.append(self.line(record_of(row, clock)).encode())
+                lines.append(self._line_of(row))
                 continue
             frame, time_ns, direction, offset, shape, first, second, third, _, _, _ = row
             pattern = shape.line
-            if pattern is None:
-                pattern = shape.line = _pattern(row, clock)
             if not pattern:
-                patterns.append(b"%b\n")
-                fields.append(self.line(record_of(event_of(row), clock)).encode())
-                continue
+                if pattern is None:
+                    pattern = shape.line = _pattern(row, self.clock)
+                if not pattern:
+                    lines.append(self._line_of(event_of(row)))
+                    continue
             if frame != last:
                 last = frame
                 label = direction.label
@@ -115,13 +112,16 @@ class Lines:
                     label = self.label(connection, direction.index).encode()
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
-            patterns.append(pattern)
-            seq = (direction.origin + offset + shape.lead) % SEQUENCE_SPACE
+            seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
             if shape.tagged:
-                fields += (head, first, second, seq)
+                lines.append(pattern % (head, first, second, seq))
             else:
-                fields += (head, second >> 32, second & _WORD, third, seq)
-        return b"".join(patterns) % tuple(fields)
+                lines.append(pattern % (head, second >> 32, second & _WORD, third, seq))
+        return b"".join(lines)
+
+    def _line_of(self, event: Any) -> bytes:
+        """Return the line of what has no pattern."""
+        return self.line(record_of(event, self.clock)).encode() + b"\n"
 
 
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:

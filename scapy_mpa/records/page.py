@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rows as records: one JSON object a line, a few hundred FPDUs at a time.
+"""Rows as records: one JSON object a line.
 
-What is the same for all FPDUs of a shape is put together once.  To fill hundreds of patterns in one
-go takes half of what it takes one by one.
+What is the same for all FPDUs of a shape is put together once, as a pattern to be filled.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from typing import Any, Final
 
 from scapy_mpa.records.jsonline import json_line, json_of
 from scapy_mpa.records.rdmap import WITH_HEADER
-from scapy_mpa.records.record import Record, own_fields, when, whose
-from scapy_mpa.records.values import carried_by
+from scapy_mpa.records.record import Record, RecordedEvent, own_fields, when, whose
+from scapy_mpa.records.values import carried_by, timestamp
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.sequence import SEQUENCE_SPACE
+from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
 __all__ = ["RecordPage", "pattern_of"]
@@ -27,6 +27,12 @@ _PLACES: Final = {
     "to": "0x%x",
 }
 """What patterns have in place of values that differ between FPDUs of one shape."""
+_WHEN: Final = b'"frame":%d,"time":%a'
+_FOUND: Final = _WHEN + b',"timestamp":"%b"'
+"""What :func:`~scapy_mpa.records.record.when` returns, as JSON: to encode each is five times as
+slow."""
+_CARRIED: Final = b'"frames":[%d],"captured":{' + _WHEN + b'},"captured_from":{' + _WHEN + b"}"
+"""What :func:`~scapy_mpa.records.values.carried_by` returns for one frame."""
 _OPCODE: Final = 0x0F
 _MASK: Final = 0xFFFFFFFF
 
@@ -44,26 +50,22 @@ class RecordPage:
 
     def page(self, rows: Sequence[Any]) -> bytes:
         """Return the lines of rows and events, each with its end."""
-        patterns: list[bytes] = []
-        fields: list[Any] = []
+        lines: list[bytes] = []
         clock = self._clock
         last: Any = None
         last_frames: Any = None
         found = carried = b""
         for row in rows:
             if type(row) is not tuple or self._payload:
-                event = event_of(row)
-                patterns.append(b"%b\n")
-                fields.append(json_line(event, clock, payload=self._payload).encode())
+                lines.append(self._line_of(event_of(row)))
                 continue
             frame, time_ns, direction, offset, shape, first, second, third, frames, _, _ = row
             if frame != last:
                 last = frame
-                found = _members(when(frame, time_ns, clock))
+                found = _found(frame, time_ns, clock)
             if frames != last_frames:
                 last_frames = frames
-                brought_by = (frames,) if isinstance(frames, int) else frames
-                carried = _members(carried_by(brought_by, clock))
+                carried = _carried(frames, clock)
             label = direction.label
             if label is None:
                 identity = direction.connection.identity
@@ -77,12 +79,10 @@ class RecordPage:
                 else:
                     shape.json = pattern
             if not pattern:
-                patterns.append(b"%b\n")
-                fields.append(json_line(event_of(row), clock).encode())
+                lines.append(self._line_of(event_of(row)))
                 continue
-            patterns.append(pattern)
             place = offset + shape.lead
-            fields += (label, found, (direction.origin + place) % SEQUENCE_SPACE)
+            fields = [label, found, (direction.origin + place) & SEQUENCE_MASK]
             if shape.table.from_start:
                 fields.append(place)
             fields.append(carried)
@@ -92,7 +92,31 @@ class RecordPage:
                 fields += (second >> 32, second & _MASK, third)
                 if shape.control[1] & _OPCODE in INVALIDATING_OPCODES:
                     fields.append(first)
-        return b"".join(patterns) % tuple(fields)
+            lines.append(pattern % tuple(fields))
+        return b"".join(lines)
+
+    def _line_of(self, event: RecordedEvent) -> bytes:
+        """Return the line of what has no pattern."""
+        return json_line(event, self._clock, payload=self._payload).encode() + b"\n"
+
+
+def _found(frame: int, time_ns: int, clock: Clock) -> bytes:
+    """Return the members that say when something was found."""
+    seconds, stamp = (time_ns - clock.begin_ns) / SECOND, timestamp(time_ns)
+    if stamp is None:
+        return _members(when(frame, time_ns, clock))
+    return _FOUND % (frame, seconds, stamp.encode())
+
+
+def _carried(frames: int | tuple[int, ...], clock: Clock) -> bytes:
+    """Return the members that say which frames brought the octets, and when."""
+    if not isinstance(frames, int):
+        return _members(carried_by(frames, clock))
+    time_ns = clock.time_ns(frames)
+    if time_ns is None:
+        return _members(carried_by((frames,), clock))
+    seconds = (time_ns - clock.begin_ns) / SECOND
+    return _CARRIED % (frames, frames, seconds, frames, seconds)
 
 
 def _members(record: Record) -> bytes:

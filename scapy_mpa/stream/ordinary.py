@@ -63,7 +63,8 @@ def read(
     :param frames: the frame or frames that brought them.
     :return: the index of the first octet that was not read.
     """
-    last = len(octets) - _HEAD
+    there = len(octets)
+    last = there - _HEAD
     base = offset - at
     crc, markers, ack = carrier.crc, carrier.markers, carrier.ack
     while at <= last:
@@ -81,8 +82,11 @@ def read(
             else:
                 word, first, second, third = _head(_without_marker(octets, at, phase))
             shape = shapes[word * MARKER_INTERVAL + phase]
-        fpdu = octets[at : at + shape.size]
-        if len(fpdu) != shape.size or (crc and crc32c(fpdu) != RESIDUE):
+        end = at + shape.size
+        if end > there:
+            break
+        fpdu = octets[at:end]
+        if crc and crc32c(fpdu) != RESIDUE:
             break
         if markers and shape.pointers is not None and shape.pointers(fpdu) != shape.expected:
             break
@@ -92,7 +96,7 @@ def read(
             (frame, time_ns, carrier, base + at, shape, first, second, third, frames, fpdu, ack)
         )
         carrier.shape = shape
-        at += shape.size
+        at = end
     return at
 
 

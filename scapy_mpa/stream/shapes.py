@@ -31,7 +31,6 @@ class Shape:
         "control",
         "expected",
         "first_json",
-        "first_line",
         "json",
         "key",
         "last",
@@ -42,7 +41,6 @@ class Shape:
         "payload",
         "pointers",
         "rule",
-        "same_frame",
         "size",
         "table",
         "tagged",
@@ -80,8 +78,6 @@ class Shape:
             self.pointers = layout.unpack.unpack_from
         self.expected = layout.fpduptrs
         self.line: Any = None
-        self.first_line: Any = None
-        self.same_frame: Any = None
         self.json: Any = None
         self.first_json: Any = None
 
