@@ -11,7 +11,7 @@ import pytest
 from scapy_mpa.cli.main import _serve
 from tests.cli.command import COMMAND, PCAPS, RPING, environment, run
 
-CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire", "crc32c")
+CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire")
 PARSER = ("scapy", "click", "importlib.metadata")
 SELDOM = ("dataclasses", "datetime", "inspect", "zlib", "scapy_mpa.cli.lines")
 SELDOM += ("scapy_mpa.capture.pcapng",)
