@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -15,7 +15,6 @@ from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import corpus, mutations
 from tests.cli.command import PCAPS, parsed, run
 from tests.cli.test_whole_files import listing
-from tests.stream.work import peak
 
 CAPTURE = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
 NAME = "rfc5044/4.3/fpduptr-not-pointing"
@@ -142,21 +141,6 @@ def test_a_damaged_capture_is_told(tmp_path: Path) -> None:
     assert (whole.exit_code, whole.stderr) == (0, "")
 
 
-def test_seeds_are_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many captures are asked for, those to come take no memory."""
-
-    def write_case(case: Any, target: Path) -> NoReturn:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(scapy_mpa.cli.corpus, "write_case", write_case)
-
-    def fuzz() -> None:
-        told = run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/*", "-n", 1 << 40).stderr
-        assert told == f"scapy-mpa: {tmp_path}: cannot be written (No space left on device)\n"
-
-    assert peak(fuzz) < 1 << 24
-
-
 def test_a_directory_of_another_name(tmp_path: Path) -> None:
     """A name that no text can hold, or a terminal would obey, is told in ASCII."""
     for name, told in (("\udcff", r"\udcff"), ("\x1b[31m", r"\x1b[31m")):
@@ -184,41 +168,6 @@ def test_the_list() -> None:
         "base": "marked",
     }
     json.dumps(entry)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "say where the captures go"),
-        (("-o", "x", "--json"), "--json goes with --list"),
-        (("--list", "--only", "nothing*"), "no mutation has a name like 'nothing*'"),
-        (
-            ("-o", "x", "--case", "nothing"),
-            "there is no mutation 'nothing'; `scapy-mpa fuzz --list`",
-        ),
-        (
-            ("-o", "x", "--case", NAME + "-"),
-            f"there is no mutation '{NAME}-'; did you mean {NAME} ",
-        ),
-        (("-o", "x", "--from", "not there"), "there is no such file"),
-        (("-o", "x", "--from", PCAPS / "listener_absent.pcap"), "no connection with startup"),
-        (
-            ("-o", "x", "--from", CAPTURE, "--only", "rfc5043/*"),
-            "with --from, --list shows which there",
-        ),
-        (("-o", "x", "--case", NAME, "--only", "rfc*"), "--case names one mutation"),
-        (("-o", CAPTURE / "below"), "cannot be written (Not a directory)"),
-    ],
-)
-def test_what_is_wrong_is_said(
-    arguments: tuple[object, ...], words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A wrong command line ends with status 2 and one line that says what to do."""
-    monkeypatch.chdir(tmp_path)
-    result = run("fuzz", *arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr
-    assert not list(tmp_path.iterdir())
 
 
 def test_again_into_the_same_directory(tmp_path: Path) -> None:

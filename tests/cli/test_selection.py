@@ -283,43 +283,6 @@ def test_each_capture_has_times_of_its_own() -> None:
     ]
 
 
-WRONG: list[tuple[str, str]] = [
-    *(
-        (f"--connection '{text}'", "'--connection': ")
-        for text in ("", "x", "3-1", "1,,2", "-", "1-2-3")
-    ),
-    *(
-        (f"--frames {text}", "is no number or range such as 3, 2-5 or 7-")
-        for text in ("1.5", "9" * 30)
-    ),
-    *(
-        (f"--frames {text}", f"'{text}' is no number or range such as 3, 2-5 or 7-, counted from 1")
-        for text in ("0", "0-5", "-0")
-    ),
-    *(
-        (f"--host {text}", "is no address or network")
-        for text in ("host", "10.0.0.1:4000", "1/2/3")
-    ),
-    *((f"--port {text}", "--port") for text in ("-1", "65536", "http")),
-    *((f"--between {text} 9", "is no time") for text in ("x", "1e3", "2026-02-30", "12:00:00")),
-    ("--between 2 1", "'--between': '1' is before '2'"),
-    ("--where crx=bad", "'--where': no record has a key 'crx'; did you mean crc"),
-    ("--where crc", "'--where': 'crc' is no condition such as crc=bad"),
-    ("--where complete=true", "complete is a key of message records, which are not listed"),
-    ("--where message~(", "'--where': '(' is no regular expression"),
-    ("--connection 0-1,3", "no connection 1, 3: they are 0 to 0"),
-    ("--connection 1- --connection 7-9", "no connection 1-, 7-9: they are 0 to 0"),
-]
-
-
-@pytest.mark.parametrize(("options", "words"), WRONG)
-def test_wrong_values(options: str, words: str) -> None:
-    """They are refused with what would be right."""
-    result = run("dissect", "--type", "fpdu", *shlex.split(options), RPING)
-    assert result.exit_code == 2
-    assert words in " ".join(result.stderr.split())
-
-
 def test_clean_without_what_is_not_there(tmp_path: Path) -> None:
     """Nothing is written if a connection is not there, but the beginning of a capture that is
     damaged.  Nothing is written if a pipe would have to be read twice."""
