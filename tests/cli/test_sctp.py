@@ -74,16 +74,6 @@ def test_lines(capture: Path) -> None:
         assert any(each in line for line in lines), each
 
 
-def test_json_and_lines_are_the_same_records(capture: Path) -> None:
-    """One line for each record, in the same order; without ``message`` the other reader reads."""
-    for types in (ALL, ALL.replace("message,", "")):
-        found = records("--type", types, capture)
-        lines = run("dissect", "--type", types, capture).stdout.splitlines()
-        assert [int(line.split()[0]) for line in lines] == [each["frame"] for each in found]
-    with_messages = [each for each in records("--type", ALL, capture) if each["type"] != "message"]
-    assert with_messages == found
-
-
 def test_payload_and_layers(capture: Path) -> None:
     """``--payload`` and ``-V`` know both kinds of chunks."""
     found = records("--payload", capture)
