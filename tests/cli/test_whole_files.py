@@ -9,15 +9,15 @@ import signal
 import stat
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pytest
 
 from tests.clean.cleaning import frames_of
-from tests.cli.command import COMMAND, RPING, environment, process, run
+from tests.cli.command import RPING, process, run
+from tests.cli.running import on_linux, running
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX files, pipes and signals")
 
@@ -80,59 +80,32 @@ def test_no_room_for_a_capture_of_fuzz(tmp_path: Path) -> None:
             frames_of(tmp_path / name)
 
 
-@posix
+@on_linux
 @pytest.mark.parametrize(("name", "before"), [("SIGINT", None), ("SIGTERM", OLD), ("SIGHUP", OLD)])
 def test_signals(name: str, before: bytes | None, tmp_path: Path) -> None:
-    """One line, the status that shells give, and the file as it was."""
+    """A line, the status that shells give, and the file as it was."""
     target, number = tmp_path / "out.pcapng", getattr(signal, name)
-    # A job in the background may have been started with some of them ignored.
-    heed = lambda: signal.signal(number, signal.SIG_DFL)  # noqa: E731
-    with unchanged(target, before), cleaning(target, preexec_fn=heed) as running:
-        running.send_signal(number)
-        assert running.stderr is not None
-        assert running.stderr.read() == f"scapy-mpa: {target}: not written, stopped by {name}\n"
-        assert running.wait(30) == 128 + number
+    with unchanged(target, before), running("clean", "-q", "-", "-o", target) as it:
+        it.read(RPING.read_bytes(), len(frames_of(RPING)))
+        printed, said, status = it.end(number)
+    assert (printed, status) == (b"", 128 + number)
+    # The answer before it may come twice: the signal ends the printing of it.
+    assert said.splitlines()[-1] == f"scapy-mpa: {target}: not written, stopped by {name}"
 
 
-@posix
+@on_linux
 def test_a_signal_that_is_ignored(tmp_path: Path) -> None:
     """As after ``nohup``: the work goes on, and the file is there in the end."""
-    target = tmp_path / "out.pcapng"
-    ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
-    with cleaning(target, preexec_fn=ignore) as running:
-        running.send_signal(signal.SIGHUP)
-        assert running.stdin is not None
-        running.stdin.close()
-        assert running.wait(30) == 0
-    assert listing(tmp_path).keys() == {"out.pcapng"}
-    run("clean", RPING, "-o", tmp_path / "expected.pcapng")
-    assert target.read_bytes() == (tmp_path / "expected.pcapng").read_bytes()
-
-
-@contextlib.contextmanager
-def cleaning(target: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """``clean`` that has begun to write, and waits for more to read."""
-    there = set(os.listdir(target.parent))
-    with subprocess.Popen(
-        [*COMMAND, "clean", "-q", "-", "-o", str(target)],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        **options,
-    ) as running:
-        try:
-            assert running.stdin is not None
-            running.stdin.buffer.write(RPING.read_bytes())
-            running.stdin.flush()
-            limit = time.monotonic() + 30
-            while not set(os.listdir(target.parent)) - there:
-                assert time.monotonic() < limit, "nothing is written"
-                time.sleep(0.01)
-            yield running
-        finally:
-            if running.poll() is None:
-                running.kill()
+    target, expected = tmp_path / "out.pcapng", tmp_path / "expected.pcapng"
+    with running("clean", "-q", "-", "-o", target, ignored=[signal.SIGHUP]) as it:
+        it.read(RPING.read_bytes(), len(frames_of(RPING)))
+        it.process.send_signal(signal.SIGHUP)
+        it.stdin.close()
+        assert it.process.wait(30) == 0
+    run("clean", RPING, "-o", expected)
+    assert listing(tmp_path) == dict.fromkeys(
+        ["out.pcapng", "expected.pcapng"], expected.read_bytes()
+    )
 
 
 @pytest.mark.parametrize("before", BEFORE)
