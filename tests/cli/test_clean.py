@@ -121,25 +121,6 @@ def test_what_only_pcapng_has_a_place_for(
     assert frames_of(target)[-1][1:] == odd[1:]
 
 
-def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
-    """One line on standard error, and 2."""
-    for source, target, words in (
-        (tmp_path / "none.pcap", tmp_path / "new.pcapng", "there is no such file"),
-        (
-            marked,
-            tmp_path / "no" / "new.pcapng",
-            f"{tmp_path / 'no' / 'new.pcapng'}: cannot be written",
-        ),
-        (marked, tmp_path / "new.pcapng.gz", "cannot be written compressed (leave out .gz)"),
-    ):
-        result = run("clean", source, "-o", target)
-        assert result.exit_code == 2
-        assert words in result.stderr
-        assert len(result.stderr.splitlines()) == 1
-    assert not (tmp_path / "new.pcapng").exists()
-    assert run("clean", marked).exit_code == 2
-
-
 def test_a_capture_that_is_gone_when_it_is_read_again(
     marked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

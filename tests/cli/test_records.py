@@ -103,32 +103,6 @@ def test_first_and_last_record(command: str, tmp_path: Path) -> None:
     assert not found
 
 
-@pytest.mark.parametrize(
-    ("options", "kinds"),
-    [
-        (("dissect", "--type", "fpdu"), ()),
-        (("dissect", "--type", "capture_end,error"), OF_CAPTURES[1:]),
-        (("dissect", "--where", "crc=bad"), ()),
-        (("dissect", "--where", "version=1"), OF_CAPTURES[:1]),
-        (("dissect", "--where", "file~rping"), OF_CAPTURES),
-        (("dissect", "--frames", "1-"), ()),
-        (("dissect", "--connection", "0"), OF_CAPTURES),
-        (("summary", "--where", "errors=0"), ()),
-        (("summary", "--host", "10.9.9.9"), OF_CAPTURES),
-    ],
-    ids=lambda each: " ".join(each),
-)
-def test_first_and_last_record_of_a_selection(
-    options: tuple[str, ...], kinds: tuple[str, ...]
-) -> None:
-    """They are selected as all others are."""
-    command, *others = options
-    found = lines_of(run(command, "--json", *others, ONE).stdout)
-    assert [each for each in found if each["type"] in OF_CAPTURES] == [
-        each for each in around(ONE) if each["type"] in kinds
-    ]
-
-
 KINDS: dict[str, Callable[[], Conversation]] = {
     "MPA": Conversation,
     "Markers": lambda: Conversation(markers=True),

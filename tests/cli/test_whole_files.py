@@ -199,23 +199,35 @@ def test_a_file_that_must_not_be_written(tmp_path: Path) -> None:
     assert "Permission denied" in result.stderr
 
 
+SCENARIO = b"initiator send 10\n"
+READ = {
+    "clean -o": ("capture", RPING.read_bytes()),
+    "craft -o": ("scenario", SCENARIO),
+    f"craft -o {os.devnull} --truth": ("scenario", SCENARIO),
+}
+"""By a command without its input and target, what it reads."""
+
+
 @posix
 @pytest.mark.parametrize("link", [None, os.symlink, os.link], ids=["itself", "symbolic", "hard"])
 @pytest.mark.parametrize("source", ["by its name", "-", "/dev/stdin"])
-def test_a_capture_is_not_written_over_itself(
-    source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
+@pytest.mark.parametrize("words", READ)
+def test_what_is_read_is_not_written_over(
+    words: str, source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
 ) -> None:
     """Under whatever name it is read, and under whatever name it would be written."""
-    path = target = tmp_path / "in.pcap"
-    path.write_bytes(RPING.read_bytes())
+    command, *options = words.split()
+    noun, octets = READ[words]
+    path = target = tmp_path / "in"
+    path.write_bytes(octets)
     if link is not None:
-        target = tmp_path / "other.pcap"
+        target = tmp_path / "other"
         link(path, target)
     name = path if source == "by its name" else source
     with unchanged(target, None), path.open("rb") as file, standard_input(file):
-        result = run("clean", name, "-o", target, stdin=path.read_bytes())
+        result = run(command, name, *options, target, stdin=octets)
     assert result.exit_code == 2
-    said = f"scapy-mpa: {target}: that is the capture itself; write to another file\n"
+    said = f"scapy-mpa: {target}: that is the {noun} itself; write to another file\n"
     assert result.stderr == said
 
 
@@ -250,21 +262,3 @@ def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> Non
         )
     assert done.returncode == 2
     assert b"standard output: that is the capture itself" in done.stderr
-
-
-@posix
-@pytest.mark.parametrize("option", ["-o", "--truth"])
-@pytest.mark.parametrize("source", ["by its name", "-"])
-def test_a_scenario_is_not_written_over_itself(source: str, option: str, tmp_path: Path) -> None:
-    """By whatever name it is called, and where it is standard input, too; nothing is written."""
-    path, link = tmp_path / "scenario.mpa", tmp_path / "link"
-    path.write_text("initiator send 10\n")
-    link.symlink_to(path)
-    name = path if source == "by its name" else source
-    others = [] if option == "-o" else ["-o", tmp_path / "out.pcap"]
-    for target in (path, link):
-        with unchanged(path, None), path.open("rb") as file, standard_input(file):
-            result = run("craft", name, option, target, *others, stdin=path.read_bytes())
-        assert result.exit_code == 2
-        said = f"scapy-mpa: {target}: that is the scenario itself; write to another file\n"
-        assert result.stderr == said

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import select
@@ -175,31 +174,26 @@ def typed(lines: list[str], env: dict[str, str], *arguments: str) -> str:
 
 
 @posix
-def test_terminal_without_ipython(home: dict[str, str], tmp_path: Path) -> None:
-    """Python's own console shows the banner, knows ``pkts``, and ends at exit()."""
-    hidden = tmp_path / "hide"
-    hidden.mkdir()
-    # Found by nobody who looks for a module.
-    (hidden / "sitecustomize.py").write_text(
-        "import importlib.util as u\n"
-        "find = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'IPython' else find(name, *rest)\n"
-    )
-    home["PYTHONPATH"] = os.pathsep.join([str(hidden), home["PYTHONPATH"]])
-    shown = typed(["len(pkts) * 1000", "undefined", "exit()"], home, RPING)
-    assert "Worth typing:" in shown
-    assert f"pkts: {len(rdmpa(RPING))} packets of {RPING}" in shown
-    assert f"\n{len(rdmpa(RPING)) * 1000}" in shown.replace("\r", "")
-    assert "NameError" in shown
-
-
-@posix
-@pytest.mark.skipif(
-    importlib.util.find_spec("IPython") is None, reason="install IPython to run this test"
-)
-def test_terminal_with_ipython(home: dict[str, str]) -> None:
-    """IPython shows the banner, and knows ``pkts`` and the layers."""
-    shown = typed(["len(pkts) * 1000", "FPDU.__name__ * 2", "exit()"], home, RPING)
-    assert "Worth typing:" in shown
-    assert f"{len(rdmpa(RPING)) * 1000}" in shown
-    assert "FPDUFPDU" in shown
+@pytest.mark.parametrize("has_ipython", [False, True])
+def test_terminal(has_ipython: bool, home: dict[str, str], tmp_path: Path) -> None:
+    """Python's own console, or IPython, shows the banner, knows ``pkts`` and the layers, and ends
+    at exit()."""
+    if has_ipython:
+        pytest.importorskip("IPython")
+    else:
+        hidden = tmp_path / "hide"
+        hidden.mkdir()
+        # Found by nobody who looks for a module.
+        (hidden / "sitecustomize.py").write_text(
+            "import importlib.util as u\n"
+            "find = u.find_spec\n"
+            "u.find_spec = lambda name, *rest: None if name == 'IPython' else find(name, *rest)\n"
+        )
+        home["PYTHONPATH"] = os.pathsep.join([str(hidden), home["PYTHONPATH"]])
+    lines = ["len(pkts) * 1000", "FPDU.__name__ * 2", "undefined", "exit()"]
+    shown = typed(lines, home, RPING)
+    count = len(rdmpa(RPING))
+    for each in ("Worth typing:", f"pkts: {count} packets of {RPING}", f"{count * 1000}"):
+        assert each in shown
+    assert "FPDUFPDU" in shown and "NameError" in shown
+    assert ("<console>" in shown) != has_ipython
