@@ -8,9 +8,7 @@ import json
 import random
 from collections.abc import Callable
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import fastjsonschema
 import pytest
@@ -20,26 +18,12 @@ from scapy_mpa.records import RECORD_TYPES
 from tests.captures import CRAFTED, REAL, capture_name
 from tests.cli.command import PCAPS, Record, lines_of, records, run
 from tests.cli.test_ring import frames_of
+from tests.schema import validator
 
 ONE, OTHER = PCAPS / "rping_mpa2_crcon.pcap", PCAPS / "term_sendnorecv.pcap"
 OF_CAPTURES = ("capture", "capture_end")
 EXACT = 1 << 53
 """Up to which readers of JSON that have floating-point numbers alone keep integers."""
-
-
-@cache
-def printed_schema() -> dict[str, Any]:
-    """What the command prints."""
-    found: dict[str, Any] = json.loads(run("schema").stdout)
-    return found
-
-
-@cache
-def validator(kind: str) -> Callable[[Record], object]:
-    """What raises an exception if a record of a type is not as the printed schema has it."""
-    alone = {"oneOf": [{"$ref": f"#/definitions/{kind}_record"}]}
-    check: Callable[[Record], object] = fastjsonschema.compile({**printed_schema(), **alone})
-    return check
 
 
 def exact(text: str) -> int:
@@ -50,9 +34,10 @@ def exact(text: str) -> int:
 
 def test_schema_is_one() -> None:
     """It has every type, and tells types apart."""
+    printed = json.loads(run("schema").stdout)
     wanted = [{"$ref": f"#/definitions/{kind}_record"} for kind in RECORD_TYPES]
-    assert sorted(map(str, printed_schema()["oneOf"])) == sorted(map(str, wanted))
-    check = fastjsonschema.compile(printed_schema())
+    assert sorted(map(str, printed["oneOf"])) == sorted(map(str, wanted))
+    check = fastjsonschema.compile(printed)
     for record in lines_of(run("summary", "--json", ONE).stdout):
         check(record)
         for key in record:
