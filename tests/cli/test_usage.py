@@ -66,6 +66,7 @@ LINES = {
     "explain": "there is no command 'explain'; there are clean, craft, dissect, ",
     "RPING": "to list what is in a capture, say `scapy-mpa dissect FILE`",
     "clean RPING": "--output",
+    "clean / -o x": "scapy-mpa: /: it is a directory; name a capture file in it",
     "clean missing -o x": "there is no such file",
     "clean RPING -o no/x": "scapy-mpa: no/x: cannot be written",
     "clean RPING -o x.gz": "cannot be written compressed (leave out .gz)",
