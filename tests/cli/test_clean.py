@@ -35,16 +35,6 @@ def marked(tmp_path: Path) -> Path:
     return path
 
 
-def test_names_that_a_terminal_would_obey(marked: Path, tmp_path: Path) -> None:
-    """Of the capture and of where it goes, they are told escaped."""
-    source = marked.rename(tmp_path / "\x1b[31m.pcap")
-    told = run("clean", source, "-o", tmp_path / "clean.pcap").stderr
-    told += run("clean", source, "-o", source).stderr
-    told += run("clean", source, "-o", tmp_path / "\x1b[0m" / "clean.pcap").stderr
-    assert "1 connection with MPA" in told and "that is the capture" in told and "x1b[0m" in told
-    assert "".join(told.splitlines()).isprintable()
-
-
 def test_file_to_file(marked: Path, tmp_path: Path) -> None:
     """A pcapng file with comments, and a report on standard error."""
     target = tmp_path / "clean.pcapng"

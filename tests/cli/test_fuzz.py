@@ -118,15 +118,6 @@ def test_a_damaged_capture_is_told(tmp_path: Path) -> None:
     assert (whole.exit_code, whole.stderr) == (0, "")
 
 
-def test_a_directory_of_another_name(tmp_path: Path) -> None:
-    """A name that no text can hold, or a terminal would obey, is told in ASCII."""
-    for name, told in (("\udcff", r"\udcff"), ("\x1b[31m", r"\x1b[31m")):
-        for wanted in ("--case", "--only"):
-            result = run("fuzz", "-o", tmp_path / name, wanted, "fuzz/octets/ulpdu")
-            assert (result.exit_code, result.stderr) == (0, "")
-            assert told in result.stdout and result.stdout.isascii()
-
-
 def test_the_list() -> None:
     """The catalogue is printed as a table, or for machines."""
     lines = run("fuzz", "--list").stdout.splitlines()
