@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from scapy_mpa.craft import Conversation
 from scapy_mpa.session import rdmpa
 from scapy_mpa.shell import Loaded, banner, names, run_code
 from tests.cli.command import COMMAND, PCAPS, environment, run
+from tests.cli.test_process import drained
 from tests.truth import pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
@@ -139,7 +138,7 @@ def test_names() -> None:
 
 
 def typed(lines: list[str], env: dict[str, str], *arguments: str) -> str:
-    """What a terminal shows when lines are typed at it, one at each prompt."""
+    """What a terminal shows when lines are typed at it."""
     import pty
 
     master, slave = pty.openpty()
@@ -150,27 +149,10 @@ def typed(lines: list[str], env: dict[str, str], *arguments: str) -> str:
         stderr=slave,
         env={**env, "TERM": "dumb", "IPY_TEST_SIMPLE_PROMPT": "1"},
         start_new_session=True,
-    ) as running:
+    ):
         os.close(slave)
-        shown = ""
-        upto = time.monotonic() + 60
-        prompts = 0
-        while time.monotonic() < upto:
-            ready, _, _ = select.select([master], [], [], 1)
-            if ready:
-                try:
-                    octets = os.read(master, 1 << 16)
-                except OSError:
-                    break
-                if not octets:
-                    break
-                shown += octets.decode(errors="replace")
-            if len(re.findall(r"^(?:>>> |In \[\d+\]: )", shown, re.MULTILINE)) > prompts and lines:
-                prompts += 1
-                os.write(master, lines.pop(0).encode() + b"\n")
-        running.kill()
-        os.close(master)
-    return shown
+        os.write(master, "".join(f"{line}\n" for line in lines).encode())
+        return drained(master).decode(errors="replace")
 
 
 @posix
