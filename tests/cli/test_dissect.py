@@ -62,17 +62,22 @@ def test_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("number", "change", "words"),
     [
-        ({"last": False}, " 2 octets, seq 5000"),
-        ({"crc": "bad"}, " L, CRC bad, seq 5000"),
-        ({"out_of_order": True}, " L, out of order, seq 5000"),
-        ({"located_by": "search"}, " L, by search, seq 5000"),
+        (2, {"last": False}, " 2 octets, seq 5000"),
+        (2, {"crc": "bad"}, " L, CRC bad, seq 5000"),
+        (2, {"out_of_order": True}, " L, out of order, seq 5000"),
+        (2, {"located_by": "search"}, " L, by search, seq 5000"),
+        (3, {"fpdus": 0, "messages": 2}, "Send missing messages qn 0 msn 4 to 5, 1 octet cut off"),
+        (3, {"missing": [[None, None]]}, "2 DDP segments, lacks its beginning, perhaps, "),
+        (4, {"request_identifier": 9, "answers": None}, ", request identifier 9, answers one of "),
+        (4, {"latency": 0.5}, ", answers msn 3 after 500000.0 us"),
     ],
 )
-def test_what_is_not_as_usual(change: Record, words: str) -> None:
+def test_what_is_not_as_usual(number: int, change: Record, words: str) -> None:
     """It is said after the numbers."""
-    assert WORDS["fpdu"]({**RECORDS[2], **change}).endswith(words)
+    record = {**RECORDS[number], **change}
+    assert words in WORDS[record["type"]](record)
 
 
 def test_findings_stand_out() -> None:

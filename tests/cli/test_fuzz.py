@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scapy.utils import RawPcapNgReader
 
 import scapy_mpa.cli.corpus
 from scapy_mpa.craft import Conversation
@@ -21,22 +21,10 @@ NAME = "rfc5044/4.3/fpduptr-not-pointing"
 
 
 def comments(path: Path) -> dict[int, str]:
-    """The comments of frames in a pcapng file, by number (draft-ietf-opsawg-pcapng 4.3)."""
-    octets = path.read_bytes()
-    found = {}
-    at = number = 0
-    while at < len(octets):
-        kind, length = struct.unpack_from("<II", octets, at)
-        if kind == 6:
-            number += 1
-            (captured,) = struct.unpack_from("<I", octets, at + 20)
-            option = at + 28 + (captured + 3 & ~3)
-            if option < at + length - 4:
-                code, size = struct.unpack_from("<HH", octets, option)
-                assert code == 1
-                found[number] = octets[option + 4 : option + 4 + size].decode()
-        at += length
-    return found
+    """The comments of frames in a pcapng file, by number."""
+    with RawPcapNgReader(str(path)) as frames:
+        every = [metadata.comments for _, metadata in frames]
+    return {number: each[0].decode() for number, each in enumerate(every, 1) if each}
 
 
 @pytest.mark.parametrize("source", [(), ("--from", CAPTURE, "--only", "rfc5041/*")])

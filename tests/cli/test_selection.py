@@ -248,17 +248,6 @@ def test_clean(tmp_path: Path, path: Path, options: str, pick: Pick) -> None:
     assert [bytes(packet) for packet in rdpcap(str(target))] == expected
 
 
-def test_times_are_those_of_the_listing() -> None:
-    """A line is found by the time that it shows, which is rounded, and by others of its frames."""
-    lines = [line.split() for line in run("dissect", PROBE).stdout.splitlines()]
-    for time in sorted({time for _, time, *_ in lines})[::60]:
-        found = run("dissect", "--between", time, time, PROBE).stdout.splitlines()
-        shown = [line.split() for line in found]
-        assert [line for line in shown if line[1] == time] == [
-            line for line in lines if line[1] == time
-        ]
-
-
 @pytest.mark.parametrize("kind", ["fpdu", "message"])
 def test_payload_can_be_asked_for(kind: str) -> None:
     """Whether it is printed or not."""

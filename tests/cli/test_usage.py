@@ -67,6 +67,7 @@ LINES = {
     "RPING": "to list what is in a capture, say `scapy-mpa dissect FILE`",
     "clean RPING": "--output",
     "clean / -o x": "scapy-mpa: /: it is a directory; name a capture file in it",
+    "clean README -o x": "not a pcap or pcapng capture, it looks like text; give a file",
     "clean missing -o x": "there is no such file",
     "clean RPING -o no/x": "scapy-mpa: no/x: cannot be written",
     "clean RPING -o x.gz": "cannot be written compressed (leave out .gz)",
@@ -100,7 +101,11 @@ LINES = {
     "fuzz -o RPING/below": "cannot be written (Not a directory)",
 }
 """What is said of wrong command lines."""
-FILES = {"RPING": RPING, "ABSENT": str(PCAPS / "listener_absent.pcap")}
+FILES = {
+    "RPING": RPING,
+    "ABSENT": str(PCAPS / "listener_absent.pcap"),
+    "README": str(PCAPS / "README.md"),
+}
 WRONG = [
     *(
         (["dissect", option, text, RPING], [option, said])
@@ -110,7 +115,7 @@ WRONG = [
     *((["dissect", "--link-type", text, RPING], [said]) for text, said in LINK_TYPES.items()),
     *(
         (
-            [re.sub("RPING|ABSENT", lambda name: FILES[name[0]], word) for word in line.split()],
+            [re.sub("|".join(FILES), lambda name: FILES[name[0]], word) for word in line.split()],
             [said],
         )
         for line, said in LINES.items()
