@@ -2,7 +2,6 @@
 """The work of ``scapy-mpa dissect``: which records are printed, and how."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scapy_mpa.cli.files import read_files
@@ -53,21 +52,19 @@ class Listing(NamedTuple):
         in_lines = self.as_json or self.wide or self.order == "frame"
         return not in_lines and is_terminal()
 
-    def run(self, files: Sequence[str], *, separate: bool = False, **how: Any) -> int:
+    def run(self, files: Sequence[str], **how: Any) -> int:
         """Print the records of ``files``; return the exit status.
 
-        :param separate: files of one ring are captures of their own, too.
-        :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
+        :param how: they are read: see :func:`~scapy_mpa.cli.files.read_files`.
         """
-        reading_of = partial(
-            Reading,
+        return read_files(
+            files,
+            self._show,
+            headings=not self.as_json,
             messages="message" in self.types,
             payload=self.payload,
             timed=self.as_json or self.order == "frame",
             **how,
-        )
-        return read_files(
-            files, self._show, reading_of, headings=not self.as_json, separate=separate
         )
 
     def _show(self, reading: Reading) -> None:
