@@ -273,21 +273,17 @@ def test_each_capture_has_times_of_its_own() -> None:
 
 
 def test_clean_without_what_is_not_there(tmp_path: Path) -> None:
-    """Nothing is written if a connection is not there, but the beginning of a capture that is
-    damaged.  Nothing is written if a pipe would have to be read twice."""
+    """Nothing is written if a pipe would have to be read twice; the beginning of a capture that is
+    damaged is, though connections may be missing."""
     target = tmp_path / "clean.pcapng"
-    result = run("clean", "--connection", "0,2", RPING, "-o", target)
-    assert (result.exit_code, target.exists()) == (2, False)
-    assert result.stderr == f"scapy-mpa: {target}: no connection 2: they are 0 to 0\n"
-    result = run("clean", "--between", 1, 2, "-", "-o", target, stdin=RPING.read_bytes())
-    assert (result.exit_code, target.exists()) == (2, False)
-    assert "save it to a file first" in result.stderr
     read_end, write_end = os.pipe()
     os.write(write_end, RPING.read_bytes())
     os.close(write_end)
-    piped = run("clean", "--between", 1, 2, f"/dev/fd/{read_end}", "-o", target)
+    for name in ("-", f"/dev/fd/{read_end}"):
+        result = run("clean", "--between", 1, 2, name, "-o", target, stdin=RPING.read_bytes())
+        assert (result.exit_code, target.exists()) == (2, False)
+        assert "save it to a file first" in result.stderr
     os.close(read_end)
-    assert piped.stderr == result.stderr.replace("standard input", f"/dev/fd/{read_end}")
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(RPING.read_bytes()[:-30])
     result = run("clean", "-q", "--connection", "0,2", cut, "-o", target)
