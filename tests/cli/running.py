@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A command that goes on while a test gives it octets and signals."""
+"""Commands that go on while a test gives them octets and signals, and commands on terminals."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
 import subprocess
@@ -94,3 +95,43 @@ def running(*arguments: object, ignored: Collection[int] = ()) -> Iterator[Runni
             yield command
         finally:
             process.kill()
+
+
+def on_terminal(*arguments: object, typed: str | None = None, **variables: str) -> bytes:
+    """What a command prints when standard output is a terminal.
+
+    :param typed: at it; all streams are the terminal then.
+    """
+    import pty
+
+    ours, theirs = pty.openpty()
+    if typed is not None:
+        # A terminal keeps what is typed until it is asked for.
+        os.write(ours, typed.encode())
+    others = subprocess.DEVNULL if typed is None else theirs
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=others,
+        stdout=theirs,
+        stderr=others,
+        env=environment(**{"TERM": "xterm", "NO_COLOR": "", **variables}),
+        start_new_session=True,
+    ) as running:
+        os.close(theirs)
+        printed = drained(ours)
+        running.wait(60)
+    return printed
+
+
+def drained(terminal: int) -> bytes:
+    """All that is printed on a terminal until nobody has it open any longer."""
+    pieces = []
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # Linux says so at the end
+            piece = b""
+        if not piece:
+            os.close(terminal)
+            return b"".join(pieces)
+        pieces.append(piece)

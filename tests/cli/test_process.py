@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
-from tests.cli.running import on_linux, running
+from tests.cli.running import drained, on_linux, on_terminal, running
 from tests.cli.test_ring import frames_of, octets_of
 
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
@@ -93,39 +93,6 @@ def test_colour_is_for_terminals() -> None:
     assert b"\x1b[31m" in on_terminal("dissect", "--type", "error", PROBE)
     assert b"\x1b[" not in on_terminal("dissect", RPING, NO_COLOR="1")
     assert b"\x1b[" not in on_terminal("dissect", "--json", RPING)
-
-
-def on_terminal(*arguments: object, **variables: str) -> bytes:
-    """What a command prints when standard output is a terminal."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    clean = {"TERM": "xterm", "NO_COLOR": "", **variables}
-    with subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=environment(**clean),
-    ) as running:
-        os.close(theirs)
-        printed = drained(ours)
-        running.wait(60)
-    return printed
-
-
-def drained(terminal: int) -> bytes:
-    """All that is printed on a terminal until nobody has it open any longer."""
-    pieces = []
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # Linux says so at the end
-            piece = b""
-        if not piece:
-            os.close(terminal)
-            return b"".join(pieces)
-        pieces.append(piece)
 
 
 OCTETS = RPING.read_bytes()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,14 @@ import pytest
 from scapy_mpa.craft import Conversation
 from scapy_mpa.session import rdmpa
 from scapy_mpa.shell import Loaded, banner, names, run_code
-from tests.cli.command import COMMAND, PCAPS, environment, run
-from tests.cli.test_process import drained
+from tests.cli.command import PCAPS, environment, run
+from tests.cli.running import on_terminal
 from tests.truth import pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 MIX = str(PCAPS / "mix_mpa1_crcon.pcap")
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX terminals")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """An environment without anybody's settings."""
-    return environment(
-        HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
-    )
 
 
 PRINTED: dict[str, tuple[list[str], str, str]] = {
@@ -137,29 +128,12 @@ def test_names() -> None:
     assert known["FPDU"].__module__.startswith("scapy_mpa.")
 
 
-def typed(lines: list[str], env: dict[str, str], *arguments: str) -> str:
-    """What a terminal shows when lines are typed at it."""
-    import pty
-
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, "shell", *arguments],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**env, "TERM": "dumb", "IPY_TEST_SIMPLE_PROMPT": "1"},
-        start_new_session=True,
-    ):
-        os.close(slave)
-        os.write(master, "".join(f"{line}\n" for line in lines).encode())
-        return drained(master).decode(errors="replace")
-
-
 @posix
 @pytest.mark.parametrize("has_ipython", [False, True])
-def test_terminal(has_ipython: bool, home: dict[str, str], tmp_path: Path) -> None:
+def test_terminal(has_ipython: bool, tmp_path: Path) -> None:
     """Python's own console, or IPython, shows the banner, knows ``pkts`` and the layers, and ends
     at exit()."""
+    home = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(tmp_path))
     if has_ipython:
         pytest.importorskip("IPython")
     else:
@@ -171,9 +145,10 @@ def test_terminal(has_ipython: bool, home: dict[str, str], tmp_path: Path) -> No
             "find = u.find_spec\n"
             "u.find_spec = lambda name, *rest: None if name == 'IPython' else find(name, *rest)\n"
         )
-        home["PYTHONPATH"] = os.pathsep.join([str(hidden), home["PYTHONPATH"]])
-    lines = ["len(pkts) * 1000", "FPDU.__name__ * 2", "undefined", "exit()"]
-    shown = typed(lines, home, RPING)
+        home["PYTHONPATH"] = os.pathsep.join([str(hidden), environment()["PYTHONPATH"]])
+    typed = "len(pkts) * 1000\nFPDU.__name__ * 2\nundefined\nexit()\n"
+    home |= {"TERM": "dumb", "IPY_TEST_SIMPLE_PROMPT": "1"}
+    shown = on_terminal("shell", RPING, typed=typed, **home).decode()
     count = len(rdmpa(RPING))
     for each in ("Worth typing:", f"pkts: {count} packets of {RPING}", f"{count * 1000}"):
         assert each in shown
