@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from scapy_mpa.cli.main import _serve
-from tests.cli.command import COMMAND, PCAPS, RPING, environment, run
+from tests.cli.command import COMMAND, PCAPS, RPING, environment, process, run
 
 CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire")
 PARSER = ("scapy", "click", "importlib.metadata")
@@ -74,6 +74,11 @@ def test_what_is_imported() -> None:
         "dissect", "--json", PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
     )
     assert modules >= {"click", "scapy_mpa.records", "scapy_mpa.stream.recovery", *CAPTURES}
+
+
+def test_a_shell_has_all_of_crc32c() -> None:
+    """What else starts has its function alone."""
+    assert process("shell", "-c", "from crc32c import CRC32CHash").returncode == 0
 
 
 ALONE = (
