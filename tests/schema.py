@@ -18,7 +18,8 @@ from scapy_mpa.stream.clock import Clock
 @cache
 def validator(kind: str) -> Callable[[Record], Any]:
     """What raises ``JsonSchemaException`` if a record of a type is not as the schema has it."""
-    found: Callable[[Record], Any] = fastjsonschema.compile(schema([kind]))
+    alone = {"oneOf": [{"$ref": f"#/definitions/{kind}_record"}]}
+    found: Callable[[Record], Any] = fastjsonschema.compile({**schema(), **alone})
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -32,6 +33,7 @@ _Planned: TypeAlias = tuple[Mutation, Sequence[int]]
 _COLUMNS: Final = (Column("Name"), Column("Receiver"), Column("What is wrong"))
 
 
+@dataclass
 class Corpus:
     """Mutations, to be shown or to be made.
 
@@ -39,17 +41,14 @@ class Corpus:
     :param name: the name of the only one; None: those that match.
     :param capture: begin with what was said in this capture; None: with conversations of ours.
     :param seeds: of the captures of each.
+    :param status: the exit status if all can be made.
     """
 
-    def __init__(
-        self, only: str, name: str | None, capture: str | None, seeds: Sequence[int]
-    ) -> None:
-        self._seeds = seeds
-        self._capture = capture
-        self._only = only
-        self._name = name
-        self._status = CLEAN
-        """What is reported in the end of what was made."""
+    only: str
+    name: str | None
+    capture: str | None
+    seeds: Sequence[int]
+    status: int = CLEAN
 
     def run(self, directory: str | None, *, as_json: bool, force: bool) -> int:
         """Write the captures, or print the catalogue; return the exit status.
@@ -73,7 +72,7 @@ class Corpus:
             complain(f"{shown(str(name))}: cannot be written ({error.strerror or error})")
             return FAILED
         write_lines(lines)
-        return self._status
+        return self.status
 
     def _write(self, planned: list[_Planned], directory: str, *, force: bool) -> list[str]:
         """Write the captures; return the lines that say which.
@@ -85,7 +84,7 @@ class Corpus:
         manifest = target / MANIFEST
         entries = []
         target.mkdir(parents=True, exist_ok=True)
-        if self._name is None and manifest.exists():
+        if self.name is None and manifest.exists():
             made = {file_name(mutation, seed) for mutation, seeds in planned for seed in seeds}
             others = _others(manifest, made)
             if not force and others != []:
@@ -101,17 +100,17 @@ class Corpus:
                         entries.append(write_case(mutation.case(seed), target))
         finally:
             # Also of a run that is interrupted, or another one does not know what is there.
-            if self._name is None:
+            if self.name is None:
                 with whole_file(manifest) as file:
                     file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
-        if self._name is not None:
+        if self.name is not None:
             return [shown(str(target / str(entry["file"]))) for entry in entries]
         return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
 
     def _told(self, problem: CaptureError) -> None:
         """Say that not all of the capture could be read; what was readable is made use of."""
         complain(str(problem))
-        self._status = FAILED
+        self.status = FAILED
 
     def _planned(self) -> list[_Planned]:
         """Return mutations with their seeds.
@@ -119,20 +118,20 @@ class Corpus:
         :raises CaptureError: the capture cannot be read.
         :raises LocalProtocolError: there are none.
         """
-        wanted = self._name or self._only
-        if self._capture is None:
-            chosen = mutations(self._only) if self._name is None else [find(self._name)]
-            planned: list[_Planned] = [(each, self._seeds) for each in chosen]
+        wanted = self.name or self.only
+        if self.capture is None:
+            chosen = mutations(self.only) if self.name is None else [find(self.name)]
+            planned: list[_Planned] = [(each, self.seeds) for each in chosen]
         else:
-            known = mutations_of(recorded(self._capture, tell=self._told))
+            known = mutations_of(recorded(self.capture, tell=self._told))
             fitting = (
-                (each, [seed for seed in self._seeds if applies(each, seed)])
+                (each, [seed for seed in self.seeds if applies(each, seed)])
                 for each in known
                 if fnmatchcase(each.name, wanted)
             )
             planned = [(each, seeds) for each, seeds in fitting if seeds]
         if not planned:
-            which = "with --from, --list shows" if self._capture else "--list shows"
+            which = "with --from, --list shows" if self.capture else "--list shows"
             raise LocalProtocolError(
                 f"no mutation has a name like {quoted(wanted)}; {which} which there are"
             )

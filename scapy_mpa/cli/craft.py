@@ -9,7 +9,6 @@ import click
 
 from scapy_mpa.cli.impairing import impairment_options
 from scapy_mpa.cli.output import is_terminal, write_lines
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import CLEAN
 
 __all__ = ["craft"]
@@ -53,7 +52,6 @@ _MOST_CONNECTIONS: Final = 0xFFFF - 1023
 def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
-    import_crc32c_alone()
     from scapy_mpa.craft.presets import PRESETS
 
     # Names that begin with a document's would push all summaries out of sight.
@@ -131,7 +129,6 @@ def craft(
         raise click.UsageError("A capture is nothing for a terminal: redirect standard output.")
     if truth is None and (messages or payload):
         raise click.UsageError("--messages and --payload are about the truth: say --truth FILE.")
-    import_crc32c_alone()
     from scapy_mpa.cli.crafting import Crafting
 
     crafting = Crafting(scenario, seed, connections, impairing)

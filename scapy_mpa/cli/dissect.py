@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from scapy_mpa.cli.options import files_argument, listing_options
-from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 __all__ = ["dissect"]
@@ -62,7 +61,6 @@ def _record_types(
 
     :raises click.BadParameter: there are others than ``RECORD_TYPES``.
     """
-    import_crc32c_alone()
     from scapy_mpa.cli.listing import USUAL_TYPES
     from scapy_mpa.records import RECORD_TYPES
 

@@ -27,11 +27,11 @@ _WILD: Final = frozenset("*?[")
 def read_files(
     names: Sequence[str],
     show: Callable[[Reading], None],
-    reading_of: Callable[..., Reading],
     *,
     headings: bool,
     separate: bool = False,
     attention: Attention | None = None,
+    **how: Any,
 ) -> int:
     """Show each capture, and say on standard error what is wrong; return the exit status.
 
@@ -39,10 +39,10 @@ def read_files(
 
     :param names: of files, directories and patterns.
     :param show: prints what a capture holds; it must read it to its end.
-    :param reading_of: makes a reading of a capture; takes ``first_number`` and ``live``, too.
     :param headings: print the name of each capture before what it holds, if files are several.
     :param separate: files of one ring are captures of their own, too.
     :param attention: what is attended to while they are read.
+    :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
     :raises Stopped: a signal came; what was read by then is shown.
     """
     files, status = _expanded(names)
@@ -58,7 +58,7 @@ def read_files(
                     waiting.appendleft(group[1:])
                 continue
             is_live = capture.size is None or attention.every < NEVER
-            reading = reading_of(capture, first_number=number, live=is_live)
+            reading = Reading(capture, first_number=number, live=is_live, **how)
             selection = reading.selection
             of_ring = f", {len(group)} files of a ring" if group[1:] else ""
             with capture, attention.reading(reading.where):

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import click
 
-from scapy_mpa.cli.start import import_crc32c_alone
-
 __all__ = ["fuzz"]
 
 _ALL = "*"
@@ -110,7 +108,6 @@ def fuzz(
         raise click.UsageError("--json goes with --list; a corpus has manifest.jsonl.")
     if name is not None and only != _ALL:
         raise click.UsageError("--case names one mutation and --only selects some: choose one.")
-    import_crc32c_alone()
     from scapy_mpa.cli.corpus import Corpus
 
     corpus = Corpus(only, name, capture, range(seed, seed + count))

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The work of ``scapy-mpa dissect``: which records are printed, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import is_terminal, line_width, text_of, wants_colour, write_text
@@ -32,7 +29,7 @@ USUAL_TYPES: Final = frozenset(RECORD_TYPES) - {"message"}
 """What is listed unless other types are asked for: a message says again what its FPDUs say."""
 
 
-class Listing:
+class Listing(NamedTuple):
     """A listing of records.
 
     :param types: the types to be printed.
@@ -43,51 +40,42 @@ class Listing:
     :param order: ``frame``: that in which octets were captured; ``found``: that of recovery.
     """
 
-    def __init__(
-        self,
-        types: frozenset[str],
-        *,
-        payload: bool = False,
-        as_json: bool = False,
-        layers: bool = False,
-        wide: bool = False,
-        order: str = "found",
-    ) -> None:
-        self._types = types
-        self._is_sorted = order == "frame"
-        self._has_columns = not (as_json or wide or self._is_sorted) and is_terminal()
-        # Messages come only if they are wanted, so that nothing is left to select by default.
-        self._selects = not types.issuperset(set(RECORD_TYPES) - {"message"})
-        self._payload = payload
-        self._as_json = as_json
-        self._layers = layers
+    types: frozenset[str]
+    payload: bool = False
+    as_json: bool = False
+    layers: bool = False
+    wide: bool = False
+    order: str = "found"
 
-    def run(self, files: Sequence[str], *, separate: bool = False, **how: Any) -> int:
+    @property
+    def _has_columns(self) -> bool:
+        in_lines = self.as_json or self.wide or self.order == "frame"
+        return not in_lines and is_terminal()
+
+    def run(self, files: Sequence[str], **how: Any) -> int:
         """Print the records of ``files``; return the exit status.
 
-        :param separate: files of one ring are captures of their own, too.
-        :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
+        :param how: they are read: see :func:`~scapy_mpa.cli.files.read_files`.
         """
-        reading_of = partial(
-            Reading,
-            messages="message" in self._types,
-            payload=self._payload,
-            timed=self._as_json or self._is_sorted,
-            **how,
-        )
         return read_files(
-            files, self._show, reading_of, headings=not self._as_json, separate=separate
+            files,
+            self._show,
+            headings=not self.as_json,
+            messages="message" in self.types,
+            payload=self.payload,
+            timed=self.as_json or self.order == "frame",
+            **how,
         )
 
     def _show(self, reading: Reading) -> None:
         pages: Iterator[bytes]
-        if self._is_sorted:
+        if self.order == "frame":
             pages = self._sorted(reading)
-        elif self._layers or self._has_columns or (self._payload and not self._as_json):
+        elif self.layers or self._has_columns or (self.payload and not self.as_json):
             lines, clock = self._lines(reading), reading.clock
             pages = (
                 b"".join(
-                    self._text(record_of(event, clock, payload=self._payload), event, lines)
+                    self._text(record_of(event, clock, payload=self.payload), event, lines)
                     for event in self._select(events)
                 )
                 for events in reading.batches()
@@ -95,7 +83,7 @@ class Listing:
         else:
             page = self._page(reading)
             pages = (page(self._select(rows)) for rows in reading.rows())
-        if self._as_json:
+        if self.as_json:
             pages = self._between_ends(reading, pages)
         for text in with_progress(reading.capture, pages):
             write_text(text)
@@ -109,7 +97,7 @@ class Listing:
 
         def line(record: Record) -> bytes:
             is_selected = selection is None or selection.has_capture(record)
-            is_listed = is_selected and record["type"] in self._types
+            is_listed = is_selected and record["type"] in self.types
             return text_of([json_of(record)]) if is_listed else b""
 
         has_begun = False
@@ -120,24 +108,26 @@ class Listing:
 
     def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
         """Return what makes text of rows."""
-        if self._as_json:
+        if self.as_json:
             from scapy_mpa.records.page import RecordPage
 
-            return RecordPage(reading.clock, payload=self._payload).page
+            return RecordPage(reading.clock, payload=self.payload).page
         from scapy_mpa.cli.lines import Lines
 
         return Lines(reading.clock, colour=wants_colour()).page
 
-    def _text(self, record: dict[str, Any], event: RecordedEvent, lines: Lines | Columns) -> bytes:
+    def _text(
+        self, record: dict[str, Any], event: RecordedEvent, lines: "Lines | Columns"
+    ) -> bytes:
         """Return a record as JSON, or as its line and what is below it."""
-        if self._as_json:
+        if self.as_json:
             return text_of([json_of(record)])
         found = [lines.line(record)]
-        if self._layers:
+        if self.layers:
             from scapy_mpa.cli.below import layer_tree
 
             found += layer_tree(event)
-        if self._payload:
+        if self.payload:
             from scapy_mpa.cli.below import payload_dump
 
             found += payload_dump(record)
@@ -155,12 +145,12 @@ class Listing:
         sorter = Sorter(is_live=reading.capture.size is None)
         for events in reading.batches():
             for event in self._select(events):
-                record: dict[str, Any] = record_of(event, clock, payload=self._payload)
+                record: dict[str, Any] = record_of(event, clock, payload=self.payload)
                 captured = record.get("captured") or record
                 frame, time_ns = captured["frame"], clock.time_ns(captured["frame"])
                 if sorter.is_late(frame):
                     record["late"] = True
-                if not self._as_json:
+                if not self.as_json:
                     record["frame"] = frame
                     # Left alone if the time of that frame is not remembered.
                     if captured["time"] is not None:
@@ -169,7 +159,7 @@ class Listing:
             yield sorter.due(clock.time_ns(clock.newest) or 0)
         yield sorter.rest()
 
-    def _lines(self, reading: Reading) -> Lines | Columns:
+    def _lines(self, reading: Reading) -> "Lines | Columns":
         """Return what makes the line of a record."""
         if self._has_columns:
             from scapy_mpa.cli.columns import Columns
@@ -181,10 +171,11 @@ class Listing:
 
     def _select(self, events: list[Any]) -> list[Any]:
         """Return what is to be printed of rows and events."""
-        if not self._selects:
+        # Messages come only if they are wanted, so that nothing is left to select by default.
+        if self.types >= USUAL_TYPES:
             return events
         return [
             each
             for each in events
-            if ("fpdu" if type(each) is tuple else type_of(each)) in self._types
+            if ("fpdu" if type(each) is tuple else type_of(each)) in self.types
         ]

@@ -29,6 +29,9 @@ _COMPLETE: Final = "_SCAPY_MPA_COMPLETE"
 def main() -> None:
     """Run the command line; does not return."""
     gc.set_threshold(_COLLECT_AFTER)
+    if sys.argv[1:2] != ["shell"]:
+        # Code that a shell is given may want what else the package has.
+        import_crc32c_alone()
     streams = watch()
     try:
         _serve()
@@ -81,7 +84,6 @@ def _run(command: str, files: Sequence[str]) -> int:
     """Run a command on files, all options as they are by default; return the exit status."""
     # What is imported stays: there is nothing to be collected in it, now or later.
     gc.disable()
-    import_crc32c_alone()
     run: Callable[[Sequence[str]], int]
     if command == "summary":
         from scapy_mpa.cli.overview import Overview

@@ -11,8 +11,6 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from scapy_mpa.cli.start import import_crc32c_alone
-
 __all__ = [
     "files_argument",
     "listing_options",
@@ -53,7 +51,6 @@ def _read_by(module: str, name: str) -> Callable[..., Any]:
     def read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if not value:
             return value
-        import_crc32c_alone()
         return _accepted(getattr(import_module(f"scapy_mpa.{module}"), name), value)
 
     return read
@@ -223,7 +220,6 @@ def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
-            import_crc32c_alone()
             command(how=_how(given), **given)
 
         decorated: _Command = with_options

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -81,19 +80,19 @@ class Overview:
         self._has_shown = False
         """Whether the table was shown as it stood."""
 
-    def run(self, files: Sequence[str], *, separate: bool = False, **how: Any) -> int:
+    def run(self, files: Sequence[str], **how: Any) -> int:
         """Print the connections of ``files``; return the exit status.
 
-        :param separate: files of one ring are captures of their own, too.
-        :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
+        :param how: they are read: see :func:`~scapy_mpa.cli.files.read_files`.
         """
         return read_files(
             files,
             self._show,
-            partial(Reading, messages=self._timing, timed=False, **how),
             headings=True,
-            separate=separate,
             attention=self._attention,
+            messages=self._timing,
+            timed=False,
+            **how,
         )
 
     def _show(self, reading: Reading) -> None:

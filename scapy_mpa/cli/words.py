@@ -87,13 +87,9 @@ def _enhanced(record: dict[str, Any]) -> str:
 
 
 def _private_data(record: dict[str, Any]) -> str:
-    size, there = record["pd_length"], _octets(record["private_data"])
+    size, there = record["pd_length"], len(record["private_data"]) // 2
     size -= ENHANCED_LENGTH * record["enhanced"]
     return f"PD {size}" if there == size else f"PD {size} ({there} captured)"
-
-
-def _octets(hexadecimal: str) -> int:
-    return len(hexadecimal) // 2
 
 
 def _fpdu(record: dict[str, Any]) -> str:
@@ -136,10 +132,6 @@ def within(record: dict[str, Any]) -> str:
     return " (malformed)" if header is None else f" {_HEADERS[record['opcode']](header)}"
 
 
-def _read_request(header: dict[str, Any]) -> str:
-    return f"reads {header['rdma_read_size']} of stag {header['src_stag']}"
-
-
 def _atomic_request(header: dict[str, Any]) -> str:
     code = header["atomic_operation_code"]
     name = ATOMIC_OPERATIONS.get(code) or f"operation {code}"
@@ -148,20 +140,13 @@ def _atomic_request(header: dict[str, Any]) -> str:
     return f"{name} {header['add_or_swap_data']}{compared} {place}"
 
 
-def _atomic_response(header: dict[str, Any]) -> str:
-    return f"was {header['original_remote_data_value']}"
-
-
-def _immediate_data(header: dict[str, Any]) -> str:
-    return f"0x{header['immediate_data']}"
-
-
 _HEADERS: Final[dict[int, Callable[[dict[str, Any]], str]]] = {
-    Opcode.READ_REQUEST: _read_request,
+    Opcode.READ_REQUEST: "reads {rdma_read_size} of stag {src_stag}".format_map,
     Opcode.ATOMIC_REQUEST: _atomic_request,
-    Opcode.ATOMIC_RESPONSE: _atomic_response,
-    Opcode.IMMEDIATE_DATA: _immediate_data,
-    Opcode.IMMEDIATE_DATA_WITH_SE: _immediate_data,
+    Opcode.ATOMIC_RESPONSE: "was {original_remote_data_value}".format_map,
+    **dict.fromkeys(
+        (Opcode.IMMEDIATE_DATA, Opcode.IMMEDIATE_DATA_WITH_SE), "0x{immediate_data}".format_map
+    ),
 }
 """What the RDMAP headers of Untagged messages say, by opcode."""
 
@@ -287,8 +272,8 @@ def _connection(record: dict[str, Any]) -> str:
     elif record["revision"] is not None:
         words.append(f"revision {record['revision']}")
     if any(record["markers"].values()):
-        words.append(f"markers {'/'.join(f'{each or 0:d}' for each in _pair(record, 'markers'))}")
-    crcs = _pair(record, "crcs")
+        words.append(f"markers {'/'.join(f'{each or 0:d}' for each in record['markers'].values())}")
+    crcs = record["crcs"].values()
     if record["crc"] is not None:
         words.append("CRC on" if record["crc"] else "CRC off")
     elif any(each is not None for each in crcs):
@@ -303,11 +288,11 @@ def _connection(record: dict[str, Any]) -> str:
     words.append(f"{_both(record, 'octets')} octets")
     words += _negotiated(record)
     for name, text in _COUNTS.items():
-        if any(_pair(record, name)):
+        if any(record[name].values()):
             chunks = over_sctp and name == "farthest_ahead"
             words.append(f"{_both(record, name)} {'chunks ahead' if chunks else text}")
-    if any(_pair(record, "retransmitted")) and record["retransmitted_share"] is not None:
-        shares = (100 * (each or 0) for each in _pair(record, "retransmitted_share"))
+    if any(record["retransmitted"].values()) and record["retransmitted_share"] is not None:
+        shares = (100 * (each or 0) for each in record["retransmitted_share"].values())
         words[-1] += f" ({'/'.join(f'{each:.1f}' for each in shares)} % of octets)"
     if record["stalls"]:
         words.append(f"{counted(record['stalls'], 'stall')} ({', '.join(_longest(record))})")
@@ -321,26 +306,22 @@ def _longest(record: dict[str, Any]) -> Iterator[str]:
     yield f"longest {record['longest_stall']:.3f} s"
     is_known = record["initiator"] is not None
     names = ("the Initiator", "the Responder") if is_known else (record["src"], record["dst"])
-    stalled = [name for name, has in zip(names, _pair(record, "stalled"), strict=True) if has]
+    stalled = [name for name, has in zip(names, record["stalled"].values(), strict=True) if has]
     yield f"octets of {' and '.join(stalled)} waited"
     if record["stall_frame"] is not None:
         yield f"to frame {record['stall_frame']}"
 
 
-def _pair(record: dict[str, Any], name: str) -> tuple[Any, Any]:
-    """Return what the two directions have."""
-    return record[name]["src"], record[name]["dst"]
-
-
 def _both(record: dict[str, Any], name: str) -> str:
-    return "{}/{}".format(*_pair(record, name))
+    """Return what the two directions have."""
+    return "/".join(map(str, record[name].values()))
 
 
 def _negotiated(record: dict[str, Any]) -> Iterator[str]:
     """Yield what was negotiated, and what was not kept."""
     for name in ("ird", "ord") if record["ird"] is not None else ():
-        pair = _pair(record, name)
-        if pair != (None, None):
+        pair = record[name].values()
+        if any(each is not None for each in pair):
             yield f"{name.upper()} {'/'.join('-' if each is None else str(each) for each in pair)}"
     if record["rtr"] is not None:
         yield f"RTR by {record['rtr'].capitalize()}"

@@ -19,6 +19,8 @@ from scapy_mpa.records.rdmap import WITH_HEADER, fields_of
 from scapy_mpa.records.tables import (
     CAPTURE,
     CAPTURE_END,
+    CONTROL,
+    INDICATION,
     NEGOTIATED,
     OBJECTS,
     READ,
@@ -172,7 +174,7 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
     :param payload: see :func:`record_of`.
     """
     kind, make = _KINDS[type(event)]
-    record = make(event, clock)
+    record = taken(own(kind), event, make(event, clock))
     if payload and kind in _PAYLOADS:
         octets = _PAYLOADS[kind](event)
         record["payload"] = None if octets is None else octets.hex()
@@ -180,11 +182,8 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
 
 
 def _startup(event: StartupSeen, clock: Clock) -> Record:
-    return {
-        "seq": event.seq,
-        **_startup_fields(event.startup, event.dialect),
-        **carried_by(event.frames, clock),
-    }
+    said = _startup_fields(event.startup, event.dialect)
+    return said | carried_by(event.frames, clock)
 
 
 @lru_cache(maxsize=1024)
@@ -201,12 +200,8 @@ def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
     return taken(STARTUP, startup, given)
 
 
-def _streaming(event: StreamingSeen, clock: Clock) -> Record:
-    return taken(own("streaming"), event, carried_by(event.frames, clock))
-
-
 def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
-    return taken(own("fpdu"), event, _brought(event, ddp_fields(event), clock))
+    return _brought(event, ddp_fields(event), clock)
 
 
 def _brought(
@@ -229,43 +224,30 @@ def _brought(
 
 
 def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
-    given = {
-        "seq": event.seq,
-        "ph": int(event.indication.ph),
-        "crc": event.crc,
+    return {
+        **taken(INDICATION, event.indication, {"ph": int(event.indication.ph)}),
         "dialect": Dialect.DRAFT_IFT_01.value,
         **carried_by(event.frames, clock),
     }
-    return taken(own("adaption_indication"), event.indication, given)
 
 
 def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
-    given = {**event.header._asdict(), **_brought(event, frame_fields(event), clock)}
-    return taken(own("ift_frame"), event, given)
+    return {**event.header._asdict(), **_brought(event, frame_fields(event), clock)}
 
 
 def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
-    given = {
-        "stream": event.stream,
-        "tsn": event.seq,
-        "pd_length": event.pd_length,
-        "unordered": event.unordered,
-        "out_of_order": event.out_of_order,
-        "dialect": event.dialect.value,
-        **carried_by(event.frames, clock),
-    }
-    return taken(own("session_control"), event.control, given)
+    said = taken(CONTROL, event.control)
+    return {"tsn": event.seq, **said, **carried_by(event.frames, clock)}
 
 
 def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
-    given = {"tsn": event.seq, **_brought(event, ddp_fields(event), clock)}
-    return taken(own("ddp_segment"), event, given)
+    return {"tsn": event.seq, **_brought(event, ddp_fields(event), clock)}
 
 
 def _message(event: MessageRecovered, clock: Clock) -> Record:
     read = event.read_request
     has_to = event.stag is not None
-    given = {
+    return {
         "message": None if event.opcode is None else message_name(event.opcode),
         "missing": [[number(at) if has_to else at, octets] for at, octets in event.missing],
         **(dict.fromkeys(ReadRequest._fields) if read is None else taken(READ, read)),
@@ -275,7 +257,6 @@ def _message(event: MessageRecovered, clock: Clock) -> Record:
         "captured_from": moment(event.captured_from, clock),
         "parts": [_part(part, has_to=has_to) for part in event.parts],
     }
-    return taken(own("message"), event, given)
 
 
 def _part(part: Part, *, has_to: bool) -> Record:
@@ -297,37 +278,29 @@ def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
 
 
 def _gap(event: GapFound, clock: Clock) -> Record:
-    has_chunks = isinstance(event, ChunksMissing)
-    given = {"ddp_ssn": event.seq if has_chunks else None}
-    return taken(own("gap"), event, {**given, "seq": None} if has_chunks else given)
-
-
-def _overlap(event: OverlapDiffers, clock: Clock) -> Record:
-    return taken(own("overlap"), event)
+    return {"seq": None, "ddp_ssn": event.seq} if isinstance(event, ChunksMissing) else {}
 
 
 def _error(event: ErrorFound, clock: Clock) -> Record:
     over_sctp = isinstance(event.connection, SctpConnectionId)
-    given = {
+    return {
         "code": None if event.code is None else int(event.code),
         "seq": None if over_sctp else event.seq,
         "tsn": event.seq if over_sctp else None,
     }
-    return taken(own("error"), event, given)
 
 
 def _connection(event: ConnectionEnded, clock: Clock) -> Record:
     source, target = event.halves[event.direction], event.halves[1 - event.direction]
-    given: Record = {
+    found: Record = {
         name: sides(getattr(source, name), getattr(target, name)) for name in _OF_SIDES
     }
-    given |= {
+    return found | {
         "ended": event.ending,
         "end": event.end and _end(event.end, event.direction),
         **_timing_fields(event, clock),
         **_negotiation_fields(event.negotiated),
     }
-    return taken(own("connection"), event, given)
 
 
 def _end(end: End, initiator: int) -> Record:
@@ -387,14 +360,14 @@ _OF_SIDES: Final = [name for name, word in fields(own("connection")).items() if 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     StartupSeen: ("startup", _startup),
-    StreamingSeen: ("streaming", _streaming),
+    StreamingSeen: ("streaming", lambda event, clock: carried_by(event.frames, clock)),
     FPDURecovered: ("fpdu", _fpdu),
     SoftUiWARPRecovered: ("fpdu", _fpdu),
     FPDUWithoutCRC: ("fpdu", _fpdu),
     MessageRecovered: ("message", _message),
     GapFound: ("gap", _gap),
     ChunksMissing: ("gap", _gap),
-    OverlapDiffers: ("overlap", _overlap),
+    OverlapDiffers: ("overlap", lambda event, clock: {}),
     ErrorFound: ("error", _error),
     ConnectionEnded: ("connection", _connection),
     AdaptionIndicationSeen: ("adaption_indication", _indication),
@@ -402,6 +375,8 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     SessionControlSeen: ("session_control", _session_control),
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
+"""The types of their records, and what gives the fields that events do not have by the same names.
+"""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),

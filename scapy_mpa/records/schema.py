@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, get_args
 
 from scapy_mpa.records.tables import (
@@ -114,17 +114,14 @@ def _record(kind: str) -> dict[str, Any]:
     return found
 
 
-def schema(kinds: Iterable[str] = tuple(RECORDS)) -> dict[str, Any]:
-    """Return the JSON Schema of a record, of draft 7.
-
-    :param kinds: the types that it may have.
-    """
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a record, of draft 7."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": f"A record of scapy-mpa, version {VERSION}",
-        "oneOf": [{"$ref": f"#/definitions/{kind}_record"} for kind in kinds],
+        "oneOf": [{"$ref": f"#/definitions/{kind}_record"} for kind in RECORDS],
         "definitions": {
-            **{f"{kind}_record": _record(kind) for kind in kinds},
+            **{f"{kind}_record": _record(kind) for kind in RECORDS},
             **{name: _object(fields(text)) for name, text in OBJECTS.items()},
             "header": {"anyOf": [_object(fields(text)) for text in HEADERS]},
         },

@@ -54,6 +54,15 @@ _FOUND: Final = (
     "type:text connection:number src:text dst:text frame:number time:seconds timestamp:timestamp?"
 )
 
+INDICATION: Final = (
+    "version:number bc_version:number ph:octet r:flag hc:flag pc:flag ih:flag ip:flag sp:flag "
+    "sm:flag rm:flag reserved_flags:number vtag:number marker_interval:number reserved:hex"
+)
+"""What an adaption indication says."""
+_FUNCTION: Final = "ddp_ssn:number function_code:number function:text enhanced:flag"
+CONTROL: Final = f"{_FUNCTION} {_DEPTHS}"
+"""What a DDP Stream Session Control message says."""
+
 OBJECTS: Final = {
     "moment": "frame:number time:seconds?",
     "read_request": READ,
@@ -98,9 +107,7 @@ RECORDS: Final = {
         f"{TIMING} {NEGOTIATED}"
     ),
     "adaption_indication": (
-        f"{_FOUND} seq:word version:number bc_version:number ph:octet r:flag hc:flag pc:flag "
-        "ih:flag ip:flag sp:flag sm:flag rm:flag reserved_flags:number vtag:number "
-        f"marker_interval:number reserved:hex crc:verdict dialect:dialect {_BROUGHT}"
+        f"{_FOUND} seq:word {INDICATION} crc:verdict dialect:dialect {_BROUGHT}"
     ),
     "ift_frame": (
         f"{_FOUND} seq:word offset:number? header_size:number payload_size:number vtag:number "
@@ -108,9 +115,8 @@ RECORDS: Final = {
         f"placed:text {_BROUGHT} {_SEGMENT}"
     ),
     "session_control": (
-        f"{_FOUND} stream:number tsn:word ddp_ssn:number function_code:number function:text "
-        f"enhanced:flag pd_length:number {_DEPTHS} unordered:flag out_of_order:flag {_BROUGHT} "
-        "dialect:dialect"
+        f"{_FOUND} stream:number tsn:word {_FUNCTION} pd_length:number {_DEPTHS} unordered:flag "
+        f"out_of_order:flag {_BROUGHT} dialect:dialect"
     ),
     "ddp_segment": (
         f"{_FOUND} stream:number tsn:word ddp_ssn:number ulpdu_length:number unordered:flag "

@@ -197,9 +197,3 @@ def test_osc_capture(path: Path, forced: tuple[str, ...]) -> None:
     fpdus = [[each["connection"], roles[each["src"]], *map(each.get, names)] for each in told]
     wanted = [[*row[:-1], row[-1][28 if row[-1] >= "8" else 36 :]] for row in expected["fpdus"]]
     assert sorted(fpdus) == sorted(wanted)
-
-
-@pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
-def test_summary_names_it(path: Path) -> None:
-    """In the table of connections."""
-    assert " osc " in run("summary", "--wide", path).stdout

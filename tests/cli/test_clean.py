@@ -35,16 +35,6 @@ def marked(tmp_path: Path) -> Path:
     return path
 
 
-def test_names_that_a_terminal_would_obey(marked: Path, tmp_path: Path) -> None:
-    """Of the capture and of where it goes, they are told escaped."""
-    source = marked.rename(tmp_path / "\x1b[31m.pcap")
-    told = run("clean", source, "-o", tmp_path / "clean.pcap").stderr
-    told += run("clean", source, "-o", source).stderr
-    told += run("clean", source, "-o", tmp_path / "\x1b[0m" / "clean.pcap").stderr
-    assert "1 connection with MPA" in told and "that is the capture" in told and "x1b[0m" in told
-    assert "".join(told.splitlines()).isprintable()
-
-
 def test_file_to_file(marked: Path, tmp_path: Path) -> None:
     """A pcapng file with comments, and a report on standard error."""
     target = tmp_path / "clean.pcapng"
@@ -119,25 +109,6 @@ def test_what_only_pcapng_has_a_place_for(
     target = tmp_path / "clean.pcapng"
     assert run("clean", "-q", source, "-o", target).exit_code == 0
     assert frames_of(target)[-1][1:] == odd[1:]
-
-
-def test_what_cannot_be_read_or_written(marked: Path, tmp_path: Path) -> None:
-    """One line on standard error, and 2."""
-    for source, target, words in (
-        (tmp_path / "none.pcap", tmp_path / "new.pcapng", "there is no such file"),
-        (
-            marked,
-            tmp_path / "no" / "new.pcapng",
-            f"{tmp_path / 'no' / 'new.pcapng'}: cannot be written",
-        ),
-        (marked, tmp_path / "new.pcapng.gz", "cannot be written compressed (leave out .gz)"),
-    ):
-        result = run("clean", source, "-o", target)
-        assert result.exit_code == 2
-        assert words in result.stderr
-        assert len(result.stderr.splitlines()) == 1
-    assert not (tmp_path / "new.pcapng").exists()
-    assert run("clean", marked).exit_code == 2
 
 
 def test_a_capture_that_is_gone_when_it_is_read_again(

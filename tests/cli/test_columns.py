@@ -11,7 +11,7 @@ from scapy_mpa.cli.columns import Columns
 from scapy_mpa.cli.words import WORDS
 from tests.captures import PCAPS, REAL, capture_name
 from tests.cli.command import Record, records, run
-from tests.cli.test_process import on_terminal
+from tests.cli.running import on_terminal
 
 TERMINATED = PCAPS / "term_sendnorecv.pcap"
 

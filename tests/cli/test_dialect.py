@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.layers import MPAReply, MPARequest
-from scapy_mpa.session import MPASession, rdmpa
+from scapy_mpa.layers import MPARequest
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import PCAPS, PROBE, records, run
 
@@ -33,19 +32,6 @@ def test_layers_are_shown_by_dialect(dialect: tuple[str, ...]) -> None:
     words = {line.partition(" = ")[2] for line in text.splitlines() if " = " in line}
     assert ("RTR by zero-length Read" in words) is bool(dialect)
     assert ("peer-to-peer" in words) is not bool(dialect)
-
-
-def test_python() -> None:
-    """``rdmpa()`` and ``MPASession()`` take the name; one that there is not is refused."""
-    (request, reply, *_), forced = rdmpa(OF_DRAFT), rdmpa(OF_DRAFT, dialect=DRAFT)
-    assert request[MPARequest].dialect is None
-    assert forced[0][MPARequest].dialect == forced[1][MPAReply].dialect == DRAFT
-    for one, other in zip((request, reply), forced[:2], strict=True):
-        assert bytes(one) == bytes(other)
-    assert forced.connections()[0]["dialect"] == DRAFT
-    for refused in (lambda: rdmpa(OF_DRAFT, dialect="x"), lambda: MPASession(dialect="x")):
-        with pytest.raises(LocalProtocolError, match="there is no dialect 'x'"):
-            refused()
 
 
 def test_layer_takes_a_dialect() -> None:

@@ -112,14 +112,6 @@ def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
     assert done.stdout == run("summary", PCAPS / "mix_mpa1_crcon.pcap").stdout
 
 
-def test_clean_takes_one_file(tmp_path: Path) -> None:
-    """It says so of a directory."""
-    done = run("clean", filled(tmp_path, CAPTURES), "-o", tmp_path / "out.pcapng")
-    assert done.stderr == f"scapy-mpa: {tmp_path}: it is a directory; name a capture file in it\n"
-    assert done.exit_code == 2
-    assert not (tmp_path / "out.pcapng").exists()
-
-
 def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the system says is passed on."""
     refusal = PermissionError(errno.EACCES, "Permission denied")

@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
-import random
 import re
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from scapy_mpa.cli.below import hex_dump
+from scapy_mpa.cli.words import WORDS
 from scapy_mpa.craft import Conversation
 from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.wire.rdmap_names import AtomicOperation
-from tests.cli.command import FIVE_CONNECTIONS, PCAPS, PROBE, RPING, records, run
-from tests.cli.test_ring import frames_of
-from tests.stream import feed
-from tests.truth import impair, mpastream, pcapfile
+from tests.cli.command import (
+    FIVE_CONNECTIONS,
+    PCAPS,
+    PROBE,
+    ROOT,
+    RPING,
+    Record,
+    lines_of,
+    records,
+    run,
+)
 
 TERMINATE = PCAPS / "term_sendnorecv.pcap"
 
@@ -43,6 +49,35 @@ def test_lines() -> None:
     assert result.stdout == LINES
     assert result.stderr == ""
     assert result.exit_code == 1
+
+
+MADE = ROOT / "tests" / "records"
+RECORDS = lines_of((MADE / "records.jsonl").read_text())
+
+
+def test_words() -> None:
+    """What a line says of a record of each type."""
+    said = [WORDS[each["type"]](each) for each in RECORDS]
+    assert said == (MADE / "words.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "words"),
+    [
+        (2, {"last": False}, " 2 octets, seq 5000"),
+        (2, {"crc": "bad"}, " L, CRC bad, seq 5000"),
+        (2, {"out_of_order": True}, " L, out of order, seq 5000"),
+        (2, {"located_by": "search"}, " L, by search, seq 5000"),
+        (3, {"fpdus": 0, "messages": 2}, "Send missing messages qn 0 msn 4 to 5, 1 octet cut off"),
+        (3, {"missing": [[None, None]]}, "2 DDP segments, lacks its beginning, perhaps, "),
+        (4, {"request_identifier": 9, "answers": None}, ", request identifier 9, answers one of "),
+        (4, {"latency": 0.5}, ", answers msn 3 after 500000.0 us"),
+    ],
+)
+def test_what_is_not_as_usual(number: int, change: Record, words: str) -> None:
+    """It is said after the numbers."""
+    record = {**RECORDS[number], **change}
+    assert words in WORDS[record["type"]](record)
 
 
 def test_findings_stand_out() -> None:
@@ -72,76 +107,6 @@ def test_both_readings_of_a_terminate_are_named() -> None:
     )
 
 
-@pytest.fixture
-def battered(tmp_path: Path) -> Path:
-    """A capture of a connection with Markers in one direction that has gone through everything."""
-    rng = random.Random(3)
-    wrong = {5: mpastream.Damage(crc_xor=1), 40: mpastream.Damage(flip=(20, 1))}
-    pair = feed.halves(rng, markers=(True, False), crc=True, count=80, damage=(wrong, wrong))
-    sendings = []
-    for half in pair:
-        late = impair.reorder(impair.cut_mss(half.octets, 900), rng, 0.1)
-        missed = impair.miss(late, rng, 0.1)
-        sendings.append(impair.overlap(missed, half.octets, rng, 0.1, differing=True))
-    path = tmp_path / "battered.pcap"
-    segments = impair.conversation(pair, (sendings[0], sendings[1]), rng)
-    pcapfile.write(path, segments)
-    return path
-
-
-def test_lines_say_what_the_records_say(battered: Path) -> None:
-    """Line by line: numbers, names, and whatever is not as usual."""
-    lines = run("dissect", "--type", ",".join(RECORD_TYPES), battered).stdout.splitlines()
-    found = records("--type", ",".join(RECORD_TYPES), battered)
-    assert {record["type"] for record in found} == set(RECORD_TYPES) - OF_OTHERS - {"streaming"}
-    times = [at for at, _ in frames_of(battered)]
-    for line, record in zip(lines, found, strict=True):
-        frame, seconds, number, src, arrow, dst, what = line.split(maxsplit=6)
-        assert (int(frame), number) == (record["frame"], f"#{record['connection']}")
-        at = times[record["frame"] - 1]
-        assert float(seconds) == record["time"] == pytest.approx((at - times[0]) / 1e6)
-        second = datetime.fromtimestamp(at // 1_000_000, timezone.utc)
-        assert record["timestamp"] == f"{second:%FT%T}.{at % 1_000_000:06}000Z"
-        assert (src, dst) == (record["src"], record["dst"])
-        kind = record["type"]
-        assert arrow == ("-" if kind == "connection" else ">")
-        has_seq = kind in ("fpdu", "gap", "overlap", "error")
-        assert (f", seq {record.get('seq')}" in what) == has_seq
-        if kind == "fpdu":
-            assert what.startswith(record["message"])
-            assert (" L" in what) == record["last"]
-            assert f" {record['payload_length']} octets" in what
-            assert (", CRC bad" in what) == (record["crc"] == "bad")
-            assert (", out of order" in what) == record["out_of_order"]
-            assert (", by search" in what) == (record["located_by"] == "search")
-            for name in ("qn", "msn", "mo"):
-                assert (f" {name} {record[name]} " in what) == (record[name] is not None)
-            if record["tagged"]:
-                assert f" stag {record['stag']} to {record['to']} " in what
-        elif kind == "message":
-            assert what.startswith(record["message"] or "missing message")
-            assert ("incomplete" in what or "missing" in what) != record["complete"]
-            octets = f" {record['captured_length']} octets in {record['fpdus']} DDP segment"
-            assert (octets in what) == (record["fpdus"] > 0) != ("missing message" in what)
-            assert ("answers no Request" in what) == (record["requested"] is False)
-            assert (f"answers msn {record['answers']}" in what) == (record["answers"] is not None)
-        elif kind in ("gap", "overlap"):
-            assert what.startswith(kind)
-            assert f" {record['length']} octet" in what
-        elif kind == "error":
-            assert re.match(rf"MPA error {record['code']}, [\w ]+: ", what)
-            assert f": {record['text']}, " in what
-        elif kind == "connection":
-            for name, text in (("fpdus", "FPDUs"), ("gaps", "gaps"), ("crc_bad", "bad CRC")):
-                assert f"{record[name]['src']}/{record[name]['dst']} {text}" in what
-            for name, text in (
-                ("out_of_order", "out of order"),
-                ("farthest_ahead", "octets ahead"),
-            ):
-                count = f"{record[name]['src']}/{record[name]['dst']}"
-                assert (f"{count} {text}" in what) == (count != "0/0")
-
-
 @pytest.mark.parametrize("kinds", ["startup", "fpdu", "message", "error", "startup, connection"])
 def test_type(kinds: str) -> None:
     """Of the types that are named, separated by commas, all is printed, and nothing else; without
@@ -169,13 +134,6 @@ def test_messages_follow_the_fpdu_that_completes_them() -> None:
             assert (before["connection"], before["src"]) == (record["connection"], record["src"])
             assert record["complete"]
     assert sum(record["fpdus"] for record in found if record["type"] == "message") == fpdus
-
-
-def test_connection() -> None:
-    """``--connection`` may be repeated, and counts what the records count."""
-    everything = records(FIVE_CONNECTIONS)
-    found = records("--connection", 1, "--connection", 4, FIVE_CONNECTIONS)
-    assert found == [record for record in everything if record["connection"] in (1, 4)]
 
 
 def test_payload_in_json() -> None:

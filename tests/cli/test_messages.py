@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.captures import OVER_IFT, OVER_TCP, PCAPS, capture_name
+from tests.captures import OVER_IFT, OVER_TCP, capture_name
 from tests.cli.command import PROBE, Record, records, run
 from tests.cli.test_captures import roles
 from tests.truth import iftwalker, walker
@@ -111,25 +111,6 @@ def test_messages_of_a_capture(path: Path) -> None:
         found = [each for each in found if each[0] not in INTERLEAVED_OR_LACKING]
     assert Counter(found) == Counter(expected)
     assert sorted(paired) == sorted(asked)
-
-
-def lines(path: Path, *options: str) -> list[str]:
-    """What the lines say of messages, without frame, time and endpoints."""
-    text = run("dissect", "--type", "message", *options, path).stdout
-    return [re.split(r" > \S+\s+", line)[1] for line in text.splitlines()]
-
-
-def test_lines_of_reads() -> None:
-    """Requests say what they read, Responses what they answer."""
-    _, _, _, request, response, *_ = lines(PCAPS / "p2p_rtr_read_crcon.pcap")
-    assert request == (
-        "RDMA Read Request message qn 1 msn 1 28 octets in 1 DDP segment, reads 64 of "
-        "stag 0xc8ad6500 to 0x559d0207fbb0 into stag 0xfa06ef00 to 0x55d945c29560"
-    )
-    assert response == (
-        "RDMA Read Response message stag 0xfa06ef00 to 0x55d945c29560 64 octets in 1 DDP segment, "
-        "answers msn 1 after 650.0 us"
-    )
 
 
 WRONG = {

@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
+from tests.cli.running import drained, on_linux, on_terminal, running
 from tests.cli.test_ring import frames_of, octets_of
 
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
@@ -30,7 +30,7 @@ def test_pipe_into_it(path: Path) -> None:
     assert (done.stderr, done.returncode) == (b"", 0)
 
 
-@posix
+@on_linux
 @pytest.mark.parametrize(
     ("arguments", "begin", "shown", "behind"),
     [
@@ -43,22 +43,15 @@ def test_a_live_capture_is_read_at_once(
 ) -> None:
     """What a pipe has brought is printed, or written, before the pipe brings more, or ends."""
     octets = RPING.read_bytes()
-    with subprocess.Popen(
-        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(octets[:begin])
-        running.stdin.flush()
+    with running(*arguments) as it:
+        it.give(octets[:begin])
         seen = b""
         while shown not in seen:
-            ready, _, _ = select.select([running.stdout], [], [], 30)
-            assert ready, "nothing comes while the pipe is open"
-            seen += os.read(running.stdout.fileno(), 1 << 16)
-        running.stdin.write(octets[begin:])
-        running.stdin.close()
-        assert behind in running.stdout.read()
-        assert running.wait(30) == 0
+            seen += os.read(it.stdout.fileno(), 1 << 16)
+        it.give(octets[begin:])
+        it.stdin.close()
+        assert behind in it.stdout.read()
+        assert it.process.wait(30) == 0
 
 
 CLOSED = "scapy-mpa: standard output was closed"
@@ -100,39 +93,6 @@ def test_colour_is_for_terminals() -> None:
     assert b"\x1b[31m" in on_terminal("dissect", "--type", "error", PROBE)
     assert b"\x1b[" not in on_terminal("dissect", RPING, NO_COLOR="1")
     assert b"\x1b[" not in on_terminal("dissect", "--json", RPING)
-
-
-def on_terminal(*arguments: object, **variables: str) -> bytes:
-    """What a command prints when standard output is a terminal."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    clean = {"TERM": "xterm", "NO_COLOR": "", **variables}
-    with subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=environment(**clean),
-    ) as running:
-        os.close(theirs)
-        printed = drained(ours)
-        running.wait(60)
-    return printed
-
-
-def drained(terminal: int) -> bytes:
-    """All that is printed on a terminal until nobody has it open any longer."""
-    pieces = []
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # Linux says so at the end
-            piece = b""
-        if not piece:
-            os.close(terminal)
-            return b"".join(pieces)
-        pieces.append(piece)
 
 
 OCTETS = RPING.read_bytes()

@@ -7,40 +7,23 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timezone
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import fastjsonschema
 import pytest
 
-from scapy_mpa.craft import Conversation, IFTConversation, SctpConversation, Segment
+from scapy_mpa.craft import Conversation, IFTConversation, SctpConversation
 from scapy_mpa.records import RECORD_TYPES
 from tests.captures import CRAFTED, REAL, capture_name
 from tests.cli.command import PCAPS, Record, lines_of, records, run
 from tests.cli.test_ring import frames_of
+from tests.schema import validator
 
 ONE, OTHER = PCAPS / "rping_mpa2_crcon.pcap", PCAPS / "term_sendnorecv.pcap"
 OF_CAPTURES = ("capture", "capture_end")
 EXACT = 1 << 53
 """Up to which readers of JSON that have floating-point numbers alone keep integers."""
-
-
-@cache
-def printed_schema() -> dict[str, Any]:
-    """What the command prints."""
-    found: dict[str, Any] = json.loads(run("schema").stdout)
-    return found
-
-
-@cache
-def validator(kind: str) -> Callable[[Record], object]:
-    """What raises an exception if a record of a type is not as the printed schema has it."""
-    alone = {"oneOf": [{"$ref": f"#/definitions/{kind}_record"}]}
-    check: Callable[[Record], object] = fastjsonschema.compile({**printed_schema(), **alone})
-    return check
 
 
 def exact(text: str) -> int:
@@ -51,9 +34,10 @@ def exact(text: str) -> int:
 
 def test_schema_is_one() -> None:
     """It has every type, and tells types apart."""
+    printed = json.loads(run("schema").stdout)
     wanted = [{"$ref": f"#/definitions/{kind}_record"} for kind in RECORD_TYPES]
-    assert sorted(map(str, printed_schema()["oneOf"])) == sorted(map(str, wanted))
-    check = fastjsonschema.compile(printed_schema())
+    assert sorted(map(str, printed["oneOf"])) == sorted(map(str, wanted))
+    check = fastjsonschema.compile(printed)
     for record in lines_of(run("summary", "--json", ONE).stdout):
         check(record)
         for key in record:
@@ -102,81 +86,6 @@ def test_first_and_last_record(command: str, tmp_path: Path) -> None:
         assert not set(OF_CAPTURES) & set(kinds[1:at])
         del found[: at + 1], kinds[: at + 1]
     assert not found
-
-
-@pytest.mark.parametrize(
-    ("options", "kinds"),
-    [
-        (("dissect", "--type", "fpdu"), ()),
-        (("dissect", "--type", "capture_end,error"), OF_CAPTURES[1:]),
-        (("dissect", "--where", "crc=bad"), ()),
-        (("dissect", "--where", "version=1"), OF_CAPTURES[:1]),
-        (("dissect", "--where", "file~rping"), OF_CAPTURES),
-        (("dissect", "--frames", "1-"), ()),
-        (("dissect", "--connection", "0"), OF_CAPTURES),
-        (("summary", "--where", "errors=0"), ()),
-        (("summary", "--host", "10.9.9.9"), OF_CAPTURES),
-    ],
-    ids=lambda each: " ".join(each),
-)
-def test_first_and_last_record_of_a_selection(
-    options: tuple[str, ...], kinds: tuple[str, ...]
-) -> None:
-    """They are selected as all others are."""
-    command, *others = options
-    found = lines_of(run(command, "--json", *others, ONE).stdout)
-    assert [each for each in found if each["type"] in OF_CAPTURES] == [
-        each for each in around(ONE) if each["type"] in kinds
-    ]
-
-
-BEGIN = 1_700_000_000_000_000_000
-
-
-def timed(segments: list[Segment]) -> list[Segment]:
-    """The same, the nth of them n * n us after the beginning: no two are as far apart."""
-    return [replace(each, time_ns=BEGIN + n * n * 1000) for n, each in enumerate(segments, 1)]
-
-
-def moment(frame: int) -> dict[str, object]:
-    """When a frame of these was captured, seconds since the first one."""
-    return {"frame": frame, "time": (frame * frame - 1) / 1e6}
-
-
-@pytest.mark.parametrize("late", range(7))
-@pytest.mark.parametrize("is_captured", [True, False], ids=["sent again", "never captured"])
-def test_when_octets_were_captured(late: int, is_captured: bool, tmp_path: Path) -> None:
-    """Whenever they were found: of a segment that was lost the retransmission counts."""
-    talk = Conversation()
-    talk.initiator.send(bytes(2000))
-    talk.initiator.read(bytes(4000))
-    talk.initiator.send(b"last")
-    segments = talk.segments()
-    sides = {0: talk.truth()[0]["src"], 1: talk.truth()[0]["dst"]}
-    # Every FPDU has a segment of its own.
-    starts = [(each["src"], each["seq"]) for each in talk.truth() if each["type"] == "fpdu"]
-    (lost,) = (
-        each for each in segments if (sides[each.side], each.seq) == starts[late] and each.octets
-    )
-    segments.remove(lost)
-    segments += [lost] * is_captured
-    path = tmp_path / "late.pcap"
-    talk.write(path, timed(segments))
-    brought = {
-        (sides[each.side], each.seq): frame for frame, each in enumerate(segments, 1) if each.octets
-    }
-    found = records("--type", "fpdu,message", path)
-    fpdus = [each for each in found if each["type"] == "fpdu"]
-    assert len(fpdus) == len(starts) - (not is_captured)
-    for each in fpdus:
-        frame = brought[each["src"], each["seq"]]
-        assert each["frames"] == [frame]
-        assert each["captured"] == each["captured_from"] == moment(frame)
-    for each in (one for one in found if one["type"] == "message" and one["fpdus"]):
-        frames = [brought[each["src"], part["seq"]] for part in each["parts"]]
-        assert [part["frames"] for part in each["parts"]] == [[frame] for frame in frames]
-        assert each["captured"] == moment(max(frames))
-        assert each["captured_from"] == moment(min(frames))
 
 
 KINDS: dict[str, Callable[[], Conversation]] = {

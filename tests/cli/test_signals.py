@@ -6,17 +6,12 @@ What is right is what the frames give that came before the signal, in a file of 
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
 import os
 import re
 import signal
-import subprocess
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 from hypothesis import given
@@ -26,12 +21,11 @@ from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.wire.errors import CaptureError
-from tests.cli.command import COMMAND, PCAPS, RPING, environment, parsed, run
+from tests.cli.command import PCAPS, RPING, parsed, run
+from tests.cli.running import on_linux, running
 from tests.cli.test_ring import frames_of, octets_of
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="looks at processes as Linux shows them"
-)
+pytestmark = on_linux
 
 FRAMES = frames_of(RPING)
 WHOLE = 13
@@ -49,77 +43,6 @@ def long_capture(tmp_path: Path) -> Path:
     path = tmp_path / "long.pcap"
     path.write_bytes(gzip.decompress((PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz").read_bytes()))
     return path
-
-
-def _heed_signals() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_DFL)
-
-
-class Running:
-    """A command, its standard streams being pipes."""
-
-    def __init__(self, *arguments: object) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(),
-            # Whoever runs the tests in the background may have had some ignored.
-            preexec_fn=_heed_signals,
-        )
-        assert self.process.stdin and self.process.stdout and self.process.stderr
-        self.stdin: BinaryIO = self.process.stdin  # type: ignore[assignment]
-        self.stdout: BinaryIO = self.process.stdout  # type: ignore[assignment]
-        self.stderr: BinaryIO = self.process.stderr  # type: ignore[assignment]
-        self.wait_until_heeded(signal.SIGUSR1)
-
-    def wait_until_heeded(self, number: int, *, heeded: bool = True) -> None:
-        """Wait until a signal is taken by a handler, or by none."""
-        limit = time.monotonic() + 30
-        while True:
-            status = Path(f"/proc/{self.process.pid}/status").read_text()
-            caught = int(re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)[0], 16)
-            if bool(caught >> (number - 1) & 1) == heeded:
-                return
-            assert time.monotonic() < limit
-            time.sleep(0.01)
-
-    def give(self, octets: bytes) -> None:
-        """Write to its standard input."""
-        self.stdin.write(octets)
-        self.stdin.flush()
-
-    def ask(self) -> str:
-        """Ask how far it is; return the line that says so."""
-        self.process.send_signal(signal.SIGUSR1)
-        return self.stderr.readline().decode()
-
-    def read(self, octets: bytes, frames: int) -> str:
-        """Have it read octets; return what it says when it has read so many frames."""
-        self.give(octets)
-        limit = time.monotonic() + 30
-        while f" frames {frames}," not in (line := self.ask()):
-            assert time.monotonic() < limit, line
-        return line
-
-    def end(self, number: int) -> tuple[bytes, str, int]:
-        """Send a signal; return what is printed from then on, and the exit status."""
-        self.process.send_signal(number)
-        printed, said = self.stdout.read(), self.stderr.read().decode()
-        return printed, said, self.process.wait(30)
-
-
-@contextlib.contextmanager
-def running(*arguments: object) -> Iterator[Running]:
-    """A command that heeds signals."""
-    command = Running(*arguments)
-    with command.process as process:
-        try:
-            yield command
-        finally:
-            process.kill()
 
 
 COMMANDS = {

@@ -50,16 +50,6 @@ def test_exit_status(command: str, names: list[object], status: int) -> None:
     assert run(command, *names).exit_code == status
 
 
-def test_gaps_and_overlaps_are_no_findings(tmp_path: Path) -> None:
-    """What a capture missed, or held twice, is no fault of the connection."""
-    path = tmp_path / "gap.pcap"
-    # Without the fifth FPDU: its octets are acknowledged, and never captured.
-    path.write_bytes(pcapfile.pcap(each for at, each in enumerate(FRAMES) if at != 13))
-    result = run("dissect", "--json", path)
-    assert {record["type"] for record in parsed(result.stdout)} >= {"gap"}
-    assert result.exit_code == 0
-
-
 def test_findings_are_those_of_the_connections_asked_for() -> None:
     """``--connection`` narrows the verdict, ``--type`` only what is printed."""
     assert run("dissect", "--connection", 0, PROBE).exit_code == 0
@@ -166,14 +156,21 @@ def test_damaged_captures(data: st.DataObject) -> None:
     assert all(line.startswith("scapy-mpa: standard input: ") for line in complaints)
 
 
-def test_a_name_cannot_break_a_line(tmp_path: Path) -> None:
-    """A file name with control characters is shown escaped, in headings, too."""
-    path = tmp_path / "a\nb\x1b[31m.pcap"
-    path.write_bytes(RPING.read_bytes())
-    result = run("dissect", "--type", "error", path, RPING)
-    assert "\x1b" not in result.stdout
-    assert result.stdout.startswith("==> '")
-    assert result.stdout.count("\n") == 2
+def test_names_that_a_terminal_would_obey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are shown escaped, and break no line."""
+    monkeypatch.chdir(tmp_path)
+    name = "a\nb\x1b[31m.pcap"
+    Path(name).write_bytes(RPING.read_bytes())
+    for words in (
+        ("dissect", "--type", "error", name, RPING),
+        ("clean", name, "-o", "out.pcap"),
+        ("clean", name, "-o", name),
+        ("clean", RPING, "-o", f"{name}/missing"),
+        *(("fuzz", "-o", f"x{name}", by, "fuzz/octets/ulpdu") for by in ("--case", "--only")),
+    ):
+        output = run(*words).output
+        assert r"a\nb\x1b[31m.pcap" in output
+        assert all(line.isprintable() for line in output.splitlines())
 
 
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:

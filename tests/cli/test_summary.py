@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scapy_mpa.craft.mutations import find
-from tests.cli.command import PCAPS, PROBE, lines_of, parsed, run
+from tests.cli.command import PCAPS, PROBE, parsed, run
 
 ABSENT = PCAPS / "listener_absent.pcap"
 
@@ -55,12 +55,3 @@ def test_all_lists_them() -> None:
     cells = "0 192.168.7.1:53075 192.168.7.2:7999 - - -/- - 0/0"
     assert row.split()[:8] == cells.split()
     assert len(run("summary", "--all", "--wide", PROBE).stdout.splitlines()) == 1 + 127
-
-
-def test_json() -> None:
-    """``--json`` prints the record of every connection, MPA or not, and of frames without one."""
-    begin, *found, end = lines_of(run("summary", "--json", PROBE).stdout)
-    assert (begin["type"], end["type"]) == ("capture", "capture_end")
-    assert end["not_followed"].keys() == {"not IP", "not TCP"}
-    assert len(found) == 127
-    assert {record["type"] for record in found} == {"connection"}

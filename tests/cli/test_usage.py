@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from click import Context
@@ -15,7 +16,22 @@ from tests.cli.command import PCAPS, run
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
-NO_SIZES = ("0", "0k", "-1", "1.5M", "4m", "4MB", "M", "", "1_000", "٤", "1\n")
+VALUES = {
+    "--connection": ("is no number or range", "", "x", "3-1", "1,,2", "-", "1-2-3"),
+    "--frames": ("3, 2-5 or 7-, counted from 1.", "1.5", "9" * 30, "0", "0-5", "-0"),
+    "--host": ("is no address or network", "host", "10.0.0.1:4000", "1/2/3"),
+    "--port": ("", "-1", "65536", "http"),
+    "--where": ("no record has a key 'crx'; did you mean crc", "crx=bad"),
+    "--type": (f"known are {', '.join(RECORD_TYPES)}", "fpdu,packet"),
+    "--dialect": (DRAFT, "rfc1149"),
+    "--limit-total": (
+        "500k",
+        *("0", "0k", "-1", "1.5M", "4m", "4MB", "M", "", "1_000", "٤", "1\n"),
+    ),
+    "--limit-connections": ("", "0", "many"),
+    "--limit-idle": ("", "0", "nan", "-1"),
+}
+"""By option, what is said of wrong values, and the values."""
 LINK_TYPES = {
     "user0": "no pair such as user0=ethernet",
     "user16=1": "'user16' is no link type",
@@ -26,47 +42,97 @@ LINK_TYPES = {
     "user0=user1": "'user1' is no link type that can be read",
     "²=1": "'²' is no link type",
 }
-WRONG: list[tuple[list[str], tuple[str, ...]]] = [
-    # Words of a command line, and what is said.
-    ([], ("Usage: ",)),
-    *(([command], ("Usage: ",)) for command in ("dissect", "summary")),
-    (["dissect", "--nope", RPING], ("Usage: ", "--nope")),
-    (["dissect", "--connection", "x", RPING], ("Usage: ", "--connection")),
-    (["dissect", "--connection", "7", RPING], ("scapy-mpa: no connection 7: they are 0 to 0\n",)),
-    (["dissect", "--type", "fpdu,packet", RPING], ("'packet'", *RECORD_TYPES)),
-    (["dissect", "--type", "capture,capture_end", RPING], ("with --json only",)),
-    (["dissect", "-V", "--json", RPING], ("choose one",)),
-    (["summary", "--timing", "--json", RPING], ("message",)),
+CASE = "rfc5044/4.3/fpduptr-not-pointing"
+LINES = {
+    "": "Usage: ",
+    "dissect": "Usage: ",
+    "summary": "Usage: ",
+    "dissect --nope RPING": "--nope",
+    "dissect --type capture,capture_end RPING": "with --json only",
+    "dissect -V --json RPING": "choose one",
+    "dissect --type fpdu --where complete=true RPING": "complete is a key of message records, ",
+    "dissect --connection 0-1,3 RPING": "no connection 1, 3: they are 0 to 0",
+    "dissect --connection 1- --connection 7-9 RPING": "no connection 1-, 7-9: they are 0 to 0",
+    "dissect --between 2 1 RPING": "'--between': '1' is before '2'",
+    "dissect --between x 9 RPING": "is no time",
+    "dissect --between 1e3 9 RPING": "is no time",
+    "dissect --between 2026-02-30 9 RPING": "is no time",
+    "dissect --between 12:00:00 9 RPING": "is no time",
+    "summary --timing --json RPING": "message",
+    "summary --every 1 --json RPING": "--every",
+    "summary --every 0 RPING": "--every",
+    "summary --every nan RPING": "--every",
+    "disect": "there is no command 'disect'; did you mean dissect?",
+    "explain": "there is no command 'explain'; there are clean, craft, dissect, ",
+    "RPING": "to list what is in a capture, say `scapy-mpa dissect FILE`",
+    "clean RPING": "--output",
+    "clean / -o x": "scapy-mpa: /: it is a directory; name a capture file in it",
+    "clean --connection 0,2 RPING -o x": "scapy-mpa: x: no connection 2: they are 0 to 0",
+    "clean README -o x": "not a pcap or pcapng capture, it looks like text; give a file",
+    "clean missing -o x": "there is no such file",
+    "clean RPING -o no/x": "scapy-mpa: no/x: cannot be written",
+    "clean RPING -o x.gz": "cannot be written compressed (leave out .gz)",
+    "clean RPING -o - --dialect rfc1149": DRAFT,
+    "craft": "name a preset (--list shows them) or a file",
+    "craft send": "say where the capture goes (-o FILE)",
+    "craft sned -o x": "there is no preset and no file 'sned'; did you mean send?",
+    "craft no/such/file -o x": "no preset and no file 'no/such/file'; `scapy-mpa craft --list`",
+    "craft . -o x": ".: cannot be read (Is a directory)",
+    "craft send -o x --snap 10": "a snap length of 10 octets is below the 54 of the headers",
+    "craft send -o x --segment 0": "segments are tiny, super, or of 1 to 65160 octets, not 0",
+    "craft send -o no/x": "no/x: cannot be written (No such file",
+    "craft send -o x.pcap --truth x.pcap": "x.pcap: that is the capture itself",
+    "craft --reorder send -o x": "'send' is no share such as 1% or 0.01; without one, ",
+    "craft send -o x --loss 101%": "'101%' is no share",
+    "craft send -o x --loss=2": "'2' is no share",
+    "craft send -o x --segment huge": "'huge' is none of tiny, super and a number",
+    "craft send -o x --connections 0": "0 is not in the range",
+    "craft send -o x --connections 64513": "64513 is not in the range",
+    "craft send -o x --payload": "say --truth FILE",
+    "craft send -o - --truth -": "Capture and truth cannot both go to standard output",
+    "fuzz": "say where the captures go",
+    "fuzz --list --only nothing*": "no mutation has a name like 'nothing*'",
+    "fuzz -o x --json": "--json goes with --list",
+    "fuzz -o x --case nothing": "there is no mutation 'nothing'; `scapy-mpa fuzz --list`",
+    f"fuzz -o x --case {CASE}-": f"there is no mutation '{CASE}-'; did you mean {CASE} ",
+    f"fuzz -o x --case {CASE} --only rfc*": "--case names one mutation",
+    "fuzz -o x --from missing": "there is no such file",
+    "fuzz -o x --from ABSENT": "no connection with startup",
+    "fuzz -o x --from RPING --only rfc5043/*": "with --from, --list shows which there",
+    "fuzz -o RPING/below": "cannot be written (Not a directory)",
+}
+"""What is said of wrong command lines."""
+FILES = {
+    "RPING": RPING,
+    "ABSENT": str(PCAPS / "listener_absent.pcap"),
+    "README": str(PCAPS / "README.md"),
+}
+WRONG = [
     *(
-        (["summary", *words, RPING], ("Error: ", "--every"))
-        for words in (["--every", "1", "--json"], ["--every", "0"], ["--every", "nan"])
-    ),
-    *((["dissect", "--limit-total", text, RPING], ("--limit-total", "500k")) for text in NO_SIZES),
-    *(
-        (["dissect", option, text, RPING], (option,))
-        for option, texts in (
-            ("--limit-connections", ("0", "many")),
-            ("--limit-idle", ("0", "nan", "-1")),
-        )
+        (["dissect", option, text, RPING], [option, said])
+        for option, (said, *texts) in VALUES.items()
         for text in texts
     ),
-    *((["dissect", "--link-type", told, RPING], (said,)) for told, said in LINK_TYPES.items()),
+    *((["dissect", "--link-type", text, RPING], [said]) for text, said in LINK_TYPES.items()),
     *(
-        ([*words, "--dialect", "rfc1149", RPING], (DRAFT,))
-        for words in (["dissect"], ["summary"], ["clean", "-o", "-"])
+        (
+            [re.sub("|".join(FILES), lambda name: FILES[name[0]], word) for word in line.split()],
+            [said],
+        )
+        for line, said in LINES.items()
     ),
-    (["disect"], ("there is no command 'disect'; did you mean dissect?",)),
-    (["explain"], ("there is no command 'explain'; there are clean, craft, dissect, ",)),
-    ([RPING], ("to list what is in a capture, say `scapy-mpa dissect FILE`",)),
-    (["clean", RPING], ("--output",)),
 ]
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda each: " ".join(each)[:60])
-def test_wrong(words: list[str], said: tuple[str, ...]) -> None:
-    """Status 2, and a sentence with the right words."""
+def test_wrong(
+    words: list[str], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status 2, a sentence with the right words, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
     result = run(*words)
     assert result.exit_code == 2
+    assert not list(tmp_path.iterdir())
     # click breaks lines where it likes.
     text = re.sub(r"[ \n]+", " ", result.output)
     assert all(re.sub(r"[ \n]+", " ", each) in text for each in said)

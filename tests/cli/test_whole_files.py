@@ -9,15 +9,15 @@ import signal
 import stat
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pytest
 
 from tests.clean.cleaning import frames_of
-from tests.cli.command import COMMAND, RPING, environment, process, run
+from tests.cli.command import RPING, process, run
+from tests.cli.running import on_linux, running
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX files, pipes and signals")
 
@@ -80,68 +80,32 @@ def test_no_room_for_a_capture_of_fuzz(tmp_path: Path) -> None:
             frames_of(tmp_path / name)
 
 
-@posix
+@on_linux
 @pytest.mark.parametrize(("name", "before"), [("SIGINT", None), ("SIGTERM", OLD), ("SIGHUP", OLD)])
 def test_signals(name: str, before: bytes | None, tmp_path: Path) -> None:
-    """One line, the status that shells give, and the file as it was."""
+    """A line, the status that shells give, and the file as it was."""
     target, number = tmp_path / "out.pcapng", getattr(signal, name)
-    # A job in the background may have been started with some of them ignored.
-    heed = lambda: signal.signal(number, signal.SIG_DFL)  # noqa: E731
-    with unchanged(target, before), cleaning(target, preexec_fn=heed) as running:
-        running.send_signal(number)
-        assert running.stderr is not None
-        assert running.stderr.read() == f"scapy-mpa: {target}: not written, stopped by {name}\n"
-        assert running.wait(30) == 128 + number
+    with unchanged(target, before), running("clean", "-q", "-", "-o", target) as it:
+        it.read(RPING.read_bytes(), len(frames_of(RPING)))
+        printed, said, status = it.end(number)
+    assert (printed, status) == (b"", 128 + number)
+    # The answer before it may come twice: the signal ends the printing of it.
+    assert said.splitlines()[-1] == f"scapy-mpa: {target}: not written, stopped by {name}"
 
 
-@posix
+@on_linux
 def test_a_signal_that_is_ignored(tmp_path: Path) -> None:
     """As after ``nohup``: the work goes on, and the file is there in the end."""
-    target = tmp_path / "out.pcapng"
-    ignore = lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)  # noqa: E731
-    with cleaning(target, preexec_fn=ignore) as running:
-        running.send_signal(signal.SIGHUP)
-        assert running.stdin is not None
-        running.stdin.close()
-        assert running.wait(30) == 0
-    assert listing(tmp_path).keys() == {"out.pcapng"}
-    run("clean", RPING, "-o", tmp_path / "expected.pcapng")
-    assert target.read_bytes() == (tmp_path / "expected.pcapng").read_bytes()
-
-
-@contextlib.contextmanager
-def cleaning(target: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """``clean`` that has begun to write, and waits for more to read."""
-    there = set(os.listdir(target.parent))
-    with subprocess.Popen(
-        [*COMMAND, "clean", "-q", "-", "-o", str(target)],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        **options,
-    ) as running:
-        try:
-            assert running.stdin is not None
-            running.stdin.buffer.write(RPING.read_bytes())
-            running.stdin.flush()
-            limit = time.monotonic() + 30
-            while not set(os.listdir(target.parent)) - there:
-                assert time.monotonic() < limit, "nothing is written"
-                time.sleep(0.01)
-            yield running
-        finally:
-            if running.poll() is None:
-                running.kill()
-
-
-@pytest.mark.parametrize("before", BEFORE)
-def test_what_is_no_capture(before: bytes | None, tmp_path: Path) -> None:
-    """Nothing of it can be read, and nothing is written."""
-    source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
-    source.write_bytes(b"GET / HTTP/1.1\r\n\r\n")
-    with unchanged(target, before):
-        assert run("clean", source, "-o", target).exit_code == 2
+    target, expected = tmp_path / "out.pcapng", tmp_path / "expected.pcapng"
+    with running("clean", "-q", "-", "-o", target, ignored=[signal.SIGHUP]) as it:
+        it.read(RPING.read_bytes(), len(frames_of(RPING)))
+        it.process.send_signal(signal.SIGHUP)
+        it.stdin.close()
+        assert it.process.wait(30) == 0
+    run("clean", RPING, "-o", expected)
+    assert listing(tmp_path) == dict.fromkeys(
+        ["out.pcapng", "expected.pcapng"], expected.read_bytes()
+    )
 
 
 @pytest.mark.parametrize("before", BEFORE)
@@ -226,23 +190,35 @@ def test_a_file_that_must_not_be_written(tmp_path: Path) -> None:
     assert "Permission denied" in result.stderr
 
 
+SCENARIO = b"initiator send 10\n"
+READ = {
+    "clean -o": ("capture", RPING.read_bytes()),
+    "craft -o": ("scenario", SCENARIO),
+    f"craft -o {os.devnull} --truth": ("scenario", SCENARIO),
+}
+"""By a command without its input and target, what it reads."""
+
+
 @posix
 @pytest.mark.parametrize("link", [None, os.symlink, os.link], ids=["itself", "symbolic", "hard"])
 @pytest.mark.parametrize("source", ["by its name", "-", "/dev/stdin"])
-def test_a_capture_is_not_written_over_itself(
-    source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
+@pytest.mark.parametrize("words", READ)
+def test_what_is_read_is_not_written_over(
+    words: str, source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
 ) -> None:
     """Under whatever name it is read, and under whatever name it would be written."""
-    path = target = tmp_path / "in.pcap"
-    path.write_bytes(RPING.read_bytes())
+    command, *options = words.split()
+    noun, octets = READ[words]
+    path = target = tmp_path / "in"
+    path.write_bytes(octets)
     if link is not None:
-        target = tmp_path / "other.pcap"
+        target = tmp_path / "other"
         link(path, target)
     name = path if source == "by its name" else source
     with unchanged(target, None), path.open("rb") as file, standard_input(file):
-        result = run("clean", name, "-o", target, stdin=path.read_bytes())
+        result = run(command, name, *options, target, stdin=octets)
     assert result.exit_code == 2
-    said = f"scapy-mpa: {target}: that is the capture itself; write to another file\n"
+    said = f"scapy-mpa: {target}: that is the {noun} itself; write to another file\n"
     assert result.stderr == said
 
 
@@ -277,21 +253,3 @@ def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> Non
         )
     assert done.returncode == 2
     assert b"standard output: that is the capture itself" in done.stderr
-
-
-@posix
-@pytest.mark.parametrize("option", ["-o", "--truth"])
-@pytest.mark.parametrize("source", ["by its name", "-"])
-def test_a_scenario_is_not_written_over_itself(source: str, option: str, tmp_path: Path) -> None:
-    """By whatever name it is called, and where it is standard input, too; nothing is written."""
-    path, link = tmp_path / "scenario.mpa", tmp_path / "link"
-    path.write_text("initiator send 10\n")
-    link.symlink_to(path)
-    name = path if source == "by its name" else source
-    others = [] if option == "-o" else ["-o", tmp_path / "out.pcap"]
-    for target in (path, link):
-        with unchanged(path, None), path.open("rb") as file, standard_input(file):
-            result = run("craft", name, option, target, *others, stdin=path.read_bytes())
-        assert result.exit_code == 2
-        said = f"scapy-mpa: {target}: that is the scenario itself; write to another file\n"
-        assert result.stderr == said

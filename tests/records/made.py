@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scapy_mpa.records import RecordedEvent
 from scapy_mpa.stream.clock import Clock
-from scapy_mpa.stream.events import ConnectionId, FPDURecovered
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.ift_indication import parse_indication
 
 counts = st.integers(0, 2**70)
@@ -80,5 +80,4 @@ def of_type(kind: Any) -> st.SearchStrategy[Any]:
     return st.from_type(kind)
 
 
-fpdus = of_type(FPDURecovered)
 events: st.SearchStrategy[RecordedEvent] = st.one_of(map(of_type, get_args(RecordedEvent)))

@@ -4,13 +4,26 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES, RecordedEvent, record_of, type_of
+from scapy_mpa.records import (
+    CAPTURE,
+    CAPTURE_END,
+    RECORD_TYPES,
+    RecordedEvent,
+    json_line,
+    record_of,
+    type_of,
+)
+from scapy_mpa.records.record import when
+from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     ChunksMissing,
@@ -32,6 +45,7 @@ from scapy_mpa.stream.events import (
     StreamingSeen,
     Timing,
 )
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import build_fpdu
@@ -243,11 +257,31 @@ def test_payload_is_last_and_only_when_asked_for() -> None:
     assert "payload" not in record_of(ENHANCED, CLOCK, payload=True)
 
 
-@given(made.events)
-def test_a_key_is_there_in_every_record_of_its_type(event: RecordedEvent) -> None:
-    """Which keys a record has, and in which order, follows from its type alone."""
+@given(made.events, st.booleans())
+def test_any_event(event: RecordedEvent, payload: bool) -> None:
+    """Which keys a record has, and in which order, follows from its type alone; ``json.loads`` of
+    its line gives the record."""
     keys = {str(record["type"]): list(record) for _, record in WRITTEN_OUT}
     assert list(record_of(event, CLOCK)) == keys[type_of(event)]
+    line = json_line(event, CLOCK, payload=payload)
+    assert line.isascii() and line.isprintable()
+    assert json.loads(line) == record_of(event, CLOCK, payload=payload)
+
+
+@given(st.integers(-(2**66), 2**66), st.integers(0, 2**62))
+def test_times(time_ns: int, begin_ns: int) -> None:
+    """``time`` is relative, and exact in a capture of 100 days; ``timestamp`` is, always."""
+    found = when(1, time_ns, Clock(begin_ns))
+    after = time_ns - begin_ns
+    if abs(after) < 100 * 86400 * SECOND:
+        assert Fraction(str(found["time"])) == Fraction(after, SECOND)
+    stamp = found["timestamp"]
+    if stamp is None:
+        assert not -62135596800 <= time_ns // SECOND < 253402300800
+    else:
+        second, fraction = str(stamp).split(".")
+        since = datetime.fromisoformat(second) - datetime(1970, 1, 1)
+        assert (since // timedelta(seconds=1)) * SECOND + int(fraction[:-1]) == time_ns
 
 
 @pytest.mark.parametrize("rdma", [True, False])

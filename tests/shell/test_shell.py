@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import select
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +13,14 @@ import pytest
 from scapy_mpa.craft import Conversation
 from scapy_mpa.session import rdmpa
 from scapy_mpa.shell import Loaded, banner, names, run_code
-from tests.cli.command import COMMAND, PCAPS, environment, run
+from tests.cli.command import PCAPS, environment, run
+from tests.cli.running import on_terminal
 from tests.truth import pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 MIX = str(PCAPS / "mix_mpa1_crcon.pcap")
 
 posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX terminals")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> dict[str, str]:
-    """An environment without anybody's settings."""
-    return environment(
-        HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
-    )
 
 
 PRINTED: dict[str, tuple[list[str], str, str]] = {
@@ -139,67 +128,29 @@ def test_names() -> None:
     assert known["FPDU"].__module__.startswith("scapy_mpa.")
 
 
-def typed(lines: list[str], env: dict[str, str], *arguments: str) -> str:
-    """What a terminal shows when lines are typed at it, one at each prompt."""
-    import pty
-
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, "shell", *arguments],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**env, "TERM": "dumb", "IPY_TEST_SIMPLE_PROMPT": "1"},
-        start_new_session=True,
-    ) as running:
-        os.close(slave)
-        shown = ""
-        upto = time.monotonic() + 60
-        prompts = 0
-        while time.monotonic() < upto:
-            ready, _, _ = select.select([master], [], [], 1)
-            if ready:
-                try:
-                    octets = os.read(master, 1 << 16)
-                except OSError:
-                    break
-                if not octets:
-                    break
-                shown += octets.decode(errors="replace")
-            if len(re.findall(r"^(?:>>> |In \[\d+\]: )", shown, re.MULTILINE)) > prompts and lines:
-                prompts += 1
-                os.write(master, lines.pop(0).encode() + b"\n")
-        running.kill()
-        os.close(master)
-    return shown
-
-
 @posix
-def test_terminal_without_ipython(home: dict[str, str], tmp_path: Path) -> None:
-    """Python's own console shows the banner, knows ``pkts``, and ends at exit()."""
-    hidden = tmp_path / "hide"
-    hidden.mkdir()
-    # Found by nobody who looks for a module.
-    (hidden / "sitecustomize.py").write_text(
-        "import importlib.util as u\n"
-        "find = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'IPython' else find(name, *rest)\n"
-    )
-    home["PYTHONPATH"] = os.pathsep.join([str(hidden), home["PYTHONPATH"]])
-    shown = typed(["len(pkts) * 1000", "undefined", "exit()"], home, RPING)
-    assert "Worth typing:" in shown
-    assert f"pkts: {len(rdmpa(RPING))} packets of {RPING}" in shown
-    assert f"\n{len(rdmpa(RPING)) * 1000}" in shown.replace("\r", "")
-    assert "NameError" in shown
-
-
-@posix
-@pytest.mark.skipif(
-    importlib.util.find_spec("IPython") is None, reason="install IPython to run this test"
-)
-def test_terminal_with_ipython(home: dict[str, str]) -> None:
-    """IPython shows the banner, and knows ``pkts`` and the layers."""
-    shown = typed(["len(pkts) * 1000", "FPDU.__name__ * 2", "exit()"], home, RPING)
-    assert "Worth typing:" in shown
-    assert f"{len(rdmpa(RPING)) * 1000}" in shown
-    assert "FPDUFPDU" in shown
+@pytest.mark.parametrize("has_ipython", [False, True])
+def test_terminal(has_ipython: bool, tmp_path: Path) -> None:
+    """Python's own console, or IPython, shows the banner, knows ``pkts`` and the layers, and ends
+    at exit()."""
+    home = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(tmp_path))
+    if has_ipython:
+        pytest.importorskip("IPython")
+    else:
+        hidden = tmp_path / "hide"
+        hidden.mkdir()
+        # Found by nobody who looks for a module.
+        (hidden / "sitecustomize.py").write_text(
+            "import importlib.util as u\n"
+            "find = u.find_spec\n"
+            "u.find_spec = lambda name, *rest: None if name == 'IPython' else find(name, *rest)\n"
+        )
+        home["PYTHONPATH"] = os.pathsep.join([str(hidden), environment()["PYTHONPATH"]])
+    typed = "len(pkts) * 1000\nFPDU.__name__ * 2\nundefined\nexit()\n"
+    home |= {"TERM": "dumb", "IPY_TEST_SIMPLE_PROMPT": "1"}
+    shown = on_terminal("shell", RPING, typed=typed, **home).decode()
+    count = len(rdmpa(RPING))
+    for each in ("Worth typing:", f"pkts: {count} packets of {RPING}", f"{count * 1000}"):
+        assert each in shown
+    assert "FPDUFPDU" in shown and "NameError" in shown
+    assert ("<console>" in shown) != has_ipython

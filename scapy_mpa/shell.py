@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Scapy with all layers and captures at hand: interactive, or for a few lines of code."""
+
+from __future__ import annotations
+
+import code
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import scapy.all
+from scapy.config import conf
+
+from scapy_mpa import __version__, layers, session
+from scapy_mpa.craft import Conversation, Endpoint
+from scapy_mpa.layers.private_data import bind_private_data, split_private_data
+from scapy_mpa.session import MPAPacketList, rdmpa
+from scapy_mpa.wire.shown import shown
+
+__all__ = ["Loaded", "banner", "interact", "names", "run_code"]
+
+_WITH_CAPTURE = (
+    ("pkts.summary()", "a line for each startup frame and FPDU"),
+    ("pkts[0].show()", "all layers and fields of the first one"),
+    ("[p for p in pkts if RDMAPWrite in p][:3]", "packets of one kind"),
+    ("pkts.connections(), pkts.errors(), pkts.gaps()", "connections, and what is wrong or missing"),
+    ("[p[FPDU].provenance.frames for p in pkts if FPDU in p][:3]", "captured frames of FPDUs"),
+)
+
+_WITHOUT = (
+    ('pkts = rdmpa("trace.pcap")', "every startup frame and FPDU of a capture"),
+    ("ls(DDPUntagged)", "the fields of a layer"),
+    ('FPDU() / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"', "an FPDU, by hand"),
+    ("c = Conversation(markers=True); c.initiator.send(b'hi')", "a whole connection"),
+    ("sniff(offline=c.packets(), session=MPASession).summary()", "what is in it"),
+)
+
+
+class Loaded:
+    """Captures that were read.
+
+    :param captures: names of files, ``-`` for standard input.
+    :raises CaptureError: one of them cannot be read.
+    """
+
+    def __init__(self, captures: Iterable[str] = ()) -> None:
+        self.files: dict[str, MPAPacketList] = {name: rdmpa(name) for name in captures}
+        """What is in each, by its name."""
+        self.pkts = MPAPacketList()
+        """All of it, one file after the other."""
+        for packets in self.files.values():
+            self.pkts = self.pkts + packets if len(self.files) > 1 else packets
+
+
+def names(loaded: Loaded) -> dict[str, Any]:
+    """Return everything that code may refer to, by name."""
+    known = {name: value for name, value in vars(scapy.all).items() if not name.startswith("_")}
+    for room in (layers, session):
+        # Scapy has some functions of the same names.
+        known |= {name: getattr(room, name) for name in room.__all__}
+    known |= {"bind_private_data": bind_private_data, "split_private_data": split_private_data}
+    known |= {"Conversation": Conversation, "Endpoint": Endpoint}
+    return {**known, "pkts": loaded.pkts, "files": loaded.files, "__name__": "__main__"}
+
+
+def banner(loaded: Loaded) -> str:
+    """Return some lines of text, without a line end after the last one."""
+    lines = [f"scapy-mpa {__version__}, Scapy {conf.version}: MPA, DDP and RDMAP at hand"]
+    if loaded.files:
+        of = ", ".join(map(shown, loaded.files))
+        count = len(loaded.pkts)
+        lines.append(f"pkts: {count} {'packet' if count == 1 else 'packets'} of {of}")
+        if len(loaded.files) > 1:
+            lines.append("files: the same, by the name of the file")
+    lines += ["", "Worth typing:"]
+    examples = _WITH_CAPTURE if len(loaded.pkts) else _WITHOUT
+    width = max(len(code) for code, _ in examples)
+    lines += [f"  {code:{width}}  # {what}" for code, what in examples]
+    return "\n".join([*lines, ""])
+
+
+class _Interpreter(code.InteractiveInterpreter):
+    """Runs code, and remembers whether it failed."""
+
+    def __init__(self, known: dict[str, Any], is_reported: Callable[[BaseException], bool]) -> None:
+        super().__init__(known)
+        self.has_failed = False
+        self._is_reported = is_reported
+
+    def showtraceback(self) -> None:
+        self.has_failed = True
+        error = sys.exc_info()[1]
+        if error is None or not self._is_reported(error):
+            super().showtraceback()
+
+    def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
+        self.has_failed = True
+        super().showsyntaxerror(*args, **kwargs)
+
+
+def run_code(
+    text: str,
+    known: dict[str, Any],
+    name: str,
+    is_reported: Callable[[BaseException], bool] = lambda error: False,
+) -> bool:
+    """Run lines of Python; if they fail, print a traceback on standard error.
+
+    :param known: what they may refer to; gets what they define.
+    :param name: what to call them in a traceback.
+    :param is_reported: whether an exception is reported elsewhere, so that it needs no traceback.
+    :return: whether they ran to their end.
+    :raises SystemExit: they ask for it.
+    """
+    interpreter = _Interpreter(known, is_reported)
+    try:
+        compiled = compile(text, name, "exec")
+    except (OverflowError, SyntaxError, ValueError):
+        interpreter.showsyntaxerror(name)
+    else:
+        interpreter.runcode(compiled)
+    return not interpreter.has_failed
+
+
+def interact(known: dict[str, Any], banner: str) -> None:
+    """Let a person type, in IPython where it is installed, else in Python's own console.
+
+    :param known: what they may refer to.
+    """
+    if importlib.util.find_spec("IPython") is not None:
+        from scapy.main import interact as scapy_interact
+
+        # Not by Scapy, which shows another one where IPython does not start.
+        print(banner)
+        # Scapy keeps IPython's history there, and does not make the directory.
+        with suppress(OSError):
+            Path(conf.histfile).parent.mkdir(parents=True, exist_ok=True)
+        # Reads Scapy's own startup file, and sets up its completion and colours.
+        scapy_interact(known, ["scapy-mpa"], "", mybanneronly=True)
+        return
+    try:
+        import readline
+        import rlcompleter
+    except ImportError:
+        # Not all systems have it: names are not completed there.
+        pass
+    else:
+        readline.set_completer(rlcompleter.Completer(known).complete)
+        readline.parse_and_bind("tab: complete")
+    code.interact(banner, local=known, exitmsg="")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Commands that go on while a test gives them octets and signals, and commands on terminals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from tests.cli.command import COMMAND, environment
+
+on_linux = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="looks at processes as Linux shows them"
+)
+
+
+def _heed_signals(ignored: Collection[int]) -> None:
+    """Whoever runs the tests in the background may have had some ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+
+class Running:
+    """A command, its standard streams being pipes.
+
+    :param ignored: signals that are ignored, as after ``nohup``.
+    """
+
+    def __init__(self, *arguments: object, ignored: Collection[int] = ()) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            preexec_fn=partial(_heed_signals, ignored),
+        )
+        assert self.process.stdin and self.process.stdout and self.process.stderr
+        self.stdin: BinaryIO = self.process.stdin  # type: ignore[assignment]
+        self.stdout: BinaryIO = self.process.stdout  # type: ignore[assignment]
+        self.stderr: BinaryIO = self.process.stderr  # type: ignore[assignment]
+        self.wait_until_heeded(signal.SIGUSR1)
+
+    def wait_until_heeded(self, number: int, *, heeded: bool = True) -> None:
+        """Wait until a signal is taken by a handler, or by none."""
+        limit = time.monotonic() + 30
+        while True:
+            status = Path(f"/proc/{self.process.pid}/status").read_text()
+            caught = int(re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)[0], 16)
+            if bool(caught >> (number - 1) & 1) == heeded:
+                return
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+
+    def give(self, octets: bytes) -> None:
+        """Write to its standard input."""
+        self.stdin.write(octets)
+        self.stdin.flush()
+
+    def ask(self) -> str:
+        """Ask how far it is; return the line that says so."""
+        self.process.send_signal(signal.SIGUSR1)
+        return self.stderr.readline().decode()
+
+    def read(self, octets: bytes, frames: int) -> str:
+        """Have it read octets; return what it says when it has read so many frames."""
+        self.give(octets)
+        limit = time.monotonic() + 30
+        while f" frames {frames}," not in (line := self.ask()):
+            assert time.monotonic() < limit, line
+        return line
+
+    def end(self, number: int) -> tuple[bytes, str, int]:
+        """Send a signal; return what is printed from then on, and the exit status."""
+        self.process.send_signal(number)
+        printed, said = self.stdout.read(), self.stderr.read().decode()
+        return printed, said, self.process.wait(30)
+
+
+@contextlib.contextmanager
+def running(*arguments: object, ignored: Collection[int] = ()) -> Iterator[Running]:
+    """A command that heeds signals."""
+    command = Running(*arguments, ignored=ignored)
+    with command.process as process:
+        try:
+            yield command
+        finally:
+            process.kill()
+
+
+def on_terminal(*arguments: object, typed: str | None = None, **variables: str) -> bytes:
+    """What a command prints when standard output is a terminal.
+
+    :param typed: at it; all streams are the terminal then.
+    """
+    import pty
+
+    ours, theirs = pty.openpty()
+    if typed is not None:
+        # A terminal keeps what is typed until it is asked for.
+        os.write(ours, typed.encode())
+    others = subprocess.DEVNULL if typed is None else theirs
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=others,
+        stdout=theirs,
+        stderr=others,
+        env=environment(**{"TERM": "xterm", "NO_COLOR": "", **variables}),
+        start_new_session=True,
+    ) as running:
+        os.close(theirs)
+        printed = drained(ours)
+        running.wait(60)
+    return printed
+
+
+def drained(terminal: int) -> bytes:
+    """All that is printed on a terminal until nobody has it open any longer."""
+    pieces = []
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # Linux says so at the end
+            piece = b""
+        if not piece:
+            os.close(terminal)
+            return b"".join(pieces)
+        pieces.append(piece)
