@@ -38,8 +38,10 @@ _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
 _ROWS: Final = 512
 """What was found is handed out when there is so much of it."""
-_FRAMES: Final = 4096
-"""It is handed out after so many frames, too, so that somebody can say how far reading is."""
+_OCTETS: Final = 1 << 20
+_WINDOWS: Final = 16
+"""It is handed out after so many octets of frames, or windows of a file, too.  So its octets take
+little memory, and somebody can say how far reading is."""
 
 
 def walk(
@@ -66,10 +68,9 @@ def walk(
             yield from _frames(capture, flows, decoder, clock, most, seen)
         else:
             take = partial(_take, capture, header, flows, decoder, clock)
-            rows, due = flows.shared.rows, _FRAMES
-            for _ in pcap_windows(capture.source, header, take):
-                if len(rows) >= most or capture.frames >= due:
-                    due = capture.frames + _FRAMES
+            rows = flows.shared.rows
+            for window, _ in enumerate(pcap_windows(capture.source, header, take), 1):
+                if len(rows) >= most or not window % _WINDOWS:
                     yield
     except DamagedError as error:
         capture.stop(error)
@@ -89,8 +90,9 @@ def _frames(
     """
     rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
     find, owner = flows.directions.get, flows.owner
+    read = 0
     for frame in capture.unnoted:
-        number, time_ns, _, _, _, _ = frame
+        number, time_ns, _, captured, _, _ = frame
         if number == 1:
             clock.begin_ns = time_ns
         if clock.remembers:
@@ -119,7 +121,9 @@ def _frames(
                 segment = take(segment)
             if seen is not None:
                 seen(segment)
-        if len(rows) >= most or not number % _FRAMES:
+        read += len(captured)
+        if len(rows) >= most or read >= _OCTETS:
+            read = 0
             yield
 
 
