@@ -160,13 +160,6 @@ def test_fcs_length_of_a_frame(order: str, make: Make) -> None:
     assert [frame.octets for frame in read(file)] == [b"abc", b"abcde"]
 
 
-def test_options_end() -> None:
-    """What stands behind the end of options is none."""
-    options = option(0, b"") + option(IF_NAME, b"eth0")
-    (frame,) = read(section() + interface(options=options) + enhanced(b"x"))
-    assert frame.interface is None
-
-
 @pytest.mark.parametrize(
     ("value", "name"),
     [
@@ -209,6 +202,7 @@ WRONG = {
     "cut": (option(IF_TSRESOL, b"\x09") + b"\1\0\1", "longer than its block", 1),
     "unknown": (option(4711, b"whatever") + LATE, None, 1),
     "without an end": (LATE, None, 1),
+    "after the end": (option(0, b"") + LATE, None, 1000),
 }
 """Options of an interface: what is said of them, and the unit of time in nanoseconds."""
 
@@ -364,8 +358,3 @@ def test_many_interfaces() -> None:
     many = section() + interface() * (1 << 16)
     assert len(read(many + enhanced(b"x", index=65535))) == 1
     assert "more than 65536 interfaces" in problem(many + interface() + enhanced(b"x"))
-
-
-def test_many_sections_take_linear_time() -> None:
-    """A file of nothing but section headers is read at a good pace."""
-    assert read(section() * 50_000) == []

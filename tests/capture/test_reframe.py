@@ -17,10 +17,6 @@ TAG = b"\x81\x00\x00\x07"
 HEADERS = {
     "Ethernet": (1, MACS + b"\x08\x00", ipv4),
     "VLAN": (1, MACS + TAG + b"\x08\x00", ipv4),
-    "stacked tags": (1, MACS + b"\x88\xa8\x00\x05" + TAG + b"\x86\xdd", ipv6),
-    "Linux cooked": (113, bytes(14) + b"\x08\x00", ipv4),
-    "Linux cooked 2": (276, b"\x86\xdd" + bytes(18), ipv6),
-    "BSD loopback": (0, b"\x02\0\0\0", ipv4),
     "raw IP": (101, b"", ipv6),
 }
 
