@@ -30,6 +30,13 @@ def segment_of(frame: Frame) -> Segment:
     return tcp_segment(frame, headers)
 
 
+def decoded(frame: Frame) -> tuple[Segment | None, dict[str, int]]:
+    """What a decoder says to one frame."""
+    decoder = Decoder()
+    segment = decoder.segment(frame)
+    return segment, dict(decoder.not_followed)
+
+
 def check(remembering: Decoder, frame: Frame) -> Segment | None:
     """A decoder says of a frame what is said of it alone.  Of a fragment it may say more.
 

@@ -267,14 +267,6 @@ def test_other_traffic_is_copied_unchanged() -> None:
     assert cleaned.report.copied == len(others) + 3
 
 
-def test_no_mpa_at_all() -> None:
-    """A capture without MPA is what it was."""
-    frames = renumbered(other_traffic(3000))
-    cleaned = clean(frames)
-    assert [each.frame for each in cleaned.written] == frames
-    assert list(cleaned.report.lines()) == ["no MPA found, 6000 frames copied unchanged"]
-
-
 @pytest.mark.parametrize("at", [3, 4, 5])
 def test_startup_frames_are_supplied(at: int) -> None:
     """A capture that begins behind the handshake, the Request, or the Reply gets what it lacks."""
