@@ -28,22 +28,27 @@ from scapy_mpa.wire.ddp import parse_ddp
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.startup import parse_startup
 from tests.layers.strategies import ulpdus
+from tests.layers.test_fpdu import PHASES
 from tests.truth import mpastream
+from tests.wire.placed import placed
 from tests.wire.test_vectors import PAYLOAD, Vector, each_vector
 
-PHASES = st.none() | st.integers(0, 127).map(lambda word: word * 4)
 
-
-@given(ulpdus(), PHASES)
-def test_fpdu(ulpdu: bytes, phase: int | None) -> None:
-    """Both build the same octets, and know the same Markers and pad."""
+@given(ulpdus(), st.none() | PHASES, st.integers(0, 0xFFFF))
+def test_fpdu(ulpdu: bytes, phase: int | None, reserved: int) -> None:
+    """Both build the same octets, and know the same Markers and pad, as another maker of streams
+    has them, whatever the reserved half of Markers holds."""
     octets = build_fpdu(ulpdu, phase)
     assert bytes(FPDU(phase=phase) / Raw(ulpdu)) == octets
     layout = fpdu_layout(len(ulpdu), phase)
+    octets, _ = placed(ulpdu, phase, marker_reserved=reserved)
     read = FPDU(octets, phase=phase)
     assert len(read.pad) == layout.pad
     assert tuple(marker.fpduptr for marker in read.markers or ()) == layout.fpduptrs
+    assert all(marker.reserved == reserved for marker in read.markers or ())
     assert bytes(read.payload) == ulpdu
+    assert bytes(read) == octets
+    assert read.crc_verdict() == "good"
 
 
 @given(st.binary(min_size=18, max_size=80))
