@@ -82,17 +82,9 @@ def test_crcs_are_found_out(ulpdu: bytes, crcs: str) -> None:
 
 def test_frame_as_a_user_types_it() -> None:
     """Layers above are those of DDP and RDMAP; sizes follow from them (5.1)."""
-    frame = IFTFrame(vtag=0x1234) / DDPTagged(stag=1, to=2) / RDMAPWrite() / b"abc"
-    octets = bytes(frame)
-    head = bytes.fromhex("000E 0003 1234") + octets[6:20]
-    assert octets == b"".join(
-        (
-            head,
-            crc32c(head).to_bytes(4, "little"),
-            b"abc",
-            crc32c(b"abc").to_bytes(4, "little"),
-        )
-    )
+    segment = DDPTagged(stag=1, to=2) / RDMAPWrite()
+    octets = bytes(IFTFrame(vtag=0x1234) / segment / b"abc")
+    assert octets == build_frame(bytes(segment), b"abc", 0x1234, header_crc=True, payload_crc=True)
     read = IFTFrame(octets)
     assert read[DDPTagged].stag == 1 and read[Raw].load == b"abc"
     assert read.crcs == "hp"
