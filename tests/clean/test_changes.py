@@ -19,8 +19,7 @@ from scapy_mpa.clean import cleaner as cleaner_module
 from scapy_mpa.craft import Conversation, Endpoint, Segment
 from scapy_mpa.stream.events import StartupSeen
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN
-from scapy_mpa.stream.segment import Segment as Received
+from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, reverse_flow
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.fpdu import build_fpdu
 from scapy_mpa.wire.startup import StartupFrame
@@ -115,19 +114,13 @@ def test_numbers_fit(conversation: Conversation) -> None:
     expected: dict[bytes, int] = {}
     ends: dict[bytes, set[int]] = {}
     for each in segments(clean(conversation.frames()).frames):
-        back = _reversed(each)
+        back = reverse_flow(each.flow)
         if not each.flags & SYN:
             assert each.seq == expected[each.flow]
         if each.flags & 0x10:
             assert each.ack in ends[back]
         expected[each.flow] = each.seq + each.length + bool(each.flags & (SYN | FIN)) & WORD
         ends.setdefault(each.flow, set()).add(expected[each.flow])
-
-
-def _reversed(segment: Received) -> bytes:
-    flow = segment.flow
-    half = (len(flow) - 4) // 2
-    return flow[half : 2 * half] + flow[:half] + flow[-2:] + flow[-4:-2]
 
 
 @pytest.mark.parametrize("at", range(2, 12))

@@ -101,10 +101,6 @@ def test_defaults() -> None:
     [
         (DDPTagged(stag=1, to=2), "DDP Tagged stag=0x1 to=0x2 L"),
         (DDPUntagged(last=0, qn=1, msn=2, mo=3), "DDP Untagged qn=1 msn=2 mo=3"),
-        (
-            DDPTagged() / RDMAPWrite() / b"x",
-            "DDP Tagged stag=0x0 to=0x0 L / RDMA Write 1 octet / Raw",
-        ),
     ],
 )
 def test_summary(segment: Packet, text: str) -> None:
