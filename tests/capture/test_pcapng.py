@@ -225,14 +225,6 @@ def test_wrong_options_of_an_interface(name: str) -> None:
         assert what in capture.warning
 
 
-@given(octets=st.binary(max_size=40), order=orders)
-def test_any_options_of_an_interface(octets: bytes, order: str) -> None:
-    """Whatever stands there, the frames are read."""
-    described = interface(order, options=octets)
-    file = section(order) + described * 2 + enhanced(b"x", order) + enhanced(b"y", order, index=1)
-    assert [frame.original_length >= 0 for frame in read(file)] == [True, True]
-
-
 FLAGS_OF_4 = struct.pack("<HHI", 2, 4, 4 << 5)
 WRONG_OF_A_FRAME = {
     "longer than its block": (struct.pack("<HHI", 1, 5, 0), "longer than its block", b"abcdefgh"),
@@ -263,10 +255,12 @@ def test_wrong_options_of_a_frame(name: str, make: Make) -> None:
 
 
 @given(octets=st.binary(max_size=40), order=orders, make=st.sampled_from([enhanced, packet]))
-def test_any_options_of_a_frame(octets: bytes, order: str, make: Make) -> None:
-    """Whatever stands there, the frames are read."""
-    file = section(order) + interface(order) + make(bytes(20), order, options=octets)
-    assert [len(frame.octets) >= 5 for frame in read(file + enhanced(b"y", order))] == [True, False]
+def test_any_options(octets: bytes, order: str, make: Make) -> None:
+    """Whatever stands there, of an interface or of a frame, the frames are read."""
+    file = section(order) + interface(order, options=octets) + interface(order)
+    file += enhanced(b"x", order) + make(bytes(20), order, options=octets, index=1)
+    frames = read(file + enhanced(b"y", order, index=1))
+    assert [len(frame.octets) >= 5 for frame in frames] == [False, True, False]
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -68,21 +68,6 @@ def startup_frames(cleaned: Cleaned) -> list[StartupFrame]:
     return [each.startup for each in events(cleaned.frames) if isinstance(each, StartupSeen)]
 
 
-def other_traffic(count: int) -> list[Frame]:
-    """A TCP connection that carries no MPA, with an acknowledgement after each segment."""
-    rng = random.Random(1)
-    macs = b"\x02\0\0\0\0\3", b"\x02\0\0\0\0\4"
-    hosts = b"\x0a\0\0\x09", b"\x0a\0\0\x08"
-    there = FrameBuilder(macs, hosts, (50000, 80))
-    back = FrameBuilder(macs[::-1], hosts[::-1], (80, 50000))
-    frames = []
-    for number in range(count):
-        seq = 1 + 100 * number
-        frames.append(there.build(seq, 1, 0x18, rng.randbytes(100)))
-        frames.append(back.build(1, seq + 100, 0x10, b""))
-    return [Frame(0, 0, 1, octets, len(octets), None) for octets in frames]
-
-
 def test_markers_are_removed() -> None:
     """No FPDU has a Marker, no startup frame asks for them, and the report counts both."""
     frames = marked().frames()
@@ -246,8 +231,12 @@ def test_replies_to_requests_of_which_nobody_knows_cost_no_more_each_time() -> N
 
 def test_other_traffic_is_copied_unchanged() -> None:
     """What is no MPA is there octet for octet, and all frames in the order of capture."""
-    conversation = marked()
-    mine, others = conversation.frames(), other_traffic(100)
+    talk, rng = Talk(), random.Random(1)
+    for _ in range(100):
+        talk.say(0, rng.randbytes(100))
+        talk.say(1)
+    sent = pcapfile.frames(talk.segments, hosts=("10.0.0.9", "10.0.0.8"), ports=(50000, 80))
+    mine, others = marked().frames(), frames_of(pcapfile.pcap(sent))
     mixed = [each for pair in zip(mine, others, strict=False) for each in pair]
     mixed += others[len(mine) :]
     frames = renumbered(each._replace(time_ns=10**18 + number) for number, each in enumerate(mixed))
