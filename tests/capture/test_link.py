@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
 from tests.capture.build import ethernet, linux_cooked_1, linux_cooked_2
 from tests.capture.links import SNAP4, SNAP6, V4, V6
-from tests.capture.reading import decoded, segment_of
+from tests.capture.reading import decoded, segment_of, shown
 
 LENGTH = 1200  # no EtherType, but an IEEE 802.3 length
 
@@ -169,9 +168,7 @@ def segments_of_tshark(
         order = ">" if "big-endian" in name else "<"
         file += build.section(order) + build.interface(order, link=frame.link_type)
         file += build.enhanced(frame.octets, order)
-    (folder / "links.pcapng").write_bytes(file)
-    command = [tshark, "-n", "-r", str(folder / "links.pcapng"), "-T", "fields"]
-    for field in ("tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.flags", "tcp.len"):
-        command += ["-e", field]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return dict(zip(names, done.stdout.splitlines(), strict=True))
+    path = folder / "links.pcapng"
+    path.write_bytes(file)
+    fields = ("tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.flags", "tcp.len")
+    return dict(zip(names, shown(tshark, path, *fields), strict=True))
