@@ -14,9 +14,6 @@ from scapy_mpa.layers import (
     DDPTagged,
     DDPUntagged,
     MPAMarker,
-    MPAReply,
-    MPARequest,
-    MPARtr,
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
     RDMAPImmediateData,
@@ -29,7 +26,7 @@ from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.startup import parse_startup
 from tests.layers.strategies import ulpdus
 from tests.layers.test_fpdu import PHASES
-from tests.truth import mpastream
+from tests.layers.test_startup import FRAMES
 from tests.wire.placed import placed
 from tests.wire.test_vectors import PAYLOAD, Vector, each_vector
 
@@ -90,7 +87,7 @@ def test_rdmap_header(
 
 
 @given(
-    st.sampled_from([MPARequest, MPAReply, MPARtr]),
+    st.sampled_from(list(FRAMES)),
     st.integers(0, 255),
     st.sampled_from([0, 1, 2, 3, 129]),
     st.integers(0, 20),
@@ -100,13 +97,7 @@ def test_startup(
     layer: type[Packet], flags: int, revision: int, pd_length: int, data: bytes
 ) -> None:
     """The same frame, cut short or followed by something."""
-    keys = {
-        MPARequest: mpastream.REQUEST_KEY,
-        MPAReply: mpastream.REPLY_KEY,
-        MPARtr: b"MPA ID RtR Frame",
-    }
-    key = keys[layer]
-    octets = key + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
+    octets = FRAMES[layer] + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
     frame, found = layer(octets), parse_startup(octets)
     assert (bool(frame.markers), bool(frame.crc)) == (found.markers, found.crc)
     assert (bool(frame.rejected), bool(frame.s)) == (found.rejected, found.s_bit)
