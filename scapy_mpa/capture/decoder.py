@@ -64,18 +64,6 @@ class Decoder:
         knows no better.
     """
 
-    __slots__ = (
-        "_dissect",
-        "_fragments",
-        "_interface",
-        "_shapes",
-        "_take_sctp",
-        "link_types",
-        "not_followed",
-        "readers",
-        "whole",
-    )
-
     def __init__(
         self,
         take_sctp: Callable[[SctpPacket], None] | None = None,

@@ -132,23 +132,6 @@ class Headers:
     :param length: octets that were on the wire.
     """
 
-    __slots__ = (
-        "around",
-        "at",
-        "end",
-        "fragment",
-        "is_guessed",
-        "lengths",
-        "macs",
-        "network",
-        "octets",
-        "packets",
-        "stop",
-        "sums",
-        "varying",
-        "zeros",
-    )
-
     def __init__(self, octets: bytes, length: int) -> None:
         self.octets = octets
         self.at = 0

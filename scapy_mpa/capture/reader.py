@@ -9,7 +9,6 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from io import TextIOBase
-from types import TracebackType
 from typing import BinaryIO, Final
 
 from scapy_mpa.capture.damage import DamagedError, NoCaptureError
@@ -134,12 +133,7 @@ class Capture:
     def __enter__(self) -> Capture:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

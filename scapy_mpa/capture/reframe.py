@@ -10,6 +10,7 @@ Of the TCP header, the window and the timestamps stay.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from struct import Struct
 from typing import Final
 
@@ -51,17 +52,6 @@ class Reframer:
     :raises NotFollowedError: it carries no TCP segment that could be followed.
     """
 
-    __slots__ = (
-        "_flow",
-        "_head",
-        "_headers",
-        "_link_type",
-        "_options",
-        "_window",
-        "interface",
-        "largest",
-    )
-
     def __init__(self, frame: Frame, flow: bytes, readers: Mapping[int, Reader] = READERS) -> None:
         key, headers = read_headers(*frame[2:5], readers)
         if key != TCP:
@@ -83,9 +73,7 @@ class Reframer:
 
     def reversed(self) -> Reframer:
         """Return one for the other direction."""
-        other = object.__new__(Reframer)
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
+        other = copy(self)
         other._flow = reverse_flow(self._flow)
         # The times are those of the other clock.
         other._options = b""

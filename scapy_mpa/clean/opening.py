@@ -7,6 +7,7 @@ Tools want a Request and a Reply before FPDUs.  One that was not captured is mad
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
@@ -30,35 +31,23 @@ _DDP_VERSION: Final = 0x03
 _start_of: Final = attrgetter("start")
 
 
+@dataclass(slots=True, eq=False)
 class Opening:
-    """The startup of one connection.
+    """The startup of one connection."""
 
-    :param flow: of direction 0.
-    :param halves: both directions, by number.
-    """
-
-    __slots__ = (
-        "_crc",
-        "_flow",
-        "_halves",
-        "_oldest_version",
-        "_rejections",
-        "supplied",
-        "written",
-    )
-
-    def __init__(self, flow: bytes, halves: tuple[WrittenHalf, WrittenHalf]) -> None:
-        self._flow = flow
-        self._halves = halves
-        self.written: set[StartupKind] = set()
-        """The kinds of startup frames that were written, captured or supplied, since the last
-        rejection."""
-        self.supplied: set[StartupKind] = set()
-        """Those that were made up, since the last rejection."""
-        self._rejections = 0
-        """How many Replies were found that reject."""
-        self._crc = True
-        self._oldest_version = False
+    _flow: bytes
+    """Of direction 0."""
+    _halves: tuple[WrittenHalf, WrittenHalf]
+    """Both directions, by number."""
+    written: set[StartupKind] = field(default_factory=set)
+    """The kinds of startup frames that were written, captured or supplied, since the last
+    rejection."""
+    supplied: set[StartupKind] = field(default_factory=set)
+    """Those that were made up, since the last rejection."""
+    _rejections: int = 0
+    """How many Replies were found that reject."""
+    _crc: bool = True
+    _oldest_version: bool = False
 
     # -- what was captured ---------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -73,42 +74,26 @@ class _Half:
         return first_position(seq) if self.near is None else unwrap(seq, self.near)
 
 
+@dataclass(slots=True, eq=False)
 class Order:
-    """One connection.
+    """One connection."""
 
-    :param rewriter: writes what is in order.
-    :param queue: where that is put.
-    """
-
-    __slots__ = (
-        "_asked",
-        "_first",
-        "_number",
-        "_queue",
-        "_reset_at",
-        "_serial",
-        "_waits_until",
-        "blocked_from",
-        "halves",
-        "rewriter",
-    )
-
-    def __init__(self, rewriter: Rewriter, queue: Queue) -> None:
-        self.rewriter = rewriter
-        self._queue = queue
-        self._number = rewriter.identity.number
-        self._serial = count()
-        self.halves = _Half(), _Half()
-        self.blocked_from = NEVER
-        """The number of the first frame whose slot must not be written yet."""
-        self._asked = NEVER
-        """The number of the slot before which the last Request is not written."""
-        self._first = NEVER
-        """The number of the first frame that startup frames must precede, while some may yet be
-        captured."""
-        self._waits_until: int | None = None
-        """Segments of the connection up to which they are waited for."""
-        self._reset_at = NEVER
+    rewriter: Rewriter
+    """Writes what is in order."""
+    _queue: Queue
+    """Where that is put."""
+    halves: tuple[_Half, _Half] = field(default_factory=lambda: (_Half(), _Half()))
+    _serial: Iterator[int] = field(default_factory=count)
+    blocked_from: int = NEVER
+    """The number of the first frame whose slot must not be written yet."""
+    _asked: int = NEVER
+    """The number of the slot before which the last Request is not written."""
+    _first: int = NEVER
+    """The number of the first frame that startup frames must precede, while some may yet be
+    captured."""
+    _waits_until: int | None = None
+    """Segments of the connection up to which they are waited for."""
+    _reset_at: int = NEVER
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -139,7 +124,9 @@ class Order:
                 # It speaks of the first octets, which were not captured, and not of a FIN alone.
                 self._await_startup(slot.number)
         if slot.flags & FIN:
-            item = Item(Kind.FIN, self._number, slot.direction, end, end + 1, b"", 1)
+            item = Item(
+                Kind.FIN, self.rewriter.identity.number, slot.direction, end, end + 1, b"", 1
+            )
             item.frames, item.is_same = (slot.number,), True
             self._wait(half, item, slot.number)
 
@@ -157,7 +144,7 @@ class Order:
         known = known_octets(event.startup, octets, event.dialect)
         item = Item(
             Kind.STARTUP,
-            self._number,
+            self.rewriter.identity.number,
             event.direction,
             start,
             start + length,
@@ -206,7 +193,7 @@ class Order:
         rewriter.opening.expect_fpdus(direction, start, half.covered, event)
         item = Item(
             Kind.FPDU,
-            self._number,
+            self.rewriter.identity.number,
             direction,
             start,
             half.behind,

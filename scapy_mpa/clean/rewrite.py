@@ -9,6 +9,7 @@ An acknowledgement number says what it said, as far as what it speaks of is writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
@@ -40,47 +41,31 @@ _NOWHERE: Final = 1 << 16
 """Where a direction begins of which nothing was captured."""
 
 
+@dataclass(slots=True, eq=False)
 class Rewriter:
-    """Writes one connection.
+    """Writes one connection."""
 
-    :param identity: of the connection.
-    :param report: counts what is done.
-    :param out: takes what is written.
-    :param readers: of the headers of captured frames.
-    """
-
-    __slots__ = (
-        "_halves",
-        "_is_open",
-        "_is_torn",
-        "_out",
-        "_readers",
-        "_time_ns",
-        "identity",
-        "opening",
-        "report",
+    identity: ConnectionId
+    report: Report
+    """Counts what is done."""
+    _out: list[Written]
+    """Takes what is written."""
+    _readers: Mapping[int, Reader]
+    """Of the headers of captured frames."""
+    opening: Opening = field(init=False)
+    """Which startup frames there are."""
+    _halves: tuple[WrittenHalf, WrittenHalf] = field(
+        default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
+    _time_ns: int | None = None
+    """Of what was written last, None at first: a capture may be of before 1970."""
+    _is_open: bool = False
+    """Whether anything of MPA was written."""
+    _is_torn: bool = False
+    """Whether frames were copied that speak of octets which are in none of them."""
 
-    def __init__(
-        self,
-        identity: ConnectionId,
-        report: Report,
-        out: list[Written],
-        readers: Mapping[int, Reader],
-    ) -> None:
-        self.report = report
-        self.identity = identity
-        self._out = out
-        self._readers = readers
-        self._time_ns: int | None = None
-        """Of what was written last, None at first: a capture may be of before 1970."""
-        self._halves = WrittenHalf(), WrittenHalf()
-        self._is_open = False
-        """Whether anything of MPA was written."""
-        self._is_torn = False
-        """Whether frames were copied that speak of octets which are in none of them."""
-        self.opening = Opening(identity.flow, self._halves)
-        """Which startup frames there are."""
+    def __post_init__(self) -> None:
+        self.opening = Opening(self.identity.flow, self._halves)
 
     # -- what is known ------------------------------------------------------------------------
 

@@ -44,17 +44,15 @@ class PrivateData(_Layer):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.has_magic:
-            _KNOWN.append(cls)
+            _BOUND.append((Packet, cls, {}))
 
 
 # Scapy lists each packet whose name begins with no underscore; this one is what others are made of.
 conf.layers.remove(PrivateData)
 conf.layers.ldict[__name__].remove(PrivateData)
 
-_KNOWN: list[type[PrivateData]] = []
-"""Those with a magic number."""
-
 _BOUND: list[tuple[type[Packet], type[PrivateData], dict[str, Any]]] = []
+"""What was bound, the last first; then those with a magic number, in any frame."""
 
 
 def bind_private_data(frame: type[Packet], layer: type[PrivateData], **fields: Any) -> None:
@@ -85,9 +83,6 @@ class PrivateDataField(StrLenField):
                 and all(pkt.getfieldval(name) == value for name, value in fields.items())
                 and layer.fits(x)
             ):
-                return layer(x)
-        for layer in _KNOWN:
-            if layer.fits(x):
                 return layer(x)
         return x
 

@@ -20,6 +20,7 @@ import struct
 from typing import Final, NamedTuple
 
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.fields import unpacked
 from scapy_mpa.wire.shown import quoted
 
 __all__ = [
@@ -137,33 +138,16 @@ def parse_ddp(octets: bytes | bytearray | memoryview) -> DDPHeader:
 
     :raises RemoteProtocolError: fewer octets than the header needs.
     """
-    there = len(octets)
-    if there >= TAGGED_LENGTH and octets[0] & _T:
-        control, rsvdulp, stag, to = _TAGGED.unpack_from(octets)
-        return DDPHeader(
-            True, control & _L != 0, control >> 2 & _RESERVED, control & _DV, rsvdulp, stag, to
-        )
-    if there >= UNTAGGED_LENGTH:
-        control, rsvdulp, word, qn, msn, mo = _UNTAGGED.unpack_from(octets)
-        return DDPHeader(
-            False,
-            control & _L != 0,
-            control >> 2 & _RESERVED,
-            control & _DV,
-            rsvdulp,
-            None,
-            None,
-            word,
-            qn,
-            msn,
-            mo,
-        )
-    if not there:
+    if not octets:
         raise RemoteProtocolError("a DDP header needs 14 or 18 octets, none are there")
-    kind, needed = (
-        ("a tagged", TAGGED_LENGTH) if octets[0] & _T else ("an untagged", UNTAGGED_LENGTH)
-    )
-    raise RemoteProtocolError(f"{kind} DDP header needs {needed} octets, {there} are there")
+    tagged = octets[0] & _T != 0
+    if tagged:
+        control, rsvdulp, *rest = unpacked(_TAGGED, "a tagged DDP header", octets)
+    else:
+        control, rsvdulp, *rest = unpacked(_UNTAGGED, "an untagged DDP header", octets)
+        rest = [None, None, *rest]
+    reserved = control >> 2 & _RESERVED
+    return DDPHeader(tagged, control & _L != 0, reserved, control & _DV, rsvdulp, *rest)
 
 
 def ddp_header_of(octets: bytes | bytearray | memoryview) -> DDPHeader | None:

@@ -20,6 +20,7 @@ from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 
 __all__ = [
+    "CACHED_LAYOUTS",
     "FPDUPTR_MASK",
     "HEADER_LENGTH",
     "LARGEST_MULPDU",
@@ -34,6 +35,7 @@ __all__ = [
     "fpdu_layout",
     "fpdu_length",
     "insert_markers",
+    "layout_with",
     "marker_octets",
     "marker_places",
     "mulpdu",
@@ -71,7 +73,7 @@ _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
 # A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases);
 # the limit keeps hostile input from filling memory: 1024 of the largest FPDUs are about 12 MiB.
-_CACHED_LAYOUTS: Final = 1024
+CACHED_LAYOUTS: Final = 1024
 
 
 class Layout(NamedTuple):
@@ -128,7 +130,7 @@ def mulpdu(emss: int, *, markers: bool) -> int:
     return min(max(emss - overhead, SMALLEST_MULPDU), LARGEST_MULPDU)
 
 
-@lru_cache(maxsize=_CACHED_LAYOUTS)
+@lru_cache(maxsize=CACHED_LAYOUTS)
 def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     """Return where the parts of an FPDU lie (RFC 5044 4.1, 4.3).
 
@@ -136,10 +138,19 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
     :raises LocalProtocolError: a value is out of range.
     """
+    return layout_with(CRC_LENGTH, ">", ulpdu_length, phase)
+
+
+def layout_with(crc_length: int, order: str, ulpdu_length: int, phase: int | None) -> Layout:
+    """Return where the parts of an FPDU lie whose CRC field or FPDUPTR is another.
+
+    :param crc_length: octets of the CRC field.
+    :param order: of the octets of FPDUPTR, ``<`` or ``>``.
+    """
     if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
     pad = pad_length(ulpdu_length)
-    unmarked = HEADER_LENGTH + ulpdu_length + pad + CRC_LENGTH
+    unmarked = HEADER_LENGTH + ulpdu_length + pad + crc_length
     header = 0 if phase or phase is None else MARKER_LENGTH
     markers: tuple[int, ...] = ()
     if phase is not None:
@@ -148,9 +159,9 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
     count = len(markers)
     # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
     fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
-    pick = ">" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
+    pick = (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = unmarked + MARKER_LENGTH * count
-    return Layout(length, header, pad, markers, fpduptrs, Struct(pick), phase)
+    return Layout(length, header, pad, markers, fpduptrs, Struct(order + pick), phase)
 
 
 def marker_places(length: int, phase: int) -> tuple[int, ...]:
@@ -192,7 +203,7 @@ def strip_markers(octets: bytes, markers: Sequence[int]) -> bytes:
     return b"".join(pieces)
 
 
-@lru_cache(maxsize=_CACHED_LAYOUTS)
+@lru_cache(maxsize=CACHED_LAYOUTS)
 def marker_octets(at: int, header: int) -> bytes:
     """Return the 4 octets of a conforming Marker (RFC 5044 4.3).
 

@@ -15,26 +15,14 @@ With CRCs on and without Markers its FPDUs are those of RFC 5044.
 from __future__ import annotations
 
 from functools import lru_cache
-from struct import Struct
-from typing import Final
 
 from scapy_mpa.wire.crc import CRC_LENGTH
-from scapy_mpa.wire.fpdu import (
-    HEADER_LENGTH,
-    MARKER_INTERVAL,
-    MARKER_LENGTH,
-    Layout,
-    marker_places,
-)
-from scapy_mpa.wire.fpdu import fpdu_layout as standard_layout
+from scapy_mpa.wire.fpdu import CACHED_LAYOUTS, MARKER_INTERVAL, Layout, layout_with
 
 __all__ = ["fpdu_layout", "marker_octets", "next_phase"]
 
-# As of the layouts of RFC 5044, of which these are variants.
-_CACHED_LAYOUTS: Final = 1024
 
-
-@lru_cache(maxsize=_CACHED_LAYOUTS)
+@lru_cache(maxsize=CACHED_LAYOUTS)
 def fpdu_layout(ulpdu_length: int, phase: int | None, crc: bool) -> Layout:
     """Return where the parts of an FPDU lie.
 
@@ -44,17 +32,7 @@ def fpdu_layout(ulpdu_length: int, phase: int | None, crc: bool) -> Layout:
     :param crc: whether CRCs are on, so that there is a CRC field.
     :raises LocalProtocolError: a value is out of range.
     """
-    standard = standard_layout(ulpdu_length, phase)
-    markers, fpduptrs, length = standard.markers, standard.fpduptrs, standard.length
-    if not crc:
-        body = HEADER_LENGTH + ulpdu_length + standard.pad
-        # One that RFC 5044 has between pad and CRC leads the next FPDU.
-        markers = () if phase is None else marker_places(body, phase)
-        fpduptrs = fpduptrs[: len(markers)]
-        length = body + MARKER_LENGTH * len(markers)
-    count = len(markers)
-    pick = "<" + (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
-    return Layout(length, standard.header, standard.pad, markers, fpduptrs, Struct(pick), phase)
+    return layout_with(CRC_LENGTH * crc, "<", ulpdu_length, phase)
 
 
 def next_phase(phase: int, length: int, *, crc: bool) -> int:

@@ -263,9 +263,10 @@ def build_immediate_data(header: ImmediateData) -> bytes:
 
 
 class HeaderRule(NamedTuple):
-    """What must hold for untagged segments with the same two control octets."""
+    """What must hold for segments with the same two control octets."""
 
-    qn: int
+    qn: int | None
+    """None for tagged segments, of which nothing but the length must be as here."""
     shortest: int
     """Octets of ULPDU."""
     longest: int
@@ -291,56 +292,40 @@ HEADER_OPCODES: Final = frozenset(_HEADER_LENGTHS)
 """Opcodes of those messages, which are an RDMAP header and nothing else."""
 
 
-def _rules() -> dict[int, HeaderRule | None]:
-    """Return the two control octets, as one number, of every segment that makes sense.
-
-    Tagged ones have no further rule: None.
-    """
-    rules: dict[int, HeaderRule | None] = {}
+def _rules() -> dict[int, HeaderRule]:
+    """Return the two control octets, as one number, of every segment that makes sense."""
+    rules = {}
     for opcode in Opcode:
+        tagged, fixed = opcode in TAGGED_OPCODES, opcode in HEADER_OPCODES
+        header = TAGGED_LENGTH if tagged else UNTAGGED_LENGTH
+        fewest, most = _HEADER_LENGTHS.get(opcode, (0, LARGEST_ULPDU_LENGTH - header))
+        rule = HeaderRule(
+            QUEUE_NUMBERS.get(opcode),
+            header + fewest,
+            header + most,
+            0 if fixed else LARGEST_MESSAGE,
+            opcode in INVALIDATING_OPCODES,
+        )
         # RFC 7306 4.1 knows its messages with RDMAP version 1 only.
-        versions = (0, 1) if opcode <= Opcode.TERMINATE else (1,)
-        fixed = _HEADER_LENGTHS.get(opcode)
-        for version in versions:
+        for version in (0, 1) if opcode <= Opcode.TERMINATE else (1,):
             for last in (True,) if fixed else (False, True):
-                tagged = opcode in TAGGED_OPCODES
                 ddp = tagged << 7 | last << 6 | version
-                key = ddp << 8 | build_control(opcode, version)
-                if tagged:
-                    rules[key] = None
-                    continue
-                rules[key] = HeaderRule(
-                    QUEUE_NUMBERS[opcode],
-                    UNTAGGED_LENGTH + (fixed[0] if fixed else 0),
-                    UNTAGGED_LENGTH + fixed[1] if fixed else LARGEST_ULPDU_LENGTH,
-                    0 if fixed else LARGEST_MESSAGE,
-                    opcode in INVALIDATING_OPCODES,
-                )
+                rules[ddp << 8 | build_control(opcode, version)] = rule
     return rules
 
 
 _RULES: Final = _rules()
 
-
-class Bounds(NamedTuple):
-    """What must hold for segments with the same two control octets, in a few octets."""
-
-    shortest: int
-    """Octets of ULPDU."""
-    longest: int
-    queue: bytes | None
-    """The QN as it is written, None for tagged segments."""
-
-
 BOUNDS: Final = {
     control.to_bytes(2, "big"): (
-        Bounds(TAGGED_LENGTH, LARGEST_ULPDU_LENGTH, None)
-        if rule is None
-        else Bounds(rule.shortest, rule.longest, rule.qn.to_bytes(4, "big"))
+        rule.shortest,
+        rule.longest,
+        None if rule.qn is None else rule.qn.to_bytes(4, "big"),
     )
     for control, rule in _RULES.items()
 }
-"""By the control octets: whoever looks at very many places makes no call for each."""
+"""By the control octets: fewest and most octets of ULPDU, and the QN as it is written, None for
+tagged segments.  Whoever looks at very many places makes no call for each."""
 
 
 def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
@@ -353,10 +338,8 @@ def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
     if not may_begin_ulpdu(control, ulpdu_length):
         return False
     rule = _RULES[control]
-    if rule is None:
-        return True
     largest_mo = min(rule.largest_mo, LARGEST_MESSAGE + UNTAGGED_LENGTH - ulpdu_length)
-    return rule._replace(largest_mo=largest_mo)
+    return rule.qn is None or rule._replace(largest_mo=largest_mo)
 
 
 def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:
@@ -368,15 +351,10 @@ def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:
     :param ulpdu_length: octets of the ULPDU, 0 to 65535, which must be possible, too; None if that
         is not known.
     """
-    if ulpdu_length is None:
-        return control in _RULES
-    try:
-        rule = _RULES[control]
-    except KeyError:
-        return False
-    if rule is None:
-        return TAGGED_LENGTH <= ulpdu_length <= LARGEST_ULPDU_LENGTH
-    return rule.shortest <= ulpdu_length <= rule.longest
+    rule = _RULES.get(control)
+    return rule is not None and (
+        ulpdu_length is None or rule.shortest <= ulpdu_length <= rule.longest
+    )
 
 
 def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False) -> bool:
@@ -397,14 +375,15 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
     there = len(ulpdu_head)
     if there < TAGGED_LENGTH:
         return False
-    try:
-        rule = _RULES[ulpdu_head[0] << 8 | ulpdu_head[1]]
-    except KeyError:
-        return False
+    rule = _RULES.get(ulpdu_head[0] << 8 | ulpdu_head[1])
     if rule is None:
-        return TAGGED_LENGTH <= ulpdu_length <= LARGEST_ULPDU_LENGTH
+        return False
     queue, shortest, longest, largest_mo, invalidates = rule
-    if there < UNTAGGED_LENGTH or not shortest <= ulpdu_length <= longest:
+    if not shortest <= ulpdu_length <= longest:
+        return False
+    if queue is None:
+        return True
+    if there < UNTAGGED_LENGTH:
         return False
     word, qn, mo = _REST.unpack_from(ulpdu_head)
     return (

@@ -23,7 +23,6 @@ __all__ = [
     "AtomicOperation",
     "Opcode",
     "QueueNumber",
-    "is_tagged",
     "message_name",
 ]
 
@@ -63,23 +62,34 @@ class AtomicOperation(enum.IntEnum):
     CMP_SWAP = 2
 
 
+_MESSAGES: Final[dict[Opcode, tuple[str, QueueNumber | None]]] = {
+    Opcode.WRITE: ("RDMA Write", None),
+    Opcode.READ_REQUEST: ("RDMA Read Request", QueueNumber.READ_REQUEST),
+    Opcode.READ_RESPONSE: ("RDMA Read Response", None),
+    Opcode.SEND: ("Send", QueueNumber.SEND),
+    Opcode.SEND_WITH_INVALIDATE: ("Send with Invalidate", QueueNumber.SEND),
+    Opcode.SEND_WITH_SE: ("Send with SE", QueueNumber.SEND),
+    Opcode.SEND_WITH_SE_AND_INVALIDATE: ("Send with SE and Invalidate", QueueNumber.SEND),
+    Opcode.TERMINATE: ("Terminate", QueueNumber.TERMINATE),
+    Opcode.IMMEDIATE_DATA: ("Immediate Data", QueueNumber.SEND),
+    Opcode.IMMEDIATE_DATA_WITH_SE: ("Immediate Data with SE", QueueNumber.SEND),
+    Opcode.ATOMIC_REQUEST: ("Atomic Request", QueueNumber.READ_REQUEST),
+    Opcode.ATOMIC_RESPONSE: ("Atomic Response", QueueNumber.ATOMIC_RESPONSE),
+}
+"""The name of each message, as RFC 5040 figure 4 and RFC 7306 figure 2 spell it, and the queue that
+it must be on; None: it is Tagged."""
+
 MESSAGE_NAMES: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        Opcode.WRITE: "RDMA Write",
-        Opcode.READ_REQUEST: "RDMA Read Request",
-        Opcode.READ_RESPONSE: "RDMA Read Response",
-        Opcode.SEND: "Send",
-        Opcode.SEND_WITH_INVALIDATE: "Send with Invalidate",
-        Opcode.SEND_WITH_SE: "Send with SE",
-        Opcode.SEND_WITH_SE_AND_INVALIDATE: "Send with SE and Invalidate",
-        Opcode.TERMINATE: "Terminate",
-        Opcode.IMMEDIATE_DATA: "Immediate Data",
-        Opcode.IMMEDIATE_DATA_WITH_SE: "Immediate Data with SE",
-        Opcode.ATOMIC_REQUEST: "Atomic Request",
-        Opcode.ATOMIC_RESPONSE: "Atomic Response",
-    }
+    {opcode: name for opcode, (name, _) in _MESSAGES.items()}
 )
-"""Opcode to message name, as RFC 5040 figure 4 and RFC 7306 figure 2 spell it."""
+"""Opcode to message name."""
+
+QUEUE_NUMBERS: Final[Mapping[int, int]] = MappingProxyType(
+    {opcode: queue for opcode, (_, queue) in _MESSAGES.items() if queue is not None}
+)
+"""Opcode of an untagged message to the QN it must carry."""
+
+TAGGED_OPCODES: Final[frozenset[int]] = frozenset(_MESSAGES.keys() - QUEUE_NUMBERS.keys())
 
 ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
     {
@@ -92,8 +102,6 @@ ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
 UNTAGGED_QUEUES: Final[frozenset[int]] = frozenset(QueueNumber)
 """QNs that mean something (RFC 7306 10.2)."""
 
-TAGGED_OPCODES: Final[frozenset[int]] = frozenset({Opcode.WRITE, Opcode.READ_RESPONSE})
-
 INVALIDATING_OPCODES: Final[frozenset[int]] = frozenset(
     {Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE}
 )
@@ -103,29 +111,6 @@ SEND_OPCODES: Final[frozenset[int]] = frozenset(
     {Opcode.SEND, Opcode.SEND_WITH_SE, *INVALIDATING_OPCODES}
 )
 """Opcodes of the four Sends."""
-
-QUEUE_NUMBERS: Final[Mapping[int, int]] = MappingProxyType(
-    {
-        Opcode.READ_REQUEST: QueueNumber.READ_REQUEST,
-        Opcode.SEND: QueueNumber.SEND,
-        Opcode.SEND_WITH_INVALIDATE: QueueNumber.SEND,
-        Opcode.SEND_WITH_SE: QueueNumber.SEND,
-        Opcode.SEND_WITH_SE_AND_INVALIDATE: QueueNumber.SEND,
-        Opcode.TERMINATE: QueueNumber.TERMINATE,
-        Opcode.IMMEDIATE_DATA: QueueNumber.SEND,
-        Opcode.IMMEDIATE_DATA_WITH_SE: QueueNumber.SEND,
-        Opcode.ATOMIC_REQUEST: QueueNumber.READ_REQUEST,
-        Opcode.ATOMIC_RESPONSE: QueueNumber.ATOMIC_RESPONSE,
-    }
-)
-"""Opcode of an untagged message to the QN it must carry."""
-
-
-def is_tagged(opcode: int) -> bool | None:
-    """Tell whether messages of this opcode have T=1, None if the opcode is reserved."""
-    if opcode not in MESSAGE_NAMES:
-        return None
-    return opcode in TAGGED_OPCODES
 
 
 def message_name(opcode: int) -> str:

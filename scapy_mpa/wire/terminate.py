@@ -22,8 +22,8 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from scapy_mpa.wire.ddp import ddp_header_length, parse_ddp
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
-from scapy_mpa.wire.fields import packed
+from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 
@@ -39,6 +39,7 @@ __all__ = [
     "terminate_text",
 ]
 
+_CONTROL: Final = struct.Struct(f"{TERMINATE_CONTROL_LENGTH}s")
 _SEGMENT_LENGTH: Final = struct.Struct(">H")
 _TAGGED: Final = 0x80
 _OPCODE: Final = 0x0F
@@ -229,20 +230,8 @@ class Terminate(NamedTuple):
         return f"{text} (or mirrored: {other})" if other else text
 
 
-class _Control(NamedTuple):
-    """The first four octets, in one reading."""
-
-    layer: int
-    etype: int
-    error_code: int
-    m: bool
-    d: bool
-    r: bool
-    reserved: int
-
-
 _WIDTHS: Final = (4, 4, 8, 1, 1, 1, 13)
-"""Bits of the fields of a :class:`_Control`."""
+"""Bits of the fields of the first four octets, in the order of a :class:`Terminate`."""
 _PLACES: Final[tuple[tuple[Literal["big", "little"], tuple[int, ...]], ...]] = (
     ("big", (28, 24, 16, 15, 14, 13, 0)),
     ("little", (0, 4, 8, 16, 17, 18, 19)),
@@ -250,19 +239,14 @@ _PLACES: Final[tuple[tuple[Literal["big", "little"], tuple[int, ...]], ...]] = (
 """By RFC 5040 figure 8 and mirrored: which octet comes first, and the lowest bit of each field."""
 
 
-def _read_control(octets: bytes, mirrored: bool) -> _Control:
+def _read_control(octets: bytes, mirrored: bool) -> tuple[int, int, int, bool, bool, bool, int]:
+    """Return the fields of the first four octets, in one reading."""
     order, places = _PLACES[mirrored]
     word = int.from_bytes(octets, order)
     layer, etype, code, m, d, r, reserved = (
         word >> at & (1 << width) - 1 for at, width in zip(places, _WIDTHS, strict=True)
     )
-    return _Control(layer, etype, code, bool(m), bool(d), bool(r), reserved)
-
-
-def _write_control(control: _Control, mirrored: bool) -> bytes:
-    order, places = _PLACES[mirrored]
-    word = sum(value << at for value, at in zip(control, places, strict=True))
-    return word.to_bytes(TERMINATE_CONTROL_LENGTH, order)
+    return layer, etype, code, bool(m), bool(d), bool(r), reserved
 
 
 class _Verdict(NamedTuple):
@@ -326,32 +310,29 @@ def parse_terminate(
         the octets leave a choice.
     :raises RemoteProtocolError: fewer than 4 octets.
     """
-    if len(octets) < TERMINATE_CONTROL_LENGTH:
-        raise RemoteProtocolError(
-            f"a Terminate Header needs {TERMINATE_CONTROL_LENGTH} octets, {len(octets)} are there"
-        )
-    octets = bytes(octets)
-    word, rest = octets[:TERMINATE_CONTROL_LENGTH], octets[TERMINATE_CONTROL_LENGTH:]
+    (word,) = unpacked(_CONTROL, "a Terminate Header", octets)
+    rest = bytes(octets[TERMINATE_CONTROL_LENGTH:])
     verdict = (
         _judge(word, bool(rest), by_responder)
         if mirrored is None
         else _Verdict(mirrored, "the caller asked for this reading")
     )
     control = _read_control(word, verdict.mirrored)
+    *_, m, d, r, _ = control
     length: int | None = None
     ddp_header = rdmap_header = problem = None
-    if control.m or control.d:
+    if m or d:
         if len(rest) >= _SEGMENT_LENGTH.size:
             (length,) = _SEGMENT_LENGTH.unpack_from(rest)
             rest = rest[_SEGMENT_LENGTH.size :]
         else:
             problem = f"DDP Segment Length has 2 octets, {len(rest)} are there"
-    if control.d and problem is None:
+    if d and problem is None:
         needed = ddp_header_length(rest)
         ddp_header, rest = rest[:needed], rest[needed:]
         if len(ddp_header) < needed:
             problem = f"the copied DDP header has {needed} octets, {len(ddp_header)} are there"
-    if control.r and problem is None:
+    if r and problem is None:
         rdmap_header, rest = rest[:READ_REQUEST_LENGTH], rest[READ_REQUEST_LENGTH:]
         if len(rdmap_header) < READ_REQUEST_LENGTH:
             problem = (
@@ -392,7 +373,7 @@ def build_terminate(
     :param mirrored: write the first four octets as siw does.
     :raises LocalProtocolError: a number does not fit its field.
     """
-    control = _Control(
+    control = (
         layer,
         etype,
         error_code,
@@ -407,7 +388,9 @@ def build_terminate(
             f"layer {layer}, error type {etype}, code {error_code}, reserved bits {reserved}: "
             "one does not fit its 4, 4, 8 or 13 bits (RFC 5040 4.8)"
         )
-    pieces = [_write_control(control, mirrored)]
+    order, places = _PLACES[mirrored]
+    word = sum(value << at for value, at in zip(control, places, strict=True))
+    pieces = [word.to_bytes(TERMINATE_CONTROL_LENGTH, order)]
     if ddp_segment_length is not None:
         pieces.append(packed(_SEGMENT_LENGTH, "RFC 5040 4.8", length=ddp_segment_length))
     pieces += [ddp_header or b"", rdmap_header or b"", trailing]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 PORTS = struct.pack(">HH", 40000, 4000)
 SOURCE4 = bytes([10, 0, 0, 1])
@@ -132,28 +133,16 @@ def enhanced(
     ticks: int = 0,
     original: int | None = None,
     options: bytes = b"",
+    obsolete: bool = False,
 ) -> bytes:
-    """An Enhanced Packet Block."""
+    """An Enhanced Packet Block, or an obsolete Packet Block, whose drop count is not zero."""
     original = len(octets) if original is None else original
-    high, low = divmod(ticks, 1 << 32)
-    body = struct.pack(order + "IIIII", index, high, low, len(octets), original)
-    return block(6, body + padded(octets) + options, order)
+    head = struct.pack(order + "HH", index, 9) if obsolete else struct.pack(order + "I", index)
+    body = head + struct.pack(order + "IIII", *divmod(ticks, 1 << 32), len(octets), original)
+    return block(2 if obsolete else 6, body + padded(octets) + options, order)
 
 
-def packet(
-    octets: bytes,
-    order: str = "<",
-    *,
-    index: int = 0,
-    ticks: int = 0,
-    original: int | None = None,
-    options: bytes = b"",
-) -> bytes:
-    """An obsolete Packet Block; its drop count is not zero."""
-    original = len(octets) if original is None else original
-    high, low = divmod(ticks, 1 << 32)
-    body = struct.pack(order + "HHIIII", index, 9, high, low, len(octets), original)
-    return block(2, body + padded(octets) + options, order)
+packet = partial(enhanced, obsolete=True)
 
 
 def simple(octets: bytes, original: int, order: str = "<") -> bytes:

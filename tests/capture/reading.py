@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All frames of a capture file, and the segment of a frame by itself."""
+"""All frames of a capture file, the segment of a frame by itself, and what tshark says of them."""
 
 from __future__ import annotations
 
 import io
+import subprocess
+from pathlib import Path
 
 from scapy_mpa.capture import Decoder, Frame, open_capture
 from scapy_mpa.capture.headers import FRAGMENT, TCP
@@ -30,6 +32,13 @@ def segment_of(frame: Frame) -> Segment:
     return tcp_segment(frame, headers)
 
 
+def decoded(frame: Frame) -> tuple[Segment | None, dict[str, int]]:
+    """What a decoder says to one frame."""
+    decoder = Decoder()
+    segment = decoder.segment(frame)
+    return segment, dict(decoder.not_followed)
+
+
 def check(remembering: Decoder, frame: Frame) -> Segment | None:
     """A decoder says of a frame what is said of it alone.  Of a fragment it may say more.
 
@@ -45,3 +54,10 @@ def check(remembering: Decoder, frame: Frame) -> Segment | None:
     remembering.not_followed.clear()
     assert (remembering.segment(frame), remembering.not_followed) == (expected, reasons)
     return expected
+
+
+def shown(tshark: str, path: Path, *fields: str, options: tuple[str, ...] = ()) -> list[str]:
+    """What tshark shows in fields of each frame, a line for each."""
+    chosen = (word for field in fields for word in ("-e", field))
+    command = [tshark, "-n", *options, "-r", path, "-T", "fields", *chosen]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import random
 import re
 import struct
@@ -64,47 +65,29 @@ def check(frames: list[Frame], text: str) -> None:
     assert "\n" not in text
 
 
-def test_pcap_cut_anywhere() -> None:
-    """Cut between records a file is whole; inside one, the frames before it and a problem."""
-    ends = [len(PCAP_HEADER)]
-    for one in PCAP_RECORDS:
-        ends.append(ends[-1] + len(one))
-    (whole, _) = outcome(io.BytesIO(PCAP))
-    for cut in range(len(PCAP) + 1):
-        frames, text = outcome(io.BytesIO(PCAP[:cut]))
-        if cut < len(PCAP_HEADER):
-            assert frames == []
-            assert text
-            assert ("inside its header" in text) == (cut >= 4)
-            continue
-        done = sum(end <= cut for end in ends[1:])
-        assert frames == whole[:done]
+@pytest.mark.parametrize(
+    ("pieces", "with_frame", "what"),
+    [([PCAP_HEADER, *PCAP_RECORDS], (1, 2, 3), "frame"), (NG_BLOCKS, (2, 4, 7), "block")],
+)
+def test_cut_anywhere(pieces: list[bytes], with_frame: tuple[int, ...], what: str) -> None:
+    """Cut between records, or blocks, a file is whole; inside one, there are the frames before it
+    and a problem."""
+    file = b"".join(pieces)
+    ends = list(itertools.accumulate(map(len, pieces)))
+    (whole, text) = outcome(io.BytesIO(file))
+    assert (len(whole), text) == (len(with_frame), "")
+    for cut in range(len(file) + 1):
+        frames, text = outcome(io.BytesIO(file[:cut]))
+        assert frames == whole[: sum(ends[at] <= cut for at in with_frame)]
         if cut in ends:
             assert text == ""
-        else:
-            assert f"at octet {ends[done]}, " in text
-            assert "the file ends inside a frame; it is still being written, or" in text
-
-
-def test_pcapng_cut_anywhere() -> None:
-    """The same for blocks, those without a frame included."""
-    ends = [0]
-    for one in NG_BLOCKS:
-        ends.append(ends[-1] + len(one))
-    (whole, text) = outcome(io.BytesIO(NG))
-    assert (len(whole), text) == (3, "")
-    with_frame = [ends[index + 1] for index in (2, 4, 7)]
-    for cut in range(len(NG) + 1):
-        frames, text = outcome(io.BytesIO(NG[:cut]))
-        assert frames == whole[: sum(end <= cut for end in with_frame)]
-        if cut in ends[1:]:
-            assert text == ""
-        elif cut < 28:
+        elif cut < ends[0]:
             assert text
+            assert what == "block" or ("inside its header" in text) == (cut >= 4)
         else:
             begun = max(end for end in ends if end < cut)
             assert f"at octet {begun}, " in text
-            assert "the file ends inside a block; it is still being written, or" in text
+            assert f"the file ends inside a {what}; it is still being written, or" in text
 
 
 @pytest.mark.parametrize("name", COMPRESS)
@@ -168,40 +151,32 @@ beginnings = st.sampled_from(
 
 @given(
     file=st.builds(bytes.__add__, beginnings, st.binary(max_size=300))
-    | st.sampled_from([PCAP, NG]),
-    changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), max_size=4),
-    compress=st.sampled_from([bytes, *COMPRESS.values()]),
-)
-def test_any_octets(
-    file: bytes, changes: list[tuple[int, bytes]], compress: Callable[[bytes], bytes]
-) -> None:
-    """Whatever the octets, also real files with octets overwritten: frames, or an error of our
-    own."""
-    changed = bytearray(file)
-    for at, octets in changes:
-        changed[at : at + len(octets)] = octets
-    check(*outcome(io.BytesIO(compress(bytes(changed)))))
-
-
-@given(
-    file=st.sampled_from(
+    | st.sampled_from(
         [PCAP, NG, b"text", b"", *(each(file) for each in COMPRESS.values() for file in (PCAP, NG))]
     ),
-    changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), max_size=2),
+    changes=st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=4)), max_size=4),
     cut=st.one_of(st.none(), st.integers(0, 400)),
+    compress=st.sampled_from([bytes, *COMPRESS.values()]),
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=5),
 )
-@example(file=NG, changes=[], cut=None, sizes=[1])
-@example(file=gzip.compress(NG), changes=[], cut=None, sizes=[1])
-def test_short_reads(
-    file: bytes, changes: list[tuple[int, bytes]], cut: int | None, sizes: list[int]
+@example(file=NG, changes=[], cut=None, compress=bytes, sizes=[1])
+@example(file=NG, changes=[], cut=None, compress=gzip.compress, sizes=[1])
+def test_any_octets(
+    file: bytes,
+    changes: list[tuple[int, bytes]],
+    cut: int | None,
+    compress: Callable[[bytes], bytes],
+    sizes: list[int],
 ) -> None:
-    """How a file is read changes neither frames nor problem, even where it is damaged."""
+    """Whatever the octets, also real files with octets overwritten: frames, or an error of our
+    own.  How a file is read changes neither, even where it is damaged."""
     changed = bytearray(file)
     for at, octets in changes:
         changed[at : at + len(octets)] = octets
-    stored = bytes(changed[:cut])
-    assert outcome(ShortReads(stored, sizes)) == outcome(io.BytesIO(stored))
+    stored = compress(bytes(changed[:cut]))
+    found = outcome(io.BytesIO(stored))
+    check(*found)
+    assert outcome(ShortReads(stored, sizes)) == found
 
 
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP, UDP, fragment
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment, fragment6
-from scapy.layers.l2 import Ether
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.fragments import FRAGMENT_OF, OVERLAPPING
 from scapy_mpa.stream.segment import SECOND, Segment
-from tests.capture.stacks import ALONE
+from tests.capture.stacks import ALONE, ETHER
 from tests.stream.work import peak
 
 PAYLOAD = random.Random(3).randbytes(3000)
@@ -35,9 +34,7 @@ def frames_of(
             size,
         )
     )
-    return [
-        bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / each) for each in packets
-    ]
+    return [bytes(ETHER / each) for each in packets]
 
 
 def read(
@@ -91,10 +88,7 @@ def test_in_tunnels(version: int, name: str) -> None:
     whole = ALONE[name](frames_of(version, 60_000)[0][14:])
     if whole[12:14] != b"\x08\x00":
         return
-    outer = [
-        bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / each)
-        for each in fragment(IP(whole[14:]), 800)
-    ]
+    outer = [bytes(ETHER / each) for each in fragment(IP(whole[14:]), 800)]
     assert len(outer) > 3
     assert [each.payload for each in read(outer)] == [PAYLOAD]
 
@@ -112,7 +106,7 @@ def test_missing(version: int) -> None:
 def test_other_packets() -> None:
     """All fragments of a packet that carries something else are counted as such."""
     packet = IP(src="10.0.0.1", dst="10.0.0.2", id=7) / UDP(sport=1, dport=2) / PAYLOAD
-    frames = [bytes(Ether() / each) for each in fragment(packet, 600)]
+    frames = [bytes(ETHER / each) for each in fragment(packet, 600)]
     decoder = Decoder()
     assert not read(frames, decoder)
     assert +decoder.not_followed == {"not TCP": len(frames)}

@@ -13,6 +13,7 @@ from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build
 from tests.capture.build import ethernet, ipv4, ipv6, tcp
+from tests.capture.reading import decoded
 
 RAW = 101
 PAYLOAD = b"payload"
@@ -27,13 +28,10 @@ def decode(
     octets: bytes, original: int | None = None, link_type: int = RAW
 ) -> Segment | dict[str, int]:
     """The segment of a packet, or why there is none."""
-    decoder = Decoder()
     length = len(octets) if original is None else original
-    segment = decoder.segment(Frame(1, 0, link_type, octets, length, None))
-    if segment is None:
-        return dict(decoder.not_followed)
-    assert not decoder.not_followed
-    return segment
+    segment, reasons = decoded(Frame(1, 0, link_type, octets, length, None))
+    assert (segment is None) == bool(reasons)
+    return reasons if segment is None else segment
 
 
 def extension(kind: int, following: int, units: int = 0, fragment: int = 0) -> bytes:

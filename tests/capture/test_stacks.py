@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build
-from tests.capture.reading import check, segment_of
+from tests.capture.reading import check, segment_of, shown
 from tests.capture.stacks import (
     ALONE,
     ETHERNET,
@@ -138,11 +137,6 @@ def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
     frames = [ALONE[name](packet) for name in names for packet in PACKETS]
     path = tmp_path / "stacks.pcap"
     path.write_bytes(pcapfile.pcap(frames))
-    command = [tshark, "-n", "-r", path, "-T", "fields", "-e", "tcp.seq_raw", "-e", "tcp.len"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    told = {
-        name: lines[2 * n : 2 * n + 2]
-        for n, name in enumerate(names)
-        if lines[2 * n : 2 * n + 2] != [f"{build.SEQ}\t{len(PAYLOAD)}"] * 2
-    }
-    assert not told
+    lines = shown(tshark, path, "tcp.seq_raw", "tcp.len")
+    expected = f"{build.SEQ}\t{len(PAYLOAD)}"
+    assert not [name for at, name in enumerate(names) if lines[2 * at :][:2] != [expected] * 2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import struct
-import subprocess
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +21,7 @@ from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.capture.build import SOURCE4, SOURCE6, TARGET4, TARGET6
-from tests.capture.reading import read
+from tests.capture.reading import read, shown
 
 MACS = bytes(range(6)), bytes(range(6, 12))
 PORTS = 40000, 4000
@@ -201,17 +200,8 @@ def test_tshark_reads_comments_and_checksums(tmp_path: Path, tshark: str) -> Non
     ]
     write_frames(path, frames, comments={2: "the second"}, comment="of all")
     fields = ("tcp.checksum.status", "frame.comment", "frame.time_epoch")
-    shown = subprocess.run(
-        [
-            *(tshark, "-r", str(path), "-T", "fields"),
-            *(word for field in fields for word in ("-e", field)),
-            *("-o", "tcp.check_checksum:TRUE"),
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    lines = [line.split("\t") for line in shown.splitlines()]
+    checked = shown(tshark, path, *fields, options=("-o", "tcp.check_checksum:TRUE"))
+    lines = [line.split("\t") for line in checked]
     assert [line[0] for line in lines] == ["1"] * 4
     assert [line[1] for line in lines] == ["", "the second", "", ""]
     assert [Decimal(line[2]) * 10**9 for line in lines] == list(times)

@@ -17,6 +17,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.dialect import Dialect
+from tests.capture.reading import shown
 
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 
@@ -105,3 +106,11 @@ def segments(frames: Sequence[Frame]) -> list[Segment]:
     """The TCP segments of a capture."""
     decoder = Decoder()
     return [segment for frame in frames if (segment := decoder.segment(frame)) is not None]
+
+
+def shown_fpdus(cleaned: Cleaned, tshark: str, path: Path) -> int:
+    """How many FPDUs Wireshark finds in a cleaned capture, which is written there."""
+    path.write_bytes(cleaned.file)
+    options = ("-o", "tcp.try_heuristic_first:TRUE", "-Y", "iwarp_mpa.fpdu")
+    lines = shown(tshark, path, "iwarp_mpa.ulpdulength", options=options)
+    return sum(line.count(",") + 1 for line in lines)

@@ -67,6 +67,8 @@ def check(capture: bytes, path: Path) -> None:
     frames = frames_of(capture)
     cleaned = clean(frames)
     assert cleaned.report.fpdus == 0
+    copied = f"{len(frames)} frames copied unchanged"
+    assert list(cleaned.report.lines()) == [f"no MPA found, {copied}"]
     assert [each.comment for each in cleaned.written] == [None] * len(frames)
     assert [each.frame for each in cleaned.written] == frames
     source, target = path / "in.pcap", path / "out.pcap"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from scapy_mpa.capture import Frame
@@ -47,14 +46,9 @@ def test_numbers_without_tunnels() -> None:
     vlans = [conversation(5 + number, isn) for number, isn in enumerate(isns)]
     mixed = renumbered(frame for both in zip(*vlans, strict=True) for frame in both)
     for number, isn in enumerate(isns):
-        found, _ = selected(mixed, partial(is_number, number), decapsulate=True)
+        found, _ = selected(mixed, lambda each, own=number: each.number == own, decapsulate=True)
         assert [each.octets for each in found] == [each.octets for each in conversation(None, isn)]
     assert fpdus(mixed).total() == clean(mixed, decapsulate=True).report.fpdus
-
-
-def is_number(number: int, identity: ConnectionId) -> bool:
-    """Whether a connection has a number."""
-    return identity.number == number
 
 
 def conversation(vlan: int | None, isn: int) -> list[Frame]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation
 from tests.capture.stacks import ALONE
 from tests.capture.test_stacks import NOT_IN_TSHARK
-from tests.clean.cleaning import Cleaned, clean, fpdus, renumbered, segments
+from tests.clean.cleaning import clean, fpdus, renumbered, segments, shown_fpdus
 
 
 def conversation() -> Conversation:
@@ -38,14 +37,6 @@ def inside(name: str) -> list[Frame]:
     ]
 
 
-def count(cleaned: Cleaned, tshark: str, path: Path) -> int:
-    """How many FPDUs Wireshark finds."""
-    path.write_bytes(cleaned.file)
-    command = [tshark, "-n", "-o", "tcp.try_heuristic_first:TRUE", "-r", path]
-    command += ["-Y", "iwarp_mpa.fpdu", "-T", "fields", "-e", "iwarp_mpa.ulpdulength"]
-    return len(subprocess.run(command, capture_output=True, check=True).stdout.split())
-
-
 @pytest.mark.examples
 @pytest.mark.parametrize("name", ALONE)
 def test_kept(name: str, tmp_path: Path, tshark: str) -> None:
@@ -56,7 +47,7 @@ def test_kept(name: str, tmp_path: Path, tshark: str) -> None:
     assert fpdus(cleaned.frames) == fpdus(frames) == fpdus(PLAIN)
     assert clean(cleaned.frames).frames == cleaned.frames
     if name not in NOT_IN_TSHARK:
-        assert count(cleaned, tshark, tmp_path / "kept.pcapng") == fpdus(PLAIN).total()
+        assert shown_fpdus(cleaned, tshark, tmp_path / "kept.pcapng") == fpdus(PLAIN).total()
     wanted = [each.octets[14:] for each in clean(PLAIN).frames]
     left_out = clean(frames, decapsulate=True).frames
     assert [each.octets[14:] for each in left_out] == wanted

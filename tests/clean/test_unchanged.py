@@ -17,11 +17,10 @@ from scapy_mpa.clean import Cleaner, Written
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.segment import FIN, SYN, reverse_flow
 from tests.captures import PCAPS
-from tests.clean.cleaning import clean, frames_of, recovered, segments
+from tests.clean.cleaning import clean, frames_of, recovered, segments, shown_fpdus
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import reorder
 from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
-from tests.test_docs import answer
 from tests.truth import mpastream, pcapfile
 
 READABLE = (
@@ -78,10 +77,7 @@ def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> 
     octets = [each.octets for each in cleaned.frames]
     assert sum(each.octets not in octets for each in frames) == changed
     assert cleaned.report.replaced == changed + len(order) - len(pieces)
-    (tmp_path / "a.pcapng").write_bytes(cleaned.file)
-    chosen = ("-Y", "iwarp_ddp_rdmap", "-T", "fields", "-e", "iwarp_mpa.ulpdulength")
-    shown = answer(tshark, "-n", "-r", str(tmp_path / "a.pcapng"), *chosen)
-    assert len(re.findall(r"\d+", shown)) == 3
+    assert shown_fpdus(cleaned, tshark, tmp_path / "a.pcapng") == 3
 
 
 @pytest.mark.parametrize(("number", "replaced"), [(64, 0), (65, 1), (300, 1)])
@@ -96,10 +92,7 @@ def test_how_many_fpdus_a_frame_may_have(
     talk.say(0, octets)
     cleaned = clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))))
     assert cleaned.report.replaced == replaced
-    (tmp_path / "a.pcapng").write_bytes(cleaned.file)
-    chosen = ("-Y", "iwarp_ddp_rdmap", "-T", "fields", "-e", "iwarp_mpa.ulpdulength")
-    shown = answer(tshark, "-n", "-r", str(tmp_path / "a.pcapng"), *chosen)
-    assert len(re.findall(r"\d+", shown)) == number
+    assert shown_fpdus(cleaned, tshark, tmp_path / "a.pcapng") == number
 
 
 def test_segments_of_an_fpdu_wait_for_its_end() -> None:

@@ -22,7 +22,6 @@ from scapy_mpa.layers import (
     RDMAPTerminate,
     RDMAPWrite,
 )
-from scapy_mpa.wire.errors import RemoteProtocolError
 from tests.truth import mpastream
 from tests.wire.test_rdmap import FIGURES
 
@@ -85,19 +84,10 @@ def test_opcode_without_a_message(segment: type[Packet], opcode: int) -> None:
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_too_short_for_the_message(message: type[Packet], length: int) -> None:
-    """As a payload it is Raw; by itself it is an error of ours."""
+    """As a payload it is Raw."""
     below = DDPUntagged(opcode=MESSAGES[message][0])
     assert DDPUntagged(bytes(below / bytes(length))).layers()[1] is message
     assert DDPUntagged(bytes(below / bytes(length - 1))).layers() == [DDPUntagged, Raw]
-    with pytest.raises(RemoteProtocolError, match=f"{length} octets, {length - 1} are there"):
-        message(bytes(length - 1))
-
-
-@pytest.mark.parametrize(("segment", "length"), [(DDPTagged, 14), (DDPUntagged, 18)])
-def test_too_short_for_the_header(segment: type[Packet], length: int) -> None:
-    """An error of ours."""
-    with pytest.raises(RemoteProtocolError, match=f"{length} octets"):
-        segment(b"\x80" * (length - 1))
 
 
 def test_defaults() -> None:
@@ -111,10 +101,6 @@ def test_defaults() -> None:
     [
         (DDPTagged(stag=1, to=2), "DDP Tagged stag=0x1 to=0x2 L"),
         (DDPUntagged(last=0, qn=1, msn=2, mo=3), "DDP Untagged qn=1 msn=2 mo=3"),
-        (
-            DDPTagged() / RDMAPWrite() / b"x",
-            "DDP Tagged stag=0x0 to=0x0 L / RDMA Write 1 octet / Raw",
-        ),
     ],
 )
 def test_summary(segment: Packet, text: str) -> None:

@@ -154,18 +154,6 @@ def test_summary_of_a_crafted_one() -> None:
 PHASES = st.integers(0, 127).map(lambda word: word * 4).filter(lambda phase: phase != 4)
 
 
-@given(ulpdus(), PHASES, st.integers(0, 0xFFFF))
-def test_markers_are_read_and_rebuilt(ulpdu: bytes, phase: int, reserved: int) -> None:
-    """Dissected with its phase, an FPDU shows its Markers apart from its ULPDU."""
-    octets, truth = placed(ulpdu, phase, marker_reserved=reserved)
-    fpdu = FPDU(octets, phase=phase)
-    assert bytes(fpdu) == octets
-    assert bytes(fpdu.payload) == ulpdu
-    assert fpdu.crc_verdict() == "good"
-    assert len(fpdu.markers or []) == truth.markers
-    assert all(marker.reserved == reserved for marker in fpdu.markers or [])
-
-
 @given(st.binary(min_size=1, max_size=1300), ulpdus(), st.binary(max_size=3), st.none() | PHASES)
 def test_any_octets_are_rebuilt(octets: bytes, ulpdu: bytes, pad: bytes, phase: int | None) -> None:
     """Whatever they are, with Markers or without: lengths that lie, Markers, pads and CRCs that are

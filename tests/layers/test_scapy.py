@@ -8,6 +8,7 @@ import json
 import pickle
 import pkgutil
 import random
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from scapy_mpa.layers import (
     RDMAPTerminate,
     RDMAPWrite,
 )
+from scapy_mpa.wire.errors import RemoteProtocolError
 from tests.layers.test_ddp import SHOWN
 
 MESSAGES = [
@@ -175,6 +177,22 @@ def test_copy_is_independent() -> None:
     octets = bytes(message)
     message.copy().ddp_header.stag = 9
     assert bytes(message) == octets
+
+
+SHORTEST = {
+    name: int(said[1])
+    for name in layers.__all__
+    if (said := re.search(r"read from fewer than (\d+) octets", getattr(layers, name).__doc__))
+}
+"""What the documentation of layers says that they must be read from."""
+
+
+@pytest.mark.parametrize("name", SHORTEST)
+def test_too_few_octets(name: str) -> None:
+    """They are an error of ours, which says how many there must be."""
+    layer, octets = getattr(layers, name), bytes(SHORTEST[name] - 1)
+    with pytest.raises(RemoteProtocolError, match=f"{SHORTEST[name]} octets, {len(octets)} are"):
+        layer(octets)
 
 
 # Shown

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scapy.packet import Packet, Raw
 
 from scapy_mpa.layers import FPDU, MPA, MPAReply, MPARequest, MPARtr
-from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
+from scapy_mpa.wire.errors import LocalProtocolError
 from tests.truth import mpastream
 
 FRAMES = {
@@ -105,13 +105,6 @@ def test_any_octets_are_rebuilt(octets: bytes) -> None:
     read.clear_cache()
     assert bytes(read) == octets
     assert bytes(eval(read.command())) == octets
-
-
-@each_frame
-def test_too_short(frame: type[Packet]) -> None:
-    """A frame has 20 octets before its Private Data."""
-    with pytest.raises(RemoteProtocolError, match="20 octets, 19 are there"):
-        frame(bytes(frame())[:19])
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,6 @@ from scapy_mpa.layers import (
     DDPTagged,
     DDPUntagged,
     MPAMarker,
-    MPAReply,
-    MPARequest,
-    MPARtr,
     RDMAPAtomicRequest,
     RDMAPAtomicResponse,
     RDMAPImmediateData,
@@ -28,22 +25,27 @@ from scapy_mpa.wire.ddp import parse_ddp
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from scapy_mpa.wire.startup import parse_startup
 from tests.layers.strategies import ulpdus
-from tests.truth import mpastream
+from tests.layers.test_fpdu import PHASES
+from tests.layers.test_startup import FRAMES
+from tests.wire.placed import placed
 from tests.wire.test_vectors import PAYLOAD, Vector, each_vector
 
-PHASES = st.none() | st.integers(0, 127).map(lambda word: word * 4)
 
-
-@given(ulpdus(), PHASES)
-def test_fpdu(ulpdu: bytes, phase: int | None) -> None:
-    """Both build the same octets, and know the same Markers and pad."""
+@given(ulpdus(), st.none() | PHASES, st.integers(0, 0xFFFF))
+def test_fpdu(ulpdu: bytes, phase: int | None, reserved: int) -> None:
+    """Both build the same octets, and know the same Markers and pad, as another maker of streams
+    has them, whatever the reserved half of Markers holds."""
     octets = build_fpdu(ulpdu, phase)
     assert bytes(FPDU(phase=phase) / Raw(ulpdu)) == octets
     layout = fpdu_layout(len(ulpdu), phase)
+    octets, _ = placed(ulpdu, phase, marker_reserved=reserved)
     read = FPDU(octets, phase=phase)
     assert len(read.pad) == layout.pad
     assert tuple(marker.fpduptr for marker in read.markers or ()) == layout.fpduptrs
+    assert all(marker.reserved == reserved for marker in read.markers or ())
     assert bytes(read.payload) == ulpdu
+    assert bytes(read) == octets
+    assert read.crc_verdict() == "good"
 
 
 @given(st.binary(min_size=18, max_size=80))
@@ -85,7 +87,7 @@ def test_rdmap_header(
 
 
 @given(
-    st.sampled_from([MPARequest, MPAReply, MPARtr]),
+    st.sampled_from(list(FRAMES)),
     st.integers(0, 255),
     st.sampled_from([0, 1, 2, 3, 129]),
     st.integers(0, 20),
@@ -95,13 +97,7 @@ def test_startup(
     layer: type[Packet], flags: int, revision: int, pd_length: int, data: bytes
 ) -> None:
     """The same frame, cut short or followed by something."""
-    keys = {
-        MPARequest: mpastream.REQUEST_KEY,
-        MPAReply: mpastream.REPLY_KEY,
-        MPARtr: b"MPA ID RtR Frame",
-    }
-    key = keys[layer]
-    octets = key + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
+    octets = FRAMES[layer] + bytes([flags, revision]) + pd_length.to_bytes(2, "big") + data
     frame, found = layer(octets), parse_startup(octets)
     assert (bool(frame.markers), bool(frame.crc)) == (found.markers, found.crc)
     assert (bool(frame.rejected), bool(frame.s)) == (found.rejected, found.s_bit)

@@ -21,41 +21,24 @@ from scapy_mpa.wire.ddp import (
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
 from tests.truth import messages
 
-
-def test_tagged_header_of_figure_4() -> None:
-    """T, L, Rsvd, DV, RsvdULP, STag and TO lie where figure 4 has them."""
-    octets = bytes.fromhex("d6 40 01020304 1112131415161718")
-    header = parse_ddp(octets)
-    assert header == DDPHeader(
-        tagged=True,
-        last=True,
-        reserved=0b0101,
-        ddp_version=0b10,
-        rsvdulp=0x40,
-        stag=0x01020304,
-        to=0x1112131415161718,
-    )
-    assert header.length == TAGGED_LENGTH == len(octets)
-    assert build_ddp(header) == octets
+FIGURES = {
+    "d6 40 01020304 1112131415161718": DDPHeader(
+        True, True, 0b0101, 0b10, 0x40, 0x01020304, 0x1112131415161718
+    ),
+    "29 43 01020304 00000002 11121314 21222324": DDPHeader(
+        False, False, 0b1010, 0b01, 0x43, None, None, 0x01020304, 2, 0x11121314, 0x21222324
+    ),
+}
+"""Octets of headers, and T, L, Rsvd, DV, RsvdULP, STag, TO, the rest of RsvdULP, QN, MSN, MO."""
 
 
-def test_untagged_header_of_figure_5() -> None:
-    """T, L, Rsvd, DV, the 40 bits of RsvdULP, QN, MSN and MO lie where figure 5 has them."""
-    octets = bytes.fromhex("29 43 01020304 00000002 11121314 21222324")
-    header = parse_ddp(octets)
-    assert header == DDPHeader(
-        tagged=False,
-        last=False,
-        reserved=0b1010,
-        ddp_version=0b01,
-        rsvdulp=0x43,
-        rsvdulp_word=0x01020304,
-        qn=2,
-        msn=0x11121314,
-        mo=0x21222324,
-    )
-    assert header.length == UNTAGGED_LENGTH == len(octets)
-    assert build_ddp(header) == octets
+@pytest.mark.parametrize("octets", FIGURES)
+def test_headers_of_the_figures(octets: str) -> None:
+    """Each field lies where RFC 5041 figures 4 and 5 have it."""
+    header = parse_ddp(bytes.fromhex(octets))
+    assert header == FIGURES[octets]
+    assert header.length == len(bytes.fromhex(octets))
+    assert build_ddp(header).hex() == octets.replace(" ", "")
 
 
 @pytest.mark.parametrize("behind", [b"", bytes(17), b"\xff" * 30])

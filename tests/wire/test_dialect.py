@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from scapy_mpa.wire.dialect import Dialect, largest_pd_length
+from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
 from scapy_mpa.wire.startup import KEYS, StartupFrame, StartupKind, parse_startup
@@ -34,11 +34,6 @@ def test_request_and_reply(key: bytes, s: int, revision: int, dialect: str | Non
 def test_the_rtr_frame_tells(key: bytes) -> None:
     """Only the proposal has such a frame."""
     assert parse_startup(startup_frame(key)).dialect is Dialect.RTR_PROPOSAL_2007
-
-
-def test_largest_private_data() -> None:
-    """65535 octets in draft-ietf-rddp-mpa-01 6.1.1, 512 in RFC 5044 7.1.1 and what builds on it."""
-    assert [largest_pd_length(revision) for revision in (0, 1, 2, 77)] == [65535, 512, 512, 512]
 
 
 def test_names() -> None:

@@ -54,17 +54,6 @@ def test_with_crcs_alone_it_is_the_standards(ulpdu: bytes) -> None:
     assert built(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
 
 
-@given(st.binary(max_size=1400))
-def test_the_first_differs_in_the_order_of_octets_only(ulpdu: bytes) -> None:
-    """Nothing stands before it that does not count."""
-    one, other = built(ulpdu, 0, crc=True), build_fpdu(ulpdu, 0)
-    for at in range(0, len(one) - 4, 512):
-        assert one[at : at + 2] == other[at : at + 2] == bytes(2)
-        assert one[at + 2 : at + 4] == other[at + 2 : at + 4][::-1]
-        one = one[:at] + other[at : at + 4] + one[at + 4 :]
-    assert one[:-4] == other[:-4]
-
-
 def test_what_cannot_be() -> None:
     """What does not fit the field, and a phase that is none."""
     with pytest.raises(LocalProtocolError, match="65536"):

@@ -17,8 +17,8 @@ from scapy_mpa.wire.rdmap_names import (
     MESSAGE_NAMES,
     QUEUE_NUMBERS,
     SEND_OPCODES,
+    TAGGED_OPCODES,
     Opcode,
-    is_tagged,
     message_name,
 )
 from tests.truth import messages
@@ -50,17 +50,16 @@ SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
 def test_opcodes_of_the_figures(opcode: int, tagged: int, queue: int | None, name: str) -> None:
     """Name, T bit and QN of each opcode are those of RFC 5040 figure 4 and RFC 7306 figure 2."""
     assert message_name(opcode) == MESSAGE_NAMES[opcode] == name
-    assert is_tagged(opcode) is bool(tagged)
+    assert (opcode in TAGGED_OPCODES) is bool(tagged)
     assert QUEUE_NUMBERS.get(opcode) == queue
 
 
 def test_other_opcodes() -> None:
-    """What the figures reserve has a number for a name and no T bit; the four Sends, and the two of
+    """What the figures reserve has a number for a name; the four Sends, and the two of
     them with an Invalidate STag (RFC 5040 figure 4); operations of Atomics (RFC 7306 figure 5)."""
     assert list(Opcode) == [row[0] for row in FIGURES]
     for opcode in range(12, 16):
         assert message_name(opcode) == f"Reserved opcode {opcode}"
-        assert is_tagged(opcode) is None
     assert ({3, 4, 5, 6}, {4, 6}) == (SEND_OPCODES, INVALIDATING_OPCODES)
     assert dict(ATOMIC_OPERATIONS) == {0: "FetchAdd", 2: "CmpSwap"}
 

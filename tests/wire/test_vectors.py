@@ -69,26 +69,15 @@ VECTORS = {
 each_vector = pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
 
 
-def header_of(vector: Vector) -> DDPHeader:
-    """The DDP header that the annotation describes."""
-    return DDPHeader(
-        tagged=False,
-        last=True,
-        ddp_version=vector.revision,
-        rsvdulp=build_control(Opcode.SEND, vector.revision),
-        rsvdulp_word=0,
-        qn=0,
-        msn=vector.msn,
-        mo=0,
-    )
-
-
 @each_vector
 def test_build(vector: Vector) -> None:
     """Header, payload and place give the published octets; the one Marker lies where the annotation
     has it, and says what it says there; the CRC is good, and is not for any other value of any bit,
     Marker included."""
-    ulpdu = build_ddp(header_of(vector)) + PAYLOAD
+    revision = vector.revision
+    control = build_control(Opcode.SEND, revision)
+    header = DDPHeader(False, True, 0, revision, control, qn=0, msn=vector.msn, mo=0)
+    ulpdu = build_ddp(header) + PAYLOAD
     assert build_fpdu(ulpdu, vector.start % 512) == vector.octets
     layout = fpdu_layout(42, vector.start % 512)
     assert layout.length == len(vector.octets)

@@ -14,7 +14,7 @@ from itertools import compress
 from typing import Final
 
 from scapy_mpa.wire.fpdu import WORD, build_fpdu
-from scapy_mpa.wire.rdmap_names import Opcode, is_tagged
+from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode
 
 __all__ = [
     "COST_OF_PLACE",
@@ -55,7 +55,7 @@ def _tables() -> tuple[bytes, bytes]:
             for last in (0x00, 0x40):
                 ddp[tagged << 7 | last | version] |= bit
             for opcode in Opcode:
-                if is_tagged(opcode) == tagged:
+                if (opcode in TAGGED_OPCODES) == tagged:
                     rdmap[version << 6 | opcode] |= bit
     return bytes(ddp), bytes(rdmap)
 
