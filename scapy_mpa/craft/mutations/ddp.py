@@ -20,12 +20,12 @@ from scapy_mpa.craft.mutations.edit import (
     opcode_of,
     other_than,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode, QueueNumber
 
-__all__ = ["DDP"]
+__all__ = ["MUTATIONS"]
 
 _WRITES: Final = (Opcode.WRITE,)
 _WORD: Final = 0xFFFFFFFF
@@ -144,9 +144,8 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
                 yield at, to
 
 
-DDP: Final = listed(
-    bases.plain,
-    {
+MUTATIONS: Final[Table] = {
+    bases.plain: {
         "rfc5041/4.1/dv-wrong-tagged": change_fpdu(_wrong_version, where=_is_tagged),
         "rfc5041/4.1/dv-wrong-untagged": change_fpdu(_wrong_version, where=_is_untagged),
         "rfc5041/4.1/reserved-set": change_fpdu(
@@ -176,14 +175,10 @@ DDP: Final = listed(
             _is_within,
         ),
         "rfc5041/5.2/mo-gap": change_fpdu(
-            header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)),
-            SEND_OPCODES,
-            _has_mo,
+            header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)), SEND_OPCODES, _has_mo
         ),
         "rfc5041/5.2/mo-overlap": change_fpdu(
-            header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)),
-            SEND_OPCODES,
-            _has_mo,
+            header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)), SEND_OPCODES, _has_mo
         ),
         "rfc5041/7.1/mo-out-of-bounds": change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)), SEND_OPCODES
@@ -193,6 +188,6 @@ DDP: Final = listed(
         ),
         "rfc5041/5.3/segments-swapped": _swapped,
         "rfc5041/4.4/header-cut": change_fpdu(_cut_header),
-    },
-)
+    }
+}
 """RFC 5041."""

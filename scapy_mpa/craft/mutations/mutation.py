@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from random import Random
@@ -19,13 +19,16 @@ from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Base", "Case", "Change", "Mutation", "listed"]
+__all__ = ["Base", "Case", "Change", "Mutation", "Table", "listed"]
 
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
 
 Change: TypeAlias = Callable[[Conversation, Random], Conversation]
 """Makes of a conversation one in which a rule is broken, by another script."""
+
+Table: TypeAlias = Mapping[Base, Mapping[str, Change]]
+"""What makes mutations: by the conversation that they start from, then by their names."""
 
 _NAME: Final = re.compile(r"[a-z0-9-]+(/[a-z0-9.-]+){2,}")
 _RFC: Final = re.compile(r"rfc(\d+)")
@@ -91,17 +94,11 @@ class Mutation:
         return Case(self, seed, valid, self.apply(valid, rng))
 
 
-def listed(base: Base, changes: Mapping[str, Change], document: str = "") -> tuple[Mutation, ...]:
-    """Return mutations that ``catalogue.md`` lists.
-
-    :param base: what they start from.
-    :param changes: what makes them, by their names.
-    :param document: what the names begin with, if they are without it.
-    """
-    return tuple(
-        Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
-        for name, change in ((f"{document}{each}", changes[each]) for each in changes)
-    )
+def listed(table: Table) -> Iterator[Mutation]:
+    """Yield the mutations of a table, with what ``catalogue.md`` says of them."""
+    for base, changes in table.items():
+        for name, change in changes.items():
+            yield Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.catalogue import mutations
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
-from scapy_mpa.craft.mutations.random_fuzz import RANDOM
+from scapy_mpa.craft.mutations.random_fuzz import any_of_them
 from scapy_mpa.craft.recorded import events_of
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.stream.checks import Checks
@@ -48,7 +48,8 @@ def mutations_of(conversation: Conversation) -> list[Mutation]:
         if not any(conversation.options.crc):
             named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
     found = [replace(each, base=recorded, apply=_surely(each.apply)) for each in named]
-    return found + [replace(each, base=recorded) for each in RANDOM]
+    at_random = [each for each in mutations() if each.base is any_of_them]
+    return found + [replace(each, base=recorded) for each in at_random]
 
 
 def applies(mutation: Mutation, seed: int) -> bool:

@@ -20,7 +20,7 @@ from scapy_mpa.craft.mutations.edit import (
     places,
     replaced,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -32,7 +32,7 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["RANDOM"]
+__all__ = ["MUTATIONS", "any_of_them"]
 
 _BASES: Final = (
     bases.plain,
@@ -184,15 +184,14 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
     )
 
 
-RANDOM: Final = listed(
-    any_of_them,
-    {
+MUTATIONS: Final[Table] = {
+    any_of_them: {
         "fuzz/fields/startup": _surely(change_item(_fields_of_startup, _any_startup)),
         "fuzz/fields/fpdu": _surely(change_fpdu(_fields_of_fpdu)),
         "fuzz/fields/ulpdu": _surely(_fields_of_ulpdu),
         "fuzz/octets/ulpdu": _surely(change_fpdu(_octets_of_ulpdu)),
         "fuzz/octets/stream": _surely(_octets_of_stream),
         "fuzz/octets/several": _surely(_octets_of_several),
-    },
-)
+    }
+}
 """Random fuzzing; it serves on any conversation."""
