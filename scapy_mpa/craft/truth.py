@@ -65,25 +65,22 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 __all__ = ["truth_of"]
 
 
-def truth_of(
-    placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
-) -> list[Record]:
+def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """Return the records of a conversation, in the order of a perfect dissector.
 
-    :param is_impaired: whether the segments are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is hidden or missing.
+    There are no ``message`` records if anything is hidden or missing.
     """
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
-    if is_impaired and not _is_all_there(pieces, streams):
+    if setting.is_impaired and not _is_all_there(pieces, streams):
         return _of_what_is_there(pieces, setting)
     found = _found(pieces, setting.options)
     places = [each.place or 0 for each in found]
     is_sure = all(each.is_sure for each in found)
     is_sure &= not any(each.is_bad for each in found)
-    if is_impaired:
+    if setting.is_impaired:
         found = [each._replace(place=None, located_by=None) for each in found]
-    delivered, unanswered = message_records(found if messages and is_sure else [], setting)
+    delivered, unanswered = message_records(found if setting.messages and is_sure else [], setting)
     records: list[tuple[int, Record]] = []
     upto = [0, 0]
     streamed = _streamed(pieces, found, setting)
@@ -99,7 +96,7 @@ def truth_of(
     errors = sum(record["type"] == "error" for _, record in records)
     records.sort(key=itemgetter(0))
     end = connection_of(found, pieces, setting, errors)
-    unknown = UNTIMED if is_impaired else frozenset()
+    unknown = UNTIMED if setting.is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
     last = [*streamed[None], without(end, unknown), *unanswered]

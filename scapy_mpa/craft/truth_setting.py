@@ -70,10 +70,14 @@ class Setting(NamedTuple):
     """As they were captured."""
     numbers: Sequence[int]
     """The numbers of their frames."""
-    payload: bool
-    """Whether ``fpdu`` records have the key ``payload``."""
     clock: Clock
     """Of the capture, as far as these segments are in it."""
+    is_impaired: bool
+    """Whether the segments are other than the conversation's own."""
+    messages: bool
+    """Whether there are ``message`` records."""
+    payload: bool
+    """Whether ``fpdu`` records have the key ``payload``."""
 
     def head(self, kind: str, side: int, place: int | None) -> Record:
         """Return the keys that all records have.
