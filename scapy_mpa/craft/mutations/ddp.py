@@ -12,14 +12,7 @@ from typing import Final
 
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    change_fpdu,
-    fpdu_at,
-    fpdus,
-    header,
-    opcode_of,
-    other_than,
-)
+from scapy_mpa.craft.mutations.edit import change_fpdu, fpdus, header, opcode_of, other_than
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
@@ -32,20 +25,12 @@ _WORD: Final = 0xFFFFFFFF
 _TO_LIMIT: Final = 1 << 64
 
 
-def _is_tagged(item: FPDUItem) -> bool:
-    return item.header.tagged
-
-
 def _is_untagged(item: FPDUItem) -> bool:
     return not item.header.tagged
 
 
 def _has_mo(item: FPDUItem) -> bool:
     return bool(item.header.mo)
-
-
-def _is_last(item: FPDUItem) -> bool:
-    return item.header.last
 
 
 def _is_short(item: FPDUItem) -> bool:
@@ -86,13 +71,12 @@ def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         sends = fpdus(conversation, SEND_OPCODES, side=rng.randrange(2))
-        msns = {at: fpdu_at(conversation, at).header.msn or 0 for at in sends}
-        most = max(msns.values())
-        chosen = rng.choice(sorted({msn for msn in msns.values() if which(msn, most)}))
+        msns = {item.header.msn or 0 for item in sends.values()}
+        chosen = rng.choice(sorted(msn for msn in msns if which(msn, max(msns))))
         script = list(conversation.script)
-        for at, msn in msns.items():
-            if msn == chosen:
-                script[at] = fpdu_at(conversation, at).with_header(msn=msn + by)
+        for at, item in sends.items():
+            if (item.header.msn or 0) == chosen:
+                script[at] = item.with_header(msn=chosen + by)
         return conversation.with_script(script)
 
     return apply
@@ -135,8 +119,7 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
     may have no follower.
     """
     for side in (0, 1):
-        for at, to in pairwise(fpdus(conversation, side=side)):
-            one, other = fpdu_at(conversation, at), fpdu_at(conversation, to)
+        for (at, one), (to, other) in pairwise(fpdus(conversation, side=side).items()):
             is_one_message = opcode_of(one) == opcode_of(other) and (
                 one.header.msn == other.header.msn
             )
@@ -146,12 +129,16 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
 
 MUTATIONS: Final[Table] = {
     bases.plain: {
-        "rfc5041/4.1/dv-wrong-tagged": change_fpdu(_wrong_version, where=_is_tagged),
+        "rfc5041/4.1/dv-wrong-tagged": change_fpdu(
+            _wrong_version, where=lambda item: item.header.tagged
+        ),
         "rfc5041/4.1/dv-wrong-untagged": change_fpdu(_wrong_version, where=_is_untagged),
         "rfc5041/4.1/reserved-set": change_fpdu(
             header(reserved=lambda _, rng: rng.randrange(1, 16))
         ),
-        "rfc5041/4.1/l-missing": change_fpdu(header(last=False), SEND_OPCODES, _is_last),
+        "rfc5041/4.1/l-missing": change_fpdu(
+            header(last=False), SEND_OPCODES, lambda item: item.header.last
+        ),
         "rfc5041/4.1/l-too-early": change_fpdu(header(last=True), SEND_OPCODES, _is_not_last),
         "rfc5041/4.1/l-too-early-tagged": change_fpdu(header(last=True), _WRITES, _is_not_last),
         "rfc5041/4.2/stag-differs-within-message": change_fpdu(
@@ -160,7 +147,7 @@ MUTATIONS: Final[Table] = {
         "rfc5041/7.1/stag-invalid": change_fpdu(header(stag=_other_stag), _WRITES, _is_short),
         "rfc5041/7.1/to-out-of-bounds": change_fpdu(header(to=_far_away), _WRITES),
         "rfc5041/7.1/to-wrap": change_fpdu(
-            _wrapping, where=lambda item: _is_tagged(item) and len(item.payload) > 1
+            _wrapping, where=lambda item: item.header.tagged and len(item.payload) > 1
         ),
         "rfc5041/5.2/stag-of-no-octets": change_fpdu(_without_octets, _WRITES, _is_short),
         "rfc5041/4.3/qn-unknown": change_fpdu(

@@ -48,8 +48,8 @@ def _below_ird(item: StartupItem, rng: Random) -> int:
 
 def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
     """Have the last RDMA Read Request come before the first Response."""
-    requests = fpdus(conversation, (Opcode.READ_REQUEST,), side=INITIATOR)
-    responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
+    requests = [*fpdus(conversation, (Opcode.READ_REQUEST,), side=INITIATOR)]
+    responses = [*fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)]
     assert len(requests) == bases.IRD + 1
     return moved(conversation, requests[-1], responses[0])
 

@@ -274,7 +274,7 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.4/crc-zero": _any(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any(crc=b""),
         "rfc5044/8/closed-within-fpdu": cut_short(
-            lambda given, rng: rng.choice(fpdus(given)), HEADER_LENGTH, _close_or_reset
+            lambda given, rng: rng.choice([*fpdus(given)]), HEADER_LENGTH, _close_or_reset
         ),
     },
 }

@@ -15,8 +15,8 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import (
     change_fpdu,
     change_item,
-    fpdu_at,
     fpdus,
+    octets_of,
     places,
     replaced,
 )
@@ -80,8 +80,7 @@ def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
     whole = fpdus(conversation, where=_has_header)
     if not whole:
         raise LocalProtocolError("no FPDU holds a whole DDP header")
-    at = rng.choice(whole)
-    item = fpdu_at(conversation, at)
+    at, item = rng.choice([*whole.items()])
     bits = _BITS_OF_TAGGED if item.header.tagged else _BITS_OF_UNTAGGED
     return replaced(conversation, at, item.with_header(**_random_fields(bits, rng)))
 
@@ -159,11 +158,10 @@ def _surely(change: Change) -> Change:
     """Return what does so until something has changed: chance may find what is there already."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        before = [placed.octets for placed in conversation.layout()]
-        while True:
-            changed = change(conversation, rng)
-            if [placed.octets for placed in changed.layout()] != before:
-                return changed
+        before = octets_of(conversation)
+        while octets_of(changed := change(conversation, rng)) == before:
+            pass
+        return changed
 
     return apply
 

@@ -17,7 +17,6 @@ from scapy_mpa.craft.mutations.edit import (
     control,
     cut_payload,
     first,
-    fpdu_at,
     fpdus,
     header,
     longer_payload,
@@ -72,12 +71,9 @@ def _on_queue(qn: int, opcode: int, **fields: Any) -> Change:
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        def of(side: int) -> list[int]:
-            return fpdus(conversation, (opcode,), _is_single, side)
-
         # The last one of a side, so that no MSN is missing on its own queue.
-        at = rng.choice([max(of(side)) for side in (0, 1) if of(side)])
-        item = fpdu_at(conversation, at)
+        both = [fpdus(conversation, (opcode,), _is_single, side) for side in (0, 1)]
+        at, item = rng.choice([[*own.items()][-1] for own in both if own])
         before = fpdus(conversation, None, lambda other: _ends_on(other, qn), item.side)
         msn = 1 + sum(each < at for each in before)
         return replaced(conversation, at, item.with_header(qn=qn, msn=msn, **fields))
@@ -134,8 +130,8 @@ def _any_to(request: ReadRequest, rng: Random) -> int:
 
 
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
-    responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
-    return moved(conversation, responses[1], responses[0])
+    one, other, *_ = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
+    return moved(conversation, other, one)
 
 
 def _invalidate_stag(before: DDPHeader, rng: Random) -> int:

@@ -110,7 +110,7 @@ def _segment(**fields: Any) -> Change:
     """Set fields of the chunk of a DDP Segment that others of its side follow."""
     return change_item(
         lambda item, rng: chunk_of(item).override(**valued(fields, item, rng)),
-        lambda conversation, rng: rng.choice(fpdus(conversation)[2:-1]),
+        lambda conversation, rng: rng.choice([*fpdus(conversation)][2:-1]),
     )
 
 
@@ -148,11 +148,11 @@ def _put_control(where: Where, side: int, code: int | None) -> Change:
 
 
 def _amid(conversation: Conversation, rng: Random) -> int:
-    return fpdus(conversation)[1]
+    return [*fpdus(conversation)][1]
 
 
 def _late(conversation: Conversation, rng: Random) -> int:
-    return fpdus(conversation)[-1]
+    return [*fpdus(conversation)][-1]
 
 
 def _last(conversation: Conversation, rng: Random) -> int:

@@ -115,7 +115,7 @@ def _used_after_rejection(side: int) -> Change:
     """Return what has a side send FPDUs although the Reply rejects."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        spoken = [conversation.script[at] for at in fpdus(conversation, side=side)[:2]]
+        spoken = [*fpdus(conversation, side=side).values()][:2]
         if not spoken:
             raise LookupError("that side sends no FPDUs")
         return _rejected(conversation, rng, *spoken)
@@ -125,9 +125,8 @@ def _used_after_rejection(side: int) -> Change:
 
 def _terminated_at_once(conversation: Conversation, rng: Random) -> Conversation:
     """Have the Responder answer the Request with a Terminate, and close."""
-    (at,) = fpdus(conversation, {Opcode.TERMINATE})
-    said = conversation.script[at], CloseItem(1)
-    return ended(conversation, _reply_at(conversation, rng), *said)
+    (terminate,) = fpdus(conversation, {Opcode.TERMINATE}).values()
+    return ended(conversation, _reply_at(conversation, rng), terminate, CloseItem(1))
 
 
 def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
