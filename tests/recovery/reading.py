@@ -14,6 +14,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.records.page import RecordPage
+from scapy_mpa.stream.messages import Messages
 from tests.truth import impair
 from tests.truth.cases import Case
 from tests.truth.headers import header_said
@@ -23,19 +24,24 @@ from tests.truth.wanted import Statement, Wanted
 Record = dict[str, Any]
 
 
-def plain(octets: bytes) -> list[Record]:
-    """The records of a capture, with payload, as events."""
-    reading = Reading(open_capture(io.BytesIO(octets)))
+def plain(octets: bytes, *, messages: bool = False, **options: Any) -> list[Record]:
+    """The records of a capture, with payload, as events.
+
+    options: of Reading.
+    """
+    reading = Reading(open_capture(io.BytesIO(octets)), **options)
+    pairing = Messages(payload=True)
     return [
-        json.loads(json_line(event, reading.clock, payload=True))
+        json.loads(json_line(each, reading.clock, payload=True))
         for batch in reading.batches()
         for event in batch
+        for each in (event, *(pairing.take(event) if messages else ()))
     ]
 
 
-def printed(octets: bytes) -> list[Record]:
+def printed(octets: bytes, **options: Any) -> list[Record]:
     """The records of a capture, without payload, as ``dissect --json`` prints them."""
-    reading = Reading(open_capture(io.BytesIO(octets)))
+    reading = Reading(open_capture(io.BytesIO(octets)), **options)
     page = RecordPage(reading.clock).page
     text = b"".join([page(rows) for rows in reading.rows()])
     return [json.loads(line) for line in text.splitlines()]
