@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import random
-import sys
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, cast
 
 import pytest
@@ -274,7 +272,6 @@ def test_words(line: str, words: list[str | bytes]) -> None:
 
 WRONG = {
     "": "f: no step; say what happens, such as `initiator send 1000`",
-    "revision 1": "f: no step; ",
     "# x\n\nbogus 1": "f:3: no option or step 'bogus'; known are initiator, responder, startup, ",
     "initiator": "f:1: initiator does what? send, write, ",
     "initiator sned 1": "f:1: no step 'sned'; did you mean send?",
@@ -302,62 +299,39 @@ WRONG = {
     "close\ninitiator send 1": "f:2: the TCP connection is closed; to send it all the same, say "
     "`strict off` before the first step",
     "responder send 1": "f:1: the Responder sends nothing before it has received an FPDU",
-    "startup ird 16384": "f:1: ird: a number from 0 to 16383 is wanted, not '16384'",
     "startup control-flags X": "f:1: control flags 'X', IRD 16, ORD 16: letters out of ABCD",
     'startup control-flags "A"': 'f:1: control-flags: a word without quotes is wanted, not "A"',
-    "startup rtr maybe": "f:1: rtr: one of send, write, read is wanted, not 'maybe'",
-    "pause -1": "f:1: seconds from 0 to 1000000 are wanted, not '-1'",
     "pause nan": "f:1: seconds from 0 to 1000000 are wanted, not 'nan'",
     'pause "1"': 'f:1: seconds from 0 to 1000000 are wanted, not "1"',
     "repeat 3": "f:1: repeat wants a number and a step: ",
     "repeat 3 repeat 3 close": "f:1: repeat wants a number and a step: ",
     "repeat 3 mss 100": "f:1: repeat wants a number and a step: ",
-    "repeat x close": "f:1: a number from 0 to 262144 is wanted, not 'x'",
     "repeat 262144 pause 0\nclose": "f:2: more than 262144 steps in one scenario",
     "revision": "f:1: 0 values after revision; one is wanted",
     "isns 1": "f:1: 1 values after isns; both initiator and responder want one",
     "revision 256": "f:1: a number from 0 to 255 is wanted, not '256'",
     "revision 1\nrevision 1": "f:2: revision was said before",
     "mss 0": "f:1: mss 0 is not in 1 to 65495",
-    "mulpdu 3": "f:1: MULPDU 3 is not in ",
     "close\nmss 1460": "f:2: mss is an option: options come before the first step",
     "markers maybe": "f:1: one of neither, initiator, responder, both is wanted, not 'maybe'",
     "macs a b": "f:1: 'a' is no Ethernet address",
     "endpoints 10.0.0.1 10.0.0.2:1": "f:1: address and port are wanted, such as 10.0.0.1:4000 or ",
     "endpoints 10.0.0:1 10.0.0.2:1": "f:1: '10.0.0' is no IPv4 or IPv6 address",
-    "endpoints 10.0.0.1:65536 10.0.0.2:1": "f:1: port 65536 is not in 0 to 65535",
     "hc both": "f:1: hc is no option of MPA; a dialect is said before",
-    "dialect rfc6581\nvtags 1 2": "f:2: vtags is no option of rfc6581; a dialect is said before",
     "markers both\ndialect rfc5043": "f:2: markers is no option of rfc5043; ",
-    "dialect draft-williams-iwarp-ift-01\nrevision 2": "f:2: revision is no option of draft-",
     "dialect draft-williams-iwarp-ift-01\nstartup": "f:2: iWARP Framing for TCP has no startup ",
     "dialect draft-williams-iwarp-ift-01\ninitiator fpdu 20": "f:2: iWARP Framing for TCP has no ",
     "dialect draft-williams-iwarp-ift-01\nnegotiate first me": "f:2: first: one of initiator, ",
     "dialect rfc5043\ninitiator octets 3": "f:2: SCTP has nothing like <OctetsItem ",
     "dialect rfc5043\ninitiator fpdu 20 crc hex:00000000": "f:2: a DDP Segment Chunk has no ",
-    "dialect rfc5043\nnegotiate": "f:2: there is no negotiate in this dialect",
-    "initiator frame 20": "f:1: there is no frame in this dialect",
     "negotiate": "f:1: there is no negotiate in this dialect",
     "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
-    "endpoints 10.0.0.1:1 10.0.0.1:1": "f:1: both ends are 10.0.0.1:1; give one of them another ",
-    "endpoints [fe80::1%x]:1 [fd00::1]:2": "f:1: 'fe80::1%x' has a zone, which no packet tells",
-    "start-time nan": "f:1: seconds from 0 to 4294967295 are wanted, not 'nan'",
     "start-time -1": "f:1: seconds from 0 to 4294967295 are wanted, not '-1'",
-    "start-time 1e300": "f:1: seconds from 0 to 4294967295 are wanted, not '1e300'",
     "rtt inf": "f:1: seconds from 0 to 1000 are wanted, not 'inf'",
-    "vlan 65536": "f:1: a number from 0 to 65535 is wanted, not '65536'",
-    "start-time 4294967295\npause 1\nflush\ninitiator send 1": "f:3: no option or step 'flush'",
     "responder terminate 0 1 0 quoting": "f:1: there is nothing to quote: an FPDU comes right ",
     "close " + "x " * 64: "f:1: more than 64 words in one line; nothing takes so many",
     'initiator send "\\': "f:1: a string ends with",
     'initiator send "\ud800"': r"f:1: the character '\ud800' has no octets in UTF-8",
-    "close \x1b[31m": r"f:1: close does not know '\x1b[31m'; nothing comes after it",
-    'initiator send 1 "\x1b[31m"': r'f:1: initiator send does not know "\x1b[31m"; known are ',
-    'initiator send "\x1b[31m': r'f:1: a string ends with ", and what follows is set off by a '
-    r'blank: "\x1b[31m',
-    'initiator send "\\\u202e"': r"f:1: no escape \\u202e in a string; there are ",
-    "startup control-flags \x1b": r"f:1: control flags '\x1b', IRD 16, ORD 16: ",
-    "macs \x1b b": r"f:1: '\x1b' is no Ethernet address",
 }
 
 
@@ -431,32 +405,6 @@ def test_what_strings_cost(piece: str) -> None:
             words_of(line)
 
     assert peak(read) < 8 * len(line) + 20_000
-
-
-def test_octets_of_a_string_are_moved_but_a_few_times() -> None:
-    """They are not copied again with each escape."""
-    times = 2000
-
-    def moved() -> int:
-        count = 0
-
-        def note(frame: FrameType, what: str, argument: object) -> Any:
-            nonlocal count
-            octets = frame.f_locals.get("octets")
-            if isinstance(octets, bytes):
-                # What cannot grow was copied to be longer.
-                count += len(octets)
-            return note
-
-        before = sys.gettrace()
-        sys.settrace(note)
-        try:
-            words_of('"' + r"\x41" * times + '"')
-        finally:
-            sys.settrace(before)
-        return count
-
-    assert moved() < 50 * times
 
 
 def test_what_is_no_text() -> None:
