@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,29 +86,43 @@ def _short(wanted: Wanted) -> str:
 
 def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outcome:
     """Hold the records of a case's capture against its truth."""
-    outcome = Outcome()
+    records = [*records]
+    outcome = judge_fpdus(case.wanted, case.endpoints, records, with_payload=with_payload)
     senders = {endpoint: direction for direction, endpoint in enumerate(case.endpoints)}
-    seen: Counter[tuple[int, int]] = Counter()
-    found: set[tuple[int, int]] = set()
     gaps: dict[int, list[Record]] = {INITIATOR: [], RESPONDER: []}
     for record in records:
         if record["type"] == "gap" and record["reason"] not in ("limit", "snap length"):
             gaps[senders[record["src"]]].append(record)
         if record["type"] == "startup" and not _is_startup_of(case, record, senders):
             outcome.false.append(record)
+    for direction, told in gaps.items():
+        outcome.false += _false_gaps(case, direction, told)
+    return outcome
+
+
+def judge_fpdus(
+    wanted_ones: Mapping[tuple[int, int], Wanted],
+    endpoints: tuple[str, str],
+    records: Iterable[Record],
+    *,
+    with_payload: bool,
+) -> Outcome:
+    """Hold the FPDUs among records against those that are wanted, by side and sequence number."""
+    outcome = Outcome()
+    seen: Counter[tuple[int, int]] = Counter()
+    found: set[tuple[int, int]] = set()
+    for record in records:
         if record["type"] != "fpdu":
             continue
-        key = senders[record["src"]], record["seq"]
+        key = endpoints.index(record["src"]), record["seq"]
         seen[key] += 1
-        wanted = case.wanted.get(key)
+        wanted = wanted_ones.get(key)
         if wanted is None or seen[key] > 1 or not _says(record, wanted, with_payload=with_payload):
             outcome.false.append(record)
         else:
             found.add(key)
             outcome.at_once += record["frame"] == max(record["frames"])
-    for direction, told in gaps.items():
-        outcome.false += _false_gaps(case, direction, told)
-    for key, wanted in case.wanted.items():
+    for key, wanted in wanted_ones.items():
         if not wanted.is_required:
             outcome.optional += 1
             outcome.optional_found += key in found
@@ -151,15 +165,15 @@ def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
     """Whether a record says what is wanted."""
     if record["offset"] not in (wanted.offset, None):
         return False
-    mine = wanted.statement_with(record["markers"])
-    payload = bytes.fromhex(record["payload"]) if with_payload else mine.payload
-    return wanted.is_said_by(
-        Statement(
-            record["seq"],
-            record["ulpdu_length"],
-            record["markers"],
-            record["crc"],
-            header_said(record),
-            payload,
-        )
-    )
+    payload = None if with_payload else wanted.statement_with(record["markers"]).payload
+    return wanted.is_said_by(statement_of(record, payload))
+
+
+def statement_of(record: Record, payload: bytes | None = None) -> Statement:
+    """What a record says of an FPDU.
+
+    payload: None: as the record has it.
+    """
+    octets = bytes.fromhex(record["payload"]) if payload is None else payload
+    numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
+    return Statement(*numbers, header_said(record), octets)
