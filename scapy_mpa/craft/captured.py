@@ -127,11 +127,6 @@ class CapturedStream:
             at = items[index].end
             index += 1
 
-    @property
-    def has_syn(self) -> bool:
-        """Whether the SYN was captured."""
-        return self.syn_at is not None
-
     def captured(self, placed: Placed) -> Captured:
         """Return what was captured of an item."""
         start, end = placed.start, placed.end

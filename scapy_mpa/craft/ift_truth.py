@@ -52,7 +52,7 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
     whole = [each for each in pieces if each.fate == "whole"]
-    is_all = len(whole) == len(pieces) and all(each.has_syn for each in streams)
+    is_all = len(whole) == len(pieces) and all(each.syn_at is not None for each in streams)
     agreement = _agreement(whole)
     found = _found(whole, setting.options)
     places = [each.place or 0 for each in found]

@@ -118,20 +118,13 @@ def _is_all_there(
 def _begins_with(syn_at: int | None, pieces: Sequence[Captured]) -> bool:
     """Tell whether a SYN, or a startup frame, shows that nothing came before it in a direction.
 
-    A SYN that is captured after FPDUs comes too late: they were not kept waiting for it.
+    A SYN that is captured after FPDUs comes too late: they were not kept waiting for it.  So does
+    a startup frame that is captured after what follows it.
     """
     if syn_at is not None and all(
         syn_at < max(each.frames) for each in pieces if isinstance(each.placed.item, FPDUItem)
     ):
         return True
-    return _begins_with_startup(pieces)
-
-
-def _begins_with_startup(pieces: Sequence[Captured]) -> bool:
-    """Tell whether a startup frame shows that nothing came before it in a direction.
-
-    Without the SYN nothing else does, nor one that is captured after what follows it.
-    """
     if not pieces or not isinstance(pieces[0].placed.item, StartupItem):
         return False
     return all(max(pieces[0].frames) <= max(each.frames) for each in pieces)
