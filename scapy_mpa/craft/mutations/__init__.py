@@ -21,9 +21,9 @@ from scapy_mpa.craft.mutations import (
     sctp,
     startup,
 )
-from scapy_mpa.craft.mutations.catalogue import find, mutations, register
+from scapy_mpa.craft.mutations.catalogue import find, listed, mutations, register
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
-from scapy_mpa.craft.mutations.mutation import Case, Mutation, listed
+from scapy_mpa.craft.mutations.mutation import Case, Mutation
 
 __all__ = [
     "Action",

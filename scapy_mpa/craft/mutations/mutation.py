@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from random import Random
@@ -12,14 +12,13 @@ from typing import Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
-from scapy_mpa.craft.mutations.table import rows
 from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Base", "Case", "Change", "Mutation", "Table", "listed"]
+__all__ = ["Base", "Case", "Change", "Mutation", "Table"]
 
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
@@ -92,13 +91,6 @@ class Mutation:
         rng = Random(f"{self.name} {seed}")
         valid = self.base(rng)
         return Case(self, seed, valid, self.apply(valid, rng))
-
-
-def listed(table: Table) -> Iterator[Mutation]:
-    """Yield the mutations of a table, with what ``catalogue.md`` says of them."""
-    for base, changes in table.items():
-        for name, change in changes.items():
-            yield Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
 
 
 @dataclass(frozen=True, slots=True)
