@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +49,3 @@ def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
         if version == 4:
             packet[IP].chksum = packet[IP].len = None
     assert [bytes(packet) for packet in packets] == [frame.octets for frame in frames]
-
-
-def test_snap_length(tmp_path: Path) -> None:
-    """What a snap length left of a segment is what is written of its frame."""
-    conversation = talk()
-    segments = conversation.segments()
-    cut = [replace(each, captured=min(len(each.octets), 10)) for each in segments]
-    for whole, part in zip(conversation.frames(), conversation.frames(cut), strict=True):
-        assert whole.octets.startswith(part.octets)
-        assert part.original_length == len(whole.octets)
-        assert len(part.octets) <= 54 + 10 + 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,7 +16,6 @@ from scapy_mpa.craft import (
     Endpoint,
     FPDUItem,
     IFTConversation,
-    SctpConversation,
 )
 from scapy_mpa.craft.scenario import ScenarioError, parse_scenario, values
 from scapy_mpa.craft.scenario.options import OPTIONS
@@ -28,7 +26,6 @@ from scapy_mpa.craft.scenario.words import words_of
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import AtomicOperation
-from tests.craft.reading import plain
 from tests.stream.work import peak
 
 EVERYTHING = r"""
@@ -210,26 +207,6 @@ def test_ift() -> None:
     assert [each.octets for each in said.frames()] == [each.octets for each in other.frames()]
 
 
-OVER_SCTP = """
-dialect rfc5043
-revision 2
-mss 1200
-startup private-data "hello" ird 4 ord 4 rtr send
-responder read 3000 sink-stag 1 src-stag 2
-repeat 2 initiator send "x"
-close
-"""
-
-
-def test_sctp() -> None:
-    """Over SCTP steps are the same, and what is about TCP or MPA is refused."""
-    said = parse_scenario(OVER_SCTP, "f", seed=3)
-    assert isinstance(said, SctpConversation)
-    assert plain(said.frames()) == said.truth(messages=True, payload=True)
-    (*_, end) = said.truth()
-    assert (end["dialect"], end["rtr"], end["kept"]) == ("rfc5043", "send", True)
-
-
 def test_seed() -> None:
     """Data of which only the size is given are the same for the same seed, the caller's first."""
     text = "seed 1\ninitiator send 100\ninitiator send 100"
@@ -241,17 +218,6 @@ def test_seed() -> None:
         parse_scenario("initiator send 9").script
         == parse_scenario("initiator send 9", seed=0).script
     )
-
-
-def test_truth() -> None:
-    """The dissector finds what a scenario says."""
-    conversation = parse_scenario(
-        "revision 2\nstartup rejected\nstartup rtr read\n"
-        "repeat 20 responder send 3000\ninitiator write 5000\nclose"
-    )
-    truth = conversation.truth(messages=True, payload=True)
-    assert [each["rejected"] for each in truth[:4]] == [False, True, False, False]
-    assert plain(conversation.frames()) == truth
 
 
 @pytest.mark.parametrize(
@@ -420,14 +386,6 @@ def test_lines_are_those_of_editors() -> None:
     assert item.payload == "a\x85\u2028\f".encode()
     with pytest.raises(ScenarioError, match=r"^f:3: "):
         parse_scenario("# \u2028 \x0b\r# \x85\r\nnothing", "f")
-
-
-def test_later_than_a_file_tells(tmp_path: Path) -> None:
-    """A scenario may be so late that pcap has no time for it; pcapng has."""
-    conversation = parse_scenario("start-time 4294967295\nclose\npause 1\ninitiator reset")
-    with pytest.raises(LocalProtocolError, match="pcapng"):
-        conversation.write(tmp_path / "late.pcap")
-    conversation.write(tmp_path / "late.pcapng")
 
 
 def test_a_terminate_that_quotes() -> None:
