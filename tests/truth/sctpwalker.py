@@ -13,8 +13,9 @@ import struct
 import sys
 from typing import Any
 
+from crc32c import crc32c
+
 from tests.truth import walker
-from tests.truth.sctpstream import crc32c
 
 Row = list[Any]
 
