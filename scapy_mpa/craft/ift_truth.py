@@ -55,19 +55,16 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     is_all = len(whole) == len(pieces) and all(each.syn_at is not None for each in streams)
     agreement = _agreement(whole)
     found = _found(whole, setting.options)
-    places = [each.place or 0 for each in found]
     is_sure = agreement is not None and all(each.is_sure for each in found)
-    if setting.is_impaired:
-        found = [each._replace(place=None, located_by=None) for each in found]
-        is_sure = is_sure and is_all
+    is_sure = is_sure and (is_all or not setting.is_impaired)
     has_messages = setting.messages and is_sure and agreement is not None and agreement.rdma
     delivered, unanswered = message_records(found if has_messages else [], setting)
     records: list[tuple[int, Record]] = []
-    for each, place in zip(found, places, strict=True):
+    for each in found:
         if is_sure or _is_told(each, agreement):
             own = [_record(each, agreement, setting, is_timed=is_sure and not setting.is_impaired)]
             own += [delivered[each.placed.number]] if each.placed.number in delivered else []
-            records += [(place, record) for record in own]
+            records += [(each.place, record) for record in own]
     records.sort(key=itemgetter(0))
     told = [record for _, record in records]
     if setting.is_impaired and not is_all:

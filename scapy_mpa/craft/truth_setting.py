@@ -82,7 +82,8 @@ class Setting(NamedTuple):
     def head(self, kind: str, side: int, place: int | None) -> Record:
         """Return the keys that all records have.
 
-        :param place: of the segment with which it is found, from 1; None: that is not known.
+        :param place: of the segment with which it is found, from 1; None: that is not known, nor is
+            it of segments that were impaired.
         """
         record: Record = {
             "type": kind,
@@ -90,7 +91,7 @@ class Setting(NamedTuple):
             "src": self.endpoints[side],
             "dst": self.endpoints[1 - side],
         }
-        if place is not None:
+        if place is not None and not self.is_impaired:
             record |= when(self.numbers[place - 1], self.segments[place - 1].time_ns, self.clock)
         return record
 
@@ -133,13 +134,12 @@ class Found(NamedTuple):
     detail: Detail
     """What is in an FPDU, a frame or a startup frame."""
     frames: tuple[int, ...]
-    place: int | None
-    """Of the segment with which it is found: never before both startup frames are there; None: that
-    is not known."""
+    place: int
+    """Of the segment with which it is found: never before both startup frames are there."""
     is_sure: bool
     """Whether nothing hides where it begins."""
     located_by: LocatedBy | None
-    """None: that is not known."""
+    """Of an FPDU or a frame."""
 
     @property
     def side(self) -> int:

@@ -80,7 +80,7 @@ def sctp_truth_of(said: list[Said], setting: Setting, captured: Sequence[Capture
         # Its sequence number is the TSN of its chunk.
         Found(
             Placed(each.number, each.item, each.tsn - setting.number(each.item.side, 0), b""),
-            *(None, each.places, each.place if is_timed else None, True, None),
+            *(None, each.places, each.place, True, None),
         )
         for each in whole
         if setting.messages and is_right and isinstance(each.item, FPDUItem)
