@@ -31,7 +31,6 @@ from scapy_mpa.craft.truth_setting import (
     Found,
     Setting,
     begun_by,
-    ending,
     side_of,
     without,
 )
@@ -154,7 +153,9 @@ def _connection(
     indications = [
         each.placed.item for each in found if isinstance(each.placed.item, IndicationItem)
     ]
-    by = next((each.side for each in indications if not each.indication.ph), INITIATOR)
+    by = None
+    if indications:
+        by = next((each.side for each in indications if not each.indication.ph), INITIATOR)
     halves = []
     for side in (INITIATOR, RESPONDER):
         frames = sum(each.side == side and each.detail is not None for each in found)
@@ -163,10 +164,8 @@ def _connection(
         halves.append(half_summary(False, frames, octets)._replace(crcs=crcs))
     return connection_record(
         setting,
-        len(setting.segments),
-        by if indications else None,
-        ending(setting.segments),
-        end=end_by_segments(setting, by if indications else None),
+        by,
+        end=end_by_segments(setting, by),
         dialect=Dialect.DRAFT_IFT_01 if indications else None,
         halves=halves,
     )

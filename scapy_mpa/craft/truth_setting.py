@@ -103,16 +103,13 @@ class Setting(NamedTuple):
         head = self.head(type_of(event), event.direction, place)
         return {**head, **own_fields(event, self.clock, payload=self.payload)}
 
-    def error(
-        self, found: Found, place: int | None, code: ErrorCode | None = None, at: int = 0
-    ) -> Record:
+    def error(self, found: Found, place: int | None, code: ErrorCode, at: int = 0) -> Record:
         """Return the record of what is wrong with an item, without ``text``.
 
         :param at: where in the item.
         """
         head = self.head("error", found.side, place)
-        number = None if code is None else int(code)
-        return {**head, "code": number, "seq": self.seq(found, at), "tsn": None}
+        return {**head, "code": int(code), "seq": self.seq(found, at), "tsn": None}
 
     def seq(self, found: Found, at: int = 0) -> int:
         """Return the sequence number of an octet of an item."""

@@ -96,7 +96,7 @@ def sctp_truth_of(said: list[Said], setting: Setting, captured: Sequence[Capture
     unknown = frozenset() if is_timed else _UNTIMED
     if not is_right:
         unknown |= _COUNTED
-    over = _connection(script, said, setting, is_timed=is_timed)
+    over = _connection(script, said, setting)
     return [*records, without(over, unknown), *unanswered]
 
 
@@ -127,9 +127,7 @@ def _record(said: Said, setting: Setting, *, is_timed: bool) -> Record:
     return record if is_timed else without(record, _WHEN)
 
 
-def _connection(
-    script: Sequence[Any], said: Sequence[Said], setting: Setting, *, is_timed: bool
-) -> Record:
+def _connection(script: Sequence[Any], said: Sequence[Said], setting: Setting) -> Record:
     """Return the record of the session."""
     place = said[-1].place if said else len(setting.segments)
     controls = [each.item for each in said if isinstance(each.item, ControlItem)]
@@ -138,8 +136,8 @@ def _connection(
     own = [[each for each in said if each.item.side == side] for side in (0, 1)]
     return connection_record(
         setting,
-        place if is_timed else None,
         active,
+        place,
         _ended(script, codes),
         dialect=Dialect.RFC5043,
         halves=tuple(
