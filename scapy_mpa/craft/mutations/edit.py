@@ -18,6 +18,7 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = [
     "Edit",
     "Where",
+    "bit_wrong",
     "change_fields",
     "change_fpdu",
     "change_item",
@@ -46,7 +47,6 @@ __all__ = [
     "swapped",
     "twice",
     "valued",
-    "with_bits_wrong",
 ]
 
 _Item = TypeVar("_Item")
@@ -251,8 +251,9 @@ def cut_payload(item: FPDUItem, rng: Random) -> FPDUItem:
     return replace(item, ulpdu=item.ulpdu[: -rng.randint(1, len(item.payload))])
 
 
-def with_bits_wrong(wrong: int) -> Callable[[bytes], bytes]:
-    """Return what inverts bits of a CRC field, octets in network order."""
+def bit_wrong(item: Any, rng: Random) -> Callable[[bytes], bytes]:
+    """Return what inverts a bit of a CRC field."""
+    wrong = 1 << rng.randrange(8 * CRC_LENGTH)
     return lambda right: (int.from_bytes(right, "big") ^ wrong).to_bytes(CRC_LENGTH, "big")
 
 

@@ -11,13 +11,13 @@ import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.layout import Placed, manner_of
 from scapy_mpa.craft.mutations.edit import (
+    bit_wrong,
     change_fpdu,
     cut_short,
     fpdus,
     override,
     replaced,
     swapped,
-    with_bits_wrong,
 )
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import Options
@@ -269,7 +269,7 @@ MUTATIONS: Final[Table] = {
         "rfc5044/4.1/pad-not-zero": _padded(pad=_pad_not_zero),
         "rfc5044/4.1/pad-too-long": _any(pad=lambda item, _: bytes(_pad(item) + 4)),
         "rfc5044/4.1/pad-missing": _padded(pad=b""),
-        "rfc5044/4.4/crc-wrong": _any(crc=lambda _, rng: with_bits_wrong(1 << rng.randrange(32))),
+        "rfc5044/4.4/crc-wrong": _any(crc=bit_wrong),
         "rfc5044/4.4/crc-swapped": _any(crc=lambda *_: swapped),
         "rfc5044/4.4/crc-zero": _any(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any(crc=b""),

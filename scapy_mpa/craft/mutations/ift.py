@@ -14,6 +14,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import (
     Edit,
     Where,
+    bit_wrong,
     change_item,
     cut_short,
     ended,
@@ -26,7 +27,6 @@ from scapy_mpa.craft.mutations.edit import (
     swapped,
     twice,
     valued,
-    with_bits_wrong,
 )
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import CloseItem, FrameItem, IndicationItem
@@ -174,10 +174,6 @@ def _has_payload_and_followers(item: FrameItem) -> bool:
     return _has_payload(item) and _is_tagged(item)
 
 
-def _bit_wrong(item: FrameItem, rng: Random) -> Callable[[bytes], bytes]:
-    return with_bits_wrong(1 << rng.randrange(32))
-
-
 def _crc_of_all(item: FrameItem, rng: Random) -> bytes:
     """Return a CRC where none was announced."""
     return crc_field(item.ulpdu)
@@ -241,10 +237,10 @@ _BY_CLAUSE: Final[Table] = {
         **_INDICATIONS,
         "4.2/vtag-wrong": _vtag(_other_vtag),
         "4.2/vtag-of-sender": _vtag(lambda both, item, rng: both[item.side].vtag),
-        "5.1/header-crc-wrong": _set(header_crc=_bit_wrong),
+        "5.1/header-crc-wrong": _set(header_crc=bit_wrong),
         "5.1/header-crc-swapped": _set(header_crc=lambda *_: swapped),
         "5.1/header-crc-missing": _set(header_crc=b""),
-        "5.1/payload-crc-wrong": _set(payload_crc=_bit_wrong),
+        "5.1/payload-crc-wrong": _set(payload_crc=bit_wrong),
         "5.1/payload-crc-swapped": _set(_has_payload, payload_crc=lambda *_: swapped),
         "5.1/payload-crc-missing": _set(_has_payload_and_followers, payload_crc=b""),
         "5.1/header-size-longer": _set(
@@ -262,8 +258,8 @@ _BY_CLAUSE: Final[Table] = {
         "5.1/padded": _frame(_padded, _is_padded),
     },
     bases.framed_ignoring: {
-        "5.1/header-crc-wrong-ignored": _set(header_crc=_bit_wrong),
-        "5.1/payload-crc-wrong-ignored": _set(payload_crc=_bit_wrong),
+        "5.1/header-crc-wrong-ignored": _set(header_crc=bit_wrong),
+        "5.1/payload-crc-wrong-ignored": _set(payload_crc=bit_wrong),
     },
     bases.framed_without_crcs: {
         "5.1/header-crc-unannounced": _set(_is_tagged, header_crc=_crc_of_all),
