@@ -96,14 +96,7 @@ class ChunkItem:
     @property
     def is_regular(self) -> bool:
         """Whether nothing is wrong with how it is sent."""
-        return (
-            self.ddp_ssn is None
-            and self.has_ddp_ssn
-            and not self.skip
-            and self.unordered
-            and self.tagged
-            and self.checked
-        )
+        return self == ChunkItem(self.side, self.ppid, self.body, fragments=self.fragments)
 
     def override(self, **changes: Any) -> ChunkItem:
         """Return this chunk with other fields."""
