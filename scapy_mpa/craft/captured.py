@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.craft.layout import Placed
@@ -47,6 +48,9 @@ class _Piece(NamedTuple):
     end: int
     octets: bytes
     frame: int
+
+
+_start: Final = attrgetter("start")
 
 
 def first_followed(segments: Sequence[Segment]) -> int:
@@ -92,7 +96,6 @@ class CapturedStream:
     def __init__(self, isn: int) -> None:
         self._isn = isn
         self._items: list[_Piece] = []
-        self._starts: list[int] = []
         self.syn_at: int | None = None
         """The frame of the first SYN, None if none was captured."""
 
@@ -112,14 +115,13 @@ class CapturedStream:
     def _add(self, start: int, octets: bytes, frame: int) -> None:
         """Add octets that were captured, as far as they are new."""
         end = start + len(octets)
-        items, starts = self._items, self._starts
-        index = bisect_right(starts, start)
+        items = self._items
+        index = bisect_right(items, start, key=_start)
         at = max(start, items[index - 1].end) if index else start
         while at < end:
-            upto = min(end, starts[index]) if index < len(starts) else end
+            upto = min(end, items[index].start) if index < len(items) else end
             if at < upto:
                 items.insert(index, _Piece(at, upto, octets[at - start : upto - start], frame))
-                starts.insert(index, at)
                 index += 1
             if index == len(items):
                 return
@@ -127,18 +129,14 @@ class CapturedStream:
             at = items[index].end
             index += 1
 
-    @property
-    def has_syn(self) -> bool:
-        """Whether the SYN was captured."""
-        return self.syn_at is not None
-
     def captured(self, placed: Placed) -> Captured:
         """Return what was captured of an item."""
         start, end = placed.start, placed.end
         there = 0
         frames: list[int] = []
         is_altered = False
-        for index in range(max(0, bisect_right(self._starts, start) - 1), len(self._items)):
+        first = max(0, bisect_right(self._items, start, key=_start) - 1)
+        for index in range(first, len(self._items)):
             piece = self._items[index]
             if piece.start >= end:
                 break

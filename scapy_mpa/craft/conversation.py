@@ -277,8 +277,10 @@ class Conversation:
             request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
         self._add_further(request, self.options.rtr_frame[INITIATOR], extension)
         self._add_further(reply, self.options.rtr_frame[RESPONDER], reply_extension)
-        self._append_startup(INITIATOR, StartupKind.REQUEST, private_data, False, request)
-        self._append_startup(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, reply)
+        self._append_startup(StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request))
+        self._append_startup(
+            StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply)
+        )
         self._phase = Phase.REJECTED if rejected else Phase.FULL
         if self.options.has_rtr_frame and not rejected:
             self.initiator.rtr_frame(rtr_private_data)
@@ -440,9 +442,12 @@ class Conversation:
         clock = Clock(given[0].time_ns if begin_ns is None else begin_ns)
         for frame, segment in zip(numbers, given, strict=True):
             clock.note(frame, segment.time_ns)
-        setting = Setting(self.options, ends, self.isns, connection, given, numbers, payload, clock)
         is_impaired = _untimed(given) != _untimed(own)
-        return self._truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
+        setting = Setting(
+            *(self.options, ends, self.isns, connection, given, numbers, clock),
+            *(is_impaired, messages, payload),
+        )
+        return self._truth_of(sent, setting)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
         """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
@@ -610,11 +615,9 @@ class Conversation:
         placed = self.layout()
         return segments_of(placed, self.isns, self.options), placed
 
-    def _truth_of(
-        self, sent: list[Any], setting: Setting, *, is_impaired: bool, messages: bool
-    ) -> list[Record]:
+    def _truth_of(self, sent: list[Any], setting: Setting) -> list[Record]:
         """Return the truth of items in their places."""
-        return truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
+        return truth_of(sent, setting)
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         """Return the octets of a frame, all that were sent."""
@@ -627,19 +630,13 @@ class Conversation:
             identification=identification,
         )
 
-    def _append_startup(
-        self,
-        side: int,
-        kind: StartupKind,
-        private_data: bytes,
-        rejected: bool,
-        fields: dict[str, Any],
-    ) -> None:
-        length = len(private_data) + (ENHANCED_LENGTH if "control_flags" in fields else 0)
-        largest = largest_pd_length(self.options.revision_of(side))
+    def _append_startup(self, item: StartupItem) -> None:
+        enhanced = 0 if item.control_flags is None else ENHANCED_LENGTH
+        length = enhanced + len(item.private_data)
+        largest = largest_pd_length(self.options.revision_of(item.side))
         if length > largest:
             self.refuse(f"Private Data of {length} octets exceed {largest} (RFC 5044 7.1.1)")
-        self.append_checked(StartupItem(side, kind, private_data, rejected, **fields))
+        self.append_checked(item)
 
 
 def _untimed(segments: Iterable[Segment]) -> list[Segment]:

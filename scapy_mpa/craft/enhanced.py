@@ -10,10 +10,11 @@ from scapy_mpa.wire.control_flags import RTR, rtr_flags
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
+from scapy_mpa.wire.startup import build_enhanced
 
-__all__ = ["EnhancedData", "check_enhanced", "enhanced_fields"]
+__all__ = ["check_enhanced", "enhanced_fields", "enhanced_octets"]
 
-EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
+_EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
 """Control flags, IRD and ORD, None where they are computed."""
 
 _DEPTH: Final = 16
@@ -32,7 +33,7 @@ def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
     return rtr_flags(dialect, *RTR) if dialect is Dialect.DRAFT_PEER_CONNECT_01 else ""
 
 
-def check_enhanced(data: EnhancedData, name: str) -> None:
+def check_enhanced(data: _EnhancedData, name: str) -> None:
     """Find out whether enhanced data are of their kinds.
 
     :param name: how their names begin.
@@ -50,7 +51,7 @@ def check_enhanced(data: EnhancedData, name: str) -> None:
 
 
 def enhanced_fields(
-    own: EnhancedData, peers: EnhancedData, dialect: Dialect | None, rtr: str | None
+    own: _EnhancedData, peers: _EnhancedData, dialect: Dialect | None, rtr: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of enhanced data in Request and Reply.
 
@@ -68,3 +69,13 @@ def enhanced_fields(
         "ird": ord if reply_ird is None else reply_ird,
         "ord": ird if reply_ord is None else reply_ord,
     }
+
+
+def enhanced_octets(control_flags: str | None, ird: int | None, ord: int | None) -> bytes:
+    """Return the enhanced data of a startup frame, none if nothing is said of them.
+
+    :raises LocalProtocolError: a number does not fit its field, or a letter is no flag's.
+    """
+    if control_flags is None and ird is None and ord is None:
+        return b""
+    return build_enhanced(control_flags or "", ird or 0, ord or 0)

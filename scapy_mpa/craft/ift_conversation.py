@@ -186,7 +186,5 @@ class IFTConversation(Conversation):
             self.refuse("there is no RDMAP in DDP mode: send frame()")
         super().say(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
 
-    def _truth_of(
-        self, sent: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
-    ) -> list[Record]:
-        return ift_truth_of(sent, setting, is_impaired=is_impaired, messages=messages)
+    def _truth_of(self, sent: list[Placed], setting: Setting) -> list[Record]:
+        return ift_truth_of(sent, setting)

@@ -31,7 +31,6 @@ from scapy_mpa.craft.truth_setting import (
     Found,
     Setting,
     begun_by,
-    ending,
     side_of,
     without,
 )
@@ -44,38 +43,32 @@ from scapy_mpa.wire.ift_negotiation import Agreement, negotiate
 __all__ = ["ift_truth_of"]
 
 
-def ift_truth_of(
-    placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
-) -> list[Record]:
+def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """Return the records of a conversation, in the order of a perfect dissector.
 
-    :param is_impaired: whether the segments are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is wrong or missing.
+    There are no ``message`` records if anything is wrong or missing.
     """
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
     whole = [each for each in pieces if each.fate == "whole"]
-    is_all = len(whole) == len(pieces) and all(each.has_syn for each in streams)
+    is_all = len(whole) == len(pieces) and all(each.syn_at is not None for each in streams)
     agreement = _agreement(whole)
     found = _found(whole, setting.options)
-    places = [each.place or 0 for each in found]
     is_sure = agreement is not None and all(each.is_sure for each in found)
-    if is_impaired:
-        found = [each._replace(place=None, located_by=None) for each in found]
-        is_sure = is_sure and is_all
-    has_messages = messages and is_sure and agreement is not None and agreement.rdma
+    is_sure = is_sure and (is_all or not setting.is_impaired)
+    has_messages = setting.messages and is_sure and agreement is not None and agreement.rdma
     delivered, unanswered = message_records(found if has_messages else [], setting)
     records: list[tuple[int, Record]] = []
-    for each, place in zip(found, places, strict=True):
+    for each in found:
         if is_sure or _is_told(each, agreement):
-            own = [_record(each, agreement, setting, is_timed=is_sure and not is_impaired)]
+            own = [_record(each, agreement, setting, is_timed=is_sure and not setting.is_impaired)]
             own += [delivered[each.placed.number]] if each.placed.number in delivered else []
-            records += [(place, record) for record in own]
+            records += [(each.place, record) for record in own]
     records.sort(key=itemgetter(0))
     told = [record for _, record in records]
-    if is_impaired and not is_all:
+    if setting.is_impaired and not is_all:
         return told
-    unknown = UNTIMED if is_impaired else frozenset()
+    unknown = UNTIMED if setting.is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | {"initiator", "responder"}
     return [*told, without(_connection(found, placed, agreement, setting), unknown), *unanswered]
@@ -160,7 +153,9 @@ def _connection(
     indications = [
         each.placed.item for each in found if isinstance(each.placed.item, IndicationItem)
     ]
-    by = next((each.side for each in indications if not each.indication.ph), INITIATOR)
+    by = None
+    if indications:
+        by = next((each.side for each in indications if not each.indication.ph), INITIATOR)
     halves = []
     for side in (INITIATOR, RESPONDER):
         frames = sum(each.side == side and each.detail is not None for each in found)
@@ -169,10 +164,8 @@ def _connection(
         halves.append(half_summary(False, frames, octets)._replace(crcs=crcs))
     return connection_record(
         setting,
-        len(setting.segments),
-        by if indications else None,
-        ending(setting.segments),
-        end=end_by_segments(setting, by if indications else None),
+        by,
+        end=end_by_segments(setting, by),
         dialect=Dialect.DRAFT_IFT_01 if indications else None,
         halves=halves,
     )

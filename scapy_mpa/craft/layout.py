@@ -20,6 +20,7 @@ from scapy_mpa.craft.assemble import (
     Manner,
     assemble,
 )
+from scapy_mpa.craft.enhanced import enhanced_octets
 from scapy_mpa.craft.given import number
 from scapy_mpa.craft.ift_assemble import AssembledFrame, assemble_frame
 from scapy_mpa.craft.options import INITIATOR, RESPONDER, Options
@@ -37,7 +38,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, build_fpdu
 from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
-from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_enhanced, build_startup
+from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_startup
 
 __all__ = ["Detail", "Placed", "detail_of", "lay_out", "manner_of"]
 
@@ -154,9 +155,7 @@ def _startup_frame(item: StartupItem, options: Options) -> StartupFrame:
 
     :raises LocalProtocolError: a number does not fit its field.
     """
-    enhanced = b""
-    if not (item.control_flags is None and item.ird is None and item.ord is None):
-        enhanced = build_enhanced(item.control_flags or "", item.ird or 0, item.ord or 0)
+    enhanced = enhanced_octets(item.control_flags, item.ird, item.ord)
     data = enhanced + item.private_data
     # That of an Rtr Frame follows the Reply's (rtr-frame-proposal-2007 2).
     says_crc = RESPONDER if item.kind is StartupKind.RTR else item.side

@@ -65,33 +65,27 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 __all__ = ["truth_of"]
 
 
-def truth_of(
-    placed: list[Placed], setting: Setting, *, is_impaired: bool, messages: bool
-) -> list[Record]:
+def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """Return the records of a conversation, in the order of a perfect dissector.
 
-    :param is_impaired: whether the segments are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is hidden or missing.
+    There are no ``message`` records if anything is hidden or missing.
     """
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
-    if is_impaired and not _is_all_there(pieces, streams):
+    if setting.is_impaired and not _is_all_there(pieces, streams):
         return _of_what_is_there(pieces, setting)
     found = _found(pieces, setting.options)
-    places = [each.place or 0 for each in found]
     is_sure = all(each.is_sure for each in found)
     is_sure &= not any(each.is_bad for each in found)
-    if is_impaired:
-        found = [each._replace(place=None, located_by=None) for each in found]
-    delivered, unanswered = message_records(found if messages and is_sure else [], setting)
+    delivered, unanswered = message_records(found if setting.messages and is_sure else [], setting)
     records: list[tuple[int, Record]] = []
     upto = [0, 0]
     streamed = _streamed(pieces, found, setting)
-    for each, place in zip(found, places, strict=True):
+    for each in found:
         before = streamed.pop(each.placed.number, [])
-        own = [(place, record) for record in [*before, *_records(each, setting)]]
+        own = [(each.place, record) for record in [*before, *_records(each, setting)]]
         side = each.side
-        upto[side] = max(upto[side], place)
+        upto[side] = max(upto[side], each.place)
         if each.placed.number in delivered:
             # Before what is wrong with its last FPDU.
             own.insert(1, (upto[side], delivered[each.placed.number]))
@@ -99,7 +93,7 @@ def truth_of(
     errors = sum(record["type"] == "error" for _, record in records)
     records.sort(key=itemgetter(0))
     end = connection_of(found, pieces, setting, errors)
-    unknown = UNTIMED if is_impaired else frozenset()
+    unknown = UNTIMED if setting.is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | hidden_agreement(end, found)
     last = [*streamed[None], without(end, unknown), *unanswered]
@@ -121,20 +115,13 @@ def _is_all_there(
 def _begins_with(syn_at: int | None, pieces: Sequence[Captured]) -> bool:
     """Tell whether a SYN, or a startup frame, shows that nothing came before it in a direction.
 
-    A SYN that is captured after FPDUs comes too late: they were not kept waiting for it.
+    A SYN that is captured after FPDUs comes too late: they were not kept waiting for it.  So does
+    a startup frame that is captured after what follows it.
     """
     if syn_at is not None and all(
         syn_at < max(each.frames) for each in pieces if isinstance(each.placed.item, FPDUItem)
     ):
         return True
-    return _begins_with_startup(pieces)
-
-
-def _begins_with_startup(pieces: Sequence[Captured]) -> bool:
-    """Tell whether a startup frame shows that nothing came before it in a direction.
-
-    Without the SYN nothing else does, nor one that is captured after what follows it.
-    """
     if not pieces or not isinstance(pieces[0].placed.item, StartupItem):
         return False
     return all(max(pieces[0].frames) <= max(each.frames) for each in pieces)
@@ -143,8 +130,7 @@ def _begins_with_startup(pieces: Sequence[Captured]) -> bool:
 def _of_what_is_there(pieces: Iterable[Captured], setting: Setting) -> list[Record]:
     """Return what there is to say if octets are missing: of each frame that is whole."""
     whole = [each for each in pieces if each.fate == "whole"]
-    found = [each._replace(place=None, located_by=None) for each in _found(whole, setting.options)]
-    found.sort(key=lambda each: max(each.frames))
+    found = sorted(_found(whole, setting.options), key=lambda each: max(each.frames))
     return [record for each in found for record in _records(each, setting)]
 
 
@@ -203,13 +189,12 @@ def _streamed(
             is_rejected = isinstance(startup.detail, StartupFrame) and startup.detail.rejects
         elif piece.placed.offset is None or is_rejected:
             own.append(piece)
-    is_timed = all(each.place is not None for each in startups.values())
-    end = len(setting.segments) if is_timed else None
+    end = len(setting.segments)
     streamed[None] = [_streaming(own, end, setting) for own in waiting if own and startups]
     return streamed
 
 
-def _streaming(pieces: list[Captured], place: int | None, setting: Setting) -> Record:
+def _streaming(pieces: list[Captured], place: int, setting: Setting) -> Record:
     """Return the record of octets in streaming mode."""
     octets = b"".join(each.placed.octets for each in pieces)
     frames = dict.fromkeys(frame for each in pieces for frame in setting.frames(each.frames))
@@ -252,8 +237,9 @@ def _fpdu(found: Found, fpdu: Assembled, setting: Setting) -> Record:
     """Return the record of an FPDU."""
     offset = found.placed.offset
     assert offset is not None
-    hidden = set() if found.is_sure and found.located_by else {"located_by", "out_of_order"}
-    if found.located_by is None:
+    is_timed = found.is_sure and not setting.is_impaired
+    hidden = set() if is_timed else {"located_by", "out_of_order"}
+    if setting.is_impaired:
         hidden.add("offset")
     recovered = FPDURecovered(
         *begun_by(found.side),

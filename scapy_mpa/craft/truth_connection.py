@@ -70,25 +70,25 @@ def half_summary(
 
 
 def connection_record(
-    setting: Setting, place: int | None, by: int | None, ending: Ending, **fields: Any
+    setting: Setting,
+    by: int | None,
+    place: int | None = None,
+    ended: Ending | None = None,
+    **fields: Any,
 ) -> Record:
     """Return the record of a connection, without what a dissector measures; ``broken`` is left
     out if anything is.
 
-    :param place: of the segment with which it is over; None: that is not known.
     :param by: who has begun; None: nobody knows.
+    :param place: of the segment with which it is over; None: of the last.
+    :param ended: how it has ended; None: as its segments say.
     :param fields: more of :class:`~scapy_mpa.stream.events.ConnectionEnded`.
     """
-    known: dict[str, Any] = {
-        "revision": None,
-        "crc": None,
-        "rejected": False,
-        "errors": 0,
-        **fields,
-    }
+    known: dict[str, Any] = {"revision": None, "crc": None, "rejected": False, "errors": 0}
+    known |= {"ending": ended or ending(setting.segments), **fields}
     one, other = (None, None) if by is None else (setting.endpoints[by], setting.endpoints[1 - by])
-    over = ConnectionEnded(*begun_by(by or INITIATOR), one, other, ending=ending, **known)
-    record = setting.record(over, place)
+    over = ConnectionEnded(*begun_by(by or INITIATOR), one, other, **known)
+    record = setting.record(over, place or len(setting.segments))
     for key in TIMING_KEYS:
         del record[key]
     if over.negotiated is not None and over.negotiated.kept is False:
@@ -137,17 +137,11 @@ def connection_of(
         )
         for side in (0, 1)
     )
+    by = INITIATOR if startups else None
     record = connection_record(
         setting,
-        len(setting.segments),
-        INITIATOR if startups else None,
-        ending(setting.segments),
-        end=end_by_segments(
-            setting,
-            INITIATOR if startups else None,
-            rejected=rejected,
-            unanswered=_unanswered(fpdus),
-        ),
+        by,
+        end=end_by_segments(setting, by, rejected=rejected, unanswered=_unanswered(fpdus)),
         dialect=dialect,
         revision=None if last is None else last.revision,
         crc=options.has_crcs if startups else None,

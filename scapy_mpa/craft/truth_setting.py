@@ -70,15 +70,20 @@ class Setting(NamedTuple):
     """As they were captured."""
     numbers: Sequence[int]
     """The numbers of their frames."""
-    payload: bool
-    """Whether ``fpdu`` records have the key ``payload``."""
     clock: Clock
     """Of the capture, as far as these segments are in it."""
+    is_impaired: bool
+    """Whether the segments are other than the conversation's own."""
+    messages: bool
+    """Whether there are ``message`` records."""
+    payload: bool
+    """Whether ``fpdu`` records have the key ``payload``."""
 
     def head(self, kind: str, side: int, place: int | None) -> Record:
         """Return the keys that all records have.
 
-        :param place: of the segment with which it is found, from 1; None: that is not known.
+        :param place: of the segment with which it is found, from 1; None: that is not known, nor is
+            it of segments that were impaired.
         """
         record: Record = {
             "type": kind,
@@ -86,7 +91,7 @@ class Setting(NamedTuple):
             "src": self.endpoints[side],
             "dst": self.endpoints[1 - side],
         }
-        if place is not None:
+        if place is not None and not self.is_impaired:
             record |= when(self.numbers[place - 1], self.segments[place - 1].time_ns, self.clock)
         return record
 
@@ -98,16 +103,13 @@ class Setting(NamedTuple):
         head = self.head(type_of(event), event.direction, place)
         return {**head, **own_fields(event, self.clock, payload=self.payload)}
 
-    def error(
-        self, found: Found, place: int | None, code: ErrorCode | None = None, at: int = 0
-    ) -> Record:
+    def error(self, found: Found, place: int | None, code: ErrorCode, at: int = 0) -> Record:
         """Return the record of what is wrong with an item, without ``text``.
 
         :param at: where in the item.
         """
         head = self.head("error", found.side, place)
-        number = None if code is None else int(code)
-        return {**head, "code": number, "seq": self.seq(found, at), "tsn": None}
+        return {**head, "code": int(code), "seq": self.seq(found, at), "tsn": None}
 
     def seq(self, found: Found, at: int = 0) -> int:
         """Return the sequence number of an octet of an item."""
@@ -129,13 +131,12 @@ class Found(NamedTuple):
     detail: Detail
     """What is in an FPDU, a frame or a startup frame."""
     frames: tuple[int, ...]
-    place: int | None
-    """Of the segment with which it is found: never before both startup frames are there; None: that
-    is not known."""
+    place: int
+    """Of the segment with which it is found: never before both startup frames are there."""
     is_sure: bool
     """Whether nothing hides where it begins."""
     located_by: LocatedBy | None
-    """None: that is not known."""
+    """Of an FPDU or a frame."""
 
     @property
     def side(self) -> int:

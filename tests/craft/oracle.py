@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from scapy_mpa.craft import Conversation, FPDUItem, OctetsItem, Segment, StartupItem
 from scapy_mpa.stream.segment import SYN
-from tests.craft.reading import Record
+from tests.recovery.reading import Record, judge_fpdus, statement_of
 from tests.truth import impair
 from tests.truth.captured import Captured
 from tests.truth.dimensions import Dimensions
 from tests.truth.findable import findable
-from tests.truth.headers import header_said
 from tests.truth.mpastream import build_stream
-from tests.truth.wanted import Statement, Wanted
+from tests.truth.wanted import Wanted
 
 
 @dataclass
@@ -34,20 +33,8 @@ class Oracle:
 
     def judge(self, records: Iterable[Record], *, with_payload: bool) -> None:
         """Hold what a dissector says against it."""
-        found = set()
-        for record in records:
-            if record["type"] != "fpdu":
-                continue
-            key = self.endpoints.index(record["src"]), record["seq"]
-            assert key not in found, f"twice: {record}"
-            assert key in self.wanted, f"false: {record}"
-            wanted = self.wanted[key]
-            said = self._said(record, wanted, with_payload=with_payload)
-            assert wanted.is_said_by(said), f"{said} instead of {wanted.statement}"
-            assert record["offset"] in (None, wanted.offset)
-            found.add(key)
-        missing = {key for key, wanted in self.wanted.items() if wanted.is_required} - found
-        assert not missing
+        outcome = judge_fpdus(self.wanted, self.endpoints, records, with_payload=with_payload)
+        assert outcome.is_right, outcome
 
     def judge_truth(self, records: Iterable[Record]) -> None:
         """Hold what a conversation says against it: exactly those that are whole, payload too."""
@@ -57,14 +44,8 @@ class Oracle:
             key = self.endpoints.index(record["src"]), record["seq"]
             assert key in self.whole
             wanted = self.wanted[key]
-            assert self._said(record, wanted, with_payload=True) == wanted.statement
+            assert statement_of(record) == wanted.statement
             assert record.get("offset") in (None, wanted.offset)
-
-    @staticmethod
-    def _said(record: Record, wanted: Wanted, *, with_payload: bool) -> Statement:
-        payload = bytes.fromhex(record["payload"]) if with_payload else wanted.statement.payload
-        numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
-        return Statement(*numbers, header_said(record), payload)
 
 
 def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle:

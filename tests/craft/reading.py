@@ -4,20 +4,14 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable
-from typing import Any
 
-from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.capture import Frame
 from scapy_mpa.capture.write_pcapng import PcapngWriter
-from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line
-from scapy_mpa.records.page import RecordPage
 from scapy_mpa.records.record import TIMING_KEYS
-from scapy_mpa.stream.messages import Messages
 from scapy_mpa.wire.dialect import Dialect
-
-Record = dict[str, Any]
+from tests.recovery import reading
+from tests.recovery.reading import Record
 
 
 def file_of(frames: Iterable[Frame]) -> bytes:
@@ -31,14 +25,8 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
     """All records, with messages and payload, made of events, without what is only measured."""
-    reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
-    messages = Messages(payload=True)
-    lines = []
-    for batch in reading.batches():
-        for event in batch:
-            found = [event, *messages.take(event)]
-            lines += [json_line(each, reading.clock, payload=True) for each in found]
-    return [untimed(json.loads(line)) for line in lines]
+    found = reading.plain(file_of(frames), messages=True, dialect=dialect)
+    return [untimed(each) for each in found]
 
 
 def as_told(found: list[Record], wanted: list[Record]) -> list[Record]:
@@ -53,10 +41,7 @@ def as_told(found: list[Record], wanted: list[Record]) -> list[Record]:
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
     """The records, without messages, payload and what is only measured, as ``dissect --json``
     prints them."""
-    reading = Reading(open_capture(io.BytesIO(file_of(frames))), dialect=dialect)
-    page = RecordPage(reading.clock).page
-    text = b"".join([page(rows) for rows in reading.rows()])
-    return [untimed(json.loads(line)) for line in text.splitlines()]
+    return [untimed(each) for each in reading.printed(file_of(frames), dialect=dialect)]
 
 
 def untimed(record: Record) -> Record:

@@ -92,14 +92,12 @@ def conversations(
     *,
     beginnings: tuple[str, ...] = BEGINNINGS,
     rtr_frames: bool = True,
-    streaming: st.SearchStrategy[bytes] = STREAMING,
     **fixed: Any,
 ) -> Conversation:
     """A conversation in which everything is right.
 
     :param beginnings: what may be there before the startup frames.
     :param rtr_frames: whether there may be an Rtr Frame.
-    :param streaming: octets of either side before the startup frames.
     :param fixed: options that are not to be drawn.
     """
     version = draw(st.sampled_from((4, 6)))
@@ -123,8 +121,8 @@ def conversations(
     if begins == "rejection":
         conversation.startup(draw(payloads(100)), rejected=True)
     if begins == "octets":
-        conversation.initiator.octets(draw(streaming))
-        conversation.responder.octets(draw(streaming))
+        conversation.initiator.octets(draw(STREAMING))
+        conversation.responder.octets(draw(STREAMING))
     rtr = None
     if conversation.options.revision == 2:
         rtr = draw(st.sampled_from((None, "send", "write", "read")))

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafted conversations as others read them: Scapy and Wireshark."""
+"""Crafted conversations as Scapy reads them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
 from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
 from scapy_mpa.craft import Conversation, Endpoint
-from tests.craft.strategies import STREAMING, conversations
-from tests.differential.test_tshark import differences
-from tests.differential.tshark import known_ports
 
 
 def talk(**options: Any) -> Conversation:
@@ -54,41 +49,3 @@ def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
         if version == 4:
             packet[IP].chksum = packet[IP].len = None
     assert [bytes(packet) for packet in packets] == [frame.octets for frame in frames]
-
-
-# What begins like TPKT (Q.931), SMPP, RPCAP, FMTP, DICOM or DCE/RPC is no more than that to
-# Wireshark, whatever follows, and so is anything at the ports that known_ports() has.
-NO_OTHER_PROTOCOL = STREAMING.map(lambda octets: b"octets " + octets)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    conversations(
-        rtr_frames=False,
-        streaming=NO_OTHER_PROTOCOL,
-        markers=False,
-        mss=1460,
-        packing="aligned",
-    )
-)
-def test_tshark_agrees(tmp_path: Path, tshark: str, conversation: Conversation) -> None:
-    """Without Markers and Rtr Frames, Wireshark finds every FPDU, and says of it what we say."""
-    ports = {side.endpoint.port for side in conversation.sides}
-    assume(not ports & known_ports(tshark))
-    path = tmp_path / "talk.pcap"
-    conversation.write(path)
-    found, agreed = differences(path, tshark)
-    assert not found, "\n".join([*found[:10], path.read_bytes().hex()])
-    types = [record["type"] for record in conversation.truth()]
-    assert agreed == types.count("fpdu") + types.count("startup")
-
-
-def test_snap_length(tmp_path: Path) -> None:
-    """What a snap length left of a segment is what is written of its frame."""
-    conversation = talk()
-    segments = conversation.segments()
-    cut = [replace(each, captured=min(len(each.octets), 10)) for each in segments]
-    for whole, part in zip(conversation.frames(), conversation.frames(cut), strict=True):
-        assert whole.octets.startswith(part.octets)
-        assert part.original_length == len(whole.octets)
-        assert len(part.octets) <= 54 + 10 + 4

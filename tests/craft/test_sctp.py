@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import run
 from tests.craft.reading import plain
-from tests.craft.strategies import sessions
 from tests.truth import sctpstream as sctp
 
 SCTP = [name for name in PRESETS if name.startswith("sctp")]
@@ -131,35 +129,6 @@ def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -
         assert len(told) == sum(each["type"] in kinds for each in found)
     # What a network and a capture do is nobody's fault.
     assert not [each for each in found if each["type"] == "error"]
-
-
-ENDS = sctp.ABORT, sctp.SHUTDOWN_ACK, sctp.SHUTDOWN_COMPLETE
-"""The chunks that end an association (RFC 4960 9)."""
-SETUP = sctp.INIT, sctp.INIT_ACK
-UNTOLD = {"frame", "time", "timestamp", "captured", "captured_from", "out_of_order", "crc"}
-"""What depends on when a chunk is found."""
-
-
-@given(sessions(), st.integers(0, 1 << 20))
-def test_rfc5043_10_whatever_order(conversation: SctpConversation, seed: int) -> None:
-    """After the setup, in whatever order and as often packets come, each message is told once."""
-    rng = random.Random(seed)
-    segments = conversation.segments()
-    order = segments + [each for each in segments if rng.random() < 0.2]
-    rng.shuffle(order)
-    # INIT and INIT ACK begin an association, and what ends it is the last.
-    order.sort(key=lambda each: (each.octets[12] not in SETUP, each.octets[12] in ENDS))
-    found = plain(conversation.frames(order), conversation.options.dialect)
-    told, wanted = (
-        sorted(
-            str({name: each[name] for name in each if name not in {*UNTOLD, "frames"}})
-            for each in records
-            if each["type"] in ("session_control", "ddp_segment")
-        )
-        for records in (found, conversation.truth(payload=True))
-    )
-    assert told == wanted
-    assert not [each for each in found if each["type"] in ("error", "gap")]
 
 
 def test_fates() -> None:

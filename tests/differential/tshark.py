@@ -8,7 +8,6 @@ the verdict. Numbers are ints, octets are bytes.
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import tempfile
@@ -99,25 +98,8 @@ ARGUMENTS = (
 )
 
 
-HEURISTIC_PORTS = frozenset({3225, 6633, 6634})
-"""TCP ports at which Wireshark takes octets before the startup frames for FCIP or OpenFlow,
-whatever follows: a heuristic's own condition, which no list of its has."""
-
-
 REORDERING = ("-o", "tcp.reassemble_out_of_order:TRUE")
 """Else reordered segments are dissected as they come.  With it, none is behind a hole."""
-
-
-@functools.cache
-def known_ports(tshark: str) -> frozenset[int]:
-    """TCP ports that Wireshark gives to other protocols, which may keep what is iWARP.
-
-    :param tshark: the program's path.
-    """
-    listed = subprocess.run([tshark, "-G", "decodes"], capture_output=True, text=True, check=True)
-    decodes = (line.split("\t") for line in listed.stdout.splitlines())
-    listed_ports = {int(decode[1]) for decode in decodes if decode[0] == "tcp.port"}
-    return HEURISTIC_PORTS | listed_ports
 
 
 def rows(tshark: str, capture: Path, *, reordering: bool = True) -> list[Row]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.records import json_line
 from scapy_mpa.records.page import RecordPage
+from scapy_mpa.stream.messages import Messages
 from tests.truth import impair
 from tests.truth.cases import Case
 from tests.truth.headers import header_said
@@ -23,19 +24,24 @@ from tests.truth.wanted import Statement, Wanted
 Record = dict[str, Any]
 
 
-def plain(octets: bytes) -> list[Record]:
-    """The records of a capture, with payload, as events."""
-    reading = Reading(open_capture(io.BytesIO(octets)))
+def plain(octets: bytes, *, messages: bool = False, **options: Any) -> list[Record]:
+    """The records of a capture, with payload, as events.
+
+    options: of Reading.
+    """
+    reading = Reading(open_capture(io.BytesIO(octets)), **options)
+    pairing = Messages(payload=True)
     return [
-        json.loads(json_line(event, reading.clock, payload=True))
+        json.loads(json_line(each, reading.clock, payload=True))
         for batch in reading.batches()
         for event in batch
+        for each in (event, *(pairing.take(event) if messages else ()))
     ]
 
 
-def printed(octets: bytes) -> list[Record]:
+def printed(octets: bytes, **options: Any) -> list[Record]:
     """The records of a capture, without payload, as ``dissect --json`` prints them."""
-    reading = Reading(open_capture(io.BytesIO(octets)))
+    reading = Reading(open_capture(io.BytesIO(octets)), **options)
     page = RecordPage(reading.clock).page
     text = b"".join([page(rows) for rows in reading.rows()])
     return [json.loads(line) for line in text.splitlines()]
@@ -80,29 +86,43 @@ def _short(wanted: Wanted) -> str:
 
 def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outcome:
     """Hold the records of a case's capture against its truth."""
-    outcome = Outcome()
+    records = [*records]
+    outcome = judge_fpdus(case.wanted, case.endpoints, records, with_payload=with_payload)
     senders = {endpoint: direction for direction, endpoint in enumerate(case.endpoints)}
-    seen: Counter[tuple[int, int]] = Counter()
-    found: set[tuple[int, int]] = set()
     gaps: dict[int, list[Record]] = {INITIATOR: [], RESPONDER: []}
     for record in records:
         if record["type"] == "gap" and record["reason"] not in ("limit", "snap length"):
             gaps[senders[record["src"]]].append(record)
         if record["type"] == "startup" and not _is_startup_of(case, record, senders):
             outcome.false.append(record)
+    for direction, told in gaps.items():
+        outcome.false += _false_gaps(case, direction, told)
+    return outcome
+
+
+def judge_fpdus(
+    wanted_ones: Mapping[tuple[int, int], Wanted],
+    endpoints: tuple[str, str],
+    records: Iterable[Record],
+    *,
+    with_payload: bool,
+) -> Outcome:
+    """Hold the FPDUs among records against those that are wanted, by side and sequence number."""
+    outcome = Outcome()
+    seen: Counter[tuple[int, int]] = Counter()
+    found: set[tuple[int, int]] = set()
+    for record in records:
         if record["type"] != "fpdu":
             continue
-        key = senders[record["src"]], record["seq"]
+        key = endpoints.index(record["src"]), record["seq"]
         seen[key] += 1
-        wanted = case.wanted.get(key)
+        wanted = wanted_ones.get(key)
         if wanted is None or seen[key] > 1 or not _says(record, wanted, with_payload=with_payload):
             outcome.false.append(record)
         else:
             found.add(key)
             outcome.at_once += record["frame"] == max(record["frames"])
-    for direction, told in gaps.items():
-        outcome.false += _false_gaps(case, direction, told)
-    for key, wanted in case.wanted.items():
+    for key, wanted in wanted_ones.items():
         if not wanted.is_required:
             outcome.optional += 1
             outcome.optional_found += key in found
@@ -145,15 +165,15 @@ def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
     """Whether a record says what is wanted."""
     if record["offset"] not in (wanted.offset, None):
         return False
-    mine = wanted.statement_with(record["markers"])
-    payload = bytes.fromhex(record["payload"]) if with_payload else mine.payload
-    return wanted.is_said_by(
-        Statement(
-            record["seq"],
-            record["ulpdu_length"],
-            record["markers"],
-            record["crc"],
-            header_said(record),
-            payload,
-        )
-    )
+    payload = None if with_payload else wanted.statement_with(record["markers"]).payload
+    return wanted.is_said_by(statement_of(record, payload))
+
+
+def statement_of(record: Record, payload: bytes | None = None) -> Statement:
+    """What a record says of an FPDU.
+
+    payload: None: as the record has it.
+    """
+    octets = bytes.fromhex(record["payload"]) if payload is None else payload
+    numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
+    return Statement(*numbers, header_said(record), octets)

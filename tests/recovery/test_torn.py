@@ -7,18 +7,12 @@ but records, on either path, with the messages and the checks.
 
 from __future__ import annotations
 
-import io
-import json
 import random
 
 import pytest
 
-from scapy_mpa.capture import open_capture
-from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.messages import Messages
-from tests.recovery.reading import judge, printed
+from tests.recovery.reading import judge, plain, printed
 from tests.truth import pcapfile
 from tests.truth.cases import Case, case
 from tests.truth.impair import Segment
@@ -82,14 +76,8 @@ def test_a_torn_capture_has_records(seed: int) -> None:
     """All connections of a capture would be lost with one that ends in an exception."""
     octets = torn(seed)
     for checks in (False, True):
-        messages = Messages()
-        last = {}
-        reading = Reading(open_capture(io.BytesIO(octets)), checks=checks)
-        for batch in reading.batches():
-            for event in batch:
-                last[event.connection.number] = type_of(json_line(event, reading.clock))
-                for message in messages.take(event):
-                    assert type_of(json_line(message, reading.clock)) == "message"
+        found = plain(octets, messages=True, checks=checks)
+        last = {each["connection"]: each["type"] for each in found if each["type"] != "message"}
         assert set(last.values()) <= {"connection"}
     assert all(record["type"] for record in printed(octets))
 
@@ -99,19 +87,7 @@ def test_a_torn_capture_has_records(seed: int) -> None:
 def test_where_little_may_be_held_there_are_records(seed: int, octets: int) -> None:
     """Limits that are reached again and again end in gaps, and in nothing that is not so."""
     made = case(seed)
-    limits = Limits(octets_in_total=octets)
-    reading = Reading(open_capture(io.BytesIO(made.pcap())), limits=limits)
-    records = [
-        json.loads(json_line(event, reading.clock, payload=True))
-        for batch in reading.batches()
-        for event in batch
-    ]
+    records = plain(made.pcap(), limits=Limits(octets_in_total=octets))
     # Of what was given up the rest may be captured later, so that its CRC cannot be checked.
     false = judge(made, records, with_payload=True).false
     assert {record["crc"] for record in false} <= {"unknown"}
-
-
-def type_of(line: str) -> str:
-    """The type of a record."""
-    kind: str = json.loads(line)["type"]
-    return kind

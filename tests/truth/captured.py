@@ -102,13 +102,8 @@ class Captured:
 
     def seen(self, places: Sequence[int]) -> bytes:
         """What was captured first at some places, or else was sent, up to the end of the stream."""
-        octets = bytearray()
-        for place in places:
-            at = place + self.before
-            if at >= len(self._captured):
-                break
-            octets.append(self._octets[at] if self._captured[at] else self._stream[at])
-        return bytes(octets)
+        there = [place + self.before for place in places if place + self.before < len(self._octets)]
+        return bytes(self._octets[at] if self._captured[at] else self._stream[at] for at in there)
 
     def is_carried(self, start: int, end: int) -> bool:
         """Whether captured segments held each octet, though the snap length cut some off."""

@@ -428,39 +428,35 @@ class _Side:
             crc = "unknown" if self.dimensions.crc else "off"
         else:
             crc = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
-        length = fpdu.ulpdu_length
-        return self._said(fpdu, length, fpdu.markers, crc, ulpdu, required, is_cut=False)
+        return self._said(
+            fpdu, fpdu.ulpdu_length, fpdu.markers, ulpdu, crc, required=required, is_cut=False
+        )
 
     def _wanted_liar(self, fpdu: TrueFPDU, *, lies: bool, required: bool) -> Wanted:
         """A damaged FPDU, as what it says it is."""
-        crc = "bad" if self.dimensions.crc else "off"
-        if not lies:
-            length = fpdu.ulpdu_length
-            return self._said(fpdu, length, fpdu.markers, crc, fpdu.ulpdu, required, is_cut=False)
         length = _said_length(fpdu)
+        if not lies:
+            return self._said(
+                fpdu, length, fpdu.markers, fpdu.ulpdu, required=required, is_cut=False
+            )
         _, markers, places = self._reading(fpdu, length)
-        ulpdu = self.captured.seen(places)
-        return self._said(fpdu, length, markers, crc, ulpdu, required, is_cut=True)
+        return self._said(fpdu, length, markers, self.captured.seen(places), required=required)
 
     def _unmarked_liar(self, fpdu: TrueFPDU) -> Statement:
         """What an FPDU says that lies about its length, if its Markers are taken for payload."""
         length = _said_length(fpdu)
         begin = fpdu.seq_offset + 2
         ulpdu = self.captured.seen(range(begin, begin + length))
-        crc = "bad" if self.dimensions.crc else "off"
-        return self._said(fpdu, length, 0, crc, ulpdu, required=False, is_cut=True).statement
+        return self._said(fpdu, length, 0, ulpdu).statement
 
     def _wanted_garbled(self, fpdu: TrueFPDU) -> Wanted | None:
         """An FPDU as what the copies say that were captured first, if its length was captured."""
-        header = fpdu.seq_offset
-        said = self.captured.first_copies(range(header, header + 2))
+        said = self.captured.first_copies(range(fpdu.seq_offset, fpdu.seq_offset + 2))
         if len(said) < 2:
             return None
         length = int.from_bytes(said, "big")
         end, markers, places = self._reading(fpdu, length)
-        ulpdu = self.captured.first_copies(places)
-        crc = "bad" if self.dimensions.crc else "off"
-        wanted = self._said(fpdu, length, markers, crc, ulpdu, required=False, is_cut=True)
+        wanted = self._said(fpdu, length, markers, self.captured.first_copies(places))
         # Nobody can check the CRC of one of which the snap length cut off a part.
         return replace(wanted, may_be_unknown=not self.captured.is_complete(fpdu.start, end))
 
@@ -469,12 +465,17 @@ class _Side:
         fpdu: TrueFPDU,
         ulpdu_length: int,
         markers: int,
-        crc: str,
         ulpdu: bytes,
-        required: bool,
+        crc: str | None = None,
         *,
-        is_cut: bool,
+        required: bool = False,
+        is_cut: bool = True,
     ) -> Wanted:
+        """What there is to be said of an FPDU.
+
+        crc: None: that its CRC is bad, if CRCs are on.
+        """
+        crc = crc or ("bad" if self.dimensions.crc else "off")
         seq = (self.half.base + fpdu.seq_offset) % 2**32
         header = header_of(ulpdu, ulpdu_length)
         payload = ulpdu[header_length(ulpdu) :] if ulpdu else b""

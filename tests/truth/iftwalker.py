@@ -31,14 +31,8 @@ def fits(octets: bytes, crc: bytes) -> bool:
 
 def connections(path: pathlib.Path) -> list[walker.Connection]:
     """The connections of a capture; what is told as FPDUs are the DDP segments of their frames."""
-    segments = [
-        segment
-        for number, frame in enumerate(walker.read_pcap(path), 1)
-        if (segment := walker.parse_frame(number, frame)) is not None
-    ]
-    found = walker.group(segments)
+    _, found = walker.reassembled(path)
     for connection in found:
-        walker.reassemble(connection)
         for role in "ir":
             stream = connection.streams[role]
             assert not stream.holes()

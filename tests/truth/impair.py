@@ -173,9 +173,8 @@ def duplicate(
     sendings: Sequence[Sending], rng: random.Random, rate: float, distance: int = 4
 ) -> list[Sending]:
     """Repeat sendings after up to distance others."""
-    timed: list[tuple[float, Sending]] = []
+    timed: list[tuple[float, Sending]] = [*enumerate(sendings)]
     for time, sending in enumerate(sendings):
-        timed.append((time, sending))
         if rng.random() < rate:
             timed.append((time + rng.randint(0, distance) + 0.5, sending))
     return _in_order(timed)

@@ -11,6 +11,7 @@ import ipaddress
 import pathlib
 import struct
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .impair import Segment
 
@@ -72,19 +73,9 @@ def frame(
     return octets.ljust(60, b"\0")
 
 
-def frames(
-    segments: Sequence[Segment],
-    *,
-    hosts: tuple[str, str] = ("10.0.0.1", "10.0.0.2"),
-    ports: tuple[int, int] = (40000, 4000),
-    vlan: int | None = None,
-    tcp_options: bytes = b"",
-) -> list[bytes]:
-    """A frame for each segment of one connection; see frame."""
-    return [
-        frame(segment, hosts=hosts, ports=ports, vlan=vlan, tcp_options=tcp_options)
-        for segment in segments
-    ]
+def frames(segments: Sequence[Segment], **options: Any) -> list[bytes]:
+    """A frame for each segment of one connection, with the options of frame."""
+    return [frame(segment, **options) for segment in segments]
 
 
 def pcap(

@@ -11,6 +11,8 @@ import ipaddress
 import struct
 from dataclasses import dataclass, replace
 
+from crc32c import crc32c as crc32c
+
 PORTS = (40000, 4000)
 TAGS = (0x22222222, 0x11111111)
 """By sender: what its packets have as Verification Tag, which its peer has chosen."""
@@ -23,21 +25,6 @@ U, B, E = 4, 2, 1
 
 INITIATE, ACCEPT, REJECT, TERMINATE = 1, 2, 3, 4
 ENHANCED_INITIATE, ENHANCED_ACCEPT, ENHANCED_REJECT = 5, 6, 7
-
-_TABLE = []
-for _octet in range(256):
-    _value = _octet
-    for _ in range(8):
-        _value = _value >> 1 ^ (0x82F63B78 if _value & 1 else 0)
-    _TABLE.append(_value)
-
-
-def crc32c(octets: bytes) -> int:
-    """The CRC of RFC 4960 appendix B, octet by octet."""
-    value = 0xFFFFFFFF
-    for octet in octets:
-        value = value >> 8 ^ _TABLE[(value ^ octet) & 0xFF]
-    return value ^ 0xFFFFFFFF
 
 
 def chunk(kind: int, flags: int, value: bytes) -> bytes:

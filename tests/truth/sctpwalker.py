@@ -2,35 +2,22 @@
 """What a capture of DDP over SCTP holds, chunk by chunk, without the package under test.
 
 Reads Ethernet, IPv4 and SCTP (RFC 4960 3) and the headers behind them (RFC 5043 5.2, RFC 5041 4);
-takes each TSN once and puts fragments together.  ``python -m tests.truth.sctpwalker CAPTURE``
-prints what is found as JSON.
+takes each TSN once and puts fragments together.  ``python -m tests.truth.sctpwalker FILE...``
+writes what it finds to ``tests/expected/crafted/NAME.json``.
 """
 
 from __future__ import annotations
 
-import json
 import pathlib
 import struct
 import sys
 from typing import Any
 
-from .sctpstream import crc32c
+from crc32c import crc32c
+
+from tests.truth import walker
 
 Row = list[Any]
-
-
-def records(path: pathlib.Path) -> list[bytes]:
-    """The frames of a classic little-endian pcap file."""
-    octets = path.read_bytes()
-    assert octets[:4] == b"\xd4\xc3\xb2\xa1"
-    found = []
-    at = 24
-    while at < len(octets):
-        _, _, size, whole = struct.unpack_from("<IIII", octets, at)
-        assert size == whole
-        found.append(octets[at + 16 : at + 16 + size])
-        at += 16 + size
-    return found
 
 
 def chunks(packet: bytes) -> list[tuple[int, int, bytes]]:
@@ -53,7 +40,7 @@ def walk(path: pathlib.Path) -> dict[str, Any]:
     in hexadecimal; or ``"tagged"``, L, RDMAP control octet, STag, TO and octets of payload; or
     ``"untagged"``, L, RDMAP control octet, QN, MSN, MO and octets of payload.
     """
-    frames = records(path)
+    frames = [*walker.read_pcap(path)]
     seen: set[tuple[int, int]] = set()
     pieces: dict[tuple[int, int], tuple[int, int, int, bytes]] = {}
     for frame in frames:
@@ -97,7 +84,4 @@ def row(ppid: int, user_data: bytes) -> Row:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        result = walk(pathlib.Path(name))
-        lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in result["messages"])
-        print(f'{{"frames":{result["frames"]},\n"messages":[\n{lines}]}}')
+    walker.write(sys.argv[1:], walk)

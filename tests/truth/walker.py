@@ -312,17 +312,20 @@ def walk_fpdus(
     return fpdus, len(octets) - whole
 
 
-def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
-    """Number of frames in the capture, and its connections with everything found in them."""
-    packets = 0
-    segments = []
-    for packets, frame in enumerate(read_pcap(path), 1):
-        segment = parse_frame(packets, frame)
-        if segment is not None:
-            segments.append(segment)
-    connections = group(segments)
+def reassembled(path: pathlib.Path) -> tuple[int, list[Connection]]:
+    """Number of frames in the capture, and its connections with their streams."""
+    frames = [*read_pcap(path)]
+    segments = [parse_frame(number, frame) for number, frame in enumerate(frames, 1)]
+    connections = group([each for each in segments if each is not None])
     for connection in connections:
         reassemble(connection)
+    return len(frames), connections
+
+
+def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
+    """Number of frames in the capture, and its connections with everything found in them."""
+    packets, connections = reassembled(path)
+    for connection in connections:
         octets = {role: connection.streams[role].contiguous() for role in "ir"}
         connection.request = find_startup(octets["i"], REQUEST_KEY, "request")
         connection.reply = find_startup(octets["r"], REPLY_KEY, "reply")

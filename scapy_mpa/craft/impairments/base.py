@@ -6,9 +6,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
@@ -17,7 +17,6 @@ __all__ = [
     "MOST",
     "SPACING_NS",
     "WORD",
-    "Entry",
     "Impairment",
     "acknowledge_less",
     "ends_of_turns",
@@ -50,51 +49,38 @@ def impair(
     return impaired
 
 
-class Entry(NamedTuple):
-    """A segment on its way to another place in the list."""
-
-    place: float
-    """An index of the list as it was; a fraction is between two of them."""
-    segment: Segment
-    is_moved: bool
-    """Whether its time is to become that of its place."""
-
-
-_place: Final = attrgetter("place")
-
-
 def settled(
-    entries: Iterable[Entry], pauses: Mapping[float, int] = MappingProxyType({})
+    placed: Iterable[tuple[float, Segment]], pauses: Mapping[float, int] = MappingProxyType({})
 ) -> list[Segment]:
     """Return segments in their places, at times that do not go backwards.
 
-    What was moved is captured halfway between its neighbours.
-
+    :param placed: each after its place, an index of the list as it was.  Whatever is between two of
+        them was moved, and is captured halfway between its neighbours.
     :param pauses: by place, by how many nanoseconds everything from there on comes later.
     """
-    ordered = sorted(entries, key=_place)
+    ordered = sorted(placed, key=itemgetter(0))
     waits = sorted(pauses.items(), reverse=True)
     upcoming: list[int | None] = []
     following: int | None = None
-    for entry in reversed(ordered):
+    for place, segment in reversed(ordered):
         upcoming.append(following)
-        if not entry.is_moved:
-            following = entry.segment.time_ns
+        if not place % 1:
+            following = segment.time_ns
     out: list[Segment] = []
     # Before any pause: so the neighbours of what was moved are, too.
     before: int | None = None
     delay = 0
-    for entry, after in zip(ordered, reversed(upcoming), strict=True):
-        while waits and waits[-1][0] <= entry.place:
+    for (place, segment), after in zip(ordered, reversed(upcoming), strict=True):
+        while waits and waits[-1][0] <= place:
             delay += waits.pop()[1]
-        time_ns = entry.segment.time_ns
-        if entry.is_moved:
+        time_ns = segment.time_ns
+        if place % 1:
             if before is None:
                 time_ns = time_ns if after is None else min(time_ns, after)
             else:
                 time_ns = before + SPACING_NS if after is None else (before + after) // 2
         before = time_ns
-        out.append(replace(entry.segment, time_ns=time_ns + delay))
+        out.append(replace(segment, time_ns=time_ns + delay))
     return out
 
 

@@ -11,7 +11,6 @@ from typing import Final
 from scapy_mpa.craft.given import flag, nanoseconds, number, share
 from scapy_mpa.craft.impairments.base import (
     MOST,
-    Entry,
     acknowledge_less,
     ends_of_turns,
     settled,
@@ -69,13 +68,13 @@ class Loss:
                 pauses[place] = round(self.timeout * SECOND)
             lost[index] = place
             acknowledge_less(changed, index, place)
-        entries = []
-        for index, segment in enumerate(changed):
-            if index not in lost or self.captured:
-                entries.append(Entry(index, segment, False))
-            if index in lost:
-                entries.append(Entry(lost[index], segment, True))
-        return settled(entries, pauses)
+        sent = [
+            (index, each)
+            for index, each in enumerate(changed)
+            if self.captured or index not in lost
+        ]
+        again = [(place, changed[index]) for index, place in lost.items()]
+        return settled([*sent, *again], pauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +112,7 @@ class Reordering:
             if later:
                 places[index] = rng.choice(later) + 0.5
                 acknowledge_less(changed, index, places[index])
-        return settled(
-            Entry(places.get(index, index), segment, index in places)
-            for index, segment in enumerate(changed)
-        )
+        return settled((places.get(index, index), each) for index, each in enumerate(changed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +132,12 @@ class Duplication:
         number("a distance", self.distance, 0, MOST)
 
     def __call__(self, segments: list[Segment], rng: random.Random) -> list[Segment]:
-        entries = []
-        for index, segment in enumerate(segments):
-            entries.append(Entry(index, segment, False))
-            if rng.random() < self.rate:
-                place = index + rng.randint(0, self.distance) + 0.5
-                entries.append(Entry(place, segment, True))
-        return settled(entries)
+        copies = [
+            (index + rng.randint(0, self.distance) + 0.5, segment)
+            for index, segment in enumerate(segments)
+            if rng.random() < self.rate
+        ]
+        return settled([*enumerate(segments), *copies])
 
 
 def _later(segments: Sequence[Segment], index: int, end: int, most: int) -> list[int]:

@@ -10,21 +10,20 @@ RFC 5044 4.3 - error code 3
 The catalogue is open: :func:`register` adds to it.
 """
 
-from scapy_mpa.craft.mutations.catalogue import find, mutations, register
-from scapy_mpa.craft.mutations.ddp import DDP
-from scapy_mpa.craft.mutations.dialects import DIALECTS
-from scapy_mpa.craft.mutations.enhanced import ENHANCED
+from scapy_mpa.craft.mutations import (
+    ddp,
+    dialects,
+    enhanced,
+    fpdu,
+    ift,
+    random_fuzz,
+    rdmap,
+    sctp,
+    startup,
+)
+from scapy_mpa.craft.mutations.catalogue import find, listed, mutations, register
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
-from scapy_mpa.craft.mutations.extensions import EXTENSIONS
-from scapy_mpa.craft.mutations.fpdu import FPDU
-from scapy_mpa.craft.mutations.ift_frames import IFT_FRAMES
-from scapy_mpa.craft.mutations.ift_indications import IFT_INDICATIONS
-from scapy_mpa.craft.mutations.markers import MARKERS
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
-from scapy_mpa.craft.mutations.random_fuzz import RANDOM
-from scapy_mpa.craft.mutations.rdmap import RDMAP
-from scapy_mpa.craft.mutations.sctp import SCTP
-from scapy_mpa.craft.mutations.startup import RTR_FRAME, STARTUP
 
 __all__ = [
     "Action",
@@ -36,8 +35,6 @@ __all__ = [
     "register",
 ]
 
-for _group in (
-    *(STARTUP, RTR_FRAME, ENHANCED, MARKERS, FPDU, DDP, RDMAP, EXTENSIONS),
-    *(DIALECTS, IFT_INDICATIONS, IFT_FRAMES, SCTP, RANDOM),
-):
-    register(*_group)
+# In the order in which they are shown.
+for _module in (startup, enhanced, fpdu, ddp, rdmap, dialects, ift, sctp, random_fuzz):
+    register(*listed(_module.MUTATIONS))

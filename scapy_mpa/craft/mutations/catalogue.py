@@ -1,19 +1,61 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which mutations there are: those of this package, and any that are registered."""
+"""Which mutations there are: those of this package, and any that are registered.
+
+What each breaks, and what is expected of a receiver, says ``catalogue.md``.  How it is done, the
+modules beside it say, by the same names.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
-from scapy_mpa.craft.mutations.mutation import Mutation
+from scapy_mpa.craft.mutations.expectation import Action, Expectation
+from scapy_mpa.craft.mutations.mutation import Mutation, Table
 from scapy_mpa.craft.near import meant
-from scapy_mpa.wire.errors import LocalProtocolError
+from scapy_mpa.wire.errors import ErrorCode, LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["find", "mutations", "register"]
+__all__ = ["find", "listed", "mutations", "register", "rows"]
 
+_ROW: Final = re.compile(r"\| `([^`]+)` \| (.+) \| (.+) \| (no|to others)? ?\|")
 _KNOWN: Final[dict[str, Mutation]] = {}
+
+
+@cache
+def rows() -> dict[str, tuple[str, str, str]]:
+    """Return the rows of the table by their names: what a receiver does, what is wrong, and whether
+    that is evident."""
+    table = files(__package__).joinpath("catalogue.md").read_text(encoding="utf-8")
+    return {
+        name: (expected, breaks, shown) for name, expected, breaks, shown in _ROW.findall(table)
+    }
+
+
+def _expectation(text: str) -> Expectation:
+    """Return what ``error 1, 2: note`` or ``terminate 1/2/0x03`` says."""
+    said, _, note = text.partition(": ")
+    action, *codes = said.replace(",", "").split()
+    terminates = [each.split("/") for each in codes if "/" in each]
+    return Expectation(
+        Action(action),
+        tuple(ErrorCode(int(code)) for code in codes if "/" not in code),
+        tuple((int(layer), int(etype), int(code, 16)) for layer, etype, code in terminates),
+        note,
+    )
+
+
+def listed(table: Table) -> Iterator[Mutation]:
+    """Yield the mutations of a table, with what ``catalogue.md`` says of them."""
+    for base, changes in table.items():
+        for name, change in changes.items():
+            expected, breaks, shown = rows()[name]
+            evident = shown != "no", shown == "to others"
+            yield Mutation(name, breaks, _expectation(expected), base, change, *evident)
 
 
 def register(*added: Mutation) -> None:

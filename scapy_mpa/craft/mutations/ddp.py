@@ -12,28 +12,17 @@ from typing import Final
 
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.mutations.edit import (
-    change_fpdu,
-    fpdu_at,
-    fpdus,
-    header,
-    opcode_of,
-    other_than,
-)
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.edit import change_fpdu, fpdus, header, opcode_of, other_than
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode, QueueNumber
 
-__all__ = ["DDP"]
+__all__ = ["MUTATIONS"]
 
 _WRITES: Final = (Opcode.WRITE,)
 _WORD: Final = 0xFFFFFFFF
 _TO_LIMIT: Final = 1 << 64
-
-
-def _is_tagged(item: FPDUItem) -> bool:
-    return item.header.tagged
 
 
 def _is_untagged(item: FPDUItem) -> bool:
@@ -42,10 +31,6 @@ def _is_untagged(item: FPDUItem) -> bool:
 
 def _has_mo(item: FPDUItem) -> bool:
     return bool(item.header.mo)
-
-
-def _is_last(item: FPDUItem) -> bool:
-    return item.header.last
 
 
 def _is_short(item: FPDUItem) -> bool:
@@ -86,13 +71,12 @@ def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         sends = fpdus(conversation, SEND_OPCODES, side=rng.randrange(2))
-        msns = {at: fpdu_at(conversation, at).header.msn or 0 for at in sends}
-        most = max(msns.values())
-        chosen = rng.choice(sorted({msn for msn in msns.values() if which(msn, most)}))
+        msns = {item.header.msn or 0 for item in sends.values()}
+        chosen = rng.choice(sorted(msn for msn in msns if which(msn, max(msns))))
         script = list(conversation.script)
-        for at, msn in msns.items():
-            if msn == chosen:
-                script[at] = fpdu_at(conversation, at).with_header(msn=msn + by)
+        for at, item in sends.items():
+            if (item.header.msn or 0) == chosen:
+                script[at] = item.with_header(msn=chosen + by)
         return conversation.with_script(script)
 
     return apply
@@ -135,8 +119,7 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
     may have no follower.
     """
     for side in (0, 1):
-        for at, to in pairwise(fpdus(conversation, side=side)):
-            one, other = fpdu_at(conversation, at), fpdu_at(conversation, to)
+        for (at, one), (to, other) in pairwise(fpdus(conversation, side=side).items()):
             is_one_message = opcode_of(one) == opcode_of(other) and (
                 one.header.msn == other.header.msn
             )
@@ -144,15 +127,18 @@ def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
                 yield at, to
 
 
-DDP: Final = listed(
-    bases.plain,
-    {
-        "rfc5041/4.1/dv-wrong-tagged": change_fpdu(_wrong_version, where=_is_tagged),
+MUTATIONS: Final[Table] = {
+    bases.plain: {
+        "rfc5041/4.1/dv-wrong-tagged": change_fpdu(
+            _wrong_version, where=lambda item: item.header.tagged
+        ),
         "rfc5041/4.1/dv-wrong-untagged": change_fpdu(_wrong_version, where=_is_untagged),
         "rfc5041/4.1/reserved-set": change_fpdu(
             header(reserved=lambda _, rng: rng.randrange(1, 16))
         ),
-        "rfc5041/4.1/l-missing": change_fpdu(header(last=False), SEND_OPCODES, _is_last),
+        "rfc5041/4.1/l-missing": change_fpdu(
+            header(last=False), SEND_OPCODES, lambda item: item.header.last
+        ),
         "rfc5041/4.1/l-too-early": change_fpdu(header(last=True), SEND_OPCODES, _is_not_last),
         "rfc5041/4.1/l-too-early-tagged": change_fpdu(header(last=True), _WRITES, _is_not_last),
         "rfc5041/4.2/stag-differs-within-message": change_fpdu(
@@ -161,7 +147,7 @@ DDP: Final = listed(
         "rfc5041/7.1/stag-invalid": change_fpdu(header(stag=_other_stag), _WRITES, _is_short),
         "rfc5041/7.1/to-out-of-bounds": change_fpdu(header(to=_far_away), _WRITES),
         "rfc5041/7.1/to-wrap": change_fpdu(
-            _wrapping, where=lambda item: _is_tagged(item) and len(item.payload) > 1
+            _wrapping, where=lambda item: item.header.tagged and len(item.payload) > 1
         ),
         "rfc5041/5.2/stag-of-no-octets": change_fpdu(_without_octets, _WRITES, _is_short),
         "rfc5041/4.3/qn-unknown": change_fpdu(
@@ -176,14 +162,10 @@ DDP: Final = listed(
             _is_within,
         ),
         "rfc5041/5.2/mo-gap": change_fpdu(
-            header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)),
-            SEND_OPCODES,
-            _has_mo,
+            header(mo=lambda before, rng: before.mo + rng.randrange(1, 1000)), SEND_OPCODES, _has_mo
         ),
         "rfc5041/5.2/mo-overlap": change_fpdu(
-            header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)),
-            SEND_OPCODES,
-            _has_mo,
+            header(mo=lambda before, rng: before.mo - rng.randrange(1, 1000)), SEND_OPCODES, _has_mo
         ),
         "rfc5041/7.1/mo-out-of-bounds": change_fpdu(
             header(mo=lambda _, rng: rng.randrange(1 << 31, _WORD - 65536)), SEND_OPCODES
@@ -193,6 +175,6 @@ DDP: Final = listed(
         ),
         "rfc5041/5.3/segments-swapped": _swapped,
         "rfc5041/4.4/header-cut": change_fpdu(_cut_header),
-    },
-)
+    }
+}
 """RFC 5041."""

@@ -10,8 +10,8 @@ from typing import Final
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import change_fpdu, change_startup, of_each_frame, replaced
-from scapy_mpa.craft.mutations.markers import Marked, marked_fpdus
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.fpdu import Marked, marked_fpdus
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
@@ -25,7 +25,7 @@ from scapy_mpa.wire.fpdu import (
 from scapy_mpa.wire.rdmap import build_control, parse_control
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["DIALECTS"]
+__all__ = ["MUTATIONS"]
 
 # -- revision 0 ------------------------------------------------------------------------------------
 
@@ -83,51 +83,32 @@ def _not_drifting(fpdu: Marked, rng: Random) -> FPDUItem | None:
     return fpdu.item.override(marker_places=places)
 
 
-DIALECTS: Final = (
-    *listed(
-        bases.oldest,
-        {
-            **of_each_frame(
-                {
-                    "draft-ietf-rddp-mpa-01/6.1.1/{}-private-data-over-512": {
-                        "private_data": _over_512
-                    }
-                }
-            ),
-            "rfc5044/c.1/versions-differ": _versions_differ,
-            "draft-ietf-rddp-mpa-01/6.1.1/request-rev-1": change_startup(
-                StartupKind.REQUEST, revision=1
-            ),
-            "draft-ietf-rddp-mpa-01/6.1.1/reply-rev-1": change_startup(
-                StartupKind.REPLY, revision=1
-            ),
-        },
-    ),
-    *listed(
-        bases.extension,
-        of_each_frame(
-            {"erdma/startup/{}-m-set": {"markers": True}, "erdma/startup/{}-c-set": {"crc": True}}
+MUTATIONS: Final[Table] = {
+    bases.oldest: {
+        **of_each_frame(
+            {"draft-ietf-rddp-mpa-01/6.1.1/{}-private-data-over-512": {"private_data": _over_512}}
         ),
+        "rfc5044/c.1/versions-differ": _versions_differ,
+        "draft-ietf-rddp-mpa-01/6.1.1/request-rev-1": change_startup(
+            StartupKind.REQUEST, revision=1
+        ),
+        "draft-ietf-rddp-mpa-01/6.1.1/reply-rev-1": change_startup(StartupKind.REPLY, revision=1),
+    },
+    bases.extension: of_each_frame(
+        {"erdma/startup/{}-m-set": {"markers": True}, "erdma/startup/{}-c-set": {"crc": True}}
     ),
-    *listed(
-        bases.padded_otherwise,
-        {
-            "softuiwarp/pad/as-in-rfc5044": change_fpdu(
-                lambda item, _: item.override(pad=bytes(pad_length(len(item.ulpdu)))),
-                where=lambda item: len(item.ulpdu) % 4 == 3,
-            )
-        },
-    ),
-    *listed(
-        bases.drifting,
-        {
-            "osc/marker/fpduptr-in-network-order": _change(_in_network_order),
-            "osc/marker/misplaced-as-in-rfc5044": _change(_not_drifting),
-        },
-    ),
-    *listed(
-        bases.lacking_crcs,
-        {"osc/crc/field-with-crcs-off": change_fpdu(lambda item, _: item.override(crc=bytes))},
-    ),
-)
+    bases.padded_otherwise: {
+        "softuiwarp/pad/as-in-rfc5044": change_fpdu(
+            lambda item, _: item.override(pad=bytes(pad_length(len(item.ulpdu)))),
+            where=lambda item: len(item.ulpdu) % 4 == 3,
+        )
+    },
+    bases.drifting: {
+        "osc/marker/fpduptr-in-network-order": _change(_in_network_order),
+        "osc/marker/misplaced-as-in-rfc5044": _change(_not_drifting),
+    },
+    bases.lacking_crcs: {
+        "osc/crc/field-with-crcs-off": change_fpdu(lambda item, _: item.override(crc=bytes))
+    },
+}
 """By what of the dialect is broken."""

@@ -18,6 +18,7 @@ from scapy_mpa.wire.startup import StartupKind
 __all__ = [
     "Edit",
     "Where",
+    "bit_wrong",
     "change_fields",
     "change_fpdu",
     "change_item",
@@ -28,13 +29,13 @@ __all__ = [
     "ended",
     "first",
     "first_fpdu",
-    "fpdu_at",
     "fpdus",
     "header",
     "left_out",
     "longer_payload",
     "moved",
     "moved_before",
+    "octets_of",
     "of_each_frame",
     "of_kind",
     "opcode_of",
@@ -46,7 +47,6 @@ __all__ = [
     "swapped",
     "twice",
     "valued",
-    "with_bits_wrong",
 ]
 
 _Item = TypeVar("_Item")
@@ -84,8 +84,8 @@ def fpdus(
     opcodes: Collection[int] | None = None,
     where: Callable[[FPDUItem], bool] = bool,
     side: int | None = None,
-) -> list[int]:
-    """Return the places of FPDUs in a script.
+) -> dict[int, FPDUItem]:
+    """Return FPDUs of a script by their places, in its order.
 
     :param opcodes: only of these messages.
     :param where: only those of which this is true.
@@ -96,14 +96,8 @@ def fpdus(
         is_of_message = opcodes is None or opcode_of(item) in opcodes
         return side in (None, item.side) and is_of_message and where(item)
 
-    return places(conversation, FPDUItem, is_wanted)
-
-
-def fpdu_at(conversation: Conversation, at: int) -> FPDUItem:
-    """Return the FPDU at a place in a script."""
-    item = conversation.script[at]
-    assert isinstance(item, FPDUItem)
-    return item
+    script = enumerate(conversation.script)
+    return {at: item for at, item in script if isinstance(item, FPDUItem) and is_wanted(item)}
 
 
 def of_kind(kind: StartupKind) -> Where:
@@ -128,6 +122,11 @@ def moved(conversation: Conversation, at: int, to: int) -> Conversation:
     item = script.pop(at)
     script.insert(to - (at < to), item)
     return conversation.with_script(script)
+
+
+def octets_of(conversation: Conversation) -> list[bytes]:
+    """Return what each item puts into the stream."""
+    return [placed.octets for placed in conversation.layout()]
 
 
 def valued(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
@@ -193,7 +192,7 @@ def change_fpdu(
     :param opcodes: of these messages only.
     :param where: of those only of which this is true.
     """
-    return change_item(edit, lambda given, rng: rng.choice(fpdus(given, opcodes, where)))
+    return change_item(edit, lambda given, rng: rng.choice([*fpdus(given, opcodes, where)]))
 
 
 def first_fpdu(edit: Edit) -> Change:
@@ -252,8 +251,9 @@ def cut_payload(item: FPDUItem, rng: Random) -> FPDUItem:
     return replace(item, ulpdu=item.ulpdu[: -rng.randint(1, len(item.payload))])
 
 
-def with_bits_wrong(wrong: int) -> Callable[[bytes], bytes]:
-    """Return what inverts bits of a CRC field, octets in network order."""
+def bit_wrong(item: Any, rng: Random) -> Callable[[bytes], bytes]:
+    """Return what inverts a bit of a CRC field."""
+    wrong = 1 << rng.randrange(8 * CRC_LENGTH)
     return lambda right: (int.from_bytes(right, "big") ^ wrong).to_bytes(CRC_LENGTH, "big")
 
 

@@ -1,32 +1,197 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs with something wrong in them: lengths, pad, CRC (RFC 5044 4.1, 4.4, 8)."""
+"""FPDUs with something wrong in them: Markers, lengths, pad, CRC (RFC 5044 4, 8)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
+from scapy_mpa.craft.conversation import Conversation
+from scapy_mpa.craft.layout import Placed, manner_of
 from scapy_mpa.craft.mutations.edit import (
+    bit_wrong,
     change_fpdu,
     cut_short,
     fpdus,
     override,
+    replaced,
     swapped,
-    with_bits_wrong,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
+from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import CloseItem, FPDUItem, ResetItem
-from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     LARGEST_MULPDU,
     LARGEST_ULPDU_LENGTH,
+    MARKER_LENGTH,
     pad_length,
+    strip_markers,
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["FPDU"]
+__all__ = ["MUTATIONS", "Marked", "marked_fpdus"]
+
+# -- Markers (4.2, 4.3) ----------------------------------------------------------------------------
+
+_FPDUPTR_AT: Final = 2
+
+
+class Marked:
+    """An FPDU of which the places of Markers are known, and what it is made of."""
+
+    def __init__(self, placed: Placed, options: Options) -> None:
+        assert isinstance(placed.item, FPDUItem) and placed.offset is not None
+        self.item = placed.item
+        self.at = placed.number
+        self.offset = placed.offset
+        manner = manner_of(placed.phase, options)
+        self.layout = manner.layout(len(self.item.ulpdu), placed.phase)
+        self.places = self.layout.markers
+        self.markers = [manner.marker(place, self.layout.header) for place in self.places]
+        self.octets = placed.octets
+        """The FPDU as it lies in the stream."""
+
+    def with_fpduptr(self, index: int, fpduptr: int) -> FPDUItem:
+        """Return the FPDU with one Marker pointing elsewhere."""
+        return self.item.override(markers={index: self.pointing(index, fpduptr)})
+
+    def pointing(self, index: int, fpduptr: int) -> bytes:
+        """Return a Marker with another FPDUPTR."""
+        return self.markers[index][:_FPDUPTR_AT] + (fpduptr & 0xFFFF).to_bytes(2, "big")
+
+
+_Edit = Callable[[Marked, Random], FPDUItem]
+
+
+def marked_fpdus(conversation: Conversation) -> list[Marked]:
+    """Return the FPDUs of a conversation, in its order."""
+    return [
+        Marked(placed, conversation.options)
+        for placed in conversation.layout()
+        if isinstance(placed.item, FPDUItem)
+    ]
+
+
+def _is_marked(fpdu: Marked) -> bool:
+    """Tell whether an FPDU has Markers and is not the first one of a direction, which is the matter
+    of mutations of its own."""
+    return bool(fpdu.places and fpdu.offset)
+
+
+def _has_inner(fpdu: Marked) -> bool:
+    """Tell whether no Marker is right before it."""
+    return _is_marked(fpdu) and not fpdu.layout.header
+
+
+def _has_two_inner(fpdu: Marked) -> bool:
+    return _has_inner(fpdu) and len(fpdu.places) > 1
+
+
+def _is_first(fpdu: Marked) -> bool:
+    """Tell whether an FPDU is the first of the Full Operation Phase of a direction."""
+    return not fpdu.offset
+
+
+def _change(edit: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change:
+    """Return what changes one FPDU that meets a condition."""
+
+    def apply(conversation: Conversation, rng: Random) -> Conversation:
+        fpdu = rng.choice([each for each in marked_fpdus(conversation) if where(each)])
+        return replaced(conversation, fpdu.at, edit(fpdu, rng))
+
+    return apply
+
+
+def _elsewhere(right: int, rng: Random) -> int:
+    """Return another FPDUPTR: a multiple of 4, as far as an FPDU may reach."""
+    while (wrong := 4 * rng.randrange(0x4000)) == right:
+        pass
+    return wrong
+
+
+def _fpduptr(marker: bytes) -> int:
+    return int.from_bytes(marker[_FPDUPTR_AT:], "big")
+
+
+def _one_points_elsewhere(fpdu: Marked, rng: Random) -> FPDUItem:
+    index = rng.randrange(len(fpdu.markers))
+    return fpdu.with_fpduptr(index, _elsewhere(_fpduptr(fpdu.markers[index]), rng))
+
+
+def _all_point_elsewhere(fpdu: Marked, rng: Random) -> FPDUItem:
+    by = 4 * rng.choice([*range(-8, 0), *range(1, 9)])
+    return fpdu.item.override(
+        markers={
+            index: fpdu.pointing(index, _fpduptr(marker) + by)
+            for index, marker in enumerate(fpdu.markers)
+        }
+    )
+
+
+def _first_not_zero(fpdu: Marked, rng: Random) -> FPDUItem:
+    return fpdu.with_fpduptr(0, _elsewhere(0, rng))
+
+
+def _first_missing(fpdu: Marked, rng: Random) -> FPDUItem:
+    places = tuple(place - MARKER_LENGTH for place in fpdu.places[1:])
+    return fpdu.item.override(marker_places=places)
+
+
+def _reserved(fpdu: Marked, rng: Random) -> FPDUItem:
+    """Have RESERVED of a Marker not be zero."""
+    index = rng.randrange(len(fpdu.markers))
+    wrong = rng.randrange(1, 1 << 16).to_bytes(2, "big")
+    return fpdu.item.override(markers={index: wrong + fpdu.markers[index][_FPDUPTR_AT:]})
+
+
+def _low_bits(fpdu: Marked, rng: Random) -> FPDUItem:
+    index = rng.randrange(len(fpdu.markers))
+    return fpdu.with_fpduptr(index, _fpduptr(fpdu.markers[index]) | rng.randrange(1, 4))
+
+
+def _missing(fpdu: Marked, rng: Random) -> FPDUItem:
+    index = rng.randrange(len(fpdu.places))
+    places = [
+        place - MARKER_LENGTH if at > index else place
+        for at, place in enumerate(fpdu.places)
+        if at != index
+    ]
+    return fpdu.item.override(marker_places=tuple(places))
+
+
+def _misplaced(fpdu: Marked, rng: Random) -> FPDUItem:
+    index = rng.randrange(1 if fpdu.layout.header else 0, len(fpdu.places))
+    last = len(fpdu.octets) - CRC_LENGTH - MARKER_LENGTH
+    ways = [
+        place
+        for by in (-8, -4, 4, 8)
+        if MARKER_LENGTH <= (place := fpdu.places[index] + by) <= last
+    ]
+    places = list(fpdu.places)
+    places[index] = rng.choice(ways)
+    return fpdu.item.override(marker_places=tuple(places))
+
+
+def _extra(fpdu: Marked, rng: Random) -> FPDUItem:
+    """Put a Marker into the FPDU where none must be."""
+    index = rng.randrange(1 if fpdu.layout.header else 0, len(fpdu.places) + 1)
+    low = fpdu.places[index - 1] + MARKER_LENGTH if index else 4
+    high = fpdu.places[index] if index < len(fpdu.places) else len(fpdu.octets) - CRC_LENGTH
+    at = rng.randrange(low, high, 4) if low < high else low
+    after = [place + MARKER_LENGTH for place in fpdu.places[index:]]
+    return fpdu.item.override(marker_places=(*fpdu.places[:index], at, *after))
+
+
+def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:
+    body = strip_markers(fpdu.octets, fpdu.places)[:-CRC_LENGTH]
+    return fpdu.item.override(crc=crc_field(body))
+
+
+# -- lengths, pad, CRC (4.1, 4.4, 8) ---------------------------------------------------------------
 
 
 def _any(**fields: Any) -> Change:
@@ -74,9 +239,23 @@ def _is_a_message(item: FPDUItem) -> bool:
     return item.header.last and not item.header.mo
 
 
-FPDU: Final = listed(
-    bases.plain,
-    {
+MUTATIONS: Final[Table] = {
+    bases.marked: {
+        "rfc5044/4.2/marker-reserved-set": _change(_reserved),
+        "rfc5044/4.2/fpduptr-low-bits-set": _change(_low_bits),
+        "rfc5044/4.3/fpduptr-not-pointing": _change(_one_points_elsewhere),
+        "rfc5044/4.3/fpduptr-all-not-pointing": _change(_all_point_elsewhere, _has_two_inner),
+        "rfc5044/7.1.2/rule-7-first-marker-not-zero": _change(_first_not_zero, _is_first),
+        "rfc5044/7.1.2/rule-7-first-marker-missing": _change(_first_missing, _is_first),
+        "rfc5044/4.3/marker-missing": _change(_missing),
+        "rfc5044/4.3/marker-misplaced": _change(_misplaced, _has_inner),
+        "rfc5044/4.3/marker-too-many": _change(_extra),
+        "rfc5044/4.3/marker-not-in-crc": _change(_not_in_crc),
+    },
+    bases.marked_without_crcs: {
+        "rfc5044/4.3/fpduptr-not-pointing-without-crcs": _change(_one_points_elsewhere)
+    },
+    bases.plain: {
         "rfc5044/3/ulpdu-over-64768": change_fpdu(
             _oversized, (Opcode.SEND, Opcode.SEND_WITH_SE), _is_a_message
         ),
@@ -90,15 +269,13 @@ FPDU: Final = listed(
         "rfc5044/4.1/pad-not-zero": _padded(pad=_pad_not_zero),
         "rfc5044/4.1/pad-too-long": _any(pad=lambda item, _: bytes(_pad(item) + 4)),
         "rfc5044/4.1/pad-missing": _padded(pad=b""),
-        "rfc5044/4.4/crc-wrong": _any(
-            crc=lambda _, rng: with_bits_wrong(1 << rng.randrange(32)),
-        ),
+        "rfc5044/4.4/crc-wrong": _any(crc=bit_wrong),
         "rfc5044/4.4/crc-swapped": _any(crc=lambda *_: swapped),
         "rfc5044/4.4/crc-zero": _any(crc=bytes(CRC_LENGTH)),
         "rfc5044/4.4/crc-missing": _any(crc=b""),
         "rfc5044/8/closed-within-fpdu": cut_short(
-            lambda given, rng: rng.choice(fpdus(given)), HEADER_LENGTH, _close_or_reset
+            lambda given, rng: rng.choice([*fpdus(given)]), HEADER_LENGTH, _close_or_reset
         ),
     },
-)
-"""RFC 5044 4.1, 4.4 and 8."""
+}
+"""RFC 5044 4 and 8."""

@@ -12,20 +12,22 @@ from typing import Final, TypeAlias
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
-from scapy_mpa.craft.mutations.table import rows
 from scapy_mpa.craft.script import Item
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Base", "Case", "Change", "Mutation", "listed"]
+__all__ = ["Base", "Case", "Change", "Mutation", "Table"]
 
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
 
 Change: TypeAlias = Callable[[Conversation, Random], Conversation]
 """Makes of a conversation one in which a rule is broken, by another script."""
+
+Table: TypeAlias = Mapping[Base, Mapping[str, Change]]
+"""What makes mutations: by the conversation that they start from, then by their names."""
 
 _NAME: Final = re.compile(r"[a-z0-9-]+(/[a-z0-9.-]+){2,}")
 _RFC: Final = re.compile(r"rfc(\d+)")
@@ -89,19 +91,6 @@ class Mutation:
         rng = Random(f"{self.name} {seed}")
         valid = self.base(rng)
         return Case(self, seed, valid, self.apply(valid, rng))
-
-
-def listed(base: Base, changes: Mapping[str, Change], document: str = "") -> tuple[Mutation, ...]:
-    """Return mutations that ``catalogue.md`` lists.
-
-    :param base: what they start from.
-    :param changes: what makes them, by their names.
-    :param document: what the names begin with, if they are without it.
-    """
-    return tuple(
-        Mutation(name=name, base=base, apply=change, **rows()[name]._asdict())
-        for name, change in ((f"{document}{each}", changes[each]) for each in changes)
-    )
 
 
 @dataclass(frozen=True, slots=True)

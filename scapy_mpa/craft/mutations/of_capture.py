@@ -17,8 +17,9 @@ from typing import Final
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.catalogue import mutations
+from scapy_mpa.craft.mutations.edit import octets_of
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
-from scapy_mpa.craft.mutations.random_fuzz import RANDOM
+from scapy_mpa.craft.mutations.random_fuzz import any_of_them
 from scapy_mpa.craft.recorded import events_of
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.stream.checks import Checks
@@ -48,7 +49,8 @@ def mutations_of(conversation: Conversation) -> list[Mutation]:
         if not any(conversation.options.crc):
             named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
     found = [replace(each, base=recorded, apply=_surely(each.apply)) for each in named]
-    return found + [replace(each, base=recorded) for each in RANDOM]
+    at_random = [each for each in mutations() if each.base is any_of_them]
+    return found + [replace(each, base=recorded) for each in at_random]
 
 
 def applies(mutation: Mutation, seed: int) -> bool:
@@ -87,12 +89,8 @@ def _surely(change: Change) -> Change:
         except (LookupError, ValueError, StopIteration) as error:
             # Mutations choose among what our own conversations always have.
             raise LocalProtocolError("nothing like that is in the conversation") from error
-        if _octets_of(changed) == _octets_of(conversation):
+        if octets_of(changed) == octets_of(conversation):
             raise LocalProtocolError("the conversation has this mistake already")
         return changed
 
     return apply
-
-
-def _octets_of(conversation: Conversation) -> list[bytes]:
-    return [placed.octets for placed in conversation.layout()]

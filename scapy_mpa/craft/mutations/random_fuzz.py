@@ -15,12 +15,12 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.edit import (
     change_fpdu,
     change_item,
-    fpdu_at,
     fpdus,
+    octets_of,
     places,
     replaced,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import FPDUItem, Item, OctetsItem, StartupItem
 from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -32,7 +32,7 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["RANDOM"]
+__all__ = ["MUTATIONS", "any_of_them"]
 
 _BASES: Final = (
     bases.plain,
@@ -80,8 +80,7 @@ def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
     whole = fpdus(conversation, where=_has_header)
     if not whole:
         raise LocalProtocolError("no FPDU holds a whole DDP header")
-    at = rng.choice(whole)
-    item = fpdu_at(conversation, at)
+    at, item = rng.choice([*whole.items()])
     bits = _BITS_OF_TAGGED if item.header.tagged else _BITS_OF_UNTAGGED
     return replaced(conversation, at, item.with_header(**_random_fields(bits, rng)))
 
@@ -159,11 +158,10 @@ def _surely(change: Change) -> Change:
     """Return what does so until something has changed: chance may find what is there already."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        before = [placed.octets for placed in conversation.layout()]
-        while True:
-            changed = change(conversation, rng)
-            if [placed.octets for placed in changed.layout()] != before:
-                return changed
+        before = octets_of(conversation)
+        while octets_of(changed := change(conversation, rng)) == before:
+            pass
+        return changed
 
     return apply
 
@@ -184,15 +182,14 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
     )
 
 
-RANDOM: Final = listed(
-    any_of_them,
-    {
+MUTATIONS: Final[Table] = {
+    any_of_them: {
         "fuzz/fields/startup": _surely(change_item(_fields_of_startup, _any_startup)),
         "fuzz/fields/fpdu": _surely(change_fpdu(_fields_of_fpdu)),
         "fuzz/fields/ulpdu": _surely(_fields_of_ulpdu),
         "fuzz/octets/ulpdu": _surely(change_fpdu(_octets_of_ulpdu)),
         "fuzz/octets/stream": _surely(_octets_of_stream),
         "fuzz/octets/several": _surely(_octets_of_several),
-    },
-)
+    }
+}
 """Random fuzzing; it serves on any conversation."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMAP messages with something wrong in them (RFC 5040)."""
+"""RDMAP messages with something wrong in them (RFC 5040, RFC 7306)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from scapy_mpa.craft.mutations.edit import (
     control,
     cut_payload,
     first,
-    fpdu_at,
     fpdus,
     header,
     longer_payload,
@@ -28,25 +27,31 @@ from scapy_mpa.craft.mutations.edit import (
     twice,
     valued,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import RESPONDER
 from scapy_mpa.craft.script import FPDUItem, Item
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap import (
     TERMINATE_CONTROL_LENGTH,
+    AtomicRequest,
     ReadRequest,
+    build_atomic_request,
+    build_atomic_response,
     build_read_request,
+    parse_atomic_request,
+    parse_atomic_response,
     parse_read_request,
 )
 from scapy_mpa.wire.rdmap_names import (
     MESSAGE_NAMES,
     TAGGED_OPCODES,
+    AtomicOperation,
     Opcode,
     QueueNumber,
 )
 from scapy_mpa.wire.terminate import ERROR_TYPES, LAYERS, build_terminate, parse_terminate
 
-__all__ = ["RDMAP", "on_queue"]
+__all__ = ["MUTATIONS"]
 
 _WORD: Final = 0xFFFFFFFF
 _LARGEST_TO: Final = 0xFFFFFFFFFFFFFFFF
@@ -58,7 +63,7 @@ _SENDS: Final = (Opcode.SEND, Opcode.SEND_WITH_SE)
 _WRITES: Final = (Opcode.WRITE,)
 
 
-def on_queue(qn: int, opcode: int, **fields: Any) -> Change:
+def _on_queue(qn: int, opcode: int, **fields: Any) -> Change:
     """Return what sends a single-segment message on another queue, with the MSN that is due there.
 
     :param opcode: of the message.
@@ -66,12 +71,9 @@ def on_queue(qn: int, opcode: int, **fields: Any) -> Change:
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        def of(side: int) -> list[int]:
-            return fpdus(conversation, (opcode,), _is_single, side)
-
         # The last one of a side, so that no MSN is missing on its own queue.
-        at = rng.choice([max(of(side)) for side in (0, 1) if of(side)])
-        item = fpdu_at(conversation, at)
+        both = [fpdus(conversation, (opcode,), _is_single, side) for side in (0, 1)]
+        at, item = rng.choice([[*own.items()][-1] for own in both if own])
         before = fpdus(conversation, None, lambda other: _ends_on(other, qn), item.side)
         msn = 1 + sum(each < at for each in before)
         return replaced(conversation, at, item.with_header(qn=qn, msn=msn, **fields))
@@ -128,8 +130,8 @@ def _any_to(request: ReadRequest, rng: Random) -> int:
 
 
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
-    responses = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
-    return moved(conversation, responses[1], responses[0])
+    one, other, *_ = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
+    return moved(conversation, other, one)
 
 
 def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
@@ -182,85 +184,131 @@ def _undefined_code(rng: Random) -> int:
     return rng.choice([code for code in range(256) if code not in ERROR_TYPES[0, 1].codes])
 
 
-RDMAP: Final = (
-    *listed(
-        bases.plain,
-        {
-            "rfc5040/4.1/rv-0": change_fpdu(control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
-            "rfc5040/4.1/rv-2": change_fpdu(control(rdmap_version=lambda rng: rng.choice((2, 3)))),
-            "rfc5040/4.1/reserved-set": change_fpdu(
-                control(reserved=lambda rng: rng.randrange(1, 4))
-            ),
-            "rfc5040/4.1/opcode-reserved-tagged": _opcode(_RESERVED, _WRITES),
-            "rfc5040/4.1/opcode-reserved-untagged": _opcode(_RESERVED, _SENDS),
-            "rfc5040/4.1/opcode-untagged-in-tagged": _opcode(_UNTAGGED, _WRITES),
-            "rfc5040/4.1/opcode-tagged-in-untagged": _opcode(TAGGED_OPCODES, _SENDS),
-            "rfc7306/4.1/opcode-untagged-in-tagged": _opcode(_OF_RFC7306, _WRITES),
-            "rfc5040/4.1/send-on-queue-1": on_queue(QueueNumber.READ_REQUEST, Opcode.SEND),
-            "rfc5040/4.1/rdma-read-request-on-queue-0": on_queue(
-                QueueNumber.SEND, Opcode.READ_REQUEST
-            ),
-            "rfc5040/4.1/invalidate-stag-not-zero": change_fpdu(
-                header(rsvdulp_word=_invalidate_stag), _SENDS
-            ),
-            "rfc5040/7.2/invalidate-stag-invalid": change_fpdu(
-                header(rsvdulp_word=_invalidate_stag), (Opcode.SEND_WITH_INVALIDATE,)
-            ),
-            **{
-                name: change_fpdu(edit, (Opcode.READ_REQUEST,))
-                for name, edit in {
-                    "rfc5040/4.2/read-request-with-payload": longer_payload,
-                    "rfc5040/4.4/read-request-cut": cut_payload,
-                    "rfc5040/4.4/read-request-mo-not-zero": header(
-                        mo=lambda _, rng: rng.randrange(1, 28)
-                    ),
-                    "rfc5040/4.4/read-request-l-missing": header(last=False),
-                    "rfc5040/7.2/read-request-source-wraps": _request(src_to=_wrapping),
-                    "rfc5040/7.2/read-request-source-stag-invalid": _request(src_stag=_any_stag),
-                    "rfc5040/7.2/read-request-source-out-of-bounds": _request(src_to=_far_away),
-                    "rfc5040/4.4/read-request-sink-wraps": _request(sink_to=_wrapping),
-                    "rfc5040/5.2.1/read-request-of-nothing": _request(
-                        rdma_read_size=0, src_stag=_any_stag, src_to=_any_to
-                    ),
-                }.items()
-            },
-        },
-    ),
-    *listed(
-        bases.reading,
-        {
-            "rfc5040/5.2.2/responses-swapped": _swapped_responses,
-            "rfc5040/5.2.2/response-unrequested": change_fpdu(twice, (Opcode.READ_RESPONSE,)),
-            "rfc5040/5.2.2/response-shorter": change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
-        },
-    ),
-    *listed(
-        bases.terminated,
-        {
-            "rfc5040/4.1/terminate-on-queue-0": on_queue(QueueNumber.SEND, Opcode.TERMINATE),
-            "rfc5040/5.4/message-after-terminate": change_item(_with_message, _terminate_at),
-            "rfc5040/5.4/terminate-twice": change_item(
-                lambda item, _: (item, item.with_header(msn=2)), _terminate_at
-            ),
-            **{
-                f"rfc5040/4.8/terminate-{what}": change_fpdu(edit, (Opcode.TERMINATE,))
-                for what, edit in {
-                    "layer-undefined": _said(layer=lambda rng: rng.randrange(len(LAYERS), 16)),
-                    "etype-undefined": _said(etype=_undefined_etype),
-                    "code-undefined": _said(error_code=_undefined_code),
-                    "reserved-set": _said(reserved=lambda rng: rng.randrange(1, 1 << 13)),
-                    "control-cut": _cut_control,
-                    "copies-cut": _cut_copies,
-                    "d-without-header": _said(ddp_header=None, rdmap_header=None, r=False),
-                    "r-without-header": _said(rdmap_header=None),
-                    "m-cleared": _said(m=False),
-                    "trailing": _said(
-                        trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"
-                    ),
-                    "l-missing": header(last=False),
-                }.items()
-            },
-        },
+# -- Atomics and Immediate Data -------------------------------------------------------------------
+
+_ATOMIC_REQUEST: Final = (Opcode.ATOMIC_REQUEST,)
+_ATOMIC_RESPONSE: Final = (Opcode.ATOMIC_RESPONSE,)
+_IMMEDIATE: Final = (Opcode.IMMEDIATE_DATA, Opcode.IMMEDIATE_DATA_WITH_SE)
+_OF_EXTENSIONS: Final = (*_IMMEDIATE, *_ATOMIC_REQUEST, *_ATOMIC_RESPONSE)
+_ATOMIC_SIZE: Final = 8
+
+
+def _atomic(**fields: Any) -> Change:
+    """Return what sets fields of an Atomic Request; callables are given it and a generator."""
+    return change_fpdu(
+        rdmap_header(parse_atomic_request, build_atomic_request, **fields), _ATOMIC_REQUEST
+    )
+
+
+def _undefined(request: AtomicRequest, rng: Random) -> int:
+    return rng.choice(sorted(set(range(16)) - set(AtomicOperation)))
+
+
+def _reserved(request: AtomicRequest, rng: Random) -> int:
+    return rng.randrange(1, 1 << 28)
+
+
+def _not_aligned(request: AtomicRequest, rng: Random) -> int:
+    return request.remote_to + rng.randrange(1, _ATOMIC_SIZE)
+
+
+_other_identifier: Final = rdmap_header(
+    parse_atomic_response,
+    build_atomic_response,
+    original_request_identifier=lambda response, rng: (
+        response.original_request_identifier ^ 1 << rng.randrange(8, 32)
     ),
 )
-"""RFC 5040, and the opcodes of RFC 7306."""
+
+
+MUTATIONS: Final[Table] = {
+    bases.plain: {
+        "rfc5040/4.1/rv-0": change_fpdu(control(rdmap_version=0), range(_FIRST_OF_RFC7306)),
+        "rfc5040/4.1/rv-2": change_fpdu(control(rdmap_version=lambda rng: rng.choice((2, 3)))),
+        "rfc5040/4.1/reserved-set": change_fpdu(control(reserved=lambda rng: rng.randrange(1, 4))),
+        "rfc5040/4.1/opcode-reserved-tagged": _opcode(_RESERVED, _WRITES),
+        "rfc5040/4.1/opcode-reserved-untagged": _opcode(_RESERVED, _SENDS),
+        "rfc5040/4.1/opcode-untagged-in-tagged": _opcode(_UNTAGGED, _WRITES),
+        "rfc5040/4.1/opcode-tagged-in-untagged": _opcode(TAGGED_OPCODES, _SENDS),
+        "rfc7306/4.1/opcode-untagged-in-tagged": _opcode(_OF_RFC7306, _WRITES),
+        "rfc5040/4.1/send-on-queue-1": _on_queue(QueueNumber.READ_REQUEST, Opcode.SEND),
+        "rfc5040/4.1/rdma-read-request-on-queue-0": _on_queue(
+            QueueNumber.SEND, Opcode.READ_REQUEST
+        ),
+        "rfc5040/4.1/invalidate-stag-not-zero": change_fpdu(
+            header(rsvdulp_word=_invalidate_stag), _SENDS
+        ),
+        "rfc5040/7.2/invalidate-stag-invalid": change_fpdu(
+            header(rsvdulp_word=_invalidate_stag), (Opcode.SEND_WITH_INVALIDATE,)
+        ),
+        **{
+            name: change_fpdu(edit, (Opcode.READ_REQUEST,))
+            for name, edit in {
+                "rfc5040/4.2/read-request-with-payload": longer_payload,
+                "rfc5040/4.4/read-request-cut": cut_payload,
+                "rfc5040/4.4/read-request-mo-not-zero": header(
+                    mo=lambda _, rng: rng.randrange(1, 28)
+                ),
+                "rfc5040/4.4/read-request-l-missing": header(last=False),
+                "rfc5040/7.2/read-request-source-wraps": _request(src_to=_wrapping),
+                "rfc5040/7.2/read-request-source-stag-invalid": _request(src_stag=_any_stag),
+                "rfc5040/7.2/read-request-source-out-of-bounds": _request(src_to=_far_away),
+                "rfc5040/4.4/read-request-sink-wraps": _request(sink_to=_wrapping),
+                "rfc5040/5.2.1/read-request-of-nothing": _request(
+                    rdma_read_size=0, src_stag=_any_stag, src_to=_any_to
+                ),
+            }.items()
+        },
+    },
+    bases.reading: {
+        "rfc5040/5.2.2/responses-swapped": _swapped_responses,
+        "rfc5040/5.2.2/response-unrequested": change_fpdu(twice, (Opcode.READ_RESPONSE,)),
+        "rfc5040/5.2.2/response-shorter": change_fpdu(cut_payload, (Opcode.READ_RESPONSE,)),
+    },
+    bases.terminated: {
+        "rfc5040/4.1/terminate-on-queue-0": _on_queue(QueueNumber.SEND, Opcode.TERMINATE),
+        "rfc5040/5.4/message-after-terminate": change_item(_with_message, _terminate_at),
+        "rfc5040/5.4/terminate-twice": change_item(
+            lambda item, _: (item, item.with_header(msn=2)), _terminate_at
+        ),
+        **{
+            f"rfc5040/4.8/terminate-{what}": change_fpdu(edit, (Opcode.TERMINATE,))
+            for what, edit in {
+                "layer-undefined": _said(layer=lambda rng: rng.randrange(len(LAYERS), 16)),
+                "etype-undefined": _said(etype=_undefined_etype),
+                "code-undefined": _said(error_code=_undefined_code),
+                "reserved-set": _said(reserved=lambda rng: rng.randrange(1, 1 << 13)),
+                "control-cut": _cut_control,
+                "copies-cut": _cut_copies,
+                "d-without-header": _said(ddp_header=None, rdmap_header=None, r=False),
+                "r-without-header": _said(rdmap_header=None),
+                "m-cleared": _said(m=False),
+                "trailing": _said(trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"),
+                "l-missing": header(last=False),
+            }.items()
+        },
+    },
+    bases.extended: {
+        "rfc7306/4.1/rv-0": change_fpdu(control(rdmap_version=0), _OF_EXTENSIONS),
+        "rfc7306/4.1/immediate-data-on-queue-1": _on_queue(
+            QueueNumber.READ_REQUEST, Opcode.IMMEDIATE_DATA
+        ),
+        "rfc7306/4.1/atomic-request-on-queue-0": _on_queue(QueueNumber.SEND, Opcode.ATOMIC_REQUEST),
+        "rfc7306/4.1/atomic-response-on-queue-1": _on_queue(
+            QueueNumber.READ_REQUEST, Opcode.ATOMIC_RESPONSE
+        ),
+        "rfc7306/6.3/immediate-data-longer": change_fpdu(longer_payload, _IMMEDIATE),
+        "rfc7306/6.3/immediate-data-shorter": change_fpdu(cut_payload, _IMMEDIATE),
+        "rfc7306/5.2.1/atomic-request-longer": change_fpdu(longer_payload, _ATOMIC_REQUEST),
+        "rfc7306/5.2.1/atomic-request-shorter": change_fpdu(cut_payload, _ATOMIC_REQUEST),
+        "rfc7306/5.2.1/atomic-operation-undefined": _atomic(atomic_operation_code=_undefined),
+        "rfc7306/5.2.1/atomic-request-reserved-set": _atomic(reserved=_reserved),
+        "rfc7306/8.2/atomic-request-not-aligned": _atomic(remote_to=_not_aligned),
+        "rfc7306/5.2.2/atomic-response-longer": change_fpdu(longer_payload, _ATOMIC_RESPONSE),
+        "rfc7306/5.2.2/atomic-response-shorter": change_fpdu(cut_payload, _ATOMIC_RESPONSE),
+        "rfc7306/5.2.2/atomic-response-unrequested": change_fpdu(
+            _other_identifier, _ATOMIC_RESPONSE
+        ),
+    },
+}
+"""RFC 5040 and RFC 7306."""

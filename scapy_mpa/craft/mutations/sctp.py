@@ -19,7 +19,7 @@ from scapy_mpa.craft.mutations.edit import (
     replaced,
     valued,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.sctp.conversation import SctpConversation
 from scapy_mpa.craft.sctp.script import AssociateItem, ChunkItem, ControlItem, chunk_of
@@ -33,7 +33,7 @@ from scapy_mpa.wire.sctp_ddp import (
 )
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
-__all__ = ["SCTP"]
+__all__ = ["MUTATIONS"]
 
 _TERMINATE: Final = frozenset({FunctionCode.TERMINATE})
 _LARGEST_STAG: Final = 0xFFFFFFFF
@@ -110,7 +110,7 @@ def _segment(**fields: Any) -> Change:
     """Set fields of the chunk of a DDP Segment that others of its side follow."""
     return change_item(
         lambda item, rng: chunk_of(item).override(**valued(fields, item, rng)),
-        lambda conversation, rng: rng.choice(fpdus(conversation)[2:-1]),
+        lambda conversation, rng: rng.choice([*fpdus(conversation)][2:-1]),
     )
 
 
@@ -148,11 +148,11 @@ def _put_control(where: Where, side: int, code: int | None) -> Change:
 
 
 def _amid(conversation: Conversation, rng: Random) -> int:
-    return fpdus(conversation)[1]
+    return [*fpdus(conversation)][1]
 
 
 def _late(conversation: Conversation, rng: Random) -> int:
-    return fpdus(conversation)[-1]
+    return [*fpdus(conversation)][-1]
 
 
 def _last(conversation: Conversation, rng: Random) -> int:
@@ -186,85 +186,75 @@ def _no_enhanced_data(item: ControlItem, rng: Random) -> ControlItem:
     return ControlItem(item.side, item.function_code, rng.randbytes(rng.randrange(4)))
 
 
-SCTP: Final = (
-    *listed(
-        sctp_plain,
-        {
-            "rfc4960/6.8/checksum-wrong": _segment(checked=False),
-            "rfc5043/11.1/init-no-indication": _associate(
-                adaptations=lambda item, _: (None, item.adaptations[1])
-            ),
-            "rfc5043/11.1/init-ack-other-indication": _associate(
-                adaptations=lambda item, rng: (item.adaptations[0], rng.randrange(2, 1 << 32))
-            ),
-            "rfc5043/8/streams-differ": _associate(
-                streams=lambda item, rng: ((rng.randrange(17, 99), 16), item.streams[1])
-            ),
-            "rfc5043/5.1/ppid-other": _put_bare(None, None),
-            "rfc5043/5.2.1/ddp-ssn-twice": _put_segment(_amid, INITIATOR, ddp_ssn=0),
-            "rfc5043/5.2.2/segment-too-short": _put_bare(SEGMENT_PPID, 1),
-            "rfc5043/5.2.3/control-too-short": _put_bare(SESSION_CONTROL_PPID, 3),
-            "rfc5043/5.2.3/function-code-undefined": _put_control(_amid, RESPONDER, None),
-            "rfc5043/5.2.3/function-code-0": _put_control(_amid, RESPONDER, 0),
-            "rfc5043/5.2.3/initiate-private-data-over-512": change_fields(
-                _initiate, private_data=_too_much
-            ),
-            "rfc5043/5.2.3/accept-private-data-over-512": change_fields(
-                _answer, private_data=_too_much
-            ),
-            "rfc5043/5.2.3/terminate-private-data": change_fields(
-                _message(_TERMINATE), private_data=lambda _, rng: _data(rng)
-            ),
-            "rfc5043/6/ddp-ssn-skipped": _segment(skip=lambda _, rng: rng.randrange(1, 100)),
-            "rfc5043/6.1/ddp-ssn-not-from-0": change_item(
-                lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100)), _initiate
-            ),
-            "rfc5043/6.1/initiate-twice": _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
-            "rfc5043/6.1/accept-twice": _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
-            "rfc5043/6.2/both-initiate": _other_answer(FunctionCode.INITIATE),
-            "rfc5043/6.2/segment-before-accept": _put_segment(_answer, RESPONDER),
-            "rfc5043/6.2/segment-behind-terminate": _put_segment(
-                _message(_TERMINATE, RESPONDER), INITIATOR
-            ),
-            "rfc5043/6.2/no-terminate": _no_terminate,
-            "rfc5043/6.6/initiate-missing": change_item(left_out, _initiate),
-            "rfc5043/6.6/segment-before-initiate": _put_segment(_initiate, INITIATOR),
-            "rfc5043/9/fragmented": _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
-            "rfc5043/10/ordered": _segment(unordered=False),
-            "rfc6581/7/enhanced-accept-answers-initiate": _answer_enhanced(
-                FunctionCode.ENHANCED_ACCEPT
-            ),
-        },
-    ),
-    *listed(
-        sctp_rejected,
-        {
-            "rfc5043/6.1/initiate-unanswered": change_item(left_out, _answer),
-            "rfc5043/6.3/segment-behind-reject": _put_segment(_last, RESPONDER),
-            "rfc5043/6.3/segment-of-rejected": _put_segment(_last, INITIATOR),
-            "rfc6581/7/enhanced-reject-answers-initiate": _answer_enhanced(
-                FunctionCode.ENHANCED_REJECT
-            ),
-        },
-    ),
-    *listed(sctp_refused, {"rfc5043/6.4/segment-of-refused": _put_segment(_last, INITIATOR)}),
-    *listed(
-        sctp_enhanced,
-        {
-            "rfc6581/7/accept-answers-enhanced": _other_answer(FunctionCode.ACCEPT),
-            "rfc6581/7/enhanced-private-data-over-512": change_fields(
-                _initiate, private_data=_too_much_enhanced
-            ),
-            # Its ORD is the IRD that it answers.
-            "rfc6581/9.1/enhanced-accept-ord-above-ird": change_fields(
-                _answer, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
-            ),
-            "rfc6581/7/enhanced-initiate-without-data": change_item(_no_enhanced_data, _initiate),
-        },
-    ),
-    *listed(
-        sctp_peers,
-        {"rfc6581/9.2/enhanced-accept-no-matching-rtr": change_fields(_answer, control_flags="AD")},
-    ),
-)
+MUTATIONS: Final[Table] = {
+    sctp_plain: {
+        "rfc4960/6.8/checksum-wrong": _segment(checked=False),
+        "rfc5043/11.1/init-no-indication": _associate(
+            adaptations=lambda item, _: (None, item.adaptations[1])
+        ),
+        "rfc5043/11.1/init-ack-other-indication": _associate(
+            adaptations=lambda item, rng: (item.adaptations[0], rng.randrange(2, 1 << 32))
+        ),
+        "rfc5043/8/streams-differ": _associate(
+            streams=lambda item, rng: ((rng.randrange(17, 99), 16), item.streams[1])
+        ),
+        "rfc5043/5.1/ppid-other": _put_bare(None, None),
+        "rfc5043/5.2.1/ddp-ssn-twice": _put_segment(_amid, INITIATOR, ddp_ssn=0),
+        "rfc5043/5.2.2/segment-too-short": _put_bare(SEGMENT_PPID, 1),
+        "rfc5043/5.2.3/control-too-short": _put_bare(SESSION_CONTROL_PPID, 3),
+        "rfc5043/5.2.3/function-code-undefined": _put_control(_amid, RESPONDER, None),
+        "rfc5043/5.2.3/function-code-0": _put_control(_amid, RESPONDER, 0),
+        "rfc5043/5.2.3/initiate-private-data-over-512": change_fields(
+            _initiate, private_data=_too_much
+        ),
+        "rfc5043/5.2.3/accept-private-data-over-512": change_fields(
+            _answer, private_data=_too_much
+        ),
+        "rfc5043/5.2.3/terminate-private-data": change_fields(
+            _message(_TERMINATE), private_data=lambda _, rng: _data(rng)
+        ),
+        "rfc5043/6/ddp-ssn-skipped": _segment(skip=lambda _, rng: rng.randrange(1, 100)),
+        "rfc5043/6.1/ddp-ssn-not-from-0": change_item(
+            lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100)), _initiate
+        ),
+        "rfc5043/6.1/initiate-twice": _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
+        "rfc5043/6.1/accept-twice": _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
+        "rfc5043/6.2/both-initiate": _other_answer(FunctionCode.INITIATE),
+        "rfc5043/6.2/segment-before-accept": _put_segment(_answer, RESPONDER),
+        "rfc5043/6.2/segment-behind-terminate": _put_segment(
+            _message(_TERMINATE, RESPONDER), INITIATOR
+        ),
+        "rfc5043/6.2/no-terminate": _no_terminate,
+        "rfc5043/6.6/initiate-missing": change_item(left_out, _initiate),
+        "rfc5043/6.6/segment-before-initiate": _put_segment(_initiate, INITIATOR),
+        "rfc5043/9/fragmented": _segment(fragments=lambda _, rng: rng.randrange(2, 9)),
+        "rfc5043/10/ordered": _segment(unordered=False),
+        "rfc6581/7/enhanced-accept-answers-initiate": _answer_enhanced(
+            FunctionCode.ENHANCED_ACCEPT
+        ),
+    },
+    sctp_rejected: {
+        "rfc5043/6.1/initiate-unanswered": change_item(left_out, _answer),
+        "rfc5043/6.3/segment-behind-reject": _put_segment(_last, RESPONDER),
+        "rfc5043/6.3/segment-of-rejected": _put_segment(_last, INITIATOR),
+        "rfc6581/7/enhanced-reject-answers-initiate": _answer_enhanced(
+            FunctionCode.ENHANCED_REJECT
+        ),
+    },
+    sctp_refused: {"rfc5043/6.4/segment-of-refused": _put_segment(_last, INITIATOR)},
+    sctp_enhanced: {
+        "rfc6581/7/accept-answers-enhanced": _other_answer(FunctionCode.ACCEPT),
+        "rfc6581/7/enhanced-private-data-over-512": change_fields(
+            _initiate, private_data=_too_much_enhanced
+        ),
+        # Its ORD is the IRD that it answers.
+        "rfc6581/9.1/enhanced-accept-ord-above-ird": change_fields(
+            _answer, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
+        ),
+        "rfc6581/7/enhanced-initiate-without-data": change_item(_no_enhanced_data, _initiate),
+    },
+    sctp_peers: {
+        "rfc6581/9.2/enhanced-accept-no-matching-rtr": change_fields(_answer, control_flags="AD")
+    },
+}
 """RFC 5043, and RFC 6581 where it is about SCTP."""

@@ -25,7 +25,7 @@ from scapy_mpa.craft.mutations.edit import (
     other_than,
     twice,
 )
-from scapy_mpa.craft.mutations.mutation import Change, listed
+from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import CloseItem, FPDUItem, Item, OctetsItem, ResetItem, StartupItem
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
@@ -33,7 +33,7 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEYS, RTR_KEYS, StartupKind
 
-__all__ = ["RTR_FRAME", "STARTUP"]
+__all__ = ["MUTATIONS"]
 
 _REQUEST, _REPLY, _RTR = StartupKind
 _request_at, _reply_at, _rtr_at = map(of_kind, (_REQUEST, _REPLY, _RTR))
@@ -115,7 +115,7 @@ def _used_after_rejection(side: int) -> Change:
     """Return what has a side send FPDUs although the Reply rejects."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        spoken = [conversation.script[at] for at in fpdus(conversation, side=side)[:2]]
+        spoken = [*fpdus(conversation, side=side).values()][:2]
         if not spoken:
             raise LookupError("that side sends no FPDUs")
         return _rejected(conversation, rng, *spoken)
@@ -125,9 +125,8 @@ def _used_after_rejection(side: int) -> Change:
 
 def _terminated_at_once(conversation: Conversation, rng: Random) -> Conversation:
     """Have the Responder answer the Request with a Terminate, and close."""
-    (at,) = fpdus(conversation, {Opcode.TERMINATE})
-    said = conversation.script[at], CloseItem(1)
-    return ended(conversation, _reply_at(conversation, rng), *said)
+    (terminate,) = fpdus(conversation, {Opcode.TERMINATE}).values()
+    return ended(conversation, _reply_at(conversation, rng), terminate, CloseItem(1))
 
 
 def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
@@ -158,76 +157,57 @@ def _rtr_after_rejection(conversation: Conversation, rng: Random) -> Conversatio
     return _rejected(conversation, rng, conversation.script[_rtr_at(conversation, rng)])
 
 
-STARTUP: Final = (
-    *listed(
-        bases.plain,
-        {
-            **of_each_frame(
-                {
-                    "rfc5044/7.1.1/{}-key-altered": {"key": _altered_key},
-                    "rfc5044/7.1.1/{}-reserved-set": {
-                        "reserved": lambda _, rng: rng.randrange(1, 16)
-                    },
-                    "rfc5044/7.1.1/{}-s-set": {"s_bit": True},
-                    "rfc5044/7.1.1/{}-rev-unknown": {
-                        "revision": lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
-                    },
-                    "rfc5044/7.1.1/{}-pd-length-over-512": {"private_data": _too_much},
-                    "rfc5044/7.1.1/{}-m-set-but-no-markers": _markers_asked_for,
-                    "rfc5044/7.1.1/{}-c-cleared": {"crc": False},
-                    "rfc5044/7.1.2/rule-5-{}-key-of-another-protocol": {
-                        "key": lambda _, rng: rng.choice(_OTHER_PROTOCOLS)
-                    },
-                    "rfc5044/7.1.2/rule-9-{}-pd-length-longer": {"pd_length": _longer},
-                    "rfc5044/7.1.2/rule-9-{}-pd-length-shorter": {"pd_length": _shorter},
-                    "rfc5044/7.1.2/rule-10-{}-incomplete": _ended_within,
-                }
-            ),
-            "rfc5044/7.1.1/request-r-set": change_startup(_REQUEST, rejected=True),
-            "rfc5044/7.1.2/rule-1-no-startup-frames": _without_any,
-            "rfc5044/7.1.2/rule-1-fpdu-before-request": moved_before(_speaks, _request_at),
-            "rfc5044/7.1.2/rule-2-no-request": change_item(left_out, _request_at),
-            "rfc5044/7.1.2/rule-2-reply-first": moved_before(_reply_at, _request_at),
-            "rfc5044/7.1.2/rule-2-request-after-reply": change_item(
-                lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), _reply_at
-            ),
-            "rfc5044/7.1.2/rule-2-octets-for-request": change_item(
-                lambda _, rng: _some_octets(INITIATOR, rng), _request_at
-            ),
-            "rfc5044/7.1.2/rule-3-octets-before-reply": change_item(
-                lambda item, rng: (_some_octets(RESPONDER, rng), item), _reply_at
-            ),
-            "rfc5044/7.1.2/rule-3-fpdu-before-reply": moved_before(first(FPDUItem), _reply_at),
-            "rfc5044/7.1.2/rule-3-request-twice": change_item(twice, _request_at),
-            "rfc5044/7.1.2/rule-3-reply-twice": change_item(twice, _reply_at),
-            "rfc5044/7.1.2/rule-3-fpdus-for-reply": change_item(left_out, _reply_at),
-            "rfc5044/7.1.2/rule-3-request-unanswered": _unanswered,
-            "rfc5044/7.1.2/rule-3-rejected": _rejected,
-            "rfc5044/7.1.2/rule-3-initiator-speaks-after-rejection": (
-                _used_after_rejection(INITIATOR)
-            ),
-            "rfc5044/7.1.2/rule-3-responder-speaks-after-rejection": (
-                _used_after_rejection(RESPONDER)
-            ),
-            "rfc5044/7.1.2/rule-4-responder-speaks-first": moved_before(_answers, first(FPDUItem)),
-            "rfc5044/7.1.2/rule-8-both-initiate": change_startup(_REPLY, key=KEYS[_REQUEST]),
-            "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
-        },
-    ),
-    *listed(
-        bases.marked, of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}})
-    ),
-    *listed(
-        bases.without_crcs, of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}})
-    ),
-    *listed(bases.terminated, {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once}),
-)
-"""RFC 5044 7.1.  Rule 6 is about what Consumers may do with Private Data, which nothing on the wire
-can break; what breaks rule 7 is with the Markers."""
-
-RTR_FRAME: Final = listed(
-    bases.announced,
-    {
+MUTATIONS: Final[Table] = {
+    bases.plain: {
+        **of_each_frame(
+            {
+                "rfc5044/7.1.1/{}-key-altered": {"key": _altered_key},
+                "rfc5044/7.1.1/{}-reserved-set": {"reserved": lambda _, rng: rng.randrange(1, 16)},
+                "rfc5044/7.1.1/{}-s-set": {"s_bit": True},
+                "rfc5044/7.1.1/{}-rev-unknown": {
+                    "revision": lambda _, rng: other_than(_ERDMA, 255, rng, (0, 1, 2))
+                },
+                "rfc5044/7.1.1/{}-pd-length-over-512": {"private_data": _too_much},
+                "rfc5044/7.1.1/{}-m-set-but-no-markers": _markers_asked_for,
+                "rfc5044/7.1.1/{}-c-cleared": {"crc": False},
+                "rfc5044/7.1.2/rule-5-{}-key-of-another-protocol": {
+                    "key": lambda _, rng: rng.choice(_OTHER_PROTOCOLS)
+                },
+                "rfc5044/7.1.2/rule-9-{}-pd-length-longer": {"pd_length": _longer},
+                "rfc5044/7.1.2/rule-9-{}-pd-length-shorter": {"pd_length": _shorter},
+                "rfc5044/7.1.2/rule-10-{}-incomplete": _ended_within,
+            }
+        ),
+        "rfc5044/7.1.1/request-r-set": change_startup(_REQUEST, rejected=True),
+        "rfc5044/7.1.2/rule-1-no-startup-frames": _without_any,
+        "rfc5044/7.1.2/rule-1-fpdu-before-request": moved_before(_speaks, _request_at),
+        "rfc5044/7.1.2/rule-2-no-request": change_item(left_out, _request_at),
+        "rfc5044/7.1.2/rule-2-reply-first": moved_before(_reply_at, _request_at),
+        "rfc5044/7.1.2/rule-2-request-after-reply": change_item(
+            lambda item, _: (item, StartupItem(INITIATOR, _REQUEST)), _reply_at
+        ),
+        "rfc5044/7.1.2/rule-2-octets-for-request": change_item(
+            lambda _, rng: _some_octets(INITIATOR, rng), _request_at
+        ),
+        "rfc5044/7.1.2/rule-3-octets-before-reply": change_item(
+            lambda item, rng: (_some_octets(RESPONDER, rng), item), _reply_at
+        ),
+        "rfc5044/7.1.2/rule-3-fpdu-before-reply": moved_before(first(FPDUItem), _reply_at),
+        "rfc5044/7.1.2/rule-3-request-twice": change_item(twice, _request_at),
+        "rfc5044/7.1.2/rule-3-reply-twice": change_item(twice, _reply_at),
+        "rfc5044/7.1.2/rule-3-fpdus-for-reply": change_item(left_out, _reply_at),
+        "rfc5044/7.1.2/rule-3-request-unanswered": _unanswered,
+        "rfc5044/7.1.2/rule-3-rejected": _rejected,
+        "rfc5044/7.1.2/rule-3-initiator-speaks-after-rejection": (_used_after_rejection(INITIATOR)),
+        "rfc5044/7.1.2/rule-3-responder-speaks-after-rejection": (_used_after_rejection(RESPONDER)),
+        "rfc5044/7.1.2/rule-4-responder-speaks-first": moved_before(_answers, first(FPDUItem)),
+        "rfc5044/7.1.2/rule-8-both-initiate": change_startup(_REPLY, key=KEYS[_REQUEST]),
+        "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
+    },
+    bases.marked: of_each_frame({"rfc5044/7.1.1/{}-m-cleared-but-markers": {"markers": False}}),
+    bases.without_crcs: of_each_frame({"rfc5044/7.1.1/{}-c-set-but-no-crcs": {"crc": True}}),
+    bases.terminated: {"rfc5044/7.1.2/rule-3-terminate-for-reply": _terminated_at_once},
+    bases.announced: {
         "rtr-frame-proposal-2007/1/key-altered": _rtr(key=_altered_key),
         "rtr-frame-proposal-2007/1/key-rtr": _rtr(key=RTR_KEYS[1]),
         "rtr-frame-proposal-2007/1/rev-not-1": _rtr(
@@ -249,5 +229,8 @@ RTR_FRAME: Final = listed(
         "rtr-frame-proposal-2007/2/twice": change_item(twice, _rtr_at),
         "rtr-frame-proposal-2007/5/reply-s-cleared": change_startup(_REPLY, s_bit=False),
     },
-)
-"""The Rtr frame proposal of 2007, by its points."""
+}
+"""RFC 5044 7.1, and the Rtr frame proposal of 2007 by its points.
+
+Rule 6 is about what Consumers may do with Private Data, which nothing on the wire can break; what
+breaks rule 7 is with the Markers."""

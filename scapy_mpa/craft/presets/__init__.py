@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.near import meant
-from scapy_mpa.craft.presets import edited, framing
-from scapy_mpa.craft.presets.preset import Preset
+from scapy_mpa.craft.presets.in_python import Preset, presets
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
@@ -40,14 +39,7 @@ def _from_text() -> list[Preset]:
     ]
 
 
-PRESETS: Final = {
-    each.name: each
-    for each in (
-        *_from_text(),
-        *(each for module in (edited, framing) for each in vars(module).values()),
-    )
-    if isinstance(each, Preset)
-}
+PRESETS: Final = {each.name: each for each in (*_from_text(), *presets())}
 """By name, as they are listed."""
 
 

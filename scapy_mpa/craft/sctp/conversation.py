@@ -13,7 +13,7 @@ from scapy_mpa.craft.conversation import Conversation, Phase
 from scapy_mpa.craft.given import flag, number
 from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.options import INITIATOR
-from scapy_mpa.craft.script import FPDUItem
+from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.craft.sctp.packets import (
     ITEMS,
     OVERHEAD,
@@ -189,33 +189,25 @@ class SctpConversation(Conversation):
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _truth_of(
-        self, sent: list[Said], setting: Setting, *, is_impaired: bool, messages: bool
-    ) -> list[Record]:
-        captured = self.captured(setting.segments)
-        return sctp_truth_of(sent, setting, captured, is_impaired=is_impaired, messages=messages)
+    def _truth_of(self, sent: list[Said], setting: Setting) -> list[Record]:
+        return sctp_truth_of(sent, setting, self.captured(setting.segments))
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
         builder = self._builders[segment.side]
         return builder.datagram(SCTP, segment.octets, identification=identification)
 
-    def _append_startup(
-        self,
-        side: int,
-        kind: StartupKind,
-        private_data: bytes,
-        rejected: bool,
-        enhanced: dict[str, Any],
-    ) -> None:
+    def _append_startup(self, item: StartupItem) -> None:
         is_first = not any(isinstance(each, ControlItem) for each in self.script)
-        if kind is StartupKind.REQUEST and not is_first:
+        if item.kind is StartupKind.REQUEST and not is_first:
             raise LocalProtocolError("an SCTP conversation has one session: make another one")
-        if "extension" in enhanced:
+        if item.extension is not None:
             raise LocalProtocolError("session control messages have no extension; leave it out")
-        length = len(private_data) + (ENHANCED_LENGTH if enhanced else 0)
+        is_enhanced = item.control_flags is not None
+        length = len(item.private_data) + (ENHANCED_LENGTH if is_enhanced else 0)
         if length > LARGEST_PRIVATE_DATA:
             self.refuse(
                 f"Private Data of {length} octets exceed {LARGEST_PRIVATE_DATA} (RFC 5043 5.2.3)"
             )
-        code = _CODES[kind, rejected][bool(enhanced)]
-        self.append_checked(ControlItem(side, code, private_data, **enhanced))
+        code = _CODES[item.kind, item.rejected][is_enhanced]
+        fields = item.private_data, item.control_flags, item.ird, item.ord
+        self.append_checked(ControlItem(item.side, code, *fields))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from scapy_mpa.craft.enhanced import enhanced_octets
 from scapy_mpa.craft.given import as_octets, number
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
 from scapy_mpa.craft.script import FPDUItem
@@ -19,7 +20,6 @@ from scapy_mpa.wire.sctp_ddp import (
     SessionControl,
     build_session_control,
 )
-from scapy_mpa.wire.startup import build_enhanced
 
 __all__ = ["CARRIED", "AssociateItem", "ChunkItem", "ControlItem", "chunk_of"]
 
@@ -56,9 +56,7 @@ class ControlItem:
 
         :raises LocalProtocolError: a number does not fit its field.
         """
-        enhanced = b""
-        if not (self.control_flags is None and self.ird is None and self.ord is None):
-            enhanced = build_enhanced(self.control_flags or "", self.ird or 0, self.ord or 0)
+        enhanced = enhanced_octets(self.control_flags, self.ird, self.ord)
         return SessionControl(0, self.function_code, enhanced + self.private_data)
 
 
@@ -98,14 +96,7 @@ class ChunkItem:
     @property
     def is_regular(self) -> bool:
         """Whether nothing is wrong with how it is sent."""
-        return (
-            self.ddp_ssn is None
-            and self.has_ddp_ssn
-            and not self.skip
-            and self.unordered
-            and self.tagged
-            and self.checked
-        )
+        return self == ChunkItem(self.side, self.ppid, self.body, fragments=self.fragments)
 
     def override(self, **changes: Any) -> ChunkItem:
         """Return this chunk with other fields."""

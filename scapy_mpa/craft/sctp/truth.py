@@ -53,20 +53,13 @@ _UNTIMED: Final = UNTIMED | {"ended"}
 _COUNTED: Final = COUNTED | AGREED | {"octets", "ended", "initiator", "responder", "src", "dst"}
 
 
-def sctp_truth_of(
-    said: list[Said],
-    setting: Setting,
-    captured: Sequence[Captured],
-    *,
-    is_impaired: bool,
-    messages: bool,
-) -> list[Record]:
+def sctp_truth_of(said: list[Said], setting: Setting, captured: Sequence[Captured]) -> list[Record]:
     """Return the records of a session, in the order of a perfect dissector.
+
+    There are no ``message`` records if anything is wrong or missing.
 
     :param said: what the script says, in DATA chunks.
     :param captured: each item of the script.
-    :param is_impaired: whether the packets are other than the conversation's own.
-    :param messages: with ``message`` records, unless something is wrong or missing.
     """
     there = {each.placed.number: each.frames for each in captured if each.fate == "whole"}
     whole = [
@@ -80,17 +73,17 @@ def sctp_truth_of(
     script = [each.placed.item for each in captured]
     # Without the beginning of the association nobody knows that nothing comes before.
     has_begun = any(isinstance(script[number], AssociateItem) for number in there)
-    is_all = len(whole) == len(said) and (has_begun or not is_impaired)
+    is_all = len(whole) == len(said) and (has_begun or not setting.is_impaired)
     is_right = is_all and len(regular) == len(said)
-    is_timed = is_right and not is_impaired
+    is_timed = is_right and not setting.is_impaired
     found = [
         # Its sequence number is the TSN of its chunk.
         Found(
             Placed(each.number, each.item, each.tsn - setting.number(each.item.side, 0), b""),
-            *(None, each.places, each.place if is_timed else None, True, None),
+            *(None, each.places, each.place, True, None),
         )
         for each in whole
-        if messages and is_right and isinstance(each.item, FPDUItem)
+        if setting.messages and is_right and isinstance(each.item, FPDUItem)
     ]
     delivered, unanswered = message_records(found, setting)
     records: list[Record] = []
@@ -98,12 +91,12 @@ def sctp_truth_of(
         records.append(_record(each, setting, is_timed=is_timed))
         if each.number in delivered:
             records.append(delivered[each.number])
-    if is_impaired and not is_all:
+    if setting.is_impaired and not is_all:
         return records
     unknown = frozenset() if is_timed else _UNTIMED
     if not is_right:
         unknown |= _COUNTED
-    over = _connection(script, said, setting, is_timed=is_timed)
+    over = _connection(script, said, setting)
     return [*records, without(over, unknown), *unanswered]
 
 
@@ -134,9 +127,7 @@ def _record(said: Said, setting: Setting, *, is_timed: bool) -> Record:
     return record if is_timed else without(record, _WHEN)
 
 
-def _connection(
-    script: Sequence[Any], said: Sequence[Said], setting: Setting, *, is_timed: bool
-) -> Record:
+def _connection(script: Sequence[Any], said: Sequence[Said], setting: Setting) -> Record:
     """Return the record of the session."""
     place = said[-1].place if said else len(setting.segments)
     controls = [each.item for each in said if isinstance(each.item, ControlItem)]
@@ -145,8 +136,8 @@ def _connection(
     own = [[each for each in said if each.item.side == side] for side in (0, 1)]
     return connection_record(
         setting,
-        place if is_timed else None,
         active,
+        place,
         _ended(script, codes),
         dialect=Dialect.RFC5043,
         halves=tuple(

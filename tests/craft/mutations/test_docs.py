@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from scapy_mpa.craft.mutations import mutations, table
+from scapy_mpa.craft.mutations import catalogue, mutations
 from tests.cli.command import run
 
 TEXT = (Path(__file__).parents[3] / "docs" / "mutations.md").read_text(encoding="utf-8")
 SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
-CATALOGUE = Path(table.__file__).with_name("catalogue.md").read_text(encoding="utf-8")
+CATALOGUE = Path(catalogue.__file__).with_name("catalogue.md").read_text(encoding="utf-8")
 
 
 def test_every_row_is_a_mutation() -> None:
@@ -21,7 +21,7 @@ def test_every_row_is_a_mutation() -> None:
     nothing is without a row."""
     by_name = {mutation.name: mutation for mutation in mutations()}
     lines = [line for line in CATALOGUE.splitlines() if line.startswith("| `")]
-    assert len(lines) == len(table.rows()) == len(by_name)
+    assert len(lines) == len(catalogue.rows()) == len(by_name)
     for line in lines:
         name, breaks = line.split("`")[1], line.split(" | ")[2]
         mutation = by_name[name]

@@ -3,30 +3,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.presets.preset import preset
+from scapy_mpa.craft.ift_conversation import IFTConversation
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.craft.sctp.conversation import SctpConversation
+from scapy_mpa.wire.crc import CRC_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, DDPHeader, build_ddp
 from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.rdmap_names import AtomicOperation
+from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, build_frame
+from scapy_mpa.wire.rdmap import build_control
+from scapy_mpa.wire.rdmap_names import AtomicOperation, Opcode
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = [
-    "draft_reply_unenhanced",
-    "permissive_meets_rdmac",
-    "sctp_draft_rtr_write",
-    "sequence_wrap",
-    "siw_terminate",
-]
+__all__ = ["Preset", "presets"]
 
 _STAG: Final = 0x10010001
 _DRAFT: Final = Dialect.DRAFT_PEER_CONNECT_01.value
 _GSO: Final = 0x08
 """The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
+
+
+class Preset(NamedTuple):
+    """A conversation that can be had by name."""
+
+    name: str
+    summary: str
+    """What it shows, in a few words."""
+    build: Callable[..., Conversation]
+    """Takes a seed, of which only payload is made, and options of a Conversation, which win over
+    the preset's own."""
+
+
+def _preset(name: str, summary: str) -> Callable[[Callable[..., Conversation]], Preset]:
+    """Make a function a preset that takes a generator in place of the seed."""
+    return lambda build: Preset(
+        name, summary, lambda seed, **options: build(Random(seed), **options)
+    )
+
+
+def presets() -> list[Preset]:
+    """Return them, as they are listed."""
+    return [each for each in globals().values() if isinstance(each, Preset)]
 
 
 def _change(conversation: Conversation, *kinds: StartupKind, **fields: Any) -> None:
@@ -36,7 +58,7 @@ def _change(conversation: Conversation, *kinds: StartupKind, **fields: Any) -> N
             conversation.script[number] = replace(item, **fields)
 
 
-@preset("draft-reply-unenhanced", "the draft, with a Reply of revision 2 without enhanced data")
+@_preset("draft-reply-unenhanced", "the draft, with a Reply of revision 2 without enhanced data")
 def draft_reply_unenhanced(rng: Random, **options: Any) -> Conversation:
     """As if it had A, B and C set (draft-ietf-storm-mpa-peer-connect-01 8)."""
     conversation = Conversation(**{"dialect": _DRAFT, **options})
@@ -49,7 +71,7 @@ def draft_reply_unenhanced(rng: Random, **options: Any) -> Conversation:
     return conversation
 
 
-@preset("sequence-wrap", "sequence numbers that pass 2^32 in the middle of both streams")
+@_preset("sequence-wrap", "sequence numbers that pass 2^32 in the middle of both streams")
 def sequence_wrap(rng: Random, **options: Any) -> Conversation:
     """RFC 9293 3.4."""
     conversation = Conversation(**options)
@@ -59,7 +81,7 @@ def sequence_wrap(rng: Random, **options: Any) -> Conversation:
     return conversation.wrapping()
 
 
-@preset("rfc5044/c.2.5/permissive-meets-rdmac", "revision 1 asks, 0 answers: as in revision 0")
+@_preset("rfc5044/c.2.5/permissive-meets-rdmac", "revision 1 asks, 0 answers: as in revision 0")
 def permissive_meets_rdmac(rng: Random, **options: Any) -> Conversation:
     """The Initiator adapts: version 0, Markers both ways, CRCs, whatever it has asked for."""
     conversation = Conversation(**{"revision": 0, "markers": True, **options})
@@ -74,7 +96,7 @@ def permissive_meets_rdmac(rng: Random, **options: Any) -> Conversation:
     return conversation
 
 
-@preset("siw-terminate", "Linux siw: FPDUs larger than a segment (GSO), a Terminate in its layout")
+@_preset("siw-terminate", "Linux siw: FPDUs larger than a segment (GSO), a Terminate in its layout")
 def siw_terminate(rng: Random, **options: Any) -> Conversation:
     """Bit 0x08 of Res in Request and Reply; the Terminate has its first four octets mirrored."""
     conversation = Conversation(**{"mulpdu": 8000, "packing": "stream", **options})
@@ -88,7 +110,7 @@ def siw_terminate(rng: Random, **options: Any) -> Conversation:
     return conversation
 
 
-@preset("sctp-draft-rtr-write", "DDP over SCTP: peer to peer, as the draft before RFC 6581 has it")
+@_preset("sctp-draft-rtr-write", "DDP over SCTP: peer to peer, as the draft before RFC 6581 has it")
 def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
     """B of both sides, then a zero-length Write (draft-ietf-storm-mpa-peer-connect-01 7, 8).
 
@@ -103,5 +125,52 @@ def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
     right.atomic(AtomicOperation.FETCH_ADD, _STAG, 8, add_or_swap_data=1, original=41)
     left.immediate(rng.randbytes(8))
     right.send(rng.randbytes(5000), solicited=True)
+    conversation.close()
+    return conversation
+
+
+# -- iWARP Framing for TCP (draft-williams-iwarp-ift-01) ------------------------------------------
+
+
+@_preset("ift-speculative", "iWARP Framing for TCP that allows speculative placement")
+def ift_speculative(rng: Random, **options: Any) -> IFTConversation:
+    """SP of both sides (8): reorder its segments to see it.
+
+    Frames are longer than segments, and one of these begins with octets of a payload that are a
+    frame to whoever has not seen the one before.
+    """
+    conversation = IFTConversation(**{"sp": True, "mulpdu": 4000, **options})
+    left, right = conversation.sides
+    left.write(rng.randbytes(6000), _STAG, 0)
+    left.send(_deception(conversation, rng))
+    right.send(rng.randbytes(500))
+    left.send(rng.randbytes(51))
+    right.write(rng.randbytes(3000), _STAG, 0x1000)
+    left.read(rng.randbytes(2001), _STAG, 0, 2, 0)
+    right.send(b"")
+    left.send(rng.randbytes(3333), solicited=True)
+    conversation.close()
+    return conversation
+
+
+def _deception(conversation: IFTConversation, rng: Random) -> bytes:
+    """Return what the Initiator may send so that the second segment begins like a frame."""
+    own, peer = conversation.options.announced
+    before = conversation.options.mss - FRAME_HEADER_LENGTH - UNTAGGED_LENGTH - CRC_LENGTH * own.hc
+    header = DDPHeader(False, True, rsvdulp=build_control(Opcode.SEND, 1), qn=0, msn=1000, mo=0)
+    frame = build_frame(
+        build_ddp(header), rng.randbytes(64), peer.vtag, header_crc=own.hc, payload_crc=own.pc
+    )
+    return rng.randbytes(max(0, before)) + frame + rng.randbytes(1000)
+
+
+@_preset("ift-ddp-mode", "iWARP Framing for TCP in DDP mode: no RDMAP")
+def ift_ddp_mode(rng: Random, **options: Any) -> IFTConversation:
+    """R is clear on both sides (4.2), so the ULP has RsvdULP for itself."""
+    conversation = IFTConversation(**{"r": False, **options})
+    left, right = conversation.sides
+    left.frame(DDPHeader(True, False, 0, 1, 0xAB, stag=_STAG, to=0), rng.randbytes(500))
+    left.frame(DDPHeader(True, True, 0, 1, 0xAB, stag=_STAG, to=500), rng.randbytes(77))
+    right.frame(DDPHeader(False, True, rsvdulp=7, qn=5, msn=1, mo=0), rng.randbytes(33))
     conversation.close()
     return conversation
