@@ -20,7 +20,7 @@ from scapy_mpa.stream.segment import Segment
 if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.packet import SctpPacket
 
-__all__ = ["NOTHING_TOLD", "Decoder"]
+__all__ = ["AS_USUAL", "Decoder"]
 
 _ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
 """IPv4 without options and TCP: version with header length, total length, flags with fragment
@@ -38,7 +38,7 @@ _LONGEST_HEAD: Final = 512
 _MOST_NESTED: Final = 8
 """How deep packets in fragments may lie in each other."""
 
-NOTHING_TOLD: Final[Mapping[str, Any]] = MappingProxyType({})
+AS_USUAL: Final[Mapping[str, Any]] = MappingProxyType({})
 """What a user says of headers, as keyword arguments of :class:`Decoder`: nothing."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.decapsulate import decapsulated
-from scapy_mpa.capture.decoder import NOTHING_TOLD
+from scapy_mpa.capture.decoder import AS_USUAL
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
@@ -64,8 +64,8 @@ class Cleaner:
     :param selects: tells of a connection whether it is written.  Without numbers, so with -1, it is
         asked of segments that are of none; all other frames are left out, too.  None: all are
         written.
-    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Its link types are also
-        written.
+    :param decoding: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Its link types are
+        also written.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class Cleaner:
         dialect: str | Dialect | None = None,
         decapsulate: bool = False,
         selects: Callable[[ConnectionId], bool] | None = None,
-        told: Mapping[str, Any] = NOTHING_TOLD,
+        decoding: Mapping[str, Any] = AS_USUAL,
     ) -> None:
         self.report = Report()
         self._decapsulate = decapsulate
         self._selects = selects
         self._associations: Associations | None = None
         """Made with the first SCTP packet."""
-        own = dict(told)
+        own = dict(decoding)
         self._link_types: Mapping[int, int] = own.pop("link_types", None) or {}
         self._decoder = Decoder(self._take_sctp, **own)
         spoken = dialect_named(dialect)

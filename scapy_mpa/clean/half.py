@@ -38,7 +38,7 @@ class WrittenHalf:
     hint: int | None = None
     """What the other direction last acknowledged, as captured; before MPA was written, the most
     that it has."""
-    told: int | None = None
+    mentioned: int | None = None
     """Up to where frames that were copied before MPA was written have octets, or speak of some."""
     startups: list[Item] = field(default_factory=list)
     """The last startup frames that were captured."""
@@ -146,6 +146,6 @@ class WrittenHalf:
         if item.phase is not None:
             # Markers are where the distance from one of them is a multiple of 512.
             first = -(-(item.phase - missing) // MARKER_INTERVAL)
-            behind = -(-item.phase // MARKER_INTERVAL)
-            missing -= MARKER_LENGTH * (behind - first)
+            last = -(-item.phase // MARKER_INTERVAL)
+            missing -= MARKER_LENGTH * (last - first)
         return max(missing, 0)

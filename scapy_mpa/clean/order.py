@@ -53,7 +53,7 @@ class _Half:
 
     near: int | None = None
     """The highest position that the stream core has seen: positions here are its own."""
-    behind: int = 0
+    next_at: int = 0
     """Position of what follows the FPDU that was reported last, as that was reported."""
     expected: int = 0
     """Position up to which everything is in its slot."""
@@ -187,8 +187,8 @@ class Order:
         start = half.position(event.seq) - header
         octets = unmarked_octets(event)
         length = fpdu_length(event.ulpdu_length)
-        drift = start - half.behind if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
-        half.behind = start + extent
+        drift = start - half.next_at if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
+        half.next_at = start + extent
         self._await_startup(completed)
         rewriter.opening.expect_fpdus(direction, start, half.covered, event)
         item = Item(
@@ -196,7 +196,7 @@ class Order:
             self.rewriter.identity.number,
             direction,
             start,
-            half.behind,
+            half.next_at,
             octets,
             length,
             captured=len(event.octets) + drift,

@@ -81,7 +81,7 @@ class Report:
         )
         missing = _count(self.missing, "octet")
         handshakes = _count(self.handshakes, "TCP handshake")
-        for number, before, what, behind in (
+        for number, before, what, after in (
             (self.holes, "", "hole", f" kept, {missing} in all"),
             (self.left_out, "", "octet", " left out, of no FPDU that is whole"),
             (self.extensions, "", "startup frame", " written as revision 1, without the extension"),
@@ -92,7 +92,7 @@ class Report:
             (self.left, "", "FPDU", " found too late, copied as captured"),
         ):
             if number > 0:
-                yield f"{before}{_count(number, what)}{behind}"
+                yield f"{before}{_count(number, what)}{after}"
         yield f"{copied}, {_count(self.replaced, 'frame')} replaced"
 
 

@@ -149,9 +149,9 @@ class Rewriter:
             elif slot.flags & ACK and peer.old is not None:
                 self._is_torn |= unwrap(slot.ack, peer.old) > peer.old
             if slot.length:
-                half.told = sequence_number(slot.end)
+                half.mentioned = sequence_number(slot.end)
             if slot.flags & ACK:
-                peer.told = slot.ack
+                peer.mentioned = slot.ack
         self._out.append(Written(slot.frame, comment))
         self.report.copied += 1
 
@@ -196,7 +196,7 @@ class Rewriter:
             self._copy(slot)
             half.copied = slot.number
             half.has_fin |= bool(slot.flags & FIN)
-        for begin, behind in pieces:
+        for begin, end in pieces:
             for item in slot.items:
                 # A startup frame may end in the segment of what follows it.
                 if (
@@ -205,21 +205,21 @@ class Rewriter:
                     and item.start < begin
                 ):
                     self.write_item(item, slot)
-            self._write_piece(slot, begin, behind, is_copied=is_whole)
+            self._write_piece(slot, begin, end, is_copied=is_whole)
 
-    def _write_piece(self, slot: Slot, begin: int, behind: int, *, is_copied: bool) -> None:
+    def _write_piece(self, slot: Slot, begin: int, end: int, *, is_copied: bool) -> None:
         """Write octets of a frame that are not MPA, if they are not copied with it, and go on."""
         half = self._halves[slot.direction]
-        octets = slot.payload[begin - slot.position : behind - slot.position]
+        octets = slot.payload[begin - slot.position : end - slot.position]
         if half.old is None or half.new is None:
             half.old, half.new = begin, sequence_number(begin)
         seq = half.new + begin - half.old
         if not is_copied:
-            self._send_anew(slot, ACK | PSH, octets, seq, behind - begin)
+            self._send_anew(slot, ACK | PSH, octets, seq, end - begin)
         if self.opening.is_mpa:
             self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
-        if behind > half.old:
-            half.advance(behind, seq + behind - begin)
+        if end > half.old:
+            half.advance(end, seq + end - begin)
             if self._is_open:
                 half.expect_ack(half.old, half.new)
 
@@ -351,7 +351,7 @@ class Rewriter:
 
     def _open_startup(self, item: Item, slot: Slot) -> None:
         """Make ready for a startup frame that was captured."""
-        if not self._is_open and (self.opening.has_fpdus or self._was_told):
+        if not self._is_open and (self.opening.has_fpdus or self._is_mentioned):
             self._supply(slot, item, frozenset())
         assert item.startup is not None
         is_reply = item.startup.kind is StartupKind.REPLY
@@ -385,9 +385,9 @@ class Rewriter:
             half.acknowledged = half.hint if half.new is None else half.new
 
     @property
-    def _was_told(self) -> bool:
+    def _is_mentioned(self) -> bool:
         """Whether frames that were copied have octets of startup frames, or speak of them."""
-        return any(half.begins_before(half.told) for half in self._halves)
+        return any(half.begins_before(half.mentioned) for half in self._halves)
 
     def _supply(self, slot: Slot, item: Item, kinds: frozenset[StartupKind]) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
@@ -403,7 +403,7 @@ class Rewriter:
         if not self._is_open:
             # The first startup frame may be there, and the other one not.
             is_lacking = bool(missing) or (opening.has_fpdus and not opening.is_whole)
-            lacks_handshake = self._was_told or (is_lacking and (is_taken or lacks_syn))
+            lacks_handshake = self._is_mentioned or (is_lacking and (is_taken or lacks_syn))
             for half in self._halves:
                 self._place(half, lacks_handshake)
             if lacks_handshake:

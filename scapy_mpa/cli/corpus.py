@@ -107,7 +107,7 @@ class Corpus:
             return [shown(str(target / str(entry["file"]))) for entry in entries]
         return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
 
-    def _told(self, problem: CaptureError) -> None:
+    def _complain(self, problem: CaptureError) -> None:
         """Say that not all of the capture could be read; what was readable is made use of."""
         complain(str(problem))
         self.status = FAILED
@@ -123,7 +123,7 @@ class Corpus:
             chosen = mutations(self.only) if self.name is None else [find(self.name)]
             planned: list[_Planned] = [(each, self.seeds) for each in chosen]
         else:
-            known = mutations_of(recorded(self.capture, tell=self._told))
+            known = mutations_of(recorded(self.capture, tell=self._complain))
             fitting = (
                 (each, [seed for seed in self.seeds if applies(each, seed)])
                 for each in known

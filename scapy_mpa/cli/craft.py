@@ -82,8 +82,8 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     metavar="FILE",
     type=click.Path(allow_dash=True),
     help="Write the records that a perfect dissector reports, one JSON object a line, as "
-    "`dissect --json` does; see docs/records.md.  Of what was impaired nothing is told that "
-    "depends on when it is found; what is told where octets are missing is in docs/crafting.md.",
+    "`dissect --json` does; see docs/records.md.  Of what was impaired they say nothing that "
+    "depends on when it is found; docs/crafting.md says what they have where octets are missing.",
 )
 @click.option("--messages", is_flag=True, help="With --truth: message records, too.")
 @click.option("--payload", is_flag=True, help="With --truth: the payload of FPDUs, too.")

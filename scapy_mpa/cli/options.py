@@ -245,12 +245,15 @@ def _how(given: dict[str, Any]) -> dict[str, Any]:
 
         selection = _accepted(selection_of, *selected, given.get("types"), option="'--where'")
     limits = (given.pop(f"limit_{name}") for name in ("half", "total", "connections", "idle"))
-    told = {"link_types": given.pop("link_types") or {}, "vxlan_ports": given.pop("vxlan_ports")}
+    decoding = {
+        "link_types": given.pop("link_types") or {},
+        "vxlan_ports": given.pop("vxlan_ports"),
+    }
     others = {name: given.pop(name) for name in given.keys() & {"separate", "checks"}}
     return {
         "selection": selection,
         "dialect": given.pop("dialect"),
-        "told": told,
+        "decoding": decoding,
         "limits": Limits(*limits),
         **others,
     }

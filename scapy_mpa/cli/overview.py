@@ -190,8 +190,8 @@ class _Rows:
 def _cells(record: dict[str, Any]) -> list[str]:
     """Return the cells of a connection."""
     rtr = (record["rtr"] or _UNKNOWN) + "!" * (record["kept"] is False)
-    told = {**record, "crc": _crcs(record), "rtr": rtr, "ended": _ended(record)}
-    return [_cell(told[column.key]) for column in _COLUMNS]
+    shown_values = {**record, "crc": _crcs(record), "rtr": rtr, "ended": _ended(record)}
+    return [_cell(shown_values[column.key]) for column in _COLUMNS]
 
 
 def _cell(value: Any) -> str:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.capture import Capture, Decoder
-from scapy_mpa.capture.decoder import NOTHING_TOLD
+from scapy_mpa.capture.decoder import AS_USUAL
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
@@ -53,7 +53,7 @@ class Reading:
     :param payload: with their octets.
     :param timed: say when frames were captured that brought octets, not only when all were found.
     :param dialect: what the user says is spoken.
-    :param told: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
+    :param decoding: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Reading:
         payload: bool = False,
         timed: bool = True,
         dialect: Dialect | None = None,
-        told: Mapping[str, Any] = NOTHING_TOLD,
+        decoding: Mapping[str, Any] = AS_USUAL,
     ) -> None:
         self.capture = capture
         # A condition may be about the time of any frame that a record names.
@@ -99,7 +99,7 @@ class Reading:
 
             is_asked = selection is not None and selection.has_payload
             self._messages = Messages(payload=payload or is_asked)
-        self._decoder = Decoder(self._take_sctp, **told)
+        self._decoder = Decoder(self._take_sctp, **decoding)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings())
         self._limits = limits
         self._dialect = dialect

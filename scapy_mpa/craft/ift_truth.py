@@ -60,18 +60,22 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     delivered, unanswered = message_records(found if has_messages else [], setting)
     records: list[tuple[int, Record]] = []
     for each in found:
-        if is_sure or _is_told(each, agreement):
+        if is_sure or _is_reported(each, agreement):
             own = [_record(each, agreement, setting, is_timed=is_sure and not setting.is_impaired)]
             own += [delivered[each.placed.number]] if each.placed.number in delivered else []
             records += [(each.place, record) for record in own]
     records.sort(key=itemgetter(0))
-    told = [record for _, record in records]
+    reported = [record for _, record in records]
     if setting.is_impaired and not is_all:
-        return told
+        return reported
     unknown = UNTIMED if setting.is_impaired else frozenset()
     if not is_sure:
         unknown |= NEGOTIATED | COUNTED | {"initiator", "responder"}
-    return [*told, without(_connection(found, placed, agreement, setting), unknown), *unanswered]
+    return [
+        *reported,
+        without(_connection(found, placed, agreement, setting), unknown),
+        *unanswered,
+    ]
 
 
 def _agreement(pieces: Iterable[Captured]) -> Agreement | None:
@@ -111,7 +115,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     return found
 
 
-def _is_told(found: Found, agreement: Agreement | None) -> bool:
+def _is_reported(found: Found, agreement: Agreement | None) -> bool:
     """Tell whether something is reported, whatever is wrong or missing beside it: a frame that ends
     where its sizes say, or an indication, which may be alone if its direction begins with it."""
     frame, item = found.detail, found.placed.item

@@ -48,7 +48,7 @@ class _SizeField(Field):
 
 
 class RPCRDMAPrivateData(PrivateData):
-    """Private Data of RPC-over-RDMA (RFC 8797 4), told by its magic number.
+    """Private Data of RPC-over-RDMA (RFC 8797 4), recognised by its magic number.
 
     ===================  ====================================================
     magic                0xF6AB0E18

@@ -50,7 +50,7 @@ class SMBDirectPrivateData(PrivateData):
 
     =============  =======================================================
     little_endian  not on the wire: the numbers are as an old Linux client
-                   sends them; read, told from which are smaller
+                   sends them; read, decided by which are smaller
     ird            Inbound RDMA Read Queue Depth, 32 bits
     ord            Outbound RDMA Read Queue Depth, 32 bits
     =============  =======================================================

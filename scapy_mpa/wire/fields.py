@@ -23,8 +23,8 @@ def packed(layout: Struct, clause: str, **values: Any) -> bytes:
     try:
         return layout.pack(*values.values())
     except struct.error as error:
-        told = ", ".join(f"{name} {quoted(value)}" for name, value in values.items())
-        raise LocalProtocolError(f"{told}: one does not fit its field ({clause})") from error
+        given = ", ".join(f"{name} {quoted(value)}" for name, value in values.items())
+        raise LocalProtocolError(f"{given}: one does not fit its field ({clause})") from error
 
 
 def unpacked(layout: Struct, what: str, octets: bytes | bytearray | memoryview) -> tuple[Any, ...]:

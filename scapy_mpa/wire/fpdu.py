@@ -178,8 +178,8 @@ def marker_places(length: int, phase: int) -> tuple[int, ...]:
 def _count_markers(length: int, phase: int) -> int:
     """Return how many Markers fall in an FPDU that has ``length`` octets without them."""
     # A Marker that finds the whole FPDU before it belongs to the next one (RFC 5044 4.3).
-    behind = length - -phase % MARKER_INTERVAL
-    return max(0, -(-behind // _OCTETS_BETWEEN_MARKERS))
+    after_first = length - -phase % MARKER_INTERVAL
+    return max(0, -(-after_first // _OCTETS_BETWEEN_MARKERS))
 
 
 def _check_phase(phase: int) -> None:

@@ -7,8 +7,8 @@ Of RFC 6581 9 and 10, and of draft-ietf-storm-mpa-peer-connect-01 8, which diffe
   for peer-to-peer: the Reply says which RTR indications will do, whatever the Request says;
 * a Reply of revision 2 without enhanced data is equal to one with A, B and C set;
 * no flag in the Reply asks for a Send of the ULP's;
-* IRD of its Request is what the Initiator wants of the *Responder*: the Initiator's own IRD is not
-  told at all.
+* IRD of its Request is what the Initiator wants of the *Responder*: nothing says what its own IRD
+  is.
 
 Pairs are for Initiator and Responder.
 """
