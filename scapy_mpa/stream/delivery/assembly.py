@@ -22,7 +22,6 @@ __all__ = [
     "LISTED_PARTS",
     "LISTED_STRETCHES",
     "DDPMessage",
-    "whole_message",
 ]
 
 LISTED_STRETCHES: Final = 64
@@ -276,34 +275,6 @@ class DDPMessage:
             captured_from=self._first_captured,
             parts=tuple(self._parts),
         )
-
-
-def whole_message(segment: DDPSegment) -> MessageRecovered:
-    """Return the message that a segment is all of, if it is no Request and no Response."""
-    header, length = segment.header, segment.length
-    connection, direction, frame, time_ns, _ = segment.origin
-    cut_off = segment.cut_off
-    return MessageRecovered(
-        connection,
-        direction,
-        frame,
-        time_ns,
-        segment.opcode,
-        length - cut_off,
-        1,
-        not cut_off,
-        header.qn,
-        header.msn,
-        header.stag,
-        header.to,
-        length,
-        (),
-        cut_off,
-        header=segment.rdmap_header,
-        captured=segment.captured,
-        captured_from=segment.captured_from,
-        parts=(part_of(segment),),
-    )
 
 
 def part_of(segment: DDPSegment) -> Part:

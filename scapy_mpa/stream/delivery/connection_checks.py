@@ -130,8 +130,8 @@ class ConnectionChecks:
         if half.turns.expected is not None and gap.reason != "snap length":
             self._deliver(half, half.turns.due(half.turns.end_of(gap)))
 
-    def take_segment(self, segment: DDPSegment) -> bool:
-        """Check a segment, now or in its turn; tell whether nothing is kept of it."""
+    def take_segment(self, segment: DDPSegment) -> None:
+        """Check a segment, now or in its turn."""
         half = self.halves[segment.origin[1]]
         turns = half.turns
         is_first = turns.expected is None
@@ -145,9 +145,8 @@ class ConnectionChecks:
         segment.has_header = segment.is_acceptable and self._judge(segment)
         if is_due:
             self._look_at(half, segment)
-            return segment.opcode not in HEADER_OPCODES
-        self._deliver(half, turns.wait(segment))
-        return False
+        else:
+            self._deliver(half, turns.wait(segment))
 
     def _judge(self, segment: DDPSegment) -> bool:
         """Hold a segment against the rules for itself, and the message that it makes whole; tell
