@@ -23,9 +23,7 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
     HASTE,
-    HOLDING,
     NOBODY,
-    UNASKED,
     UNKNOWN,
     StartupState,
     Step,
@@ -152,13 +150,14 @@ class StartupPhase(Agreement):
                 what = Step.READY_WITHOUT_REQUEST
             else:
                 self.initiator = direction
-        if what in UNASKED and not self._may_be_unasked(half, found):
+        is_unasked = what.breach is not None and kind is not StartupKind.REQUEST
+        if is_unasked and not self._may_be_unasked(half, found):
             return None
         if kind is StartupKind.RTR:
             self.rtr_at = found.position if what.breach is None else None
         elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
             self._begin_with(direction, found)
-        if kind is not StartupKind.RTR and (what.breach is None or what is Step.REQUEST_AGAIN):
+        if kind is not StartupKind.RTR and what.counts:
             self.declare(direction, found.startup, what)
         return what, not is_first
 
@@ -242,7 +241,7 @@ class StartupPhase(Agreement):
         """
         direction = half.direction
         self.origins = self.origins.move(direction, found.end)
-        if what in HOLDING or self.state is StartupState.REJECTED:
+        if what.counts or self.state is StartupState.REJECTED:
             transitions.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None

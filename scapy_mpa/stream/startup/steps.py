@@ -49,9 +49,7 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
     "HASTE",
-    "HOLDING",
     "NOBODY",
-    "UNASKED",
     "UNKNOWN",
     "Declared",
     "Origins",
@@ -137,6 +135,11 @@ class Step(enum.Enum):
         """Which rule is broken if it is that."""
         return _BREACHES.get(self)
 
+    @property
+    def counts(self) -> bool:
+        """Whether the frame has a part in the startup, though it may come too often."""
+        return self.breach is None or self is Step.REQUEST_AGAIN
+
 
 HASTE: Final = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 """What is reported of an Initiator that breaks rule 3."""
@@ -150,24 +153,6 @@ _BREACHES: Final = {
     Step.REQUEST_TOO_LATE: "a Request after a Reply that accepts (RFC 5044 7.1.2 rules 2, 3)",
     Step.READY_WITHOUT_REQUEST: f"an Rtr Frame after no Reply that accepts ({_PROPOSAL} 2)",
 }
-
-UNASKED: Final = (
-    Step.BOTH_RESPOND,
-    Step.REPLY_TO_OCTETS,
-    Step.REPLY_WITHOUT_REQUEST,
-    Step.READY_WITHOUT_REQUEST,
-)
-"""What nobody has asked for."""
-
-HOLDING: Final = (
-    Step.REQUEST,
-    Step.REQUEST_AGAIN,
-    Step.ACCEPT,
-    Step.REJECT,
-    Step.LATE_ACCEPT,
-    Step.LATE_READY,
-)
-"""Steps after which octets are held until it is known what they are."""
 
 _S = StartupState
 # (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
