@@ -119,7 +119,9 @@ class DDPMessage:
         stretches = self._stretches
         before = self.held
         if len(self._parts) < LISTED_PARTS:
-            self._parts.append(part_of(segment))
+            frames = segment.frames
+            brought_by = (frames,) if isinstance(frames, int) else frames
+            self._parts.append(Part(segment.origin[4], brought_by, at, segment.length))
         highest = stretches[-1][1] if stretches else end
         if last:
             if self._end is None:
@@ -275,10 +277,3 @@ class DDPMessage:
             captured_from=self._first_captured,
             parts=tuple(self._parts),
         )
-
-
-def part_of(segment: DDPSegment) -> Part:
-    """Return what a segment brings of its message."""
-    frames = segment.frames
-    brought_by = (frames,) if isinstance(frames, int) else frames
-    return Part(segment.origin[4], brought_by, segment.offset, segment.length)

@@ -53,16 +53,13 @@ class HalfMessages:
     def take(self, segment: DDPSegment) -> bool:
         """Take a segment that a receiver accepts; tell whether nothing is held now."""
         turns = self._turns
-        is_first = turns.expected is None
-        is_due = turns.place(segment)
-        if is_first and segment.place[1] is None:
+        if turns.expected is None and segment.place[1] is None:
             self._begin_unknown()
-        # If it is lost it is as good as missing.
-        if is_due and not segment.is_lost:
-            # Nearly all are.
-            self._look_at(segment)
-        elif not segment.is_lost:
-            self._deliver(turns.wait(segment))
+        if segment.is_lost:
+            # It is as good as missing.
+            turns.place(segment)
+        else:
+            self._deliver(turns.take(segment))
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
