@@ -16,7 +16,6 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import NOBODY
 
 __all__ = ["lacks", "must_wait", "resume", "wait_no_more"]
 
@@ -48,11 +47,11 @@ def must_wait(
             or startup.waiting[other.direction] < had
         )
     if not is_early:
-        startup.wait_at(half.direction, NOWHERE)
+        startup.waiting[half.direction] = NOWHERE
         return False
     if startup.waits_until is None:
         startup.waits_until = half.owner.segments + LATE_SEGMENTS
-    startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
+    startup.waiting[half.direction] = min(found.position, startup.waiting[half.direction])
     return True
 
 
@@ -75,7 +74,7 @@ def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup,
     :param had: up to where the sender of this one had received the peer's octets.
     """
     first = startup.waiting[other.direction]
-    received = startup.heard(other.direction).get(first)
+    received = startup.heard.get((other.direction, first))
     return first < had and (received is None or unwrap(received, found.end) < found.end)
 
 
@@ -89,7 +88,7 @@ def resume(startup: StartupPhase, segments: int) -> None:
     else:
         wait_no_more(startup)
         startup.waits_until = None
-        startup.waiting = NOBODY
+        startup.waiting = [NOWHERE, NOWHERE]
 
 
 def wait_no_more(startup: StartupPhase) -> None:
@@ -111,5 +110,5 @@ def _go_on(startup: StartupPhase) -> None:
             streaming = streaming_of(half)
             if streaming is not None:
                 streaming.resume()
-    if startup.waiting == NOBODY and startup.waits_until:
+    if min(startup.waiting) == NOWHERE and startup.waits_until:
         startup.waits_until = None

@@ -19,12 +19,10 @@ from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
-from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
     HASTE,
-    NOBODY,
-    UNKNOWN,
     StartupState,
     Step,
     rtr_may_follow,
@@ -49,9 +47,9 @@ class StartupPhase(Agreement):
     """
 
     __slots__ = (
-        "_heard",
         "answer_at",
         "early_ack",
+        "heard",
         "is_silent",
         "is_waiting",
         "origins",
@@ -66,19 +64,22 @@ class StartupPhase(Agreement):
     ) -> None:
         super().__init__(halves, forced)
         self.state = StartupState.IDLE
-        self.origins = UNKNOWN
-        """By direction, where FPDUs begin, as long as that is to be found out."""
+        self.origins = [0, 0]
+        """By direction, where FPDUs begin, as long as that is to be found out; 0 where that is not
+        known."""
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
-        self._heard: tuple[dict[int, int], dict[int, int]] | None = None
+        self.heard: dict[tuple[int, int], int] = {}
+        """By direction and position of startup frames, what their senders had received then, as a
+        sequence number."""
         self.replied_to: int | None = None
         """Sequence number of what the Responder had received when it sent a Reply that was captured
         before its Request; None if that is not known."""
         self.waits_until: int | None = None
         """Segments of the connection up to which startup frames wait for their turn, 0 if none may
         any more; None if none does."""
-        self.waiting = NOBODY
+        self.waiting = [NOWHERE, NOWHERE]
         """By direction, where the first startup frame stands that waits for its turn."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
@@ -87,32 +88,19 @@ class StartupPhase(Agreement):
         self.early_ack: int | None = None
         """What it had received when it first did so before a Reply was captured."""
 
-    def heard(self, direction: int) -> dict[int, int]:
-        """Return what the sender of startup frames had received, as sequence numbers, by position
-        of the frame."""
-        return {} if self._heard is None else self._heard[direction]
-
     def received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
         """Return what the sender of a startup frame had received then, as a sequence number.
 
         None if its segment did not come last, and the frame did not wait.
         """
-        kept = self.heard(half.direction).get(found.position)
+        kept = self.heard.get((half.direction, found.position))
         return acknowledged_with(half, found.position, found.end) if kept is None else kept
 
     def hear(self, direction: int, position: int, received: int) -> None:
         """Keep what the sender of a startup frame had received; what was kept first stays."""
-        if self._heard is None:
-            self._heard = {}, {}
-        kept = self._heard[direction]
         # No more wait for their turn.
-        if len(kept) < LATE_SEGMENTS:
-            kept.setdefault(position, received)
-
-    def wait_at(self, direction: int, position: int) -> None:
-        """Have the first startup frame that waits in a direction be another one."""
-        if self.waiting[direction] != position:
-            self.waiting = self.waiting.move(direction, position)
+        if len(self.heard) < 2 * LATE_SEGMENTS:
+            self.heard.setdefault((direction, position), received)
 
     def ends_at(self, direction: int, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
@@ -228,7 +216,7 @@ class StartupPhase(Agreement):
     def _begin(self, initiator: int | None) -> None:
         """Forget what was known of the startup before."""
         self.initiator = initiator
-        self.declared = None, None
+        self.declared = [None, None]
         self.answer_at = self.replied_to = self.early_ack = None
         self.is_waiting = False
 
@@ -240,7 +228,7 @@ class StartupPhase(Agreement):
         :param again: whether it follows others.
         """
         direction = half.direction
-        self.origins = self.origins.move(direction, found.end)
+        self.origins[direction] = found.end
         if what.counts or self.state is StartupState.REJECTED:
             transitions.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
@@ -269,8 +257,8 @@ class StartupPhase(Agreement):
         self.state = StartupState.FULL
         for direction in (self.initiator, 1 - self.initiator):
             self._begin_fpdus(direction)
-        self.origins = UNKNOWN
-        self._heard = None
+        self.origins = [0, 0]
+        self.heard.clear()
 
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]

@@ -42,20 +42,15 @@ import enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
     "HASTE",
-    "NOBODY",
-    "UNKNOWN",
     "Declared",
-    "Origins",
     "StartupState",
     "Step",
-    "both",
     "declared",
     "reply_problems",
     "rtr_may_follow",
@@ -189,34 +184,6 @@ _OUT_OF_PLACE: Final = {
     StartupKind.RTR: Step.READY_WITHOUT_REQUEST,
 }
 """What a startup frame is where the table has none of its kind."""
-
-
-class Origins(NamedTuple):
-    """A position by direction: where FPDUs begin; 0 where that is not known.
-
-    Of the plain tuples that go, Python puts up to 2000 of each length aside, and where many
-    connections begin at a time, all memory around one of these stays in use.
-    """
-
-    one: int
-    other: int
-
-    def move(self, direction: int, position: int) -> "Origins":
-        """Return them with another position for a direction."""
-        return Origins(self.one, position) if direction else Origins(position, self.other)
-
-
-NOBODY: Final = Origins(NOWHERE, NOWHERE)
-"""Where startup frames wait if none does."""
-
-UNKNOWN: Final = Origins(0, 0)
-"""What all connections begin with, and have when both directions carry FPDUs."""
-
-
-@lru_cache(maxsize=1024)
-def both(one: Declared | None, other: Declared | None) -> tuple[Declared | None, Declared | None]:
-    """Return what the two directions declare, as one object for all connections."""
-    return one, other
 
 
 def step(
