@@ -344,43 +344,22 @@ def test_a_second_startup_counts() -> None:
     assert (result.ird, result.ord) == ((6, 7), (7, 6))
 
 
-def test_reply_captured_before_its_request() -> None:
-    """The order of capture is no matter."""
-    conversation = conversation_of("rtr-read", 1)
-    segments = conversation.segments()
-    request, reply = places(segments)[:2]
-    segments[request], segments[reply] = segments[reply], segments[request]
-    result = ended(conversation, segments)
-    assert (result.rtr, result.kept, result.ird) == ("read", True, (4, 4))
-
-
+@pytest.mark.parametrize("packing", ["aligned", "packed"])
 @pytest.mark.parametrize("rtr", ["send", "write", "read"])
-def test_rtr_indication_captured_before_the_reply(rtr: str) -> None:
-    """With another FPDU behind it, it is found before the Reply is, which calls for it."""
-    conversation = Conversation(revision=2, packing="packed")
+def test_reply_captured_in_another_place(rtr: str, packing: str) -> None:
+    """Before its Request, or after FPDUs, the first of which is known before the Reply calls for
+    it: the order of capture is no matter."""
+    conversation = Conversation(revision=2, packing=packing)
     conversation.startup(rtr=rtr)
-    conversation.initiator.send(b"at once")
-    segments = conversation.segments()
-    _, reply, first = places(segments)[:3]
-    segments.insert(first, segments.pop(reply))
-    result = ended(conversation, segments)
-    assert (result.rtr, result.kept) == (rtr, True)
-    assert printed(conversation.frames(segments))[-1]["kept"] is True
-
-
-def test_reply_captured_after_fpdus() -> None:
-    """The order of capture is no matter: the first FPDU is known though the Reply was not yet."""
-    conversation = Conversation(revision=2)
-    conversation.startup(rtr="write")
     for _ in range(20):
         conversation.initiator.send(b"something")
     segments = conversation.segments()
-    _, reply, rtr = places(segments)[:3]
-    for late in range(20):
+    request, reply, first = places(segments)[:3]
+    for place in (request, *range(first, min(first + 20, len(segments)))):
         moved = list(segments)
-        moved.insert(rtr + late, moved.pop(reply))
+        moved.insert(place, moved.pop(reply))
         result = ended(conversation, moved)
-        assert (result.rtr, result.kept) == ("write", True)
+        assert (result.rtr, result.kept) == (rtr, True)
 
 
 @pytest.mark.parametrize("way", [plain, printed])
