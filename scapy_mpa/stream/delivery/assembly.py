@@ -211,8 +211,6 @@ class DDPMessage:
             at = self._lowest
         for start, stop in self._stretches:
             assert at is not None
-            if len(found) == LISTED_STRETCHES:
-                return tuple(found)
             if end is not None and start > end:
                 break
             if start > at:
