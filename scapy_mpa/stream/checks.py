@@ -47,9 +47,8 @@ class Checks:
         connection = self._connections.get(identity)
         if connection is None:
             connection = self._connections[identity] = ConnectionChecks()
-        is_done = False
         if segment is not None:
-            is_done = connection.take_segment(segment)
+            connection.take_segment(segment)
         elif isinstance(event, StartupSeen):
             connection.halves[event.direction].has_begun = True
             connection.take_startup(event, event.startup)
@@ -62,9 +61,8 @@ class Checks:
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
             return self._finish(event)
-        if connection.held or not is_done:
-            connection.weigh()
-            self._budget.update(connection)
+        connection.weigh()
+        self._budget.update(connection)
         if not connection.found:
             return [event]
         found = [event, *connection.found]

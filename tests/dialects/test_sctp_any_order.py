@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -155,28 +154,6 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
         msns = [each.msn for each in found if each.direction == side]
         first = (2**32 - 1 - ssns, 7)[side] + 1
         assert msns == [first + number & 0xFFFFFFFF for number in range(count + 1)]
-
-
-@pytest.mark.slow
-def test_ddp_ssns_of_a_whole_lap() -> None:
-    """DDP-SSN 65535 is followed by 0 in a session that began in the capture."""
-    talk = Talk()
-    talk.begin_session()
-    for _ in range(65540):
-        talk.send(0, b"")
-    talk.end_session()
-    chunks = [
-        sctp.data(unit.tsn, unit.ppid, unit.user_data) for unit in talk.units if unit.side == 0
-    ]
-    answer = frames_of(unit for unit in talk.units if unit.side)
-    packets = [
-        sctp.frame(0, sctp.packet(0, *chunks[at : at + 1000])) for at in range(0, len(chunks), 1000)
-    ]
-    events = events_of([*OPENING, packets[0], *answer, *packets[1:], *closing(talk)])
-    segments = of(DDPSegmentRecovered, events)
-    assert [each.serial for each in segments] == list(range(1, 65541))
-    assert [each.ddp_ssn for each in segments[-6:]] == [65535, 0, 1, 2, 3, 4]
-    assert not of(ErrorFound, events) and not of(ChunksMissing, events)
 
 
 @given(st.lists(st.tuples(counts, st.integers(0, 3)), min_size=1, max_size=5), seeds)

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.cli.reading import Reading
+from scapy_mpa.capture import Decoder
 from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
@@ -25,13 +24,12 @@ from scapy_mpa.craft.impairments import (
 )
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.presets import conversation_of
-from scapy_mpa.records.page import RecordPage
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
-from tests.captures import PCAPS, REAL, capture_name
-from tests.cli.command import parsed
+from tests.captures import REAL, capture_name
+from tests.cli.command import records
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import places
 
@@ -42,19 +40,10 @@ OF_PEERS = ("rtr-send", "rtr-write", "rtr-read")
 OF_DRAFT = ("draft-rtr-send", "draft-rtr-write", "draft-rtr-read", "draft-ulp-send")
 
 
-def records(path: Path, dialect: Dialect | None = None) -> list[dict[str, Any]]:
-    """All records of a capture."""
-    with open_capture(path) as capture:
-        reading = Reading(capture, dialect=dialect)
-        page = RecordPage(reading.clock).page
-        return parsed(b"".join([page(rows) for rows in reading.rows()]).decode())
-
-
 @lru_cache(maxsize=4)
 def connections(path: Path) -> list[dict[str, Any]]:
     """The connections of a capture, by number."""
-    found = [record for record in records(path) if record["type"] == "connection"]
-    return sorted(found, key=lambda record: int(record["connection"]))
+    return sorted(records("--type", "connection", path), key=lambda each: int(each["connection"]))
 
 
 def told(record: dict[str, Any]) -> list[Any]:
@@ -133,26 +122,6 @@ def test_all_other_captures_kept_to_it(path: Path) -> None:
             assert record["kept"] or record["rtr_agreed"] or record["ird"] is None
 
 
-@pytest.mark.parametrize(
-    ("name", "rtr_agreed", "rtr"),
-    [
-        ("draft_rtr_read", ["send", "write", "read"], "read"),
-        ("draft_ulp_send", [], None),
-    ],
-)
-def test_captures_of_the_draft(name: str, rtr_agreed: list[str], rtr: str) -> None:
-    """draft-ietf-storm-mpa-peer-connect-01 8: IRD of the Initiator is not told, flags are A, B, C.
-
-    Read as RFC 6581, whose flags they are not, neither was kept.
-    """
-    path = PCAPS / "crafted" / f"{name}.pcap"
-    *_, record = records(path, DRAFT)
-    assert record["dialect"] == DRAFT.value
-    assert told(record) == [None, (None, 4), (4, 4), rtr_agreed, rtr, True, []]
-    *_, record = records(path)
-    assert (record["dialect"], record["kept"]) == ("rfc6581", False)
-
-
 CHANGED = [
     mutation
     for mutation in mutations()
@@ -217,24 +186,20 @@ def too_early() -> Conversation:
     return conversation
 
 
-def test_responder_before_the_rtr() -> None:
-    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has one."""
-    result = ended(too_early())
-    assert result.rtr == "write" and result.kept is False
-    assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
-    assert printed(too_early().frames())[-1]["broken"] == list(result.broken)
-
-
-def test_responder_before_the_rtr_captured_the_other_way_round() -> None:
-    """What the Responder has acknowledged tells who sent first, not the order of capture."""
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_responder_before_the_rtr(is_swapped: bool) -> None:
+    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has one, which is told by what
+    it has acknowledged, not by the order of capture."""
     conversation = too_early()
     segments = conversation.segments()
     early = next(n for n, each in enumerate(segments) if b"already?" in each.octets)
     rtr = next(n for n, each in enumerate(segments) if n > early and each.octets)
-    segments.insert(early, segments.pop(rtr))
+    if is_swapped:
+        segments.insert(early, segments.pop(rtr))
     result = ended(conversation, segments)
     assert result.rtr == "write" and result.kept is False
-    assert printed(conversation.frames(segments))[-1]["kept"] is False
+    assert len(result.broken) == 1 and "RFC 5044 7.1.2 rule 4" in result.broken[0]
+    assert printed(conversation.frames(segments))[-1]["broken"] == list(result.broken)
 
 
 @pytest.mark.parametrize("name", [*OF_PEERS, *OF_DRAFT])
@@ -344,43 +309,22 @@ def test_a_second_startup_counts() -> None:
     assert (result.ird, result.ord) == ((6, 7), (7, 6))
 
 
-def test_reply_captured_before_its_request() -> None:
-    """The order of capture is no matter."""
-    conversation = conversation_of("rtr-read", 1)
-    segments = conversation.segments()
-    request, reply = places(segments)[:2]
-    segments[request], segments[reply] = segments[reply], segments[request]
-    result = ended(conversation, segments)
-    assert (result.rtr, result.kept, result.ird) == ("read", True, (4, 4))
-
-
+@pytest.mark.parametrize("packing", ["aligned", "packed"])
 @pytest.mark.parametrize("rtr", ["send", "write", "read"])
-def test_rtr_indication_captured_before_the_reply(rtr: str) -> None:
-    """With another FPDU behind it, it is found before the Reply is, which calls for it."""
-    conversation = Conversation(revision=2, packing="packed")
+def test_reply_captured_in_another_place(rtr: str, packing: str) -> None:
+    """Before its Request, or after FPDUs, the first of which is known before the Reply calls for
+    it: the order of capture is no matter."""
+    conversation = Conversation(revision=2, packing=packing)
     conversation.startup(rtr=rtr)
-    conversation.initiator.send(b"at once")
-    segments = conversation.segments()
-    _, reply, first = places(segments)[:3]
-    segments.insert(first, segments.pop(reply))
-    result = ended(conversation, segments)
-    assert (result.rtr, result.kept) == (rtr, True)
-    assert printed(conversation.frames(segments))[-1]["kept"] is True
-
-
-def test_reply_captured_after_fpdus() -> None:
-    """The order of capture is no matter: the first FPDU is known though the Reply was not yet."""
-    conversation = Conversation(revision=2)
-    conversation.startup(rtr="write")
     for _ in range(20):
         conversation.initiator.send(b"something")
     segments = conversation.segments()
-    _, reply, rtr = places(segments)[:3]
-    for late in range(20):
+    request, reply, first = places(segments)[:3]
+    for place in (request, *range(first, min(first + 20, len(segments)))):
         moved = list(segments)
-        moved.insert(rtr + late, moved.pop(reply))
+        moved.insert(place, moved.pop(reply))
         result = ended(conversation, moved)
-        assert (result.rtr, result.kept) == ("write", True)
+        assert (result.rtr, result.kept) == (rtr, True)
 
 
 @pytest.mark.parametrize("way", [plain, printed])

@@ -4,52 +4,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
 from tests.stream.feed import feed_truth, fpdus, halves
-from tests.stream.talk import started
-from tests.truth import impair, messages, mpastream
+from tests.truth import impair
 
 
 def summary(events: list[Event], direction: int = 0) -> HalfSummary:
     """What was counted of a direction."""
     (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
     return ended.halves[direction]
-
-
-OCTETS, TRUTH = mpastream.build_stream(
-    [messages.send(msn, bytes(470))[0] for msn in range(1, 21)], markers=True
-)
-
-
-def captured(order: Iterable[int]) -> list[Event]:
-    """The events of a connection whose Initiator's octets were captured in pieces of 1000."""
-    talk = started(markers=True)
-    base = talk.next[0]
-    for piece in order:
-        talk.copy(0, base + piece * 1000, OCTETS[piece * 1000 :][:1000])
-    talk.next[0] += len(OCTETS)
-    talk.close()
-    return talk.fed()
-
-
-def test_how_far_ahead() -> None:
-    """From the first octet that is not there to the first octet of the FPDU."""
-    # An FPDU begins every 500 octets or so; pieces of 1000 octets, the third one comes late.
-    events = captured([0, 1, 3, 4, 5, 2, *range(6, 11)])
-    ahead = [fpdu.start for fpdu in TRUTH if fpdu.start >= 3000 and fpdu.end <= 6000]
-    assert summary(events).out_of_order == len(ahead) > 4
-    assert summary(events).farthest_ahead == max(ahead) - 2000
-
-
-def test_nothing_of_the_phase_is_there_yet() -> None:
-    """The very first octets come last: Delivery stands at the beginning of the phase."""
-    events = captured([*range(1, 11), 0])
-    assert summary(events).farthest_ahead == max(fpdu.start for fpdu in TRUTH)
 
 
 @given(

@@ -166,6 +166,9 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <A >d >f <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
     (">I <B >v <f >f >F <F", []),
     (">I <B >( <f >) >F <F", [Wrong(3, None, OF_4)]),
+    # The Responder's FIN counts as an octet, and is none.
+    (">Q <A <F >S <!", []),
+    (">Q <A <-F >S <!", []),
     # -- nobody answers it: in the words before it there is no answer
     (">Q >F <F", [Wrong(1, LOST, CLOSED)]),
     (">Q <F >F", [Wrong(2, LOST, CLOSED)]),
@@ -319,12 +322,6 @@ def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
     scene = Scene(">Q <A >1 <S >2 >F <F", with_markers(markers) | pieces)
     # With its Marker, the first FPDU has 328 octets.
     scene.check(*[Wrong(3, None, OF_4)] * (acknowledged < 328))
-
-
-@pytest.mark.parametrize("end", ["<F", "<-F"])
-def test_the_responder_closes_and_says_nothing(end: str) -> None:
-    """Rule 4: its FIN counts as an octet, and is none, whether it was captured or not."""
-    Scene(f">Q <A {end} >S <!").check()
 
 
 @pytest.mark.parametrize(

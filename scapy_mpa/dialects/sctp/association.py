@@ -107,10 +107,8 @@ class Association:
     """Whether a chunk was captured that is of no session."""
     carries_ddp: bool = False
     """Whether anything has shown that it carries DDP."""
-    _waiting: dict[Session, int] = field(default_factory=dict)
-    """The sessions in which chunks wait for others, and how many do."""
-    _turns: int = 0
-    """How many chunks wait in all sessions."""
+    _waiting: int = 0
+    """How many chunks wait for others, in all sessions."""
     ending: Ending | None = None
     """How it has ended, None while it lives."""
     last_frame: int = 0
@@ -235,19 +233,9 @@ class Association:
             return
         session = self._session_of(direction, message, ddp_ssn, control)
         if message.position > session.halves[direction].after:
+            self._waiting -= session.waiting
             session.take(direction, message, ddp_ssn, control)
-            self._note_waiting(session)
-
-    def _forget(self, session: Session) -> None:
-        """No longer count the chunks of a session that wait."""
-        self._turns -= self._waiting.pop(session, 0)
-
-    def _note_waiting(self, session: Session) -> None:
-        """Count the chunks of a session that wait."""
-        self._forget(session)
-        if session.waiting:
-            self._turns += session.waiting
-            self._waiting[session] = session.waiting
+            self._waiting += session.waiting
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
         """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
@@ -269,7 +257,7 @@ class Association:
             return known
         after = (-1, -1)
         if known is not None:
-            self._forget(known)
+            self._waiting -= known.waiting
             known.finish("reused", "connection ended", whole=False)
             after = known.halves[0].highest, known.halves[1].highest
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
@@ -318,7 +306,7 @@ class Association:
     def _weigh(self) -> None:
         """Find out what is held."""
         waiting = (*self._fragments, *self._tsns)
-        self.held = sum(each.held for each in waiting) + self._turns * _HELD_BY_TURN
+        self.held = sum(each.held for each in waiting) + self._waiting * _HELD_BY_TURN
 
     @property
     def sessions(self) -> int:
@@ -331,11 +319,9 @@ class Association:
             self._unplaced |= fragments.held > 0
             fragments.clear()
             tsns.give_up()
-        for session in self._waiting:
+        for session in self._sessions.values():
             session.relieve()
-        self._waiting.clear()
-        self._turns = 0
-        self.held = 0
+        self._waiting = self.held = 0
 
     # -- the end ---------------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ __all__ = [
     "LISTED_PARTS",
     "LISTED_STRETCHES",
     "DDPMessage",
-    "whole_message",
 ]
 
 LISTED_STRETCHES: Final = 64
@@ -120,7 +119,9 @@ class DDPMessage:
         stretches = self._stretches
         before = self.held
         if len(self._parts) < LISTED_PARTS:
-            self._parts.append(part_of(segment))
+            frames = segment.frames
+            brought_by = (frames,) if isinstance(frames, int) else frames
+            self._parts.append(Part(segment.origin[4], brought_by, at, segment.length))
         highest = stretches[-1][1] if stretches else end
         if last:
             if self._end is None:
@@ -210,8 +211,6 @@ class DDPMessage:
             at = self._lowest
         for start, stop in self._stretches:
             assert at is not None
-            if len(found) == LISTED_STRETCHES:
-                return tuple(found)
             if end is not None and start > end:
                 break
             if start > at:
@@ -276,38 +275,3 @@ class DDPMessage:
             captured_from=self._first_captured,
             parts=tuple(self._parts),
         )
-
-
-def whole_message(segment: DDPSegment) -> MessageRecovered:
-    """Return the message that a segment is all of, if it is no Request and no Response."""
-    header, length = segment.header, segment.length
-    connection, direction, frame, time_ns, _ = segment.origin
-    cut_off = segment.cut_off
-    return MessageRecovered(
-        connection,
-        direction,
-        frame,
-        time_ns,
-        segment.opcode,
-        length - cut_off,
-        1,
-        not cut_off,
-        header.qn,
-        header.msn,
-        header.stag,
-        header.to,
-        length,
-        (),
-        cut_off,
-        header=segment.rdmap_header,
-        captured=segment.captured,
-        captured_from=segment.captured_from,
-        parts=(part_of(segment),),
-    )
-
-
-def part_of(segment: DDPSegment) -> Part:
-    """Return what a segment brings of its message."""
-    frames = segment.frames
-    brought_by = (frames,) if isinstance(frames, int) else frames
-    return Part(segment.origin[4], brought_by, segment.offset, segment.length)

@@ -130,12 +130,10 @@ class ConnectionChecks:
         if half.turns.expected is not None and gap.reason != "snap length":
             self._deliver(half, half.turns.due(half.turns.end_of(gap)))
 
-    def take_segment(self, segment: DDPSegment) -> bool:
-        """Check a segment, now or in its turn; tell whether nothing is kept of it."""
+    def take_segment(self, segment: DDPSegment) -> None:
+        """Check a segment, now or in its turn."""
         half = self.halves[segment.origin[1]]
-        turns = half.turns
-        is_first = turns.expected is None
-        is_due = turns.place(segment)
+        is_first = half.turns.expected is None
         if is_first and segment.place[1] is not None:
             half.has_begun = True
         elif is_first:
@@ -143,11 +141,7 @@ class ConnectionChecks:
             half.is_whole = False
             half.order.forget()
         segment.has_header = segment.is_acceptable and self._judge(segment)
-        if is_due:
-            self._look_at(half, segment)
-            return segment.opcode not in HEADER_OPCODES
-        self._deliver(half, turns.wait(segment))
-        return False
+        self._deliver(half, half.turns.take(segment))
 
     def _judge(self, segment: DDPSegment) -> bool:
         """Hold a segment against the rules for itself, and the message that it makes whole; tell

@@ -51,24 +51,19 @@ class HalfMessages:
     # -- in --------------------------------------------------------------------------------------
 
     def take(self, segment: DDPSegment) -> bool:
-        """Take a segment that a receiver accepts; tell whether nothing is kept of it."""
+        """Take a segment that a receiver accepts; tell whether nothing is held now."""
         turns = self._turns
-        is_first = turns.expected is None
-        is_due = turns.place(segment)
-        if is_first and segment.place[1] is None:
+        if turns.expected is None and segment.place[1] is None:
             self._begin_unknown()
         if segment.is_lost:
             # It is as good as missing.
-            is_due = False
-        elif is_due:
-            # Nearly all are.
-            is_due = self._look_at(segment)
+            turns.place(segment)
         else:
-            self._deliver(turns.wait(segment))
+            self._deliver(turns.take(segment))
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
-        return is_due
+        return not self._weight
 
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
@@ -115,8 +110,13 @@ class HalfMessages:
 
     def weigh(self) -> None:
         """Find out what is held."""
-        self.held = len(self._turns.waiting) * HELD_BY_EACH + self._tagged.held
-        self.held += self._untagged.held + self.responses.held + self.asked.held
+        self.held = self._weight
+
+    @property
+    def _weight(self) -> int:
+        waiting = len(self._turns.waiting) * HELD_BY_EACH
+        parts = self._tagged, self._untagged, self.responses, self.asked
+        return waiting + sum([each.held for each in parts])
 
     def _begin_unknown(self) -> None:
         """Take it that nobody knows what came before the first segment."""
@@ -132,8 +132,8 @@ class HalfMessages:
         for segment in due:
             self._look_at(segment)
 
-    def _look_at(self, segment: DDPSegment) -> bool:
-        """Look at the segment whose turn it is, or was; tell whether nothing is kept of it."""
+    def _look_at(self, segment: DDPSegment) -> None:
+        """Look at the segment whose turn it is, or was."""
         turns, start = self._turns, segment.start
         assert turns.expected is not None
         is_late = start < turns.expected
@@ -142,14 +142,14 @@ class HalfMessages:
         if segment.end > turns.expected:
             turns.expected = segment.end
         if not segment.has_header:
-            return False
+            return
         asked = self.asked
         asked.shown = asked.now
         if segment.captured > asked.captured:
             asked.captured = segment.captured
         if not segment.header.tagged:
-            return self._untagged.add(segment)
-        if is_late:
+            self._untagged.add(segment)
+        elif is_late:
             # What lies before and after it was looked at long ago.
             message = DDPMessage(segment, begun=False)
             message.add(segment)
@@ -160,8 +160,7 @@ class HalfMessages:
         elif segment.opcode == Opcode.READ_RESPONSE:
             self.responses.take(segment)
         else:
-            return self._tagged.add(segment)
-        return False
+            self._tagged.add(segment)
 
     def _lose(self, segment: DDPSegment) -> None:
         """Take note of a hole before a segment."""

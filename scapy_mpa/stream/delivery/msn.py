@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import Origin
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.stream.sequence import first_position, unwrap
 
 __all__ = ["FIRST_MSN", "MSNSequence", "Skipped"]
 
@@ -63,20 +63,6 @@ class MSNSequence:
     def place(self, msn: int) -> int:
         """Return the number that stands for an MSN."""
         return first_position(msn) if self._next is None else unwrap(msn, self._next)
-
-    def goes_on(self, msn: int | None, holes: int) -> bool:
-        """Tell whether an MSN is the next one, the last one is whole, and nothing is missing
-        between; take note of it if so.
-
-        :param holes: how many the direction has.
-        """
-        number = self._next
-        if number is None or self.newest is not None or holes != self.holes:
-            return False
-        if sequence_number(number) != msn:
-            return False
-        self._next = number + 1
-        return True
 
     def note(
         self, number: int, position: int, origin: Origin, *, is_lossless: bool

@@ -7,7 +7,7 @@ flags, one after the other in the stream, to one STag.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, whole_message
+from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES
@@ -34,24 +34,20 @@ class TaggedMessages:
         """Octets of memory taken, roughly."""
         return sum([message.held for message in self._messages.values()])
 
-    def add(self, segment: DDPSegment) -> bool:
-        """Add the segment that comes next in the stream; tell whether it is all of a message."""
+    def add(self, segment: DDPSegment) -> None:
+        """Add the segment that comes next in the stream."""
         opcode, header = segment.opcode, segment.header
         message = self._messages.get(opcode)
         if message is not None and message.first.header.stag != header.stag:
             self._close(opcode)
             message = None
         if message is None:
-            if header.last and opcode not in self._unsure:
-                self._out.append(whole_message(segment))
-                return True
             message = DDPMessage(segment, begun=opcode not in self._unsure)
             self._messages[opcode] = message
         message.add(segment)
         self._unsure -= {opcode}
         if header.last:
             self._close(opcode)
-        return False
 
     def begin_unsure(self) -> None:
         """Take it that the beginning of what comes next may have been missed."""

@@ -25,8 +25,8 @@ class Turns:
     _count: int = 0
     # So that segments are never compared.
 
-    def place(self, segment: DDPSegment) -> bool:
-        """Set where a segment begins and ends; tell whether it is the one that is due."""
+    def place(self, segment: DDPSegment) -> None:
+        """Set where a segment begins and ends."""
         seq, offset, leading, extent = segment.place
         near = self.expected
         if near is None:
@@ -35,7 +35,6 @@ class Turns:
             self.expected = near - (leading if offset is None else offset)
         start = segment.start = unwrap(seq, near) - leading
         segment.end = start + extent
-        return start == self.expected and not self.waiting
 
     def end_of(self, gap: GapFound) -> int:
         """Return the position after a gap; only if there was a segment."""
@@ -43,13 +42,14 @@ class Turns:
         seq, length = gap.place
         return unwrap(seq, self.expected) + length
 
-    def wait(self, segment: DDPSegment) -> Iterator[DDPSegment]:
-        """Have a segment wait; give what is due now."""
+    def take(self, segment: DDPSegment) -> Iterator[DDPSegment]:
+        """Take a segment; give what is due now, most often that one."""
+        self.place(segment)
         if segment.follows:
             self.expected = segment.start
         self._count += 1
         heappush(self.waiting, (segment.start, self._count, segment))
-        return iter(()) if segment.out_of_order else self.due(segment.start)
+        return self.due(-1 if segment.out_of_order else segment.start)
 
     def due(self, upto: float = inf) -> Iterator[DDPSegment]:
         """Give all that begin up to a position, and what follows without a hole.

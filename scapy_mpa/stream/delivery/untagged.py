@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
-from scapy_mpa.stream.delivery.assembly import DDPMessage, whole_message
+from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.held import HELD_BY_PIECE
 from scapy_mpa.stream.delivery.msn import FIRST_MSN, MSNSequence, Skipped
 from scapy_mpa.stream.delivery.pairing import Requests
@@ -63,12 +63,8 @@ class UntaggedMessages:
         self._first_msn = None
         self._queues.clear()
 
-    def add(self, segment: DDPSegment) -> bool:
-        """Add a segment, all before which were looked at or are missing; tell whether it is all of
-        the Send that is due."""
-        if self._is_next(segment):
-            self._out.append(whole_message(segment))
-            return True
+    def add(self, segment: DDPSegment) -> None:
+        """Add a segment, all before which were looked at or are missing."""
         key = _key_of(segment)
         message = self._messages.get(key)
         is_over = False
@@ -80,16 +76,6 @@ class UntaggedMessages:
         self._held_by_messages += message.add(segment)
         if is_over or message.has_all_segments:
             self._close(key)
-        return False
-
-    def _is_next(self, segment: DDPSegment) -> bool:
-        """Tell whether a segment is all of the Send that is due, and take note of it if so."""
-        header = segment.header
-        if header.qn != QueueNumber.SEND or segment.opcode in WITH_HEADER:
-            return False
-        sequence = self._queues.get(QueueNumber.SEND)
-        is_whole = header.last and not segment.offset
-        return is_whole and sequence is not None and sequence.goes_on(header.msn, self.holes)
 
     def settle(self, position: int) -> None:
         """Report what lies before ``position`` and is not whole, for it will never be."""

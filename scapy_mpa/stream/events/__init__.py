@@ -8,7 +8,7 @@ Events are named tuples: some are made a million times, and as dataclasses they 
 of the time in which a command starts.
 """
 
-from __future__ import annotations
+from typing import Final, TypeAlias
 
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy, Place
 from scapy_mpa.stream.events.connection import (
@@ -40,7 +40,6 @@ from scapy_mpa.stream.events.sctp import (
     SctpConnectionId,
     SessionControlSeen,
 )
-from scapy_mpa.stream.events.union import CARRIERS, Carrier, Event
 
 __all__ = [
     "CARRIERS",
@@ -78,3 +77,26 @@ __all__ = [
     "end_of",
     "names_of",
 ]
+
+Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
+"""Every event that brings a DDP segment, for messages and for checks.
+
+One that does not carry RDMAP is none of theirs.  One that is not acceptable holds its place in the
+stream, but what is in it does not count."""
+
+CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
+"""The same, for ``isinstance``, which is quicker with a tuple."""
+
+Event: TypeAlias = (
+    StartupSeen
+    | StreamingSeen
+    | FPDURecovered
+    | GapFound
+    | OverlapDiffers
+    | ErrorFound
+    | ConnectionEnded
+    | AdaptionIndicationSeen
+    | IFTFrameRecovered
+    | SessionControlSeen
+    | DDPSegmentRecovered
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.startup.negotiation import Negotiating
-from scapy_mpa.stream.startup.steps import Declared, Step, both, declared
+from scapy_mpa.stream.startup.steps import Declared, Step, declared
 from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
@@ -32,7 +32,7 @@ class Agreement:
         """There is one from the first startup frame of revision 2 on."""
         self.initiator: int | None = None
         """Its direction, None if it is not known."""
-        self.declared: tuple[Declared | None, Declared | None] = None, None
+        self.declared: list[Declared | None] = [None, None]
         """By direction, what its startup frame said."""
         self.rtr_at: int | None = None
         """Where an Rtr Frame begins, if there was one."""
@@ -41,9 +41,7 @@ class Agreement:
 
     def declare(self, direction: int, startup: StartupFrame, what: Step) -> None:
         """Take note of what a startup frame declares, asks for, or agrees to."""
-        other = self.declared[1 - direction]
-        mine = declared(startup, self.dialect_of(startup))
-        self.declared = both(other, mine) if direction else both(mine, other)
+        self.declared[direction] = declared(startup, self.dialect_of(startup))
         self._negotiate(startup, what)
 
     def _negotiate(self, startup: StartupFrame, what: Step) -> None:

@@ -39,7 +39,7 @@ def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Kn
     peer = startup.halves[1 - half.direction]
     waits_at = startup.waiting[peer.direction]
     if half.direction == startup.initiator or startup.state is not StartupState.REQUESTED:
-        received = startup.heard(peer.direction).get(waits_at, startup.replied_to)
+        received = startup.heard.get((peer.direction, waits_at), startup.replied_to)
         end = None if received is None else unwrap(received, half.begin or 0)
     else:
         end = startup.early_ack

@@ -16,7 +16,6 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
-from scapy_mpa.stream.startup.steps import NOBODY
 
 __all__ = ["lacks", "must_wait", "resume", "wait_no_more"]
 
@@ -38,21 +37,17 @@ def must_wait(
     if half.begin is None or other.begin is None:
         return False
     had = (other.acknowledged or 0) if received is None else unwrap(received, other.begin)
-    if startup.waits_until == 0:
-        # What waits keeps its order even when nothing more is waited for.
-        is_early = received is not None and _precedes(startup, other, found, had)
-    else:
-        is_early = (
-            half.islands.lies_beyond(island)
-            or lacks(other, had)
-            or startup.waiting[other.direction] < had
-        )
+    is_early = startup.waits_until != 0 and (
+        half.islands.lies_beyond(island)
+        or lacks(other, had)
+        or startup.waiting[other.direction] < had
+    )
     if not is_early:
-        startup.wait_at(half.direction, NOWHERE)
+        startup.waiting[half.direction] = NOWHERE
         return False
     if startup.waits_until is None:
         startup.waits_until = half.owner.segments + LATE_SEGMENTS
-    startup.wait_at(half.direction, min(found.position, startup.waiting[half.direction]))
+    startup.waiting[half.direction] = min(found.position, startup.waiting[half.direction])
     return True
 
 
@@ -67,18 +62,6 @@ def lacks(half: HalfConnection, had: int) -> bool:
     return captured is None or captured < had
 
 
-def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup, had: int) -> bool:
-    """Tell whether a startup frame of the peer waits that was sent before this one.
-
-    Acknowledgements of a sender that lies may say so of both.
-
-    :param had: up to where the sender of this one had received the peer's octets.
-    """
-    first = startup.waiting[other.direction]
-    received = startup.heard(other.direction).get(first)
-    return first < had and (received is None or unwrap(received, found.end) < found.end)
-
-
 def resume(startup: StartupPhase, segments: int) -> None:
     """Take the startup frames whose turn has come, or that have waited for long enough.
 
@@ -89,7 +72,7 @@ def resume(startup: StartupPhase, segments: int) -> None:
     else:
         wait_no_more(startup)
         startup.waits_until = None
-        startup.waiting = NOBODY
+        startup.waiting = [NOWHERE, NOWHERE]
 
 
 def wait_no_more(startup: StartupPhase) -> None:
@@ -101,15 +84,12 @@ def wait_no_more(startup: StartupPhase) -> None:
 
 
 def _go_on(startup: StartupPhase) -> None:
-    """Take what waits, and what follows it, for as long as that changes something."""
-    come_to = -1
-    while sum(startup.origins) > come_to:
-        come_to = sum(startup.origins)
-        for half in startup.halves:
-            startup.look_behind(half)
-        for half in startup.halves:
-            streaming = streaming_of(half)
-            if streaming is not None:
-                streaming.resume()
-    if startup.waiting == NOBODY and startup.waits_until:
+    """Take what waits, and what follows it."""
+    for half in startup.halves:
+        startup.look_behind(half)
+    for half in startup.halves:
+        streaming = streaming_of(half)
+        if streaming is not None:
+            streaming.resume()
+    if min(startup.waiting) == NOWHERE and startup.waits_until:
         startup.waits_until = None

@@ -8,8 +8,6 @@ may be missing from the capture, and what a startup means for the two half conne
 
 from __future__ import annotations
 
-from typing import Final
-
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves import transitions
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
@@ -19,14 +17,10 @@ from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
-from scapy_mpa.stream.sequence import unwrap
+from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
     HASTE,
-    HOLDING,
-    NOBODY,
-    UNASKED,
-    UNKNOWN,
     StartupState,
     Step,
     rtr_may_follow,
@@ -36,9 +30,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 
 __all__ = ["StartupPhase"]
-
-_STARTUPS: Final = 8
-"""Startups that are looked at with one segment.  Each one searches again all that is held."""
 
 
 class StartupPhase(Agreement):
@@ -51,9 +42,9 @@ class StartupPhase(Agreement):
     """
 
     __slots__ = (
-        "_heard",
         "answer_at",
         "early_ack",
+        "heard",
         "is_silent",
         "is_waiting",
         "origins",
@@ -68,19 +59,22 @@ class StartupPhase(Agreement):
     ) -> None:
         super().__init__(halves, forced)
         self.state = StartupState.IDLE
-        self.origins = UNKNOWN
-        """By direction, where FPDUs begin, as long as that is to be found out."""
+        self.origins = [0, 0]
+        """By direction, where FPDUs begin, as long as that is to be found out; 0 where that is not
+        known."""
         self.answer_at: int | None = None
         """Where the Reply must begin, by what the Initiator had received when it sent its Request;
         None if that is not known, as in a delayed startup, or the Reply is there."""
-        self._heard: tuple[dict[int, int], dict[int, int]] | None = None
+        self.heard: dict[tuple[int, int], int] = {}
+        """By direction and position of startup frames, what their senders had received then, as a
+        sequence number."""
         self.replied_to: int | None = None
         """Sequence number of what the Responder had received when it sent a Reply that was captured
         before its Request; None if that is not known."""
         self.waits_until: int | None = None
         """Segments of the connection up to which startup frames wait for their turn, 0 if none may
         any more; None if none does."""
-        self.waiting = NOBODY
+        self.waiting = [NOWHERE, NOWHERE]
         """By direction, where the first startup frame stands that waits for its turn."""
         self.is_silent = False
         """Whether the Responder may speak once it has something to go by, and has not yet."""
@@ -89,32 +83,19 @@ class StartupPhase(Agreement):
         self.early_ack: int | None = None
         """What it had received when it first did so before a Reply was captured."""
 
-    def heard(self, direction: int) -> dict[int, int]:
-        """Return what the sender of startup frames had received, as sequence numbers, by position
-        of the frame."""
-        return {} if self._heard is None else self._heard[direction]
-
     def received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
         """Return what the sender of a startup frame had received then, as a sequence number.
 
         None if its segment did not come last, and the frame did not wait.
         """
-        kept = self.heard(half.direction).get(found.position)
+        kept = self.heard.get((half.direction, found.position))
         return acknowledged_with(half, found.position, found.end) if kept is None else kept
 
     def hear(self, direction: int, position: int, received: int) -> None:
         """Keep what the sender of a startup frame had received; what was kept first stays."""
-        if self._heard is None:
-            self._heard = {}, {}
-        kept = self._heard[direction]
         # No more wait for their turn.
-        if len(kept) < LATE_SEGMENTS:
-            kept.setdefault(position, received)
-
-    def wait_at(self, direction: int, position: int) -> None:
-        """Have the first startup frame that waits in a direction be another one."""
-        if self.waiting[direction] != position:
-            self.waiting = self.waiting.move(direction, position)
+        if len(self.heard) < 2 * LATE_SEGMENTS:
+            self.heard.setdefault((direction, position), received)
 
     def ends_at(self, direction: int, position: int) -> bool:
         """Tell whether the last startup frame of a direction ends at a position."""
@@ -134,11 +115,6 @@ class StartupPhase(Agreement):
         """
         direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
-        if kind is StartupKind.REQUEST and self._follows_accepted(half, found):
-            return None
-        if kind is StartupKind.RTR and found.position == self.rtr_at:
-            # It was taken before the frames that precede it.
-            return None
         self.state, what = step(
             self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
         )
@@ -152,25 +128,16 @@ class StartupPhase(Agreement):
                 what = Step.READY_WITHOUT_REQUEST
             else:
                 self.initiator = direction
-        if what in UNASKED and not self._may_be_unasked(half, found):
+        is_unasked = what.breach is not None and kind is not StartupKind.REQUEST
+        if is_unasked and not self._may_be_unasked(half, found):
             return None
         if kind is StartupKind.RTR:
             self.rtr_at = found.position if what.breach is None else None
         elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
             self._begin_with(direction, found)
-        if kind is not StartupKind.RTR and (what.breach is None or what is Step.REQUEST_AGAIN):
+        if kind is not StartupKind.RTR and what.counts:
             self.declare(direction, found.startup, what)
         return what, not is_first
-
-    def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request ends after what the Responder had received when
-        it sent a Reply that accepts.  FPDUs are all that the Initiator sends there."""
-        return (
-            self.state is StartupState.ANSWERED
-            and half.direction == self.initiator
-            and self.replied_to is not None
-            and found.end > unwrap(self.replied_to, found.end)
-        )
 
     def _state_before(self, half: HalfConnection, found: FoundStartup) -> StartupState:
         """Return the state before a startup frame: whether its Request was lost, for one."""
@@ -229,7 +196,7 @@ class StartupPhase(Agreement):
     def _begin(self, initiator: int | None) -> None:
         """Forget what was known of the startup before."""
         self.initiator = initiator
-        self.declared = None, None
+        self.declared = [None, None]
         self.answer_at = self.replied_to = self.early_ack = None
         self.is_waiting = False
 
@@ -241,8 +208,8 @@ class StartupPhase(Agreement):
         :param again: whether it follows others.
         """
         direction = half.direction
-        self.origins = self.origins.move(direction, found.end)
-        if what in HOLDING or self.state is StartupState.REJECTED:
+        self.origins[direction] = found.end
+        if what.counts or self.state is StartupState.REJECTED:
             transitions.hold(half)
         if what in (Step.ACCEPT, Step.REJECT):
             self.answer_at = None
@@ -270,8 +237,8 @@ class StartupPhase(Agreement):
         self.state = StartupState.FULL
         for direction in (self.initiator, 1 - self.initiator):
             self._begin_fpdus(direction)
-        self.origins = UNKNOWN
-        self._heard = None
+        self.origins = [0, 0]
+        self.heard.clear()
 
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]
@@ -318,21 +285,14 @@ class StartupPhase(Agreement):
     def look_behind(self, half: HalfConnection) -> None:
         """See what stands directly after a startup frame: another Request, or, where the startup
         was rejected, anything (RFC 5044 7.1.2 rule 3)."""
-        come_to = -1
-        # What was captured before may hold several startups.
-        for _ in range(_STARTUPS):
-            if half.phase is not Phase.HELD or sum(self.origins) == come_to:
-                return
-            come_to = sum(self.origins)
-            origin = self.origins[half.direction]
-            island = half.islands.at(origin)
-            if island is None or not island.holds(origin):
-                return
-            is_request = has_key(island, origin, StartupKind.REQUEST)
-            if self.state is StartupState.REJECTED:
-                self._look_behind_rejection(half, island, origin)
-            elif is_request and self.state is StartupState.REQUESTED:
-                self.resume_streaming(half)
+        origin = self.origins[half.direction]
+        island = half.islands.at(origin)
+        if half.phase is not Phase.HELD or island is None or not island.holds(origin):
+            return
+        if self.state is StartupState.REJECTED:
+            self._look_behind_rejection(half, island, origin)
+        elif self.state is StartupState.REQUESTED and has_key(island, origin, StartupKind.REQUEST):
+            self.resume_streaming(half)
 
     def _look_behind_rejection(self, half: HalfConnection, island: Island, origin: int) -> None:
         """See what a connection that was rejected is used for.

@@ -42,22 +42,15 @@ import enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 __all__ = [
     "HASTE",
-    "HOLDING",
-    "NOBODY",
-    "UNASKED",
-    "UNKNOWN",
     "Declared",
-    "Origins",
     "StartupState",
     "Step",
-    "both",
     "declared",
     "reply_problems",
     "rtr_may_follow",
@@ -137,6 +130,11 @@ class Step(enum.Enum):
         """Which rule is broken if it is that."""
         return _BREACHES.get(self)
 
+    @property
+    def counts(self) -> bool:
+        """Whether the frame has a part in the startup, though it may come too often."""
+        return self.breach is None or self is Step.REQUEST_AGAIN
+
 
 HASTE: Final = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 """What is reported of an Initiator that breaks rule 3."""
@@ -150,24 +148,6 @@ _BREACHES: Final = {
     Step.REQUEST_TOO_LATE: "a Request after a Reply that accepts (RFC 5044 7.1.2 rules 2, 3)",
     Step.READY_WITHOUT_REQUEST: f"an Rtr Frame after no Reply that accepts ({_PROPOSAL} 2)",
 }
-
-UNASKED: Final = (
-    Step.BOTH_RESPOND,
-    Step.REPLY_TO_OCTETS,
-    Step.REPLY_WITHOUT_REQUEST,
-    Step.READY_WITHOUT_REQUEST,
-)
-"""What nobody has asked for."""
-
-HOLDING: Final = (
-    Step.REQUEST,
-    Step.REQUEST_AGAIN,
-    Step.ACCEPT,
-    Step.REJECT,
-    Step.LATE_ACCEPT,
-    Step.LATE_READY,
-)
-"""Steps after which octets are held until it is known what they are."""
 
 _S = StartupState
 # (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
@@ -204,34 +184,6 @@ _OUT_OF_PLACE: Final = {
     StartupKind.RTR: Step.READY_WITHOUT_REQUEST,
 }
 """What a startup frame is where the table has none of its kind."""
-
-
-class Origins(NamedTuple):
-    """A position by direction: where FPDUs begin; 0 where that is not known.
-
-    Of the plain tuples that go, Python puts up to 2000 of each length aside, and where many
-    connections begin at a time, all memory around one of these stays in use.
-    """
-
-    one: int
-    other: int
-
-    def move(self, direction: int, position: int) -> "Origins":
-        """Return them with another position for a direction."""
-        return Origins(self.one, position) if direction else Origins(position, self.other)
-
-
-NOBODY: Final = Origins(NOWHERE, NOWHERE)
-"""Where startup frames wait if none does."""
-
-UNKNOWN: Final = Origins(0, 0)
-"""What all connections begin with, and have when both directions carry FPDUs."""
-
-
-@lru_cache(maxsize=1024)
-def both(one: Declared | None, other: Declared | None) -> tuple[Declared | None, Declared | None]:
-    """Return what the two directions declare, as one object for all connections."""
-    return one, other
 
 
 def step(

@@ -7,6 +7,7 @@ Many connections begin with the same octets, so what these come to is worked out
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from scapy_mpa.stream.octets.scan import KEY_PREFIX
 from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
 from scapy_mpa.wire.dialect import OSC_REVISIONS
 from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
@@ -20,8 +21,6 @@ from scapy_mpa.wire.startup import (
 
 __all__ = ["Agreed", "Usual", "agreed", "usual_startup"]
 
-_PREFIX: Final = b"MPA ID R"
-"""How all Keys begin."""
 _LAST_REVISION: Final = 2
 
 
@@ -53,7 +52,7 @@ def usual_startup(octets: bytes) -> Usual | None:
     if (
         len(octets) < STARTUP_HEADER_LENGTH
         # No other Key may stand in it.
-        or octets.rfind(_PREFIX)
+        or octets.rfind(KEY_PREFIX)
         or octets[:KEY_LENGTH] not in KIND_OF_KEY
     ):
         return None
