@@ -62,7 +62,7 @@ class Follower:
     def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
         self._sink = sink
         self.reader = reader
-        self.allowance = Allowance(sink.reserve)
+        self.allowance = Allowance()
         # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
         self._doubt = 0 if crc_is_known else WHOLE_FPDUS
 

@@ -29,7 +29,6 @@ from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
-    from scapy_mpa.stream.fpdus.allowance import Reserve
     from scapy_mpa.stream.fpdus.sink import Handover
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.other import OtherFraming
@@ -165,11 +164,6 @@ class HalfConnection:
     def purse(self) -> Purse:
         """What may be searched for FPDUs in all that are unknown together."""
         return self.owner.common.purse
-
-    @property
-    def reserve(self) -> Reserve:
-        """What searches in all directions of the capture may cost beside what octets bring."""
-        return self.owner.common.reserve
 
     @property
     def framing(self) -> Framing | InOrder | None:
