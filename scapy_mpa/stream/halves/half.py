@@ -325,7 +325,7 @@ class HalfConnection:
         # What the snap length cut off reads as zeros, which are not to be remembered.
         cut = island.captured(start, end) if island.absent else ()
         is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
-        if cut and is_streaming and island.captured_until(start, end) < end:
+        if cut and is_streaming and not island.is_captured(start, end):
             self.cut_below = max(end, self.cut_below)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):

@@ -209,7 +209,7 @@ class Streaming:
         if island.end - island.start < KEY_LENGTH:
             return False
         end = island.start + KEY_LENGTH
-        if island.captured_until(island.start, end) < end:
+        if not island.is_captured(island.start, end):
             # A copy may bring the rest.
             return True
         self._key_checked = True

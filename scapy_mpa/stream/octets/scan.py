@@ -32,9 +32,7 @@ __all__ = [
     "begins_like_key",
     "find_startups",
     "has_key",
-    "key_in",
     "lacks_octets",
-    "may_be_marker",
     "may_be_payload",
     "may_be_rtr",
     "may_begin",
@@ -46,7 +44,6 @@ __all__ = [
 ]
 
 KEY_PREFIX: Final = b"MPA ID R"
-_OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
 
@@ -174,22 +171,16 @@ def has_key(island: Island, position: int, kind: StartupKind) -> bool:
     return island.holds(position, end) and island.read(position, end) == KEYS[kind]
 
 
-def may_be_marker(found: FoundStartup) -> bool:
-    """Tell whether the word after a Key may be a Marker as well as flags, Rev and PD_Length.
-
-    Or zeros: a CRC field that is not used, for one.
-    """
-    return found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
-
-
 def may_be_payload(found: FoundStartup) -> bool:
     """Tell whether what follows a Key is hardly what a sender of startup frames puts there.
 
     That is a Marker, zeros, or R in a Request, where it is 0 and of no account (RFC 5044 7.1.1): of
-    text it is set in every small letter, and most of what ends a word.
+    text it is set in every small letter, and most of what ends a word.  Zeros may be a CRC field
+    that is not used.
     """
     is_request = found.startup.kind is StartupKind.REQUEST
-    return may_be_marker(found) or (is_request and found.startup.rejected)
+    may_be_marker = found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
+    return may_be_marker or (is_request and found.startup.rejected)
 
 
 def may_be_rtr(island: Island, position: int) -> bool:
@@ -251,18 +242,12 @@ def undecided_from(island: Island) -> int:
     """
     begin = max(island.start, island.scan)
     octets = island.read(begin, island.end) if begin < island.end else b""
-    return begin + key_in(octets)
-
-
-def key_in(octets: bytes) -> int:
-    """Return where a Key begins in octets, or may begin before their end; else their length."""
     at = octets.find(KEY_PREFIX)
     if at >= 0:
-        return at
-    # Nearly no octets end with one of those that a Key begins with.
-    parts = range(len(KEY_PREFIX) - 1, 0, -1) if octets[-1:] in _OCTETS_OF_KEY else ()
+        return begin + at
+    parts = range(len(KEY_PREFIX) - 1, 0, -1)
     part = next((length for length in parts if octets.endswith(KEY_PREFIX[:length])), 0)
-    return len(octets) - part
+    return island.end - part
 
 
 def begins_like_key(octets: bytes) -> bool:
