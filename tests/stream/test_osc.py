@@ -30,7 +30,6 @@ from scapy_mpa.craft.impairments import (
     SnapLength,
     impair,
 )
-from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import plain, printed
@@ -321,9 +320,3 @@ def test_forced_on_other_captures(path: Path) -> None:
         frames = list(capture)
     found = plain(frames, FORCED)
     assert len(of(found, "connection")) == len(of(plain(frames), "connection"))
-
-
-@pytest.mark.parametrize("name", list(PRESETS))
-def test_forced_on_presets(name: str) -> None:
-    """Likewise."""
-    assert of(plain(conversation_of(name, seed=3).frames(), FORCED), "connection")
