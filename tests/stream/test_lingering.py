@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS, Lingering
+from scapy_mpa.stream.lingering import LINGER_NS, Lingering
 from scapy_mpa.stream.segment import SECOND
 from tests.stream.talk import STREAM, check_whole, ends, received, started
 from tests.truth.impair import SYN, Segment
@@ -17,18 +15,13 @@ SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
 """With which another connection begins."""
 
 
-def dropped(lingering: Lingering[str], those: Iterable[str]) -> list[str]:
-    """Who is discarded while they are named."""
+def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
+    """Who is let go when something of others comes."""
     gone = []
-    for each in those:
+    for each in lingering.witness(time_ns):
         lingering.discard(each)
         gone.append(each)
     return gone
-
-
-def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
-    """Who is let go when something of others comes."""
-    return dropped(lingering, lingering.witness(time_ns))
 
 
 def test_one_clock() -> None:
@@ -54,23 +47,6 @@ def test_a_clock_that_is_ahead() -> None:
     assert let_go(lingering, 2 * SECOND) == []
     assert let_go(lingering, 1001 * SECOND + LINGER_NS) == ["a"]
     assert lingering.apart_ns == 999 * SECOND
-
-
-def test_the_first_word_of_another_clock() -> None:
-    """Who may be missing something waits for more of them."""
-    lingering: Lingering[str] = Lingering()
-    lingering.add("a", 1 * SECOND, may_gain=True)
-    gone = [let_go(lingering, 1000 * SECOND + number) for number in range(100)]
-    assert gone[:63] == [[]] * 63
-    assert gone[63] == ["a"]
-
-
-def test_not_too_many() -> None:
-    """Those that are over for longest go first."""
-    lingering: Lingering[str] = Lingering()
-    for number in range(LINGERING_CONNECTIONS + 2):
-        lingering.add(str(number), number, may_gain=True)
-    assert dropped(lingering, lingering.surplus()) == ["0", "1"]
 
 
 def test_idle_by_another_clock() -> None:

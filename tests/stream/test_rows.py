@@ -128,7 +128,13 @@ HOLES = {
 
 BETWEEN = [
     f"s100*2 {around.format(each)} s100*4"
-    for around in ("s100- {} s100-", "s100-:94 {} s100-40:", "s100- {0} {0} {0} s100-:100")
+    for around in (
+        "s100- {} s100-",
+        "s100-:94 {} s100-40:",
+        "s100- {0} {0} {0} s100-:100",
+        "s332-:340 {0} {0} s472-20:",
+        "s640- s640-:50 {}",
+    )
     for each in ("v50", "n1", "n13", "n400", "e", "s100", "w0")
 ]
 """FPDUs between two holes, for which nothing speaks but their CRC (6)."""

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.craft import Conversation, conversation_of
+from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.impairments import (
     SnapLength,
 )
@@ -23,7 +23,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
-from tests.stream.crafted import INITIATOR, Record, of, places
+from tests.stream.crafted import INITIATOR, Record, of
 from tests.stream.damage import damaged
 from tests.stream.feed import fpdus
 from tests.stream.scene import Octets, Scene
@@ -158,46 +158,6 @@ def test_conforming_streams_are_not_taken_for_it(
     records = plain(made.frames(segments))
     for connection in of(records, "connection"):
         assert connection["dialect"] in ("rfc5044", None)
-
-
-@given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.booleans(), st.booleans())
-def test_forced_wrongly(lengths: list[int], crc: bool, markers: bool) -> None:
-    """A conforming stream read as SoftUiWARP's: records or errors, and no more FPDUs than there are
-    octets for."""
-    made = Conversation(crc=crc, markers=markers)
-    for length in lengths:
-        made.initiator.send(bytes(length))
-    made.close()
-    records = plain(made.frames(), FORCED)
-    assert len(of(records, "fpdu")) <= len(lengths)
-
-
-def test_behind_a_hole_nothing_is_told() -> None:
-    """Neither Markers nor CRCs tell where FPDUs begin; the gap is reported."""
-    made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", ack_every=0)
-    segments = made.segments()
-    del segments[places(segments)[4]]
-    records = plain(made.frames(segments), FORCED)
-    assert [each["payload_length"] for each in of(records, "fpdu", INITIATOR)] == [1, 2]
-    assert [each["length"] for each in of(records, "gap")] == [len(stated(bytes(18 + 3)))]
-
-
-def test_disorder() -> None:
-    """What comes late is waited for."""
-    made = conversation([1, 2, 3, 4, 5, 6], "softuiwarp", packing="stream", mss=40)
-    segments = made.segments()
-    one, other = places(segments)[4:7:2]
-    segments[one], segments[other] = segments[other], segments[one]
-    for dialect in (FORCED, None):
-        records = plain(made.frames(segments), dialect)
-        mine = of(records, "fpdu", INITIATOR)
-        assert [each["payload_length"] for each in mine] == [1, 2, 3, 4, 5, 6]
-
-
-def test_captured_frames() -> None:
-    """The preset, without being told."""
-    (connection,) = of(plain(conversation_of("softuiwarp").frames()), "connection")
-    assert connection["dialect"] == "softuiwarp"
 
 
 @pytest.mark.parametrize("dialect", [None, FORCED])

@@ -203,7 +203,7 @@ class FPDUReader:
         body = header + HEADER_LENGTH
         if body > limit:
             return body
-        if island.absent and island.captured_until(start, body) < body:
+        if island.absent and not island.is_captured(start, body):
             return UNREADABLE
         ulpdu_length, layout = self._layout_at(island, start)
         end = start + layout.length

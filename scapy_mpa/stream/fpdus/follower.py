@@ -39,7 +39,7 @@ from scapy_mpa.wire.rdmap import plausible
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
-__all__ = ["Follower", "found_by"]
+__all__ = ["Follower"]
 
 _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """What the first octets of a Key say as ULPDU_Length."""
@@ -57,34 +57,31 @@ class Follower:
     :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = ("_doubt", "_sink", "allowance", "reader")
+    __slots__ = (
+        "_doubt",
+        "_sink",
+        "allowance",
+        "crc",
+        "is_guess",
+        "markers",
+        "origin",
+        "reader",
+    )
 
     def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
         self._sink = sink
         self.reader = reader
-        self.allowance = Allowance(sink.reserve)
+        self.allowance = Allowance()
         # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
         self._doubt = 0 if crc_is_known else WHOLE_FPDUS
-
-    @property
-    def origin(self) -> int:
+        self.origin = reader.origin
         """Position from which Markers are counted."""
-        return self.reader.origin
-
-    @property
-    def markers(self) -> bool:
+        self.markers = reader.markers
         """Whether the direction has Markers."""
-        return self.reader.markers
-
-    @property
-    def crc(self) -> bool:
+        self.crc = reader.crc
         """Whether CRCs are to be checked."""
-        return self.reader.crc
-
-    @property
-    def is_guess(self) -> bool:
+        self.is_guess = reader.is_guess
         """Whether Markers may as well be elsewhere: then only what is verified counts."""
-        return self.reader.is_guess
 
     @property
     def crc_is_known(self) -> bool:
@@ -178,7 +175,8 @@ class Follower:
             island.need = reach
         elif reach:
             self._sink.meets_startup(run.end)
-            self._await(island, run)
+            run.awaits = True
+            island.need = NOWHERE
         return reach > 0
 
     def pass_over(self, island: Island, start: int, end: int) -> None:
@@ -213,17 +211,6 @@ class Follower:
     def _may_follow(self, island: Island, at: int, limit: int) -> bool:
         """Tell whether the header to which lengths have led makes sense, as far as it is there."""
         return self.reader.may_begin(island, at, limit, any_stag=not self.is_guess)
-
-    @staticmethod
-    def _is_cut(island: Island, start: int, end: int) -> bool:
-        """Tell whether octets between two places were cut off."""
-        return bool(island.absent) and island.captured_until(start, end) < end
-
-    @staticmethod
-    def _await(island: Island, run: Run) -> None:
-        """Leave a run as it is until the startup frame after it was read."""
-        run.awaits = True
-        island.need = NOWHERE
 
     # -- the way back --------------------------------------------------------------------------
 
@@ -330,7 +317,9 @@ class Follower:
                 run.broken_at = edge.start
             return following is not None
         if not is_reported and (run.end != edge.start or not run.is_certain):
-            located_by: LocatedBy = "length" if step.is_led else found_by(edge.marks)
+            # Its Markers speak louder than the search.
+            found_by: LocatedBy = "marker" if edge.marks else "search"
+            located_by: LocatedBy = "length" if step.is_led else found_by
             self._resume(island, run, edge.start, located_by)
         if is_shown:
             fpdu = self.reader.fpdu_at(island, edge.start, limit)
@@ -428,7 +417,7 @@ class Follower:
         else:
             is_open = run.is_certain and begin == run.broken_at
             is_wrong = is_open and self.reader.makes_sense(island, begin, at)
-        if self._is_cut(island, begin, at):
+        if not island.is_captured(begin, at):
             self._sink.cut_off(begin, at)
         elif is_wrong:
             self._pass_on(island, run, self.reader.with_wrong_length(island, begin, at))
@@ -465,7 +454,7 @@ class Follower:
                 self._pass_on(island, run, self.reader.with_wrong_length(island, run.end, limit))
         if run.end < limit:
             is_open = run.is_certain and run.end == run.broken_at
-            is_cut = self._is_cut(island, run.end, limit)
+            is_cut = not island.is_captured(run.end, limit)
             if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._has_wrong_length(island, run, limit):
@@ -486,8 +475,3 @@ class Follower:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE
-
-
-def found_by(marks: float) -> LocatedBy:
-    """Return what led a search to an FPDU: its Markers speak louder than the search."""
-    return "marker" if marks else "search"

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Framing"]
 
-# The share of what is left that a place may cost for which nothing speaks but a Marker.
-_SHARE: Final = 64
-
 
 class Framing(Follower):
     """Finds the FPDUs of one direction in its islands.
@@ -222,8 +219,6 @@ class Framing(Follower):
 
         Each Marker is read once, and each place tried once, when its FPDU is whole.
         """
-        if not self.markers:
-            return None
         lowest = max(island.start, self.origin) if self.from_start else island.start
         leads = island.leads
         if leads is None:
@@ -257,9 +252,8 @@ class Framing(Follower):
     def _may_be_tried(self, island: Island, start: int, end: int, limit: int) -> bool:
         """Tell whether an FPDU to which a Marker points is worth what it costs to try it."""
         said = self.reader.header_at(island, start, limit)
-        makes_sense = said is not None and said[0]
         # Without CRCs, an FPDU that makes no sense is no evidence.
-        is_worth_it = makes_sense or (self.crc and _SHARE * (end - start) <= self.allowance.left)
+        is_worth_it = self.crc or (said is not None and said[0])
         return is_worth_it and self.allowance.spend(COST_OF_PLACE + (end - start))
 
     # -- between runs --------------------------------------------------------------------------
@@ -273,7 +267,7 @@ class Framing(Follower):
         if not runs:
             return
         begins = self.from_start and island.start <= self.origin
-        if begins and (not runs or self.origin < runs[0].start):
+        if begins and self.origin < runs[0].start:
             runs = (self.first_run(island), *runs)
         elif island.open_left and (ahead := self._ahead(island, runs[0].start)) is not None:
             runs = (ahead, *runs)

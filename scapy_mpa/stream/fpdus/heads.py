@@ -13,21 +13,15 @@ __all__ = [
 ]
 
 
-def _first_word_makes_sense(head: bytes) -> bool:
-    """Tell whether ULPDU_Length and control octets make sense, between which no Marker falls.
-
-    This quickly tells of most octets that they begin no FPDU.
-    """
-    word = int.from_bytes(head[:WORD], "big")
-    return may_begin_ulpdu(word & 0xFFFF, word >> 16)
-
-
 def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
     """Tell whether octets begin an FPDU, with or without a Marker in its DDP header.
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
-    return _first_word_makes_sense(head) and rest_makes_sense(head, any_stag=any_stag)
+    # Between ULPDU_Length and control octets no Marker falls.
+    word = int.from_bytes(head[:WORD], "big")
+    is_likely = may_begin_ulpdu(word & 0xFFFF, word >> 16)
+    return is_likely and rest_makes_sense(head, any_stag=any_stag)
 
 
 def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
@@ -45,9 +39,8 @@ def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 def may_be_fpdu(island: Island, position: int) -> bool:
     """Tell whether an FPDU may begin at a position, as far as its header was captured."""
     end = position + MARKER_LENGTH + HEAD
-    if end > island.end or not island.holds(position, end):
-        return True
-    if island.absent and island.captured_until(position, end) < end:
+    is_there = end <= island.end and island.holds(position, end)
+    if not is_there or (island.absent and not island.is_captured(position, end)):
         return True
     octets = island.read(position, end)
     marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]

@@ -118,7 +118,10 @@ class InOrder:
         while island.runs:
             run, *others = island.runs
             limit = others[0].start if others else island.end
-            self._go(island, run, limit, final=final or bool(others))
+            is_last = final or bool(others)
+            while run.end < limit and run.broken_at is None:
+                if not self._take(island, run, limit, final=is_last):
+                    break
             self._sink.release(island, run.start, run.end)
             if not others:
                 break
@@ -139,12 +142,6 @@ class InOrder:
         run.start = island.start
         island.settled = True
         island.runs = (run, *island.runs)
-
-    def _go(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Go on after a run, up to a limit at the most."""
-        while run.end < limit and run.broken_at is None:
-            if not self._take(island, run, limit, final=final):
-                break
 
     def _take(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
         """Report the FPDU at the end of a run; return whether there is a whole one before a limit.
@@ -185,7 +182,7 @@ class InOrder:
         """Say what is not explained up to a limit, now that nothing more will come."""
         if run.end >= limit:
             return
-        if run.end < island.held or island.captured_until(run.end, limit) < limit:
+        if run.end < island.held or not island.is_captured(run.end, limit):
             self._sink.cut_off(run.end, limit)
         elif run.broken_at is None:
             self._sink.unfinished(run.end, limit - run.end)

@@ -293,9 +293,6 @@ class _Search:
             if (end := ends.first(block)) is not None:
                 self._push(cost + _TIE, "at", end, wrong)
                 return True
-            if block and region.allowance.is_scarce and self._places.nested(at, block[-1]):
-                # Most likely it ends before these.  To look further is expensive.
-                return False
         if (self._beyond.ends_at_known_fpdu or not self._beyond.may_grow) and ends.first([limit]):
             self._push(cost + _TIE, "at", limit, wrong)
             return True

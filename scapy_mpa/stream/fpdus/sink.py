@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from scapy_mpa.stream.events import LocatedBy
-from scapy_mpa.stream.fpdus.allowance import Reserve
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire.errors import ErrorCode
@@ -20,10 +19,6 @@ missing to tell whose it is."""
 
 class Sink(Protocol):
     """Who is told what framing finds."""
-
-    @property
-    def reserve(self) -> Reserve:
-        """What searches in all directions of the capture may cost beside what octets bring."""
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Take an FPDU."""

@@ -58,9 +58,8 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
             island.need = following
             return None
         trailer = pad_length(ulpdu_length) + len(CRC_FIELD)
-        if island.captured_until(at, following) < following or any(
-            island.read(following - trailer, following)
-        ):
+        is_captured = island.is_captured(at, following)
+        if not is_captured or any(island.read(following - trailer, following)):
             return 0
         at = following
         row += 1

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.fpdus.allowance import Reserve
 from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.octets.overlap import RecentOctets
 
@@ -26,7 +25,7 @@ class Common:
     :param others: what finds connections that speak another framing.
     """
 
-    __slots__ = ("budget", "current", "emit", "others", "purse", "recent", "reserve")
+    __slots__ = ("budget", "current", "emit", "others", "purse", "recent")
 
     emit: Callable[[Event], None]
     """Called with each event."""
@@ -37,8 +36,6 @@ class Common:
         """Where octets are kept for comparison."""
         self.purse = Purse()
         """What may be searched for FPDUs."""
-        self.reserve = Reserve()
-        """What searches may cost where it is known that there are FPDUs."""
         self.others = others
         self.current: Segment | None = None
         """The segment that is being received, if one is."""

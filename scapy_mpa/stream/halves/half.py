@@ -29,7 +29,6 @@ from scapy_mpa.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.budget import Budget
-    from scapy_mpa.stream.fpdus.allowance import Reserve
     from scapy_mpa.stream.fpdus.sink import Handover
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.other import OtherFraming
@@ -165,11 +164,6 @@ class HalfConnection:
     def purse(self) -> Purse:
         """What may be searched for FPDUs in all that are unknown together."""
         return self.owner.common.purse
-
-    @property
-    def reserve(self) -> Reserve:
-        """What searches in all directions of the capture may cost beside what octets bring."""
-        return self.owner.common.reserve
 
     @property
     def framing(self) -> Framing | InOrder | None:
@@ -331,7 +325,7 @@ class HalfConnection:
         # What the snap length cut off reads as zeros, which are not to be remembered.
         cut = island.captured(start, end) if island.absent else ()
         is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
-        if cut and is_streaming and island.captured_until(start, end) < end:
+        if cut and is_streaming and not island.is_captured(start, end):
             self.cut_below = max(end, self.cut_below)
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):

@@ -7,7 +7,7 @@ soon as the Full Operation Phase begins.
 
 from typing import Final
 
-from scapy_mpa.stream.halves.delayed import is_refuted
+from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import STREAMING_OCTETS
@@ -17,12 +17,13 @@ from scapy_mpa.stream.octets.scan import (
     almost_key,
     find_startups,
     lacks_octets,
+    may_be_rtr,
     may_begin,
     refused_at,
     undecided_from,
 )
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.startup import KEY_LENGTH
+from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 __all__ = ["Streaming", "is_unknown", "streaming_of"]
 
@@ -101,7 +102,7 @@ class Streaming:
         half.purse.fill(fresh)
         if half.phase is Phase.STREAMING:
             self.scan(island)
-        elif self.delayed is not None and is_refuted(island, self.delayed):
+        elif self.delayed is not None and _is_refuted(island, self.delayed):
             half.owner.on_refuted(half)
         # The peer's startup frame may be missing.
         elif self._is_due():
@@ -208,7 +209,7 @@ class Streaming:
         if island.end - island.start < KEY_LENGTH:
             return False
         end = island.start + KEY_LENGTH
-        if island.captured_until(island.start, end) < end:
+        if not island.is_captured(island.start, end):
             # A copy may bring the rest.
             return True
         self._key_checked = True
@@ -245,7 +246,7 @@ class Streaming:
             return True
         for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(found)
-            if is_delayed and is_refuted(island, found):
+            if is_delayed and _is_refuted(island, found):
                 # The rest of it may hold the true one.
                 island.scan = found.position + 1
             elif half.owner.must_wait(half, island, found):
@@ -286,6 +287,24 @@ class Streaming:
                 island.scan = position + 1
             if half.phase is Phase.STREAMING:
                 self.scan(island)
+
+
+def _is_refuted(island: Island, found: FoundStartup) -> bool:
+    """Tell whether what directly follows a startup frame after octets of streaming mode, or after
+    missing ones, shows that it is none: the payload of an FPDU may hold the same octets.
+
+    Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or an Rtr
+    Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is sent as a file
+    holds startup frames, too, and then the next record.
+    """
+    is_request = found.startup.kind is StartupKind.REQUEST
+    may_be_followed = (
+        found.startup.rejects
+        or island.start > found.end
+        or may_be_fpdu(island, found.end)
+        or (is_request and may_be_rtr(island, found.end))
+    )
+    return not may_be_followed
 
 
 def streaming_of(half: HalfConnection) -> Streaming | None:

@@ -5,6 +5,7 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothe
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
@@ -35,7 +36,8 @@ _COST_OF_FOUND: Final = 2048
 def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
     """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
     island, known = looked_at.island, looked_at.known
-    for header in _headers(looked_at):
+    # An FPDU of zero length comes last: it has no header that makes sense.
+    for header in chain(looked_at.headers(), looked_at.zero_lengths()):
         before: Verified | None = None
         fpdu = _good(looked_at, header, _searched(looked_at, header))
         while fpdu is not None and looked_at.allowance >= 0:
@@ -64,12 +66,6 @@ def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
                 ours.take(between)
                 ours.is_believed = True
     return False
-
-
-def _headers(looked_at: Candidates) -> Iterator[int]:
-    """Yield where a ULPDU_Length may stand, and one of 0 last: no header makes sense of it."""
-    yield from looked_at.headers()
-    yield from looked_at.zero_lengths()
 
 
 def _ends(

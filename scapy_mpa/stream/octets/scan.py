@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.limits import READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.dialect import EXTENSION_LENGTHS
 from scapy_mpa.wire.fpdu import MARKER_RESERVED
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -33,9 +32,7 @@ __all__ = [
     "begins_like_key",
     "find_startups",
     "has_key",
-    "key_in",
     "lacks_octets",
-    "may_be_marker",
     "may_be_payload",
     "may_be_rtr",
     "may_begin",
@@ -47,13 +44,6 @@ __all__ = [
 ]
 
 KEY_PREFIX: Final = b"MPA ID R"
-_OCTETS_OF_KEY: Final = {KEY_PREFIX[at : at + 1] for at in range(len(KEY_PREFIX))}
-_REVISION_AT: Final = KEY_LENGTH + 1
-_PD_LENGTH_AT: Final = KEY_LENGTH + 2
-_TELLING: Final = 28
-"""Octets after a startup frame that tell whether an FPDU follows it: a Marker, and what its first
-ones may be with another one among them."""
-_BEHIND: Final = STARTUP_HEADER_LENGTH + _TELLING - 1
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""
 
@@ -67,10 +57,8 @@ class FoundStartup(NamedTuple):
     startup: StartupFrame
     end: int
     """Position after its Private Data."""
-    is_cut: bool = False
+    is_cut: bool
     """Whether the snap length cut off Private Data."""
-    behind: bytes = b""
-    """Octets directly after it, if they were at hand: as many as tell whether an FPDU is there."""
 
     @property
     def lacking(self) -> int:
@@ -94,41 +82,27 @@ def find_startups(
         is_done = True
         for start, end in _pieces(island.to_scan()):
             # What begins before the end of a piece may end after it.
-            octets = island.read(start, min(end + _BEHIND, island.end))
-            there = len(octets)
+            octets = island.read(start, min(end + STARTUP_HEADER_LENGTH, island.end))
             at = octets.find(KEY_PREFIX)
             while 0 <= at < end - start:
                 position = start + at
-                if at + STARTUP_HEADER_LENGTH > there:
+                if position + STARTUP_HEADER_LENGTH > island.end:
                     island.scan = position
                     return
-                rest = octets[at : at + STARTUP_HEADER_LENGTH]
-                if rest[:KEY_LENGTH] in KIND_OF_KEY and _is_captured(island, position):
-                    # As `StartupFrame.length` has it: dozens may stand in a segment.
-                    length = rest[_PD_LENGTH_AT] << 8 | rest[_PD_LENGTH_AT + 1]
-                    length += STARTUP_HEADER_LENGTH + EXTENSION_LENGTHS[rest[_REVISION_AT]]
-                    whole = octets[at : at + length]
-                    startup = parse_startup(whole)
-                    if position == begin or not startup.problems():
-                        island.scan = position
-                        until = position + length
-                        if until > island.end and not final:
-                            # Nothing can be said before its Private Data are there.
-                            island.need = until
-                            return
-                        behind = at + length
-                        if behind > there or island.absent:
-                            yield _found(island, position, min(until, island.end))
-                        else:
-                            upto = behind + _TELLING
-                            rest = octets[behind:upto] if upto <= there else b""
-                            yield FoundStartup(position, whole, startup, until, False, rest)
-                        if not position < island.scan < end:
-                            is_done = False
-                            break
-                        at = octets.find(KEY_PREFIX, island.scan - start)
-                        continue
-                at = octets.find(KEY_PREFIX, at + 1)
+                found = _found(island, position)
+                if found is None or (position != begin and found.startup.problems()):
+                    at = octets.find(KEY_PREFIX, at + 1)
+                    continue
+                island.scan = position
+                if found.end > island.end and not final:
+                    # Nothing can be said before its Private Data are there.
+                    island.need = found.end
+                    return
+                yield found
+                if not position < island.scan < end:
+                    is_done = False
+                    break
+                at = octets.find(KEY_PREFIX, island.scan - start)
             if not is_done:
                 # It goes on elsewhere.
                 break
@@ -146,27 +120,36 @@ def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             size = READ_AT_A_TIME
 
 
-def _is_captured(island: Island, position: int) -> bool:
-    """Tell whether the snap length cut off nothing of the startup header at ``position``."""
-    end = position + STARTUP_HEADER_LENGTH
-    return island.captured_until(position, end) == end
-
-
-def _found(island: Island, position: int, end: int) -> FoundStartup:
-    """Return the startup frame at ``position``, as far as it was captured."""
-    upto = island.captured_until(position, end)
-    octets = island.read(position, upto)
+def _found(island: Island, position: int) -> FoundStartup | None:
+    """Return the startup frame at a position, as far as it was captured; None if there is none
+    whose header was."""
+    header_end = position + STARTUP_HEADER_LENGTH
+    if header_end > island.end:
+        return None
+    octets = island.read(position, header_end)
+    if octets[:KEY_LENGTH] not in KIND_OF_KEY or not island.is_captured(position, header_end):
+        return None
     startup = parse_startup(octets)
-    return FoundStartup(position, octets, startup, position + startup.length, is_cut=upto < end)
+    frame_end = position + startup.length
+    there = min(frame_end, island.end)
+    upto = island.captured_until(position, there) if island.absent else there
+    if upto > header_end:
+        octets = island.read(position, upto)
+        startup = parse_startup(octets)
+    return FoundStartup(position, octets, startup, frame_end, upto < there)
+
+
+def _held(island: Island, position: int) -> FoundStartup | None:
+    """Return the same where octets may have been released: these were FPDUs."""
+    return _found(island, position) if island.holds(position) else None
 
 
 def startup_at(island: Island, position: int) -> FoundStartup | None:
     """Return the whole startup frame that a receiver may accept at a position."""
-    startup = _header_at(island, position)
-    if startup is None or position + startup.length > island.end:
+    found = _held(island, position)
+    if found is None or found.end > island.end or found.startup.problems():
         return None
-    found = _found(island, position, position + startup.length)
-    return None if found.startup.problems() else found
+    return found
 
 
 def startup_reach(island: Island, position: int) -> int:
@@ -188,22 +171,16 @@ def has_key(island: Island, position: int, kind: StartupKind) -> bool:
     return island.holds(position, end) and island.read(position, end) == KEYS[kind]
 
 
-def may_be_marker(found: FoundStartup) -> bool:
-    """Tell whether the word after a Key may be a Marker as well as flags, Rev and PD_Length.
-
-    Or zeros: a CRC field that is not used, for one.
-    """
-    return found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
-
-
 def may_be_payload(found: FoundStartup) -> bool:
     """Tell whether what follows a Key is hardly what a sender of startup frames puts there.
 
     That is a Marker, zeros, or R in a Request, where it is 0 and of no account (RFC 5044 7.1.1): of
-    text it is set in every small letter, and most of what ends a word.
+    text it is set in every small letter, and most of what ends a word.  Zeros may be a CRC field
+    that is not used.
     """
     is_request = found.startup.kind is StartupKind.REQUEST
-    return may_be_marker(found) or (is_request and found.startup.rejected)
+    may_be_marker = found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
+    return may_be_marker or (is_request and found.startup.rejected)
 
 
 def may_be_rtr(island: Island, position: int) -> bool:
@@ -220,17 +197,10 @@ def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool
     :param final: nothing will be added to the island: a frame that lacks Private Data is returned
         as it is.
     """
-    end = min(position + STARTUP_HEADER_LENGTH, island.end)
-    head = island.read(position, island.captured_until(position, end))
-    key = head[:KEY_LENGTH]
-    if not any(each.startswith(key) for each in RTR_KEYS):
+    if not may_be_rtr(island, position):
         return False
-    if len(head) < STARTUP_HEADER_LENGTH:
-        return None
-    end = position + parse_startup(head).length
-    if end > island.end and not final:
-        return None
-    return _found(island, position, min(end, island.end))
+    found = _found(island, position)
+    return None if found is None or (found.end > island.end and not final) else found
 
 
 def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]:
@@ -239,11 +209,12 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
 
     :param holds_fpdus: whether FPDUs are among the octets after the header.
     """
-    startup = _header_at(island, position)
-    if startup is None:
+    found = _held(island, position)
+    if found is None:
         return []
+    startup = found.startup
     problems = startup.problems()
-    if not problems and holds_fpdus and position + startup.length > island.end:
+    if not problems and holds_fpdus and found.end > island.end:
         kind = startup.kind.value.capitalize()
         problems.append(
             f"PD_Length {startup.pd_length} of the {kind} claims FPDUs, and octets that never came "
@@ -254,21 +225,8 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
 
 def lacks_octets(island: Island, position: int) -> bool:
     """Tell whether an island ends within the startup frame at a position, whose header is sound."""
-    startup = _header_at(island, position)
-    return startup is not None and not startup.problems() and position + startup.length > island.end
-
-
-def _header_at(island: Island, position: int) -> StartupFrame | None:
-    """Return what the header of the startup frame at a position says, None if it is not whole.
-
-    Octets that were released were FPDUs, and no startup frame.
-    """
-    if not island.holds(position):
-        return None
-    head = island.read(position, min(position + STARTUP_HEADER_LENGTH, island.end))
-    if len(head) < STARTUP_HEADER_LENGTH or head[:KEY_LENGTH] not in KIND_OF_KEY:
-        return None
-    return parse_startup(head) if _is_captured(island, position) else None
+    found = _held(island, position)
+    return found is not None and not found.startup.problems() and found.end > island.end
 
 
 def may_begin(island: Island, begin: int) -> int:
@@ -284,18 +242,12 @@ def undecided_from(island: Island) -> int:
     """
     begin = max(island.start, island.scan)
     octets = island.read(begin, island.end) if begin < island.end else b""
-    return begin + key_in(octets)
-
-
-def key_in(octets: bytes) -> int:
-    """Return where a Key begins in octets, or may begin before their end; else their length."""
     at = octets.find(KEY_PREFIX)
     if at >= 0:
-        return at
-    # Nearly no octets end with one of those that a Key begins with.
-    parts = range(len(KEY_PREFIX) - 1, 0, -1) if octets[-1:] in _OCTETS_OF_KEY else ()
+        return begin + at
+    parts = range(len(KEY_PREFIX) - 1, 0, -1)
     part = next((length for length in parts if octets.endswith(KEY_PREFIX[:length])), 0)
-    return len(octets) - part
+    return island.end - part
 
 
 def begins_like_key(octets: bytes) -> bool:
