@@ -20,8 +20,6 @@ from scapy_mpa.layers.private_data import bind_private_data, split_private_data
 from scapy_mpa.session import MPAPacketList, rdmpa
 from scapy_mpa.wire.shown import shown
 
-__all__ = ["Loaded", "banner", "interact", "names", "run_code"]
-
 _WITH_CAPTURE = (
     ("pkts.summary()", "a line for each startup frame and FPDU"),
     ("pkts[0].show()", "all layers and fields of the first one"),

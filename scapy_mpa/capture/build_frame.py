@@ -15,8 +15,6 @@ from typing import Final
 from scapy_mpa.capture.headers import checksum
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LARGEST_DATAGRAM", "SCTP", "TCP", "FrameBuilder"]
-
 TCP: Final = 6
 SCTP: Final = 132
 """IP protocol numbers."""

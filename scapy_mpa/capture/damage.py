@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DamagedError", "NoCaptureError"]
-
 
 class DamagedError(Exception):
     """A file cannot be read, or not further.

@@ -11,8 +11,6 @@ from scapy_mpa.capture.headers import ETHER_TYPE, FRAGMENT, Reader
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 
-__all__ = ["decapsulated"]
-
 _ADDRESSES: Final = 12
 
 

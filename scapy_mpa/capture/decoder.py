@@ -20,7 +20,6 @@ from scapy_mpa.stream.segment import Segment
 if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.packet import SctpPacket
 
-__all__ = ["AS_USUAL", "Decoder"]
 
 _ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
 """IPv4 without options and TCP: version with header length, total length, flags with fragment

@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from scapy_mpa.capture.damage import DamagedError
 
-__all__ = ["decompress"]
-
 _PART: Final = 1 << 15
 """Octets decompressed in one step.  What is left of them is copied for each member; a file of many
 tiny members must not make that costly."""

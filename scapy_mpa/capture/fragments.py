@@ -11,8 +11,6 @@ from scapy_mpa.capture.headers import Headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["FRAGMENT_OF", "OVERLAPPING", "Fragments"]
-
 FRAGMENT_OF: Final = "fragment of an IP packet that is not whole"
 OVERLAPPING: Final = "overlapping IP fragment"
 

@@ -3,8 +3,6 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["ETHERNET", "MAXIMUM_CAPTURED", "SNAP_LENGTH", "Frame", "without_fcs"]
-
 ETHERNET: Final = 1
 """LINKTYPE_ value."""
 

@@ -13,31 +13,6 @@ from typing import Final, NamedTuple, TypeAlias
 from scapy_mpa.capture.frame import ETHERNET
 from scapy_mpa.capture.reason import NotFollowedError
 
-__all__ = [
-    "ETHERNET_HEADER",
-    "ETHER_TYPE",
-    "FRAGMENT",
-    "IPV4",
-    "IPV6",
-    "LINK",
-    "LLC",
-    "NO_IP",
-    "PPP",
-    "PROTOCOL",
-    "RAW_IP_HEADER",
-    "SCTP",
-    "TCP",
-    "UDP_PORT",
-    "Fragment",
-    "Headers",
-    "Length",
-    "Packet",
-    "Reader",
-    "Sum",
-    "checksum",
-    "uint16",
-]
-
 # Keys of headers: a space of numbers, and the number in it.
 LINK: Final = 1 << 32
 """LINKTYPE_ values (https://www.tcpdump.org/linktypes.html)."""

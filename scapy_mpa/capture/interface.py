@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["Interface", "Lengths", "parse_interface", "sound_options"]
-
 Lengths = dict[int, tuple[str, int]]
 """Of options by their codes: the name, and the octets of the value."""
 

@@ -29,8 +29,6 @@ from scapy_mpa.capture.headers import (
 from scapy_mpa.capture.link import leads_to
 from scapy_mpa.capture.reason import ENCRYPTED, NOT_TCP, NotFollowedError
 
-__all__ = ["READERS"]
-
 _IPV4: Final = Struct(">BxHxxHxB")
 """Version and header length, total length, flags and fragment offset, protocol."""
 _IPV4_LENGTH: Final = 20

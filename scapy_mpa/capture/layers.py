@@ -30,8 +30,6 @@ from scapy_mpa.capture.reason import (
 from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
 from scapy_mpa.capture.tunnel import vxlan
 
-__all__ = ["READERS", "read_headers", "readers_with"]
-
 READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}
 """Which function reads what kind of header, but for the link types of few captures."""
 

@@ -22,18 +22,6 @@ from scapy_mpa.capture.headers import (
 )
 from scapy_mpa.capture.reason import ENCRYPTED, NotFollowedError
 
-__all__ = [
-    "LINK_HEADER",
-    "LLC_SNAP",
-    "LONGEST_802_3",
-    "RAW_IP",
-    "READERS",
-    "ether_type",
-    "ether_type_at",
-    "leads_to",
-    "raw_ip",
-]
-
 LINK_HEADER: Final = "link header"
 
 RAW_IP: Final = frozenset({12, 14, 101})

@@ -11,8 +11,6 @@ from scapy_mpa.capture.layers import READERS
 from scapy_mpa.capture.seldom import SELDOM
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LINK_TYPES", "NAMES", "given_link_types"]
-
 LINK_TYPES: Final = frozenset(key - LINK for key in (*READERS, *SELDOM) if LINK <= key < ETHER_TYPE)
 """LINKTYPE_ values that are read."""
 

@@ -15,16 +15,6 @@ from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame, without_f
 from scapy_mpa.capture.source import Source
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = [
-    "PCAP_MAGICS",
-    "PcapHeader",
-    "link_type_and_fcs",
-    "pcap_frames",
-    "pcap_header",
-    "pcap_windows",
-]
-
-
 PCAP_MAGICS: Final = {
     Struct(order + "I").pack(magic): (Struct(order + "4xHH12xI"), Struct(order + record), unit)
     for order in "<>"

@@ -18,8 +18,6 @@ from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.interface import Interface, Lengths, parse_interface, sound_options
 from scapy_mpa.capture.source import Source
 
-__all__ = ["MAXIMUM_INTERFACES", "PCAPNG_MAGIC", "pcapng_frames"]
-
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 """Type of the Section Header Block, the same in both byte orders."""
 

@@ -18,8 +18,6 @@ from scapy_mpa.capture.source import MayRead, Source, at_once, compression_of
 from scapy_mpa.wire.errors import CaptureError, CaptureNotFoundError
 from scapy_mpa.wire.shown import shown
 
-__all__ = ["Capture", "is_capture", "open_capture"]
-
 _STANDARD_INPUT: Final = "-"
 
 _EDITCAP: Final = "convert it with `editcap OLD NEW` of Wireshark"

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ENCRYPTED", "LINK_TYPE", "NOT_IP", "NOT_TCP", "TOO_MANY_HEADERS", "NotFollowedError"]
-
 NOT_IP: Final = "not IP"
 NOT_TCP: Final = "not TCP"
 ENCRYPTED: Final = "encrypted ({})"

@@ -21,8 +21,6 @@ from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 from scapy_mpa.stream.segment import flow_addresses, reverse_flow
 
-__all__ = ["Reframer"]
-
 _uint16: Final = Struct(">H")
 _TCP: Final = Struct(">4sIIBBHHH")
 """Both ports, sequence and acknowledgement number, data offset, flags, window, checksum, urgent

@@ -19,8 +19,6 @@ from scapy_mpa.capture.reader import Capture, open_capture
 from scapy_mpa.capture.source import COMPRESSIONS, MayRead, at_once
 from scapy_mpa.wire.errors import CaptureError
 
-__all__ = ["Ring", "rings"]
-
 _NUMBERS: Final = re.compile(
     # Date and time, or seconds since the epoch: tcpdump -G, and dumpcap.
     r"\d{4}-?\d\d-?\d\d[-_T.]?\d\d[-:.]?\d\d(?:[-:.]?\d\d)?(?!\d)|\d{10,}"

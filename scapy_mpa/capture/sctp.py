@@ -19,8 +19,6 @@ from scapy_mpa.wire.sctp_packet import (
     parse_header,
 )
 
-__all__ = ["sctp_packet"]
-
 _PORTS = 4
 
 

@@ -12,8 +12,6 @@ from typing import BinaryIO, Final, TypeAlias
 
 from scapy_mpa.capture.damage import DamagedError
 
-__all__ = ["COMPRESSIONS", "MayRead", "Source", "at_once", "compression_of"]
-
 MayRead: TypeAlias = Callable[[BinaryIO], bool]
 
 COMPRESSIONS: Final = (

@@ -14,8 +14,6 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import Headers
 from scapy_mpa.stream.segment import Segment
 
-__all__ = ["tcp_segment"]
-
 _TCP: Final = Struct(">4sIIBB").unpack_from
 """Both ports, sequence number, acknowledgement number, data offset, flags."""
 _TCP_LENGTH: Final = 20

@@ -28,8 +28,6 @@ from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type, leads_to
 from scapy_mpa.capture.link import READERS as LINK_READERS
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 
-__all__ = ["READERS", "VXLAN_PORTS", "ppp", "vxlan"]
-
 _UDP: Final = PROTOCOL | 17
 _GRE: Final = PROTOCOL | 47
 _MPLS: Final = ETHER_TYPE | 0x8847

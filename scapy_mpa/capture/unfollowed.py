@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.stream.flows import Flows
 
-__all__ = ["unfollowed"]
 
 _LATE_COPY: Final = "late copy"
 """Why a frame is not followed whose connection was ended before it came."""

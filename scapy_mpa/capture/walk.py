@@ -22,8 +22,6 @@ from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
 
-__all__ = ["walk"]
-
 _headers: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
 """EtherType with IP version, header length and service; total length; fragment, time to live and
 protocol; the flow: addresses and ports; sequence number, acknowledgement number; data offset with

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Final
 
-__all__ = ["whole_file"]
-
 _BUFFER: Final = 1 << 18
 """Octets that are written at a time."""
 

@@ -17,8 +17,6 @@ from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["write_frames", "write_pcap", "write_pcapng"]
-
 _APPLICATION: Final = f"scapy_mpa {__version__}"
 
 

@@ -10,8 +10,6 @@ from scapy_mpa.capture.frame import SNAP_LENGTH, Frame
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LATEST_SECOND", "MICROSECOND", "PcapWriter"]
-
 LATEST_SECOND: Final = 0xFFFFFFFF
 """Since the epoch, that a record can tell: it is in 2106."""
 

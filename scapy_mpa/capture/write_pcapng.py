@@ -15,8 +15,6 @@ from scapy_mpa.capture.pcapng import MAXIMUM_INTERFACES
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["LATEST_SECOND", "PcapngWriter"]
-
 LATEST_SECOND: Final = ((1 << 64) - 1) // SECOND
 """Since the epoch, of which a timestamp can tell anything without an offset: it is in 2554."""
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
 
-__all__ = ["Cleaner"]
 
 _PAST_FLOWS: Final = 1 << 16
 """Flows of connections that were rewritten and are over, of which late frames are left out: as many

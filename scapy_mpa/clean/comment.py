@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["comment_of", "of_frames"]
-
 _RUNS: Final = 64
 """Runs of frame numbers that are named: a comment has no room for all that an FPDU may have."""
 

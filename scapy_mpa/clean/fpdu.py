@@ -8,8 +8,6 @@ from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, pad_length, strip_markers
 
-__all__ = ["unmarked_octets"]
-
 
 def unmarked_octets(event: FPDURecovered) -> bytes:
     """Return the octets of an FPDU as they would be in a direction without Markers.

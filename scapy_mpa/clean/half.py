@@ -13,8 +13,6 @@ from scapy_mpa.clean.slot import Item
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
-__all__ = ["WrittenHalf"]
-
 _UNACKNOWLEDGED: Final = 256
 """Segments of a direction of which it is remembered where they end; of more, every second is
 forgotten, and acknowledgements speak of the one before."""

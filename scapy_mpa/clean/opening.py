@@ -17,8 +17,6 @@ from scapy_mpa.clean.startup import known_revision
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["NEEDED", "Opening"]
-
 NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 """What must stand before FPDUs."""
 

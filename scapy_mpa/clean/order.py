@@ -32,8 +32,6 @@ from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["NEVER", "Order"]
-
 NEVER: Final = sys.maxsize
 """The number of no frame."""
 

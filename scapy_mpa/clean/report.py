@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Report"]
-
 
 @dataclass(slots=True)
 class Report:

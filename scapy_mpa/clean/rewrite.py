@@ -33,8 +33,6 @@ from scapy_mpa.wire.startup import (
     build_startup,
 )
 
-__all__ = ["Rewriter"]
-
 _NO_HANDSHAKE: Final = "no TCP handshake was captured"
 
 _NOWHERE: Final = 1 << 16

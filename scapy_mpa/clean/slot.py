@@ -17,8 +17,6 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.stream.segment import FIN
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["Item", "Kind", "Queue", "Slot", "Written"]
-
 _OVERHEAD: Final = 512
 """Octets of memory, roughly, that a slot or an item takes beside those that it keeps."""
 

@@ -8,8 +8,6 @@ from typing import Final
 from scapy_mpa.wire.dialect import OSC_REVISIONS, TRAITS, Dialect, extension_length
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH, StartupFrame
 
-__all__ = ["known_octets", "known_revision"]
-
 _FLAGS_AT: Final = 16
 _REVISION_AT: Final = 17
 _M: Final = 0x80

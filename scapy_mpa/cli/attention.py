@@ -23,7 +23,6 @@ else:
     # here; and a command is to start soon.
     import _signal as signal
 
-__all__ = ["NEVER", "STOPS", "Attention", "interrupted", "stopping", "where"]
 
 NEVER: Final = float("inf")
 

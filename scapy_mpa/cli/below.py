@@ -15,8 +15,6 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 
-__all__ = ["hex_dump", "layer_tree", "payload_dump"]
-
 _ROW: Final = 16
 _INDENT: Final = " " * 8
 _SHOWN: Final = bytes(octet if 0x20 <= octet < 0x7F else ord(".") for octet in range(256))

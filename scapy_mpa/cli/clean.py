@@ -9,8 +9,6 @@ import click
 
 from scapy_mpa.cli.options import reading_options
 
-__all__ = ["clean"]
-
 _CHANGES = """\
 \b
 What is changed, where other tools could not read connections that carry MPA:

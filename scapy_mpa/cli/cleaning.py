@@ -26,7 +26,6 @@ from scapy_mpa.wire.shown import shown
 if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection
 
-__all__ = ["Cleaning"]
 
 _FRAMES: Final = 256
 """Frames between two looks at the progress of a file."""

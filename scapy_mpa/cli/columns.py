@@ -17,8 +17,6 @@ from typing import Any, Final
 from scapy_mpa.cli.lines import coloured
 from scapy_mpa.cli.words import WORDS, marks, within
 
-__all__ = ["Columns"]
-
 _INDENT: Final = 25
 """Characters before what a record is."""
 _LEAST: Final = 40

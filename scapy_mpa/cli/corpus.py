@@ -22,8 +22,6 @@ from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import quoted, shown
 
-__all__ = ["MANIFEST", "Corpus"]
-
 MANIFEST: Final = "manifest.jsonl"
 """The file that says of all captures what is wrong in them."""
 

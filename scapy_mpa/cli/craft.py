@@ -11,8 +11,6 @@ from scapy_mpa.cli.impairing import impairment_options
 from scapy_mpa.cli.output import is_terminal, write_lines
 from scapy_mpa.cli.status import CLEAN
 
-__all__ = ["craft"]
-
 _EXAMPLES: Final = """\
 \b
 Exit status:

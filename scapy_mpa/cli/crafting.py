@@ -27,8 +27,6 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted, shown
 
-__all__ = ["Crafting"]
-
 _FIRST_PORT: Final = 1024
 """The first that is not a well-known one."""
 _PORTS: Final = 0x10000 - _FIRST_PORT

@@ -10,8 +10,6 @@ import click
 from scapy_mpa.cli.options import files_argument, listing_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
-__all__ = ["dissect"]
-
 _LEGEND = """\
 \b
 A line has the number of the frame, seconds since the first one, the

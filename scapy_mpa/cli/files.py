@@ -18,8 +18,6 @@ from scapy_mpa.cli.target import DASH
 from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
-__all__ = ["conclude", "opened", "read_files"]
-
 _WILD: Final = frozenset("*?[")
 """What makes a pattern of a name, unless there is a file of that name."""
 

@@ -12,8 +12,6 @@ import click
 from scapy_mpa import __version__
 from scapy_mpa.cli.status import PROGRAM, status_of
 
-__all__ = ["cli"]
-
 _COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "schema", "shell", "summary")
 """Each is a function in the module of its name."""
 

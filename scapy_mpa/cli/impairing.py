@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
     from scapy_mpa.craft.impairments import Impairment
 
-__all__ = ["impairment_options", "impairments", "options_said"]
 
 _SIZES: Final = ("tiny", "super")
 _RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})(%?)")

@@ -22,8 +22,6 @@ from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 
-__all__ = ["Lines", "coloured"]
-
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
 _WORD: Final = 0xFFFFFFFF

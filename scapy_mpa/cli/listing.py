@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from scapy_mpa.cli.columns import Columns
     from scapy_mpa.cli.lines import Lines
 
-__all__ = ["USUAL_TYPES", "Listing"]
 
 USUAL_TYPES: Final = frozenset(RECORD_TYPES) - {"message"}
 """What is listed unless other types are asked for: a message says again what its FPDUs say."""

@@ -14,8 +14,6 @@ from scapy_mpa.cli.output import OutputError, settle, watch
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 
-__all__ = ["main"]
-
 _COLLECT_AFTER: Final = 10_000
 """Objects after which Python looks for cycles of them.  The stream core makes none, and where it
 follows many connections, looking in vain takes a tenth of all time."""

@@ -11,12 +11,6 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-__all__ = [
-    "files_argument",
-    "listing_options",
-    "reading_options",
-]
-
 _Command: TypeAlias = Callable[..., None]
 
 _UNITS: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}

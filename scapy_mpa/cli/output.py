@@ -17,21 +17,6 @@ from typing import Any, BinaryIO, Final, TextIO
 
 from scapy_mpa.cli.status import complain
 
-__all__ = [
-    "OutputError",
-    "is_lost_output",
-    "is_terminal",
-    "line_width",
-    "output_file",
-    "settle",
-    "text_of",
-    "wants_colour",
-    "watch",
-    "write_lines",
-    "write_text",
-]
-
-
 _PIECE: Final = 1 << 20
 """Octets that are written at a time."""
 

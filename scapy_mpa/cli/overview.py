@@ -17,8 +17,6 @@ from scapy_mpa.cli.table import Column, fitting, table
 from scapy_mpa.records import carried_mpa, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 
-__all__ = ["Overview"]
-
 _COLUMNS: Final = (
     Column("#", right=True, key="connection"),
     Column("Initiator", key="src"),

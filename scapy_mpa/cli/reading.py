@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.messages import Messages
     from scapy_mpa.stream.segment import Segment
 
-__all__ = ["Reading"]
-
 
 class Reading:
     """One capture being read: iterate once over :meth:`rows`, then ask what it came to.

@@ -9,8 +9,6 @@ from typing import Final
 
 from scapy_mpa.cli.status import counted
 
-__all__ = ["nothing_followed", "remarks"]
-
 _MOST_NAMED: Final = 8
 """Reasons that are named in one line, the most frequent ones: a file may make up link types."""
 

@@ -7,8 +7,6 @@ import click
 
 from scapy_mpa.cli.output import write_lines
 
-__all__ = ["schema"]
-
 _EXAMPLES = """\
 \b
 Examples:

@@ -11,8 +11,6 @@ import click
 from scapy_mpa.cli.output import is_lost_output
 from scapy_mpa.cli.status import CLEAN, FAILED, FINDINGS, complain
 
-__all__ = ["shell"]
-
 _STANDARD_INPUT = "-"
 
 _EXAMPLES = """\

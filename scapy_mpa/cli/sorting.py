@@ -12,8 +12,6 @@ from typing import Final
 
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["HELD_NS", "HELD_OCTETS", "Sorter"]
-
 HELD_NS: Final = 5 * SECOND
 """How long a text of a live capture waits for others of earlier frames, by the times of frames: a
 hole is given up after less."""

@@ -7,8 +7,6 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
-__all__ = ["import_crc32c_alone"]
-
 _PACKAGE = "crc32c"
 _EXTENSION = "crc32c._crc32c"
 

@@ -6,20 +6,6 @@ from __future__ import annotations
 import contextlib
 from typing import Final
 
-__all__ = [
-    "CLEAN",
-    "EXIT_STATUS_HELP",
-    "FAILED",
-    "FINDINGS",
-    "PROGRAM",
-    "SIGINT",
-    "SIGNALLED",
-    "Stopped",
-    "complain",
-    "counted",
-    "status_of",
-]
-
 PROGRAM: Final = "scapy-mpa"
 
 CLEAN: Final = 0

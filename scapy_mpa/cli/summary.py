@@ -10,8 +10,6 @@ import click
 from scapy_mpa.cli.options import files_argument, listing_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
-__all__ = ["summary"]
-
 _TYPES = frozenset({"capture", "connection", "capture_end"})
 """Of the records that ``--json`` prints."""
 

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-__all__ = ["Column", "fitting", "table"]
-
 _BETWEEN: Final = "  "
 _NOTHING: Final = "0/-"
 """What the cells of a column consist of that has nothing to say."""

@@ -15,8 +15,6 @@ from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import OutputError, output_file
 from scapy_mpa.wire.shown import shown
 
-__all__ = ["DASH", "is_same", "target_file"]
-
 DASH: Final = "-"
 """What stands for standard input and standard output."""
 

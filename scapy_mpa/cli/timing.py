@@ -18,8 +18,6 @@ from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["Timing"]
-
 _KINDS: Final[dict[int | None, str]] = {
     Opcode.READ_RESPONSE: "Read",
     Opcode.ATOMIC_RESPONSE: "Atomic",

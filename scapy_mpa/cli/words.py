@@ -24,8 +24,6 @@ from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
-__all__ = ["WORDS", "marks", "microseconds", "within"]
-
 _GSO: Final = 0x08
 """The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
 _MISSING_SHOWN: Final = 4

@@ -25,17 +25,6 @@ from scapy_mpa.wire.fpdu import (
     points_alike,
 )
 
-__all__ = [
-    "IDLE_CRC",
-    "OSC",
-    "OSC_WITHOUT_CRCS",
-    "SOFTUIWARP",
-    "STANDARD",
-    "Assembled",
-    "Manner",
-    "assemble",
-]
-
 _LENGTH: Final = Struct(">H")
 IDLE_CRC: Final = bytes(CRC_LENGTH)
 """The field where CRCs are off: it may contain any value (RFC 5044 4.1)."""

@@ -17,15 +17,6 @@ from scapy_mpa.craft.layout import Placed
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import RST, SYN
 
-__all__ = [
-    "Captured",
-    "CapturedStream",
-    "Fate",
-    "captured_items",
-    "captured_streams",
-    "first_followed",
-]
-
 Fate: TypeAlias = Literal["whole", "altered", "part", "missing"]
 """Of the octets of an item: all are there as they were sent; all are there, but what was captured
 first differs; only some are there; none is."""

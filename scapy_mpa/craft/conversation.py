@@ -52,8 +52,6 @@ from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
-__all__ = ["Conversation", "Phase"]
-
 _ISNS: Final = (1000, 5000)
 _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 

@@ -11,8 +11,6 @@ from scapy_mpa.craft.given import number
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["USUAL_INITIATOR", "USUAL_RESPONDER", "Endpoint", "mac_octets"]
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:

@@ -12,8 +12,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import build_enhanced
 
-__all__ = ["check_enhanced", "enhanced_fields", "enhanced_octets"]
-
 _EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
 """Control flags, IRD and ORD, None where they are computed."""
 

@@ -13,8 +13,6 @@ from scapy_mpa.capture.write_pcapng import LATEST_SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["LATEST", "as_octets", "flag", "nanoseconds", "number", "pair", "share", "whole"]
-
 LATEST: Final = LATEST_SECOND
 """Seconds since the epoch that timestamps of pcapng files can tell."""
 

@@ -13,8 +13,6 @@ from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, FrameHeader, build_frame, frame_layout
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 
-__all__ = ["AssembledFrame", "assemble_frame"]
-
 
 class AssembledFrame(NamedTuple):
     """The octets of a frame, and what is in them."""

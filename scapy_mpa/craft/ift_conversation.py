@@ -31,8 +31,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["IFTConversation", "IFTSide"]
-
 _VTAGS = 0x1A2B, 0x3C4D
 _FOREIGN = {"revision", "dialect", "markers", "crc", "rtr_frame"}
 """Options of MPA."""

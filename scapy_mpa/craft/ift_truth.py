@@ -40,8 +40,6 @@ from scapy_mpa.stream.events.carrier import LocatedBy
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_negotiation import Agreement, negotiate
 
-__all__ = ["ift_truth_of"]
-
 
 def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """Return the records of a conversation, in the order of a perfect dissector.

@@ -16,8 +16,6 @@ from scapy_mpa.craft.segment import Segment
 from scapy_mpa.records.record import Record
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["Interleaved"]
-
 
 class Interleaved:
     """The segments of several conversations, merged by their times.

@@ -40,9 +40,6 @@ from scapy_mpa.wire.ift_indication import build_indication
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_startup
 
-__all__ = ["Detail", "Placed", "detail_of", "lay_out", "manner_of"]
-
-
 Detail: TypeAlias = Assembled | AssembledFrame | StartupFrame | None
 """What is in an item that has octets."""
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-__all__ = ["meant"]
-
 _LONGEST: Final = 100
 """Characters of a name that is looked at: nobody mistypes more, and looking takes time."""
 

@@ -29,8 +29,6 @@ from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import shown
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
-__all__ = ["RECORDED_FPDUS", "events_of", "recorded"]
-
 RECORDED_FPDUS: Final = 1000
 """How many FPDUs of a connection are taken by default: a case is a file of its own."""
 

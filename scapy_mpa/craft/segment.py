@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 
-__all__ = ["Segment"]
-
 _LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "A"))
 
 

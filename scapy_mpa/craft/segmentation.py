@@ -27,8 +27,6 @@ from scapy_mpa.craft.script import (
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 
-__all__ = ["TCPSender", "segments_of"]
-
 _WORD: Final = 0xFFFFFFFF
 _MSS_OPTION: Final = Struct(">BBH")
 _MSS_KIND: Final = 2

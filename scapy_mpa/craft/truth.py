@@ -62,8 +62,6 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH
 from scapy_mpa.wire.rdmap import plausible
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["truth_of"]
-
 
 def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """Return the records of a conversation, in the order of a perfect dissector.

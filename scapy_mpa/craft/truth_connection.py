@@ -31,19 +31,6 @@ from scapy_mpa.wire.rdmap import requests_opened
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 from scapy_mpa.wire.terminate import is_terminate
 
-__all__ = [
-    "AGREED",
-    "COUNTED",
-    "NEGOTIATED",
-    "UNTIMED",
-    "connection_of",
-    "connection_record",
-    "end_by_segments",
-    "half_summary",
-    "hidden_agreement",
-    "negotiated_by",
-]
-
 NEGOTIATED: Final = frozenset({"markers", "crc"})
 """What startup frames agree on."""
 UNTIMED: Final = frozenset(

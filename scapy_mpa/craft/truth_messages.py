@@ -19,8 +19,6 @@ from scapy_mpa.wire.ddp import ddp_header_of
 from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-__all__ = ["message_records"]
-
 _LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
 """What may say of an FPDU, or of a frame, where it ends."""
 

@@ -22,8 +22,6 @@ from scapy_mpa.wire.dialect import extension_length
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KIND_OF_KEY, StartupFrame
 
-__all__ = ["VERDICTS", "Found", "Setting", "begun_by", "ending", "side_of", "without"]
-
 VERDICTS: Final[dict[bool | None, CrcVerdict]] = {True: "good", False: "bad", None: "off"}
 _ENDINGS: Final[tuple[Ending, ...]] = ("capture ended", "half closed", "closed")
 _WORD: Final = 0xFFFFFFFF

@@ -9,19 +9,6 @@ from scapy.fields import ConditionalField, Field, RawVal, ShortField, StrFixedLe
 
 from scapy_mpa.wire.forced import dialect_named
 
-__all__ = [
-    "CRC32cField",
-    "CopiedHeaderField",
-    "CutShortField",
-    "DialectField",
-    "KeyField",
-    "MarkersField",
-    "NoteField",
-    "OffWire",
-    "PadField",
-    "WhenSet",
-]
-
 
 class WhenSet(ConditionalField):
     """Holds a field that is there, and is shown, when it has a value."""

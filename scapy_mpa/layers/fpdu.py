@@ -45,8 +45,6 @@ from scapy_mpa.wire.fpdu import (
     strip_markers,
 )
 
-__all__ = ["FPDU", "MPAMarker"]
-
 
 class MPAMarker(_Layer):
     """A Marker (RFC 5044 4.2), an element of an FPDU's ``markers``.

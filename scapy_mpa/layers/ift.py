@@ -37,8 +37,6 @@ from scapy_mpa.wire.ift_frame import (
 )
 from scapy_mpa.wire.ift_indication import FLAGS, INDICATION_LENGTH, MAGIC, RESERVED_LENGTH, VERSION
 
-__all__ = ["IFTAdaptionIndication", "IFTFrame"]
-
 _SIZE = 2
 
 

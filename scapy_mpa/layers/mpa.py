@@ -47,8 +47,6 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["MPA", "MPAReply", "MPARequest", "MPARtr"]
-
 _LARGEST_NUMBER = 0xFFFF
 _ERDMA = TRAITS[Dialect.ERDMA].revision
 _EXTENSION_LENGTH = TRAITS[Dialect.ERDMA].extension_length

@@ -15,8 +15,6 @@ from scapy.fields import LEShortEnumField, LEShortField, StrFixedLenField
 
 from scapy_mpa.layers.private_data import PrivateData
 
-__all__ = ["NVMeRDMAAccept", "NVMeRDMAReject", "NVMeRDMARequest"]
-
 _LENGTH = 32
 """Octets of what a request and an acceptance bring."""
 _STATUS = {

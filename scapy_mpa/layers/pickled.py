@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from scapy.packet import NoPayload, Packet
 
-__all__ = ["pickle_whole", "reduced"]
-
 _put: Final = object.__setattr__
 """Sets an attribute that is known not to be a field."""
 

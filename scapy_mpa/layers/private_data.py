@@ -26,8 +26,6 @@ from scapy.packet import Packet
 
 from scapy_mpa.layers.base import _Layer
 
-__all__ = ["PrivateData", "PrivateDataField", "bind_private_data", "split_private_data"]
-
 
 class PrivateData(_Layer):
     """What a ULP writes into Private Data."""

@@ -20,20 +20,6 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, MESSAGE_NAMES, Opcode
 
-__all__ = [
-    "RDMAPAtomicRequest",
-    "RDMAPAtomicResponse",
-    "RDMAPImmediateData",
-    "RDMAPImmediateDataWithSE",
-    "RDMAPReadRequest",
-    "RDMAPReadResponse",
-    "RDMAPSend",
-    "RDMAPSendWithInvalidate",
-    "RDMAPSendWithSE",
-    "RDMAPSendWithSEAndInvalidate",
-    "RDMAPWrite",
-]
-
 
 def _identified(number: int) -> bytes:
     """Return what Scapy sorts a Request and its Response by, before it asks whether they match."""

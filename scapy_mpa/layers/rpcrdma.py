@@ -17,8 +17,6 @@ from scapy.volatile import RandChoice
 from scapy_mpa.layers.private_data import PrivateData
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["RPCRDMAPrivateData"]
-
 _MAGIC = 0xF6AB0E18
 _VERSION = 1
 _LENGTH = 8

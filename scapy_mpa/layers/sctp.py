@@ -39,8 +39,6 @@ from scapy_mpa.wire.sctp_ddp import (
 )
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
-__all__ = ["DDPSegmentChunk", "DDPStreamSessionControl"]
-
 
 class DDPSegmentChunk(_Carrier):
     """The user data of a DDP Segment Chunk, PPID 16 (RFC 5043 5.2.2); its payload is a DDP segment.

@@ -11,8 +11,6 @@ from scapy.packet import bind_bottom_up
 from scapy_mpa.layers.sctp import DDPSegmentChunk, DDPStreamSessionControl
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
 
-__all__ = ["bind_sctp"]
-
 
 def bind_sctp() -> None:
     """Have Scapy dissect the user data of ``SCTPChunkData`` with PPID 16 and 17 (RFC 5043 5.2).

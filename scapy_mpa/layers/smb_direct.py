@@ -15,8 +15,6 @@ from scapy.fields import Field
 from scapy_mpa.layers.fields import OffWire
 from scapy_mpa.layers.private_data import PrivateData
 
-__all__ = ["SMBDirectPrivateData"]
-
 _LENGTH = 8
 
 

@@ -40,8 +40,6 @@ from scapy_mpa.wire.terminate import (
     terminate_text,
 )
 
-__all__ = ["RDMAPTerminate"]
-
 _ETYPE_NAMES: dict[int, dict[int, str]] = {}
 for (_layer, _etype), _error_type in ERROR_TYPES.items():
     _ETYPE_NAMES.setdefault(_layer, {})[_etype] = _error_type.name

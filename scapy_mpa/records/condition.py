@@ -16,8 +16,6 @@ from scapy_mpa.records.tables import NOT_FOLLOWED
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Condition"]
-
 _FORM: Final = re.compile(r"([^=!<>~]+)(==?|!=|<=?|>=?|~)(.*)", re.DOTALL)
 _NUMBER: Final = re.compile(
     r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|-?[0-9]{1,32}(?P<fraction>\.[0-9]{1,32})?"

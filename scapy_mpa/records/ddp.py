@@ -17,8 +17,6 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
 
-__all__ = ["copied_header", "ddp_fields", "ddp_payload", "frame_fields", "frame_payload"]
-
 # The two octets of ULPDU_Length, the longest header, and a Marker that may fall in it.
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
 

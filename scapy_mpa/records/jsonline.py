@@ -13,8 +13,6 @@ from typing import Any
 from scapy_mpa.records.record import Record, RecordedEvent, record_of
 from scapy_mpa.stream.clock import Clock
 
-__all__ = ["json_line", "json_of"]
-
 
 def json_line(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> str:
     """Return the record of ``event`` as one line of JSON in ASCII, without the line's end.

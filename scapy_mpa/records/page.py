@@ -19,8 +19,6 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
-__all__ = ["RecordPage", "pattern_of"]
-
 _PLACES: Final = {
     **dict.fromkeys(("seq", "offset", "qn", "msn", "mo"), "%d"),
     **dict.fromkeys(("stag", "invalidate_stag"), "0x%08x"),

@@ -22,8 +22,6 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, Opcode
 from scapy_mpa.wire.terminate import parse_terminate
 
-__all__ = ["WITH_HEADER", "fields_of"]
-
 _HEADERS: Final[dict[int, tuple[Callable[[bytes], Any], str]]] = {
     Opcode.READ_REQUEST: (parse_read_request, READ),
     Opcode.ATOMIC_REQUEST: (parse_atomic_request, ATOMIC_REQUEST),

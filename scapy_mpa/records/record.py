@@ -70,21 +70,6 @@ from scapy_mpa.wire.rdmap import ReadRequest
 from scapy_mpa.wire.rdmap_names import message_name
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = [
-    "TIMING_KEYS",
-    "Record",
-    "RecordedEvent",
-    "capture_end_record",
-    "capture_record",
-    "carried_mpa",
-    "latency_of",
-    "own_fields",
-    "record_of",
-    "type_of",
-    "when",
-    "whose",
-]
-
 Record: TypeAlias = dict[str, object]
 RecordedEvent: TypeAlias = Event | MessageRecovered
 """What there is a record of."""

@@ -22,8 +22,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import message_name
 
-__all__ = ["KEYS", "has_numbers", "known_values", "schema"]
-
 _OCTETS: Final = "^([0-9a-f]{2})*$"
 
 

@@ -16,8 +16,6 @@ from scapy_mpa.records.tables import fields
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["carried_by", "moment", "number", "sides", "stag", "taken", "timestamp"]
-
 _LAST_YEAR: Final = 9999
 """Of RFC 3339."""
 

@@ -21,8 +21,6 @@ from typing import Any, Final
 from scapy.fields import FlagValue
 from scapy.packet import NoPayload, Packet
 
-__all__ = ["Form", "are_alike", "bindings_use", "put", "stack"]
-
 put: Final = object.__setattr__
 """Sets an attribute of a packet that is known not to be a field: Packet looks for one first."""
 

@@ -11,8 +11,6 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 
-__all__ = ["LastFrames"]
-
 _WHOLE_FRAMES: Final = 16 << 20
 """Octets of frames that are kept whole."""
 

@@ -27,8 +27,6 @@ from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 
-__all__ = ["LowerLayers"]
-
 _IPV4: Final = Struct(">HHHHBBH4s4sHHIIHHHH")
 """Version, header length and TOS; length, ID, flags with offset, TTL, protocol, checksum,
 addresses; ports, sequence and acknowledgement number, data offset with flags, window, checksum,

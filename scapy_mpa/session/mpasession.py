@@ -20,7 +20,6 @@ from scapy_mpa.wire.forced import dialect_named
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
-__all__ = ["MPASession"]
 
 _OCTETS_AHEAD: Final = 1 << 20
 """Octets of frames from which on no more are read ahead."""

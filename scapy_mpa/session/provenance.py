@@ -14,8 +14,6 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 
-__all__ = ["Provenance"]
-
 
 class Provenance(NamedTuple):
     """The ``provenance`` of a startup frame, an FPDU or the like, or a user message of SCTP.

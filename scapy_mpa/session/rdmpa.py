@@ -24,8 +24,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import dialect_named
 
-__all__ = ["MPAPacketList", "RDMAPMessage", "rdmpa"]
-
 
 class RDMAPMessage(NamedTuple):
     """An RDMAP message that was recovered from a capture."""

@@ -25,8 +25,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
 
-__all__ = ["OnSctp", "OnTcp", "chunk_of", "extent", "layer_of"]
-
 OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
 """Events that become a packet over TCP."""
 OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen

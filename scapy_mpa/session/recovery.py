@@ -44,8 +44,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-__all__ = ["PACKETS", "Brought", "Recovery"]
-
 Brought = list[tuple[Event, Frame | None]]
 """Events, each with the frame whose lower layers its packet has; None for those without packet."""
 

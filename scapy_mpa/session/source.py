@@ -43,7 +43,6 @@ if LINUX:
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
-__all__ = ["Source", "dissect", "source_of"]
 
 _RAW_IP: Final = 101
 """LINKTYPE_RAW: of the values for raw IP the one that Scapy knows on all systems."""

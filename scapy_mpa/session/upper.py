@@ -21,8 +21,6 @@ from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
 
-__all__ = ["UpperLayers"]
-
 _MARKER: Final = Struct(">HH")
 
 _NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})

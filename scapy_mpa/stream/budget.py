@@ -8,8 +8,6 @@ from typing import Protocol
 
 from scapy_mpa.stream.limits import Limits
 
-__all__ = ["Budget", "Holder"]
-
 
 class Holder(Protocol):
     """Who holds octets."""

@@ -24,8 +24,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 
-__all__ = ["Checks"]
-
 
 class Checks:
     """Takes the events of the stream core, gives the errors above MPA that they show."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["REMEMBERED", "Clock"]
-
 REMEMBERED: Final = 1 << 17
 """Frames whose times are remembered: the last ones.  A power of two, since a frame's number modulo
 this is its place.  What waits for a hole to be filled seldom waits longer."""

@@ -27,15 +27,6 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
 
-__all__ = [
-    "AHEAD_OCTETS",
-    "AHEAD_SEGMENTS",
-    "PIECES",
-    "Direction",
-    "Shared",
-    "event_of",
-    "identity_of",
-]
 
 AHEAD_SEGMENTS: Final = 256
 """Segments that may wait after a hole: more than overtake another on the way."""

@@ -32,8 +32,6 @@ from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-__all__ = ["recover", "to_recovery", "to_straight_path"]
-
 _WORTH_IT: Final = 16
 """Segments that the straight path must take, or a stay there is short."""
 

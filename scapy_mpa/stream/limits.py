@@ -7,17 +7,6 @@ with the reason ``limit``.
 
 from typing import Final, NamedTuple
 
-__all__ = [
-    "FRAMING_WINDOW",
-    "LATE_SEGMENTS",
-    "LONGEST_WAIT",
-    "READ_AT_A_TIME",
-    "READ_FIRST",
-    "STREAMING_OCTETS",
-    "Limits",
-    "limits_of",
-]
-
 LATE_SEGMENTS: Final = 64
 """Segments by which a capture may hold one after others that were sent later, or after the
 acknowledgement of it.  What is still missing then is waited for no more."""

@@ -10,8 +10,6 @@ from typing import Final, Generic, TypeVar
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Lingering"]
-
 LINGER_NS: Final = 30 * SECOND
 """Nanoseconds for which what is over still takes late copies as its own."""
 

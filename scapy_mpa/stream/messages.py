@@ -29,8 +29,6 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.ordinary import Row
 
-__all__ = ["Messages"]
-
 _Halves: TypeAlias = tuple[HalfMessages, HalfMessages]
 
 

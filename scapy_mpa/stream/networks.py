@@ -19,8 +19,6 @@ from scapy_mpa.stream.segment import ACK, SYN, Segment, reverse_flow
 from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import crc32c
 
-__all__ = ["Networks"]
-
 _NEAR: Final = 1 << 24
 """Octets: what is captured on one side of a router before the same is captured on the other, in a
 few milliseconds at 100 Gbit/s.  Numbers of two connections are as near in 1 of 16,384 cases, those

@@ -14,8 +14,6 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 
-__all__ = ["ReadDirection", "Row", "octets_missing", "read"]
-
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 """Octets of the longer header, and of the shortest FPDU with a DDP header, its CRC included."""
 _head: Final = Struct(">IIQI").unpack_from

@@ -36,8 +36,6 @@ from scapy_mpa.stream.timed import Timed
 from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["OrdinaryConnection"]
-
 _KINDS: Final = StartupKind.REQUEST, StartupKind.REPLY
 """By direction, what its startup frame must be."""
 _LITTLE: Final = 64

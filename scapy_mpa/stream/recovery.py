@@ -18,8 +18,6 @@ from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.table import ConnectionTable, Either
 from scapy_mpa.wire.dialect import Dialect
 
-__all__ = ["Recovery"]
-
 
 class Recovery:
     """Follows connections in any state.

@@ -5,22 +5,6 @@ from ipaddress import IPv6Address
 from struct import Struct
 from typing import Final, NamedTuple
 
-__all__ = [
-    "ACK",
-    "FIN",
-    "HANDSHAKE",
-    "NOT_PSH",
-    "PSH",
-    "RST",
-    "SECOND",
-    "SYN",
-    "TURNS",
-    "Segment",
-    "flow_addresses",
-    "flow_endpoints",
-    "reverse_flow",
-]
-
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04

@@ -12,18 +12,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "NOWHERE",
-    "SEQUENCE_HALF",
-    "SEQUENCE_MASK",
-    "SEQUENCE_SPACE",
-    "SEQUENCE_WINDOW",
-    "compact",
-    "first_position",
-    "sequence_number",
-    "unwrap",
-]
-
 SEQUENCE_SPACE: Final = 1 << 32
 """How many sequence numbers there are: 0 follows the last one."""
 

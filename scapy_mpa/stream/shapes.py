@@ -14,8 +14,6 @@ from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
 from scapy_mpa.wire.rdmap import HeaderRule, header_rule, requests_opened
 from scapy_mpa.wire.terminate import is_terminate
 
-__all__ = ["NOT_ORDINARY", "Kind", "Shape", "ShapeTables", "Shapes"]
-
 NOT_ORDINARY: Final = 1 << 32
 """Size of an FPDU that is too short for its DDP header, whose header makes no sense where only that
 verifies it, or that ends its connection: more octets than there can be, so it is never whole."""

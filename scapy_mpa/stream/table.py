@@ -16,7 +16,6 @@ from scapy_mpa.stream.segment import SECOND, Segment, reverse_flow
 if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
 
-__all__ = ["ConnectionTable", "Either"]
 
 Either: TypeAlias = "Connection | OrdinaryConnection"
 

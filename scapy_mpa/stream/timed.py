@@ -13,8 +13,6 @@ from typing import Final
 from scapy_mpa.stream.events import Timing
 from scapy_mpa.stream.segment import HANDSHAKE, SECOND, SYN, Segment
 
-__all__ = ["STALL_NS", "Timed"]
-
 STALL_NS: Final = SECOND // 5
 """Time without progress that is a stall: no timer of Linux retransmits earlier (TCP_RTO_MIN).  RFC
 6298 2.4 has one second, which hardly any stack keeps to."""

@@ -13,8 +13,6 @@ from typing import Any, Final
 from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, GapFound
 from scapy_mpa.wire.rdmap import requests_opened
 
-__all__ = ["Unanswered"]
-
 _CONTROL_LENGTH: Final = 2
 """Octets that tell what a DDP segment is of, and whether it is the last."""
 

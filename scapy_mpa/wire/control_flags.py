@@ -19,8 +19,6 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.wire.dialect import Dialect
 
-__all__ = ["RTR", "Meaning", "meaning_of", "rtr_flags"]
-
 
 class RTR(str, enum.Enum):
     """The zero-length message that is a Ready to Receive indication (RFC 6581 9.2)."""

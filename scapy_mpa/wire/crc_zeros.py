@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, TypeAlias
 
-__all__ = ["before_zeros", "masks_before"]
-
 _BITS_OF_CRC: Final = 32
 _BITS_OF_WORD: Final = 32
 _HIGHEST_BIT: Final = 1 << _BITS_OF_CRC - 1

@@ -23,23 +23,6 @@ from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.fields import unpacked
 from scapy_mpa.wire.shown import quoted
 
-__all__ = [
-    "DDP_HEADER_LENGTHS",
-    "LARGEST_MESSAGE",
-    "LAST",
-    "TAGGED",
-    "TAGGED_FIELDS",
-    "TAGGED_LENGTH",
-    "UNTAGGED_FIELDS",
-    "UNTAGGED_LENGTH",
-    "DDPHeader",
-    "build_ddp",
-    "cut_up",
-    "ddp_header_length",
-    "ddp_header_of",
-    "parse_ddp",
-]
-
 TAGGED_LENGTH: Final = 14
 """Octets of a tagged header (RFC 5041 4.2)."""
 UNTAGGED_LENGTH: Final = 18

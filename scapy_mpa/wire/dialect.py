@@ -4,19 +4,6 @@
 import enum
 from typing import Final, NamedTuple
 
-__all__ = [
-    "BY_REVISION",
-    "EXTENSION_LENGTHS",
-    "LARGEST_PD_LENGTH",
-    "OSC_REVISIONS",
-    "TRAITS",
-    "Dialect",
-    "SBit",
-    "Traits",
-    "extension_length",
-    "largest_pd_length",
-]
-
 
 class Dialect(str, enum.Enum):
     """The documents, by the names they are cited under."""

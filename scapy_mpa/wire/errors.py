@@ -15,16 +15,6 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-__all__ = [
-    "CaptureError",
-    "CaptureNotFoundError",
-    "ErrorCode",
-    "LocalProtocolError",
-    "MPAError",
-    "ProtocolError",
-    "RemoteProtocolError",
-]
-
 
 class ErrorCode(enum.IntEnum):
     """What MPA tells its consumer went wrong (RFC 5044 section 8, RFC 6581 section 8)."""

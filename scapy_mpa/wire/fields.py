@@ -10,8 +10,6 @@ from typing import Any
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["packed", "unpacked"]
-
 
 def packed(layout: Struct, clause: str, **values: Any) -> bytes:
     """Return the octets of fields.

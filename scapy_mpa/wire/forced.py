@@ -14,8 +14,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["DIALECT_NAMES", "dialect_in_force", "dialect_named", "session_dialect"]
-
 DIALECT_NAMES: Final = tuple(dialect.value for dialect in Dialect)
 """All names that there are."""
 

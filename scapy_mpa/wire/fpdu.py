@@ -19,31 +19,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = [
-    "CACHED_LAYOUTS",
-    "FPDUPTR_MASK",
-    "HEADER_LENGTH",
-    "LARGEST_MULPDU",
-    "LARGEST_ULPDU_LENGTH",
-    "MARKER_INTERVAL",
-    "MARKER_LENGTH",
-    "MARKER_RESERVED",
-    "SMALLEST_MULPDU",
-    "WORD",
-    "Layout",
-    "build_fpdu",
-    "fpdu_layout",
-    "fpdu_length",
-    "insert_markers",
-    "layout_with",
-    "marker_octets",
-    "marker_places",
-    "mulpdu",
-    "pad_length",
-    "points_alike",
-    "strip_markers",
-]
-
 HEADER_LENGTH: Final = 2
 """Octets of the ULPDU_Length field."""
 

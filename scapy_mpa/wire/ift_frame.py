@@ -23,18 +23,6 @@ from scapy_mpa.wire.crc import CRC_LENGTH, crc_field
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, TAGGED, UNTAGGED_LENGTH
 from scapy_mpa.wire.fields import packed, unpacked
 
-__all__ = [
-    "FRAME_HEADER_LENGTH",
-    "LARGEST_SIZE",
-    "FrameHeader",
-    "FrameLayout",
-    "build_frame",
-    "frame_layout",
-    "frame_pattern",
-    "mulpdu",
-    "parse_frame_header",
-]
-
 FRAME_HEADER_LENGTH: Final = 6
 LARGEST_SIZE: Final = 0xFFFF
 """What header_size and payload_size can say."""

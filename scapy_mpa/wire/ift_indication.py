@@ -24,19 +24,6 @@ from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 
-__all__ = [
-    "DOCUMENT",
-    "FLAGS",
-    "INDICATION_LENGTH",
-    "MAGIC",
-    "RESERVED_LENGTH",
-    "VERSION",
-    "AdaptionIndication",
-    "Problem",
-    "build_indication",
-    "parse_indication",
-]
-
 MAGIC: Final = 0x52444450
 INDICATION_LENGTH: Final = 64
 RESERVED_LENGTH: Final = 44

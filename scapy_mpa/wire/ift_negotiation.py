@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
 
-__all__ = ["Agreement", "Direction", "negotiate"]
-
 
 class Direction(NamedTuple):
     """What holds for the frames that one side sends."""

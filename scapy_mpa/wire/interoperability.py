@@ -9,8 +9,6 @@ import enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = ["RNIC", "Kinds", "Offer", "agreed_markers", "kinds_of"]
-
 
 class RNIC(str, enum.Enum):
     """The kinds of RNIC (RFC 5044 C.1)."""

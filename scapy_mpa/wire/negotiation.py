@@ -24,18 +24,6 @@ from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 from scapy_mpa.wire.rules import TerminateCode, Violation
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = [
-    "INSUFFICIENT_IRD",
-    "LEFT_TO_ULP",
-    "MPA_WORDS",
-    "NO_MATCHING_RTR",
-    "SCTP_WORDS",
-    "Negotiation",
-    "Words",
-    "negotiate",
-    "rtr_of",
-]
-
 LEFT_TO_ULP: Final = 0x3FFF
 """An IRD or ORD that is not negotiated, but left to the ULP (RFC 6581 9.1)."""
 

@@ -19,8 +19,6 @@ from functools import lru_cache
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import CACHED_LAYOUTS, MARKER_INTERVAL, Layout, layout_with
 
-__all__ = ["fpdu_layout", "marker_octets", "next_phase"]
-
 
 @lru_cache(maxsize=CACHED_LAYOUTS)
 def fpdu_layout(ulpdu_length: int, phase: int | None, crc: bool) -> Layout:

@@ -15,37 +15,6 @@ from scapy_mpa.wire.fields import packed
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
 
-__all__ = [
-    "ATOMIC_REQUEST_LENGTH",
-    "ATOMIC_RESPONSE_LENGTH",
-    "BOUNDS",
-    "HEADER_OPCODES",
-    "IMMEDIATE_DATA_LENGTH",
-    "LARGEST_TERMINATE_LENGTH",
-    "READ_REQUEST_LENGTH",
-    "TERMINATE_CONTROL_LENGTH",
-    "AtomicRequest",
-    "AtomicResponse",
-    "HeaderRule",
-    "ImmediateData",
-    "RDMAPControl",
-    "ReadRequest",
-    "build_atomic_request",
-    "build_atomic_response",
-    "build_control",
-    "build_immediate_data",
-    "build_read_request",
-    "header_rule",
-    "may_begin_ulpdu",
-    "parse_atomic_request",
-    "parse_atomic_response",
-    "parse_control",
-    "parse_immediate_data",
-    "parse_read_request",
-    "plausible",
-    "requests_opened",
-]
-
 READ_REQUEST_LENGTH: Final = 28
 """Octets of the RDMA Read Request Header (RFC 5040 4.4)."""
 ATOMIC_REQUEST_LENGTH: Final = 52

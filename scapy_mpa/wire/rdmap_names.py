@@ -12,20 +12,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = [
-    "ATOMIC_OPERATIONS",
-    "INVALIDATING_OPCODES",
-    "MESSAGE_NAMES",
-    "QUEUE_NUMBERS",
-    "SEND_OPCODES",
-    "TAGGED_OPCODES",
-    "UNTAGGED_QUEUES",
-    "AtomicOperation",
-    "Opcode",
-    "QueueNumber",
-    "message_name",
-]
-
 
 class Opcode(enum.IntEnum):
     """RDMA Message OpCode, 4 bits.  12 to 15 are reserved."""

@@ -31,16 +31,6 @@ from scapy_mpa.wire.rdmap_names import (
 )
 from scapy_mpa.wire.terminate import parse_terminate, terminate_text
 
-__all__ = [
-    "MSN_RANGE",
-    "TerminateCode",
-    "Violation",
-    "header_violation",
-    "message_violation",
-    "version_violation",
-    "violation",
-]
-
 _TO_WRAP: Final = (1, 1, 3)
 _TAGGED_VERSION: Final = (1, 1, 4)
 _INVALID_QN: Final = (1, 2, 1)

@@ -13,23 +13,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.sctp_packet import ChunkType, build_chunk
 
-__all__ = [
-    "ADAPTATION_LAYER_INDICATION",
-    "DATA_HEADER_LENGTH",
-    "DDP_ADAPTATION",
-    "TAG_LENGTH",
-    "DataChunk",
-    "DataFlag",
-    "InitChunk",
-    "build_data",
-    "build_init",
-    "build_parameter",
-    "build_sack",
-    "parse_cumulative_ack",
-    "parse_data",
-    "parse_init",
-]
-
 ADAPTATION_LAYER_INDICATION: Final = 0xC006
 """Type of the parameter of INIT and INIT ACK (RFC 5061 4.2.6)."""
 DDP_ADAPTATION: Final = 1

@@ -20,27 +20,6 @@ from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
-__all__ = [
-    "ACCEPTS",
-    "ANSWERS",
-    "DDP_SSN_LENGTH",
-    "ENHANCED_FUNCTIONS",
-    "FUNCTION_NAMES",
-    "INITIATES",
-    "LARGEST_PRIVATE_DATA",
-    "REJECTS",
-    "SEGMENT_PPID",
-    "SESSION_CONTROL_LENGTH",
-    "SESSION_CONTROL_PPID",
-    "FunctionCode",
-    "SessionControl",
-    "build_segment",
-    "build_session_control",
-    "function_name",
-    "parse_segment",
-    "parse_session_control",
-]
-
 SEGMENT_PPID: Final = 16
 """Payload Protocol Identifier of a DDP Segment Chunk (RFC 5043 5.2)."""
 SESSION_CONTROL_PPID: Final = 17

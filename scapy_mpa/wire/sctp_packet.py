@@ -20,20 +20,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.wire.crc import crc32c
 from scapy_mpa.wire.fields import packed, unpacked
 
-__all__ = [
-    "CHUNK_HEADER_LENGTH",
-    "COMMON_HEADER_LENGTH",
-    "Chunk",
-    "ChunkType",
-    "SctpHeader",
-    "build_chunk",
-    "build_packet",
-    "checksum_is_good",
-    "parse_chunks",
-    "parse_header",
-    "sctp_checksum",
-]
-
 COMMON_HEADER_LENGTH: Final = 12
 CHUNK_HEADER_LENGTH: Final = 4
 

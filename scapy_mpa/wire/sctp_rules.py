@@ -23,15 +23,6 @@ from scapy_mpa.wire.sctp_ddp import (
 )
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
-__all__ = [
-    "control_violations",
-    "data_violations",
-    "init_violations",
-    "length_violation",
-    "speaks_ddp",
-    "stream_violation",
-]
-
 _WITH_ENHANCED_DATA = frozenset({FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT})
 """RFC 6581 7 demands enhanced data of these two, and of an Enhanced Reject only Private Data."""
 

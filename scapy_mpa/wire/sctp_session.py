@@ -43,18 +43,6 @@ from scapy_mpa.wire.sctp_ddp import (
     function_name,
 )
 
-__all__ = [
-    "NEXT",
-    "SEGMENT",
-    "HalfState",
-    "Role",
-    "answer_violation",
-    "order_violation",
-    "rejected_violation",
-    "role_of",
-    "unfinished_violation",
-]
-
 
 class Role(enum.Enum):
     """Which side of a session a direction is sent by."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["LONGEST", "printable", "quoted", "shown"]
-
 LONGEST: Final = 64
 """Characters of a value that a message repeats: enough to find it again, and less than a line."""
 

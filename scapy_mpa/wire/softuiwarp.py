@@ -13,8 +13,6 @@ from typing import Final
 from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
-__all__ = ["CRC_FIELD", "fpdu_length", "pad_length"]
-
 CRC_FIELD: Final = bytes(CRC_LENGTH)
 """What stands where RFC 5044 has a CRC."""
 

@@ -15,8 +15,6 @@ from scapy_mpa.wire.crc import RESIDUE, crc32c
 from scapy_mpa.wire.crc_zeros import before_zeros, masks_before
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_length
 
-__all__ = ["SoundLength"]
-
 _WORD: Final = 4
 _BITS_OF_WORD: Final = 8 * _WORD
 _ONE: Final = (1).to_bytes(_WORD, "big")

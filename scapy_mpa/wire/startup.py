@@ -35,20 +35,6 @@ from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.shown import quoted
 
-__all__ = [
-    "ENHANCED_LENGTH",
-    "KEYS",
-    "KEY_LENGTH",
-    "KIND_OF_KEY",
-    "RTR_KEYS",
-    "STARTUP_HEADER_LENGTH",
-    "StartupFrame",
-    "StartupKind",
-    "build_enhanced",
-    "build_startup",
-    "parse_startup",
-]
-
 
 class StartupKind(str, enum.Enum):
     """Which of the startup frames it is."""

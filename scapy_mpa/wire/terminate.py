@@ -27,18 +27,6 @@ from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, message_name
 
-__all__ = [
-    "ERROR_TYPES",
-    "LAYERS",
-    "ErrorType",
-    "Terminate",
-    "build_terminate",
-    "is_defined",
-    "is_terminate",
-    "parse_terminate",
-    "terminate_text",
-]
-
 _CONTROL: Final = struct.Struct(f"{TERMINATE_CONTROL_LENGTH}s")
 _SEGMENT_LENGTH: Final = struct.Struct(">H")
 _TAGGED: Final = 0x80

@@ -13,17 +13,6 @@ from typing import Final, TypeAlias
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 
-__all__ = [
-    "MOST",
-    "SPACING_NS",
-    "WORD",
-    "Impairment",
-    "acknowledge_less",
-    "ends_of_turns",
-    "impair",
-    "settled",
-]
-
 Impairment: TypeAlias = Callable[[list[Segment], random.Random], list[Segment]]
 """Takes segments in the order in which they are captured, and chance; changes neither list nor
 segments."""

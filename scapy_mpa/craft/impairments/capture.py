@@ -19,8 +19,6 @@ from scapy_mpa.wire.shown import quoted
 if TYPE_CHECKING:
     from scapy_mpa.craft.conversation import Conversation
 
-__all__ = ["CaptureLoss", "LateStart", "SnapLength", "StartupCut"]
-
 
 @dataclass(frozen=True, slots=True)
 class CaptureLoss:

@@ -18,8 +18,6 @@ from scapy_mpa.craft.impairments.base import (
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SECOND
 
-__all__ = ["Duplication", "Loss", "Reordering"]
-
 _DUPLICATES: Final = 3
 """How many segments must arrive after a hole before the sender fills it at once (RFC 5681 3.2)."""
 

@@ -11,8 +11,6 @@ from scapy_mpa.craft.given import flag, number, share
 from scapy_mpa.craft.impairments.base import WORD
 from scapy_mpa.craft.segment import Segment
 
-__all__ = ["Overlap"]
-
 _COMPLEMENT: Final = bytes(range(256))[::-1]
 """Gives every octet another value."""
 

@@ -14,8 +14,6 @@ from scapy_mpa.stream.segment import FIN, PSH, RST, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Resegmentation"]
-
 _TINY: Final = 8
 _SUPER: Final = 65160
 """Octets of a segment merged by offload (GSO, GRO): 45 of 1448, which is what fits 64 KiB."""

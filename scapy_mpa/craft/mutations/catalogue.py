@@ -20,8 +20,6 @@ from scapy_mpa.craft.near import meant
 from scapy_mpa.wire.errors import ErrorCode, LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["find", "listed", "mutations", "register", "rows"]
-
 _ROW: Final = re.compile(r"\| `([^`]+)` \| (.+) \| (.+) \| (no|to others)? ?\|")
 _KNOWN: Final[dict[str, Mutation]] = {}
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from scapy_mpa.craft.mutations.mutation import Case, Mutation
 
-__all__ = ["SUFFIX", "describe", "file_name", "write_case"]
-
 SUFFIX: Final = ".pcapng"
 
 

@@ -18,8 +18,6 @@ from scapy_mpa.craft.script import FPDUItem
 from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode, QueueNumber
 
-__all__ = ["MUTATIONS"]
-
 _WRITES: Final = (Opcode.WRITE,)
 _WORD: Final = 0xFFFFFFFF
 _TO_LIMIT: Final = 1 << 64

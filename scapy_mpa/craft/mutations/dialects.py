@@ -25,8 +25,6 @@ from scapy_mpa.wire.fpdu import (
 from scapy_mpa.wire.rdmap import build_control, parse_control
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["MUTATIONS"]
-
 # -- revision 0 ------------------------------------------------------------------------------------
 
 

@@ -15,40 +15,6 @@ from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.rdmap import build_control, parse_control
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = [
-    "Edit",
-    "Where",
-    "bit_wrong",
-    "change_fields",
-    "change_fpdu",
-    "change_item",
-    "change_startup",
-    "control",
-    "cut_payload",
-    "cut_short",
-    "ended",
-    "first",
-    "first_fpdu",
-    "fpdus",
-    "header",
-    "left_out",
-    "longer_payload",
-    "moved",
-    "moved_before",
-    "octets_of",
-    "of_each_frame",
-    "of_kind",
-    "opcode_of",
-    "other_than",
-    "override",
-    "places",
-    "rdmap_header",
-    "replaced",
-    "swapped",
-    "twice",
-    "valued",
-]
-
 _Item = TypeVar("_Item")
 
 Edit: TypeAlias = Callable[[Any, Random], Any]

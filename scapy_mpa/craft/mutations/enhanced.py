@@ -19,8 +19,6 @@ from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["MUTATIONS"]
-
 _reply: Final = partial(change_startup, StartupKind.REPLY)
 
 _UNENHANCED: Final = {"ird": None, "ord": None, "control_flags": None}

@@ -10,8 +10,6 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.rules import TerminateCode
 from scapy_mpa.wire.terminate import terminate_text
 
-__all__ = ["Action", "Expectation"]
-
 
 class Action(str, enum.Enum):
     """What a receiver does."""

@@ -33,8 +33,6 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["MUTATIONS", "Marked", "marked_fpdus"]
-
 # -- Markers (4.2, 4.3) ----------------------------------------------------------------------------
 
 _FPDUPTR_AT: Final = 2

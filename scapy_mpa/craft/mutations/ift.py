@@ -42,8 +42,6 @@ from scapy_mpa.wire.ift_indication import (
     parse_indication,
 )
 
-__all__ = ["MUTATIONS"]
-
 # -- adaption indications (4, 9) -------------------------------------------------------------------
 
 _RESERVED_FLAGS: Final = 23

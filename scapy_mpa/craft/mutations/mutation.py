@@ -18,8 +18,6 @@ from scapy_mpa.stream.segment import FIN, RST
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Base", "Case", "Change", "Mutation", "Table"]
-
 Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
 

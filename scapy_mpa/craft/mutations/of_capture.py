@@ -27,8 +27,6 @@ from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["applies", "mutations_of"]
-
 _REVISIONS: Final = (1, 2)
 _ABOVE_MPA: Final = ("rfc5040/", "rfc5041/", "rfc7306/")
 

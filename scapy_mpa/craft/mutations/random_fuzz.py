@@ -32,8 +32,6 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["MUTATIONS", "any_of_them"]
-
 _BASES: Final = (
     bases.plain,
     bases.marked,

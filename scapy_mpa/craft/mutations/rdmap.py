@@ -51,8 +51,6 @@ from scapy_mpa.wire.rdmap_names import (
 )
 from scapy_mpa.wire.terminate import ERROR_TYPES, LAYERS, build_terminate, parse_terminate
 
-__all__ = ["MUTATIONS"]
-
 _WORD: Final = 0xFFFFFFFF
 _LARGEST_TO: Final = 0xFFFFFFFFFFFFFFFF
 _FIRST_OF_RFC7306: Final = Opcode.IMMEDIATE_DATA

@@ -33,8 +33,6 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEYS, RTR_KEYS, StartupKind
 
-__all__ = ["MUTATIONS"]
-
 _REQUEST, _REPLY, _RTR = StartupKind
 _request_at, _reply_at, _rtr_at = map(of_kind, (_REQUEST, _REPLY, _RTR))
 _rtr: Final = partial(change_startup, _RTR)

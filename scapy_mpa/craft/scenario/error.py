@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from scapy_mpa.craft.near import meant
 from scapy_mpa.wire.errors import LocalProtocolError
 
-__all__ = ["ScenarioError", "one_of"]
-
 
 class ScenarioError(LocalProtocolError):
     """A scenario cannot be understood: says where, and what is wanted there."""

@@ -33,8 +33,6 @@ from scapy_mpa.craft.sctp import SctpConversation
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import DIALECT_NAMES
 
-__all__ = ["OPTIONS", "OptionLines"]
-
 _SWITCH: Final = choice({"on": True, "off": False})
 _WHO: Final = choice(
     {

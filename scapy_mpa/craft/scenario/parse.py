@@ -17,8 +17,6 @@ from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["MOST_STEPS", "parse_scenario"]
-
 MOST_STEPS: Final = 1 << 18
 """Steps of a scenario, each repetition counted: they take some seconds."""
 

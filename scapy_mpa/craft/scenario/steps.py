@@ -31,8 +31,6 @@ from scapy_mpa.craft.scenario.words import Word
 from scapy_mpa.craft.script import SegmentItem
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 
-__all__ = ["SIDE_STEPS", "STEPS", "Step"]
-
 _LONGEST_PAUSE: Final = 1_000_000
 
 _READERS: Final[dict[str, Read]] = {

@@ -13,26 +13,6 @@ from scapy_mpa.craft.endpoint import Endpoint
 from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.words import Word
 
-__all__ = [
-    "LARGEST_SCENARIO",
-    "MOST_PIECES",
-    "UINT4",
-    "UINT8",
-    "UINT14",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "Chance",
-    "Read",
-    "choice",
-    "data",
-    "endpoint",
-    "flags",
-    "number",
-    "seconds",
-    "text",
-]
-
 LARGEST_SCENARIO: Final = 1 << 28
 """Octets of payload: a conversation is held in memory as a whole, some three times over."""
 

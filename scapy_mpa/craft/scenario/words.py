@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.wire.shown import printable, quoted
 
-__all__ = ["MOST_WORDS", "Word", "words_of"]
-
 MOST_WORDS: Final = 64
 """Words of a line: more than any step takes, and less than millions of them would hold."""
 

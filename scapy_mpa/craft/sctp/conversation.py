@@ -34,8 +34,6 @@ from scapy_mpa.wire.sctp_ddp import LARGEST_PRIVATE_DATA, FunctionCode
 from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
-__all__ = ["SctpConversation"]
-
 _SMALLEST_MSS: Final = 128
 """Octets of a packet with an Atomic Request in it, and then some."""
 _TCP_HEADER: Final = 20

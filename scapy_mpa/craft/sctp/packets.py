@@ -37,8 +37,6 @@ from scapy_mpa.wire.sctp_packet import (
 )
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["ITEMS", "OVERHEAD", "STREAM", "Said", "SctpSegment", "first_places", "packets_of"]
-
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
 """Octets of a packet with one DATA chunk before the DDP segment."""
 

@@ -21,8 +21,6 @@ from scapy_mpa.wire.sctp_ddp import (
     build_session_control,
 )
 
-__all__ = ["CARRIED", "AssociateItem", "ChunkItem", "ControlItem", "chunk_of"]
-
 _STREAMS = 16
 
 

@@ -46,8 +46,6 @@ from scapy_mpa.wire.sctp_ddp import (
 )
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["sctp_truth_of"]
-
 _WHEN: Final = frozenset({"out_of_order", "crc"})
 _UNTIMED: Final = UNTIMED | {"ended"}
 _COUNTED: Final = COUNTED | AGREED | {"octets", "ended", "initiator", "responder", "src", "dst"}

@@ -44,8 +44,6 @@ from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import Direction
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["IFTFraming"]
-
 _HEAD: Final = FRAME_HEADER_LENGTH + UNTAGGED_LENGTH + CRC_LENGTH
 """Octets of the longest head."""
 _PIECE: Final = 2_048

@@ -11,8 +11,6 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.ift_indication import DOCUMENT, INDICATION_LENGTH
 
-__all__ = ["Indications"]
-
 _INDICATION = Beginning("an adaption indication", INDICATION_LENGTH, f"{DOCUMENT} 4.2")
 
 

@@ -22,8 +22,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import negotiate
 
-__all__ = ["IFTPhase"]
-
 
 class IFTPhase:
     """What is known of a connection that may speak iWARP Framing for TCP.

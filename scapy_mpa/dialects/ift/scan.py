@@ -18,8 +18,6 @@ from scapy_mpa.wire.ift_indication import (
     parse_indication,
 )
 
-__all__ = ["FoundIndication", "begins_indication", "find_indication", "may_become_indication"]
-
 _MAGIC: Final = MAGIC.to_bytes(4, "big")
 _VERSIONS: Final = VERSION.to_bytes(2, "big") * 2
 _VERSIONS_AT: Final = len(_MAGIC)

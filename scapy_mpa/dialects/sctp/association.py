@@ -47,8 +47,6 @@ from scapy_mpa.wire.sctp_rules import (
     stream_violation,
 )
 
-__all__ = ["Association"]
-
 _HELD_BY_TURN: Final = 200
 """Octets of memory that a waiting chunk takes, roughly."""
 

@@ -18,8 +18,6 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-__all__ = ["Associations"]
-
 _BATCH: Final = 512
 """Events that are handed out at a time when all associations end."""
 

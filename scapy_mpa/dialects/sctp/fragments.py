@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.events import CrcVerdict
 from scapy_mpa.wire.sctp_chunks import DataChunk
 
-__all__ = ["Fragments", "UserMessage"]
-
 _HELD_BY_EACH: Final = 600
 """Octets of memory that a fragment takes besides its user data, roughly."""
 

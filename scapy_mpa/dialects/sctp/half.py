@@ -16,8 +16,6 @@ from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES
 from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["WAITING_CHUNKS", "SessionHalf", "Turn"]
-
 WAITING_CHUNKS: Final = 4096
 """Chunks of one direction that may wait for earlier ones, an eighth of what RFC 5043 10 lets be
 under way: beyond it, all holes are given up."""

@@ -17,8 +17,6 @@ from scapy_mpa.wire.negotiation import SCTP_WORDS, negotiate
 from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["negotiated_by", "note_control", "note_segment"]
-
 
 def note_control(half: SessionHalf, serial: int, control: SessionControl) -> None:
     """Take note of the message that a direction begins with, if it has enhanced data."""

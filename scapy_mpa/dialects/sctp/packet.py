@@ -7,8 +7,6 @@ from typing import Literal, NamedTuple
 
 from scapy_mpa.wire.sctp_packet import Chunk
 
-__all__ = ["SctpPacket"]
-
 
 class SctpPacket(NamedTuple):
     """One SCTP packet of one captured frame."""

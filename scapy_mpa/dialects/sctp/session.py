@@ -39,8 +39,6 @@ from scapy_mpa.wire.sctp_session import (
     unfinished_violation,
 )
 
-__all__ = ["Session"]
-
 _MASK: Final = 0xFFFF
 
 

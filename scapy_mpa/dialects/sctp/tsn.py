@@ -8,8 +8,6 @@ from typing import Final
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import first_position, unwrap
 
-__all__ = ["TSNS_AHEAD", "TSNSpace"]
-
 TSNS_AHEAD: Final = 4096
 """TSNs that are remembered beyond a hole, an eighth of the chunks that RFC 5043 10 lets be under
 way; if there are more, the holes before them are given up."""

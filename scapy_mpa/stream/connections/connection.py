@@ -41,8 +41,6 @@ from scapy_mpa.stream.startup.steps import StartupState, Step
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
-__all__ = ["Connection"]
-
 
 class Connection(Reporter):
     """One TCP connection, from its first captured segment to its end.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
     from scapy_mpa.stream.octets.past import PastConnections
 
-__all__ = ["HELD_REPEATS", "Repeat", "begin", "shows_new"]
 
 HELD_REPEATS: Final = 4 << 20
 """Octets held of all that may be copies.  When there are more, the first ones are taken for copies:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.other import OtherFraming
 
-__all__ = ["Reporter"]
-
 
 class Reporter:
     """Makes events of what is found in a connection.

@@ -18,8 +18,6 @@ from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
 
-__all__ = ["Reset"]
-
 
 class Reset:
     """A RST that may have ended its connection.

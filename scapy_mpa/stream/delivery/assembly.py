@@ -18,12 +18,6 @@ from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = [
-    "LISTED_PARTS",
-    "LISTED_STRETCHES",
-    "DDPMessage",
-]
-
 LISTED_STRETCHES: Final = 64
 """Missing stretches that are listed of one message."""
 

@@ -44,8 +44,6 @@ from scapy_mpa.wire.rules import (
 )
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["ConnectionChecks"]
-
 _MPA_VERSIONS: Final = "RFC 5044 C.1"
 _DDP_VERSION: Final = "RFC 5041 4.1"
 

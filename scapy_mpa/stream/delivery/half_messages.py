@@ -23,8 +23,6 @@ from scapy_mpa.stream.events import GapFound, MessageRecovered
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["HalfMessages"]
-
 
 @dataclass(slots=True, eq=False)
 class HalfMessages:

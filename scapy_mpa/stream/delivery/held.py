@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["HELD_BY_EACH", "HELD_BY_PIECE", "HELD_IN_TOTAL"]
-
 HELD_IN_TOTAL: Final = 64 << 20
 """Octets of memory, roughly, that may be held: by messages that are not reported, by their payload,
 and by checks.  Who began to hold some first holds less then."""

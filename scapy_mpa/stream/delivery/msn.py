@@ -17,8 +17,6 @@ from scapy_mpa.stream.delivery.segment import Origin
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import first_position, unwrap
 
-__all__ = ["FIRST_MSN", "MSNSequence", "Skipped"]
-
 FIRST_MSN: Final = 1
 
 

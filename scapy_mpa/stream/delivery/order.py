@@ -11,8 +11,6 @@ from scapy_mpa.wire.ddp import DDPHeader
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES
 from scapy_mpa.wire.rules import MSN_RANGE, Violation
 
-__all__ = ["QueueOrder"]
-
 
 @dataclass(slots=True, eq=False)
 class _Queue:

@@ -19,8 +19,6 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.rules import Violation
 
-__all__ = ["Outstanding"]
-
 _NO_BUFFER: Final = (1, 2, 2)
 
 

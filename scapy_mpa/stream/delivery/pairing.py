@@ -38,8 +38,6 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import fpdu_length
 
-__all__ = ["Hole", "Requests"]
-
 _LOOKED_AT: Final = 64
 """Requests that are looked at, one by one, for one Response after a hole."""
 

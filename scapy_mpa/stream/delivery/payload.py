@@ -9,8 +9,6 @@ from scapy_mpa.stream.delivery.held import HELD_BY_PIECE, HELD_IN_TOTAL
 from scapy_mpa.stream.events import Carrier, ConnectionId, MessageRecovered
 from scapy_mpa.wire.ddp import ddp_header_length
 
-__all__ = ["Payloads", "put_together"]
-
 _Key = tuple[ConnectionId, int, int]
 """Connection, direction and sequence number."""
 

@@ -15,8 +15,6 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
-__all__ = ["EMPTY", "OUTSTANDING_REQUESTS", "REQUESTS", "Key", "Request", "keys_of"]
-
 OUTSTANDING_REQUESTS: Final = 1024
 """Requests of one direction that are remembered until they are answered.  IRD and ORD may go up to
 16383 (RFC 6581 9.1), implementations have a few hundred at most."""

@@ -16,8 +16,6 @@ from scapy_mpa.stream.delivery.pairing import Hole, Requests
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 
-__all__ = ["Responses"]
-
 
 @dataclass(slots=True, eq=False)
 class Responses:

@@ -28,8 +28,6 @@ from scapy_mpa.wire.rdmap import (
 )
 from scapy_mpa.wire.rdmap_names import Opcode
 
-__all__ = ["WITH_HEADER", "DDPSegment", "Origin", "segment_of"]
-
 WITH_HEADER: Final[dict[int, int]] = {
     Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
     Opcode.ATOMIC_REQUEST: ATOMIC_REQUEST_LENGTH,

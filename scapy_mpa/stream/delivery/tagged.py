@@ -12,8 +12,6 @@ from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES
 
-__all__ = ["TaggedMessages"]
-
 
 class TaggedMessages:
     """Those that are not whole, by opcode, but for Responses.

@@ -12,8 +12,6 @@ from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import GapFound
 from scapy_mpa.stream.sequence import first_position, unwrap
 
-__all__ = ["Turns"]
-
 
 @dataclass(slots=True, eq=False)
 class Turns:

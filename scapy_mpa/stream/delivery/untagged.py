@@ -22,8 +22,6 @@ from scapy_mpa.stream.events import MessageRecovered
 from scapy_mpa.stream.sequence import first_position, sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
-__all__ = ["UntaggedMessages"]
-
 _Key: TypeAlias = tuple[int, int, int]
 """QN, MSN and opcode."""
 

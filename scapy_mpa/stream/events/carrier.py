@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ["CrcVerdict", "LocatedBy", "Place"]
-
 CrcVerdict: TypeAlias = Literal["good", "bad", "off", "unknown"]
 LocatedBy: TypeAlias = Literal["start", "length", "marker", "search"]
 Place: TypeAlias = tuple[int, int | None, int, int]

@@ -10,20 +10,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Kinds
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = [
-    "Cause",
-    "Closer",
-    "ConnectionEnded",
-    "ConnectionId",
-    "End",
-    "Ending",
-    "HalfSummary",
-    "Negotiated",
-    "Timing",
-    "end_of",
-    "names_of",
-]
-
 Ending: TypeAlias = Literal[
     "closed", "reset", "half closed", "reused", "idle", "limit", "capture ended", "failed"
 ]

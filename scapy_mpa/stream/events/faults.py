@@ -6,8 +6,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.wire.errors import ErrorCode
 
-__all__ = ["ErrorFound", "GapFound", "GapReason", "OverlapDiffers"]
-
 GapReason: TypeAlias = Literal[
     "acknowledged", "connection ended", "capture ended", "limit", "snap length"
 ]

@@ -9,8 +9,6 @@ from scapy_mpa.wire.ddp import ddp_header_length
 from scapy_mpa.wire.ift_frame import FRAME_HEADER_LENGTH, FrameHeader, FrameLayout, frame_layout
 from scapy_mpa.wire.ift_indication import AdaptionIndication
 
-__all__ = ["AdaptionIndicationSeen", "IFTFrameRecovered"]
-
 
 class AdaptionIndicationSeen(NamedTuple):
     """An adaption indication is complete (draft-williams-iwarp-ift-01 4)."""

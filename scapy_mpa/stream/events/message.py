@@ -6,8 +6,6 @@ from typing import NamedTuple
 from scapy_mpa.stream.events.connection import ConnectionId
 from scapy_mpa.wire.rdmap import ReadRequest
 
-__all__ = ["MessageRecovered", "Part"]
-
 
 class Part(NamedTuple):
     """What one DDP segment brought of a message."""

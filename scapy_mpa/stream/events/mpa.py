@@ -10,8 +10,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.startup import StartupFrame
 
-__all__ = ["FPDURecovered", "FPDUWithoutCRC", "SoftUiWARPRecovered", "StartupSeen", "StreamingSeen"]
-
 
 class StartupSeen(NamedTuple):
     """A startup frame is complete, or will stay as incomplete as it is."""

@@ -10,8 +10,6 @@ from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 
-__all__ = ["ChunksMissing", "DDPSegmentRecovered", "SctpConnectionId", "SessionControlSeen"]
-
 _CHUNK_PLACE: Final = 1 << 16
 """How much of a direction a DATA chunk stands for, in octets: more than any can carry, so that what
 a hole may have held is not thought too little.  Half the space of sequence numbers is then 32768

@@ -6,8 +6,6 @@ So no content makes the cost of an octet grow.
 
 from typing import Final
 
-__all__ = ["Allowance"]
-
 # What there is at first: enough for a few short FPDUs amid holes.
 _AT_FIRST: Final = 1 << 12
 # What each octet brings.  The first ones bring more.  To look at an octet costs 1.

@@ -39,7 +39,6 @@ from scapy_mpa.wire.rdmap import plausible
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
-__all__ = ["Follower"]
 
 _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """What the first octets of a Key say as ULPDU_Length."""

@@ -36,8 +36,6 @@ from scapy_mpa.wire.terminate import is_terminate
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
-__all__ = ["Framing"]
-
 
 class Framing(Follower):
     """Finds the FPDUs of one direction in its islands.

@@ -6,12 +6,6 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, points_alike
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
-__all__ = [
-    "head_makes_sense",
-    "may_be_fpdu",
-    "rest_makes_sense",
-]
-
 
 def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
     """Tell whether octets begin an FPDU, with or without a Marker in its DDP header.

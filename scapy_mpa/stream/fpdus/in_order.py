@@ -31,8 +31,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import Layout, fpdu_layout
 
-__all__ = ["InOrder"]
-
 
 class InOrder:
     """Finds the FPDUs of one direction.

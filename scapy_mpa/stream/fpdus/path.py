@@ -22,8 +22,6 @@ from scapy_mpa.stream.fpdus.true_end import TrueEnd
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
 
-__all__ = ["Beyond", "Path", "Step", "cheapest_path"]
-
 # Of two paths that cost the same, the one without a wrong length wins.
 _TIE: Final = 2
 # Paths that are compared.  The steps that all share are reported.

@@ -49,8 +49,6 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.sound_length import SoundLength
 
-__all__ = ["Edge", "Region"]
-
 Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 """What a CRC says; ``off`` without CRCs, ``cut`` if the snap length cut off a part of the FPDU, and
 ``short`` if it goes on after the octets that are there."""

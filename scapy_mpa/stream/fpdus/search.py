@@ -16,15 +16,6 @@ from typing import Final
 from scapy_mpa.wire.fpdu import WORD, build_fpdu
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode
 
-__all__ = [
-    "COST_OF_PLACE",
-    "MARKED_ZERO_LENGTH",
-    "ZERO_LENGTH",
-    "agreeing_words",
-    "header_words",
-    "zero_length_places",
-]
-
 ZERO_LENGTH: Final = build_fpdu(b"")
 """An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
 9.2)."""

@@ -10,8 +10,6 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire.errors import ErrorCode
 
-__all__ = ["Handover", "Sink"]
-
 Handover: TypeAlias = Literal["done", "refused", "undecided"]
 """What became of a run that was offered to another stack's framing; ``undecided`` if octets are
 missing to tell whose it is."""

@@ -17,8 +17,6 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 from scapy_mpa.wire.softuiwarp import CRC_FIELD, fpdu_length, pad_length
 
-__all__ = ["pads_otherwise"]
-
 _ROW: Final = 3
 _SHORTEST_ROW: Final = 2
 

@@ -9,8 +9,6 @@ from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.region import Region
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 
-__all__ = ["TrueEnd"]
-
 # What it costs to ask whether the FPDU ends at a place.
 _COST_OF_END: Final = 40
 # So many places, if they are no fewer than one in so many words, are sifted first, which leaves one

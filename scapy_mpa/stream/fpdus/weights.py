@@ -7,36 +7,6 @@ does such a thing to one FPDU.
 
 from typing import Final
 
-__all__ = [
-    "ARRIVAL",
-    "BOUNDARY",
-    "BURST",
-    "CARRIED",
-    "CLOSED",
-    "CONTINUES",
-    "CRC",
-    "DAMAGED",
-    "FARTHEST",
-    "FEW",
-    "FORGED",
-    "LEADING",
-    "MARGIN",
-    "MARKER",
-    "MORE",
-    "NESTED",
-    "NOTHING",
-    "ODD",
-    "PER_OCTET",
-    "PROOF",
-    "SENSELESS",
-    "TAGGED",
-    "UNFINISHED",
-    "UNKNOWN_PHASE",
-    "UNTAGGED",
-    "WRONG_LENGTH",
-    "ZERO",
-]
-
 # -- what speaks for an FPDU -----------------------------------------------------------------------
 
 PROOF: Final = 40

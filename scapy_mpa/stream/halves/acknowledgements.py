@@ -7,8 +7,6 @@ from collections import deque
 
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 
-__all__ = ["Acknowledgements"]
-
 
 class Acknowledgements:
     """Those that came while there was an open hole, and what holes are left after; made when the

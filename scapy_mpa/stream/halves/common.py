@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.other import OtherFramings
     from scapy_mpa.stream.segment import Segment
 
-__all__ = ["Common"]
-
 
 class Common:
     """Each connection leads here and has nothing of it, for there may be a hundred thousand.

@@ -5,8 +5,6 @@ from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.lost import Lost
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
-__all__ = ["Counters"]
-
 
 class Counters:
     """Counts, as :class:`~scapy_mpa.stream.events.HalfSummary` explains them, and more."""

@@ -11,20 +11,6 @@ from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 from scapy_mpa.wire.crc import crc32c
 
-__all__ = [
-    "acknowledged_with",
-    "belongs",
-    "end_of_captured",
-    "is_captured",
-    "is_complete",
-    "is_whole",
-    "is_within_message",
-    "may_reset",
-    "span",
-    "tail",
-    "waits",
-]
-
 # Octets that can be under way before the first acknowledgement, for the window of a SYN is never
 # scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured after no more than these.
 _FIRST_WINDOW: Final = 65_535

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
     from scapy_mpa.stream.inference.purse import Purse
 
-__all__ = ["HalfConnection", "Owner"]
-
 
 class Owner(Protocol):
     """The connection: it takes what a half connection finds, and answers for the peer."""

@@ -25,15 +25,6 @@ from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 
-__all__ = [
-    "HELD_ISLANDS",
-    "check",
-    "fill_behind",
-    "finish",
-    "give_up",
-    "relieve",
-]
-
 _end_of: Final = itemgetter(1)
 
 HELD_ISLANDS: Final = 1024

@@ -10,8 +10,6 @@ from scapy_mpa.stream.octets.islands import Inserted
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, first_position, unwrap
 
-__all__ = ["receive"]
-
 
 def receive(half: HalfConnection, segment: Segment) -> None:
     """Take a segment of a direction."""

@@ -7,8 +7,6 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.scan import FoundStartup, find_startups
 
-__all__ = ["Lost"]
-
 
 class Lost:
     """The hole in which it lies.

@@ -9,8 +9,6 @@ from typing import NamedTuple, Protocol, TypeVar
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.dialect import Dialect
 
-__all__ = ["Beginning", "OtherFraming", "OtherFramings"]
-
 _Half = TypeVar("_Half", contravariant=True)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["Phase"]
-
 
 class Phase(enum.Enum):
     """What the octets of a half connection are, as far as is known."""

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from scapy_mpa.stream.octets.island import Island
 
-__all__ = ["FrameReader", "Reader"]
-
 
 class Reader(Protocol):
     """Makes of islands what can be made of them."""

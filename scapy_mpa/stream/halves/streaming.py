@@ -25,8 +25,6 @@ from scapy_mpa.stream.octets.scan import (
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
-__all__ = ["Streaming", "is_unknown", "streaming_of"]
-
 _LEAST: Final = 64
 
 

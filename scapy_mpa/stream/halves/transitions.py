@@ -12,15 +12,6 @@ from scapy_mpa.stream.halves.streaming import Streaming, streaming_of
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.wire.dialect import Dialect
 
-__all__ = [
-    "abandon",
-    "enter_full_operation",
-    "enter_other",
-    "hold",
-    "leave_full_operation",
-    "resume_streaming",
-]
-
 
 def abandon(half: HalfConnection) -> None:
     """Forget its octets, and what reads them: after a fault nobody knows how they stand."""

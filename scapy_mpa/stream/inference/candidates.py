@@ -30,8 +30,6 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-__all__ = ["COST_OF_FAILURE", "Candidates", "Known", "candidates"]
-
 # What may be spent on all islands together.  An octet of a CRC costs 1, a call of a function some
 # 50.  At first it is enough for one payload full of headers.  It grows with the octets, so that no
 # content makes the cost of an octet grow.

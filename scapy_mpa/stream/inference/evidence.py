@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from scapy_mpa.stream.fpdus.weights import CONTINUES, MARKER, PROOF, TAGGED, UNTAGGED
 from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 
-__all__ = ["Evidence"]
-
 
 class Evidence:
     """Adds up what the FPDUs of one row show.

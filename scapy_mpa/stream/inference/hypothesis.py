@@ -38,8 +38,6 @@ from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
 
-__all__ = ["Inferred", "infer", "shows_crcs"]
-
 
 class Inferred(NamedTuple):
     """What was found out about a direction."""

@@ -23,8 +23,6 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import plausible
 
-__all__ = ["PhaseVotes", "Verified"]
-
 _COMPARED: Final = 256
 """FPDUs that are looked at in the end, all places together."""
 # What octets of a Marker can be: zeros first, and a multiple of four in the end (RFC 5044 4.2).

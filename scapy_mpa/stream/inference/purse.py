@@ -9,8 +9,6 @@ always, and take next to nothing.
 
 from typing import Final
 
-__all__ = ["Purse"]
-
 # What is there at first, what a segment and each octet bring, and what there may be at most: as a
 # look counts (Sight.allowance), some 50 for a call of a function.  A segment takes more than a
 # hundred of these anyway.

@@ -13,8 +13,6 @@ from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
-__all__ = ["AGREEING_MARKERS", "PLAUSIBLE_ROW", "Row", "row_at", "rows"]
-
 PLAUSIBLE_ROW: Final = 4
 """FPDUs in a row that nobody takes for chance, if they have some octets."""
 AGREEING_MARKERS: Final = 2

@@ -23,8 +23,6 @@ from scapy_mpa.wire.fpdu import (
     points_alike,
 )
 
-__all__ = ["count"]
-
 # FPDUs with a bad CRC over which lengths may lead from a verified one to the next.
 _MOST_DAMAGED: Final = 4
 # What each place costs at which an FPDU may end, beside the octets up to there.

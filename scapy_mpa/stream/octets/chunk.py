@@ -3,8 +3,6 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["CHUNK_OVERHEAD", "Chunk", "weight_of"]
-
 CHUNK_OVERHEAD: Final = 150
 """Octets of memory that a chunk takes beside those that it carries."""
 

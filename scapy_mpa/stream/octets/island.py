@@ -12,7 +12,6 @@ from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 if TYPE_CHECKING:
     from scapy_mpa.stream.octets.leads import Leads
 
-__all__ = ["SEAM", "Island", "Run", "Search"]
 
 SEAM: Final = STARTUP_HEADER_LENGTH
 """Octets after the place where islands join that are looked at again: a startup header's."""

@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.octets.island import Island
 
-__all__ = ["Inserted", "Islands"]
-
 _start_of: Final = attrgetter("start")
 _NO_ISLANDS: Final[list[Island]] = []
 """What all begin with; never added to, since the first island brings a list of its own."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-__all__ = ["Leads"]
-
 
 class Leads:
     """Where the Markers of a stretch of octets say that FPDUs begin.

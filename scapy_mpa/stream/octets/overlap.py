@@ -17,14 +17,6 @@ from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.past import TAIL
 
-__all__ = [
-    "FRESH_OCTETS",
-    "RECENT_CHUNKS",
-    "RECENT_OCTETS",
-    "RecentOctets",
-    "differing_stretch",
-]
-
 RECENT_OCTETS: Final = 1 << 20
 """Octets kept for comparison, over all half connections: more than a retransmission of the
 last round trip needs, on any but the fattest path, and little beside Python itself."""

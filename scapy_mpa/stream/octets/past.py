@@ -11,17 +11,6 @@ from scapy_mpa.stream.segment import FIN, RST, SECOND, SYN, Segment, reverse_flo
 from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.crc import crc32c
 
-__all__ = [
-    "PAST_CONNECTIONS",
-    "PAST_OCTETS",
-    "PAST_OF_PORTS",
-    "PAST_SECONDS",
-    "TAIL",
-    "PastConnections",
-    "Span",
-    "Tail",
-]
-
 PAST_SECONDS: Final = 240
 """Seconds for which copies are known: two Maximum Segment Lifetimes, for which TCP itself waits
 before it forgets a connection (RFC 9293 3.4.2, 3.6.1)."""

@@ -24,25 +24,6 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = [
-    "KEY_PREFIX",
-    "LEAST_OF_KEY",
-    "FoundStartup",
-    "almost_key",
-    "begins_like_key",
-    "find_startups",
-    "has_key",
-    "lacks_octets",
-    "may_be_payload",
-    "may_be_rtr",
-    "may_begin",
-    "refused_at",
-    "rtr_at",
-    "startup_at",
-    "startup_reach",
-    "undecided_from",
-]
-
 KEY_PREFIX: Final = b"MPA ID R"
 LEAST_OF_KEY: Final = 12
 """Octets that, right and first thing on a connection, show that a Key was meant."""

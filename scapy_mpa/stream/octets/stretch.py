@@ -3,8 +3,6 @@
 
 from scapy_mpa.stream.octets.island import Island
 
-__all__ = ["Stretch"]
-
 
 class Stretch:
     """Reads as the island does.

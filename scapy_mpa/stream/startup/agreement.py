@@ -11,8 +11,6 @@ from scapy_mpa.wire.forced import dialect_in_force
 from scapy_mpa.wire.interoperability import Kinds, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = ["Agreement"]
-
 
 class Agreement:
     """What is known from the startup frames of a connection.

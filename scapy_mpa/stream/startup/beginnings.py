@@ -25,8 +25,6 @@ from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.dialect import Dialect
 
-__all__ = ["conclude", "decide", "look"]
-
 
 def conclude(startup: StartupPhase) -> None:
     """Find out what can be found out, now that nothing more will come."""

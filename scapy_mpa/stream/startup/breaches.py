@@ -34,17 +34,6 @@ from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.startup import KEY_LENGTH, KEYS, STARTUP_HEADER_LENGTH, StartupKind
 
-__all__ = [
-    "Breach",
-    "cut_short",
-    "hear",
-    "of_beginning",
-    "of_frame",
-    "of_part",
-    "of_silence",
-    "speak",
-]
-
 
 class Breach(NamedTuple):
     """A rule that is broken."""

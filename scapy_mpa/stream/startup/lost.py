@@ -23,8 +23,6 @@ from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
-__all__ = ["known_after", "pass_by"]
-
 _LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
 """Octets of a startup frame.  So much may be kept of one that is captured late."""
 

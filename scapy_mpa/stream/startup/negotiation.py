@@ -21,8 +21,6 @@ from scapy_mpa.wire.negotiation import Negotiation, negotiate
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupFrame, StartupKind
 
-__all__ = ["LONGEST_RTR", "Negotiating", "negotiated"]
-
 LONGEST_RTR: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
 """Octets of the longest ULPDU that is an RTR indication."""
 

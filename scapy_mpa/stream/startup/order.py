@@ -17,8 +17,6 @@ from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 
-__all__ = ["lacks", "must_wait", "resume", "wait_no_more"]
-
 
 def must_wait(
     startup: StartupPhase,

@@ -17,8 +17,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
-__all__ = ["find", "find_unanswered"]
-
 
 def find(startup: StartupPhase, *, final: bool) -> None:
     """See what the Initiator sends after a Reply that accepts.

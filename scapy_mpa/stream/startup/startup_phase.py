@@ -29,8 +29,6 @@ from scapy_mpa.stream.startup.steps import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 
-__all__ = ["StartupPhase"]
-
 
 class StartupPhase(Agreement):
     """How far the startup of a connection has come, and what its frames agree on.

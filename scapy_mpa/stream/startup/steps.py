@@ -46,18 +46,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.interoperability import Offer
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
-__all__ = [
-    "HASTE",
-    "Declared",
-    "StartupState",
-    "Step",
-    "declared",
-    "reply_problems",
-    "rtr_may_follow",
-    "rtr_problems",
-    "step",
-]
-
 _PROPOSAL: Final = "rtr-frame-proposal-2007"
 
 

@@ -19,8 +19,6 @@ from scapy_mpa.wire.startup import (
     parse_startup,
 )
 
-__all__ = ["Agreed", "Usual", "agreed", "usual_startup"]
-
 _LAST_REVISION: Final = 2
 
 
