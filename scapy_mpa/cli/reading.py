@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -198,7 +199,9 @@ class Reading:
         """Return the rows, events and messages that matter."""
         selection, messages = self.selection, self._messages
         if selection is not None:
-            rows = [row for row in rows if selection.has_connection(identity_of(row))]
+            # Of very many rows few connections are asked for.
+            is_wanted = cache(selection.has_connection)
+            rows = [row for row in rows if is_wanted(identity_of(row))]
         if messages is not None:
             rows = _with_messages(rows, messages)
         if selection is None or not selection.narrows:
