@@ -35,11 +35,15 @@ def must_wait(
     if half.begin is None or other.begin is None:
         return False
     had = (other.acknowledged or 0) if received is None else unwrap(received, other.begin)
-    is_early = startup.waits_until != 0 and (
-        half.islands.lies_beyond(island)
-        or lacks(other, had)
-        or startup.waiting[other.direction] < had
-    )
+    if startup.waits_until == 0:
+        # What waits keeps its order even when nothing more is waited for.
+        is_early = received is not None and _precedes(startup, other, found, had)
+    else:
+        is_early = (
+            half.islands.lies_beyond(island)
+            or lacks(other, had)
+            or startup.waiting[other.direction] < had
+        )
     if not is_early:
         startup.waiting[half.direction] = NOWHERE
         return False
@@ -58,6 +62,18 @@ def lacks(half: HalfConnection, had: int) -> bool:
     islands = half.islands
     captured = half.begin if islands.front is None else islands.front_end()
     return captured is None or captured < had
+
+
+def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup, had: int) -> bool:
+    """Tell whether a startup frame of the peer waits that was sent before this one.
+
+    Acknowledgements of a sender that lies may say so of both.
+
+    :param had: up to where the sender of this one had received the peer's octets.
+    """
+    first = startup.waiting[other.direction]
+    received = startup.heard.get((other.direction, first))
+    return first < had and (received is None or unwrap(received, found.end) < found.end)
 
 
 def resume(startup: StartupPhase, segments: int) -> None:
