@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.capture import walk
 from scapy_mpa.cli import sorting
 from scapy_mpa.cli.sorting import HELD_NS, Sorter
 from tests.captures import PCAPS
@@ -34,6 +35,7 @@ def test_same_records_in_order(path: Path) -> None:
 
 def test_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes too late stands where it was found, and says so."""
+    monkeypatch.setattr(walk, "_ROWS", 1)
     monkeypatch.setattr(sorting, "HELD_OCTETS", 0)
     found = records(*TYPES, "--sort", "frame", LOSSY)
     late = [each.pop("late") for each in found if "late" in each]
