@@ -98,12 +98,15 @@ def wait_no_more(startup: StartupPhase) -> None:
 
 
 def _go_on(startup: StartupPhase) -> None:
-    """Take what waits, and what follows it."""
-    for half in startup.halves:
-        startup.look_behind(half)
-    for half in startup.halves:
-        streaming = streaming_of(half)
-        if streaming is not None:
-            streaming.resume()
+    """Take what waits, and what follows it, for as long as that changes something."""
+    come_to = -1
+    while sum(startup.origins) > come_to:
+        come_to = sum(startup.origins)
+        for half in startup.halves:
+            startup.look_behind(half)
+        for half in startup.halves:
+            streaming = streaming_of(half)
+            if streaming is not None:
+                streaming.resume()
     if min(startup.waiting) == NOWHERE and startup.waits_until:
         startup.waits_until = None
