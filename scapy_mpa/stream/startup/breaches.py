@@ -107,6 +107,11 @@ def _octets_before(
         return []
     if island.start > begin and not answering.fpdus:
         return []
+    begun = max(begin, island.start)
+    is_cut = island.captured_until(begun, found.position) < found.position
+    if is_cut and _begins(answering, StartupKind.REPLY, begin) is not False:
+        # One that has rejected a Request, and another one of each may have followed.
+        return []
     text = f"{found.position - begin} octets before the Reply stand where it must begin"
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
 

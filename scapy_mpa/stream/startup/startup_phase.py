@@ -8,6 +8,8 @@ may be missing from the capture, and what a startup means for the two half conne
 
 from __future__ import annotations
 
+from typing import Final
+
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves import transitions
 from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole, span
@@ -17,7 +19,7 @@ from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
-from scapy_mpa.stream.sequence import NOWHERE
+from scapy_mpa.stream.sequence import NOWHERE, unwrap
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
     HASTE,
@@ -28,6 +30,9 @@ from scapy_mpa.stream.startup.steps import (
 )
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
+
+_STARTUPS: Final = 8
+"""Startups that are looked at with one segment.  Each one searches again all that is held."""
 
 
 class StartupPhase(Agreement):
@@ -113,6 +118,11 @@ class StartupPhase(Agreement):
         """
         direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
+        if kind is StartupKind.REQUEST and self._follows_accepted(half, found):
+            return None
+        if kind is StartupKind.RTR and found.position == self.rtr_at:
+            # It was taken before the frames that precede it.
+            return None
         self.state, what = step(
             self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
         )
@@ -136,6 +146,16 @@ class StartupPhase(Agreement):
         if kind is not StartupKind.RTR and what.counts:
             self.declare(direction, found.startup, what)
         return what, not is_first
+
+    def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Tell whether what seems to be a Request ends after what the Responder had received when
+        it sent a Reply that accepts.  FPDUs are all that the Initiator sends there."""
+        return (
+            self.state is StartupState.ANSWERED
+            and half.direction == self.initiator
+            and self.replied_to is not None
+            and found.end > unwrap(self.replied_to, found.end)
+        )
 
     def _state_before(self, half: HalfConnection, found: FoundStartup) -> StartupState:
         """Return the state before a startup frame: whether its Request was lost, for one."""
@@ -283,14 +303,21 @@ class StartupPhase(Agreement):
     def look_behind(self, half: HalfConnection) -> None:
         """See what stands directly after a startup frame: another Request, or, where the startup
         was rejected, anything (RFC 5044 7.1.2 rule 3)."""
-        origin = self.origins[half.direction]
-        island = half.islands.at(origin)
-        if half.phase is not Phase.HELD or island is None or not island.holds(origin):
-            return
-        if self.state is StartupState.REJECTED:
-            self._look_behind_rejection(half, island, origin)
-        elif self.state is StartupState.REQUESTED and has_key(island, origin, StartupKind.REQUEST):
-            self.resume_streaming(half)
+        come_to = -1
+        # What was captured before may hold several startups.
+        for _ in range(_STARTUPS):
+            if half.phase is not Phase.HELD or sum(self.origins) == come_to:
+                return
+            come_to = sum(self.origins)
+            origin = self.origins[half.direction]
+            island = half.islands.at(origin)
+            if island is None or not island.holds(origin):
+                return
+            is_request = has_key(island, origin, StartupKind.REQUEST)
+            if self.state is StartupState.REJECTED:
+                self._look_behind_rejection(half, island, origin)
+            elif is_request and self.state is StartupState.REQUESTED:
+                self.resume_streaming(half)
 
     def _look_behind_rejection(self, half: HalfConnection, island: Island, origin: int) -> None:
         """See what a connection that was rejected is used for.
