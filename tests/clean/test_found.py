@@ -77,7 +77,7 @@ def rejected_first() -> Conversation:
 
 @pytest.mark.parametrize(
     ("missing", "supplied"),
-    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1)],
+    [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((0, 2), 2)],
 )
 def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int) -> None:
     """Of a Request, its rejection, another Request and its Reply, all but the rejection, once,
