@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
 
-from scapy_mpa.session.recovery import Brought, Recovery
+from scapy_mpa.session.recovery import Recovery
 from scapy_mpa.session.source import Source, dissect, source_of
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits, limits_of
@@ -20,9 +20,6 @@ from scapy_mpa.wire.forced import dialect_named
 if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
-
-_OCTETS_AHEAD: Final = 1 << 20
-"""Octets of frames from which on no more are read ahead."""
 
 
 class MPASession(DefaultSession):
@@ -88,8 +85,7 @@ class MPASession(DefaultSession):
         """The numbers of frames that were not followed, by reason ("not TCP", "IP fragment", ...).
 
         Those of all captures and interfaces so far; final when ``sniff()`` has returned.  Packets
-        of a layer that no link type has are of "link type -1".  Where ``sniff()`` was told to stop
-        early, a few frames that were read ahead count, too.
+        of a layer that no link type has are of "link type -1".
         """
         counts = self._not_followed.copy()
         for _, recovery in self._captures.values():
@@ -106,38 +102,20 @@ class MPASession(DefaultSession):
             )
             self._captures[sock] = capture
         source, recovery = capture
-        source.remember_place()
-        taken: list[tuple[Brought, tuple[Any, ...]]] = []
-        octets = 0
-        ending: Exception | None = None
-        while len(taken) < source.ahead and octets < _OCTETS_AHEAD:
+        for _ in range(source.in_a_row):
             try:
                 frame = source.read(recovery.clock.newest + 1)
-            except Exception as error:
-                # Whatever it is, it is raised again once all that was read before it is shown.
-                ending = error
-                break
+            except Exception:
+                # A capture has ended, or an interface has gone down: nothing more comes.
+                del self._captures[sock]
+                packets = recovery.finish()
+                self._not_followed += recovery.not_followed
+                yield from packets
+                raise
             if frame is None:
-                break
-            octets += len(frame.octets)
-            brought, is_other = recovery.receive(frame)
-            taken.append((brought, (source.mark(),) if is_other and self._others else ()))
-        shown = 0
-        try:
-            for brought, marks in taken:
-                shown += 1
-                if brought:
-                    yield from recovery.packets(brought)
-                for mark in marks:
-                    yield source.packet(mark)
-        finally:
-            if shown < len(taken):
-                # Who has opened the capture may read on after what was seen.
-                source.return_to(shown)
-        if ending is not None:
-            # Of a capture that has ended, or an interface that has gone down: nothing more comes.
-            del self._captures[sock]
-            packets = recovery.finish()
-            self._not_followed += recovery.not_followed
-            yield from packets
-            raise ending
+                return
+            packets, is_other = recovery.receive(frame)
+            if packets:
+                yield from packets
+            if is_other and self._others:
+                yield source.packet()

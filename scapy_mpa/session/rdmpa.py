@@ -205,7 +205,7 @@ def rdmpa(
     with open_capture(filename) as capture:
         for frame in capture:
             brought, is_other = recovery.receive(frame)
-            packets += recovery.packets(brought)
+            packets += brought
             if is_other and others:
                 packets.append(dissect(frame))
             if 0 <= count <= len(packets):

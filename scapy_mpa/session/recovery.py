@@ -44,8 +44,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-Brought = list[tuple[Event, Frame | None]]
-"""Events, each with the frame whose lower layers its packet has; None for those without packet."""
 
 _ON_TCP = get_args(OnTcp)
 _ON_SCTP = get_args(OnSctp)
@@ -94,12 +92,11 @@ class Recovery:
         """The numbers of frames that were not followed, by reason; final when it has finished."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
-    def receive(self, frame: Frame) -> tuple[Brought, bool]:
+    def receive(self, frame: Frame) -> tuple[list[Packet], bool]:
         """Take a frame.
 
-        Return what it brought, of which :meth:`packets` makes packets, and whether the frame itself
-        is another matter: it is not if its TCP payload belongs to MPA and is, or will be, part of
-        such packets.
+        Return the packets that it brought to light, and whether the frame itself is another matter:
+        it is not if its TCP payload belongs to MPA and is, or will be, part of such packets.
         """
         clock, number = self.clock, frame.number
         if not clock.newest:
@@ -122,15 +119,15 @@ class Recovery:
             if last.new > last.allowed:
                 last.let_go(flow)
             self._is_cut |= segment.length > len(segment.payload)
-        events = self._flows.events() if self._flows.shared.rows else []
-        brought, is_made = self._brought(events, frame) if events else ([], False)
-        if is_made or not segment.length:
-            return brought, not is_made
+        events = self._flows.events() if self._flows.shared.rows else None
+        packets = self._packets(events, frame) if events else []
+        if packets or not segment.length:
+            return packets, not packets
         carries_mpa = self._flows.carries_mpa(flow)
         if carries_mpa is None:
             # Octets of a connection that was ended.
             self._last.pop(flow, None)
-        return brought, not carries_mpa
+        return packets, not carries_mpa
 
     def _below(self, frame: Frame) -> Packet:
         """Return the layers of a frame below MPA, without what is true only with it."""
@@ -159,58 +156,46 @@ class Recovery:
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._packet = packet
 
-    def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[Brought, bool]:
+    def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
         """Receive an SCTP packet, as :meth:`receive` does a frame."""
-        brought, is_made = self._brought(self._associations.receive(packet), frame)
+        packets = self._packets(self._associations.receive(packet), frame)
         has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
-        return brought, not (is_made or (has_data and self._associations.carries_ddp(packet.flow)))
+        return packets, not (packets or (has_data and self._associations.carries_ddp(packet.flow)))
 
     def finish(self) -> list[Packet]:
         """Return the packets that the end of the capture brings to light."""
-        packets = self.packets(self._brought(self._flows.finish(), None)[0])
+        packets = self._packets(self._flows.finish())
         for events in self._associations.ends():
-            packets += self.packets(self._brought(events, None)[0])
+            packets += self._packets(events)
         return packets
 
-    def _brought(self, events: list[Event], frame: Frame | None) -> tuple[Brought, bool]:
-        """Return events, each with the frame whose lower layers its packet has, if there is one;
-        and whether any is a packet."""
+    def _packets(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
+        """Report events, and return their packets.
+
+        :param frame: brought the events; over TCP the one that brought octets last comes first.
+        """
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
-        brought: Brought = []
-        is_made = False
+        packets = []
         for event in events:
-            below = None
+            if self._on_event is not None:
+                self._on_event(event)
             if isinstance(event, _ON_TCP):
                 flow = event.connection.flow
                 below = self._last.get(reverse_flow(flow) if event.direction else flow, frame)
-                is_made = True
+                assert below is not None
+                packets.append(self._on_tcp(event, below))
             elif isinstance(event, _ON_SCTP):
-                below = frame
-                is_made = True
+                assert frame is not None
+                packets.append(self._on_sctp(event, frame))
             elif isinstance(event, ConnectionEnded) and not self._knows(event.connection.flow):
                 for flow in event.connection.flows:
                     self._last.pop(flow, None)
-            brought.append((event, below))
-        return brought, is_made
+        return packets
 
     def _knows(self, flow: bytes) -> bool:
         """Tell whether a connection has a flow, maybe another one by now."""
         return self._flows.carries_mpa(flow) is not None
-
-    def packets(self, brought: Brought) -> list[Packet]:
-        """Return the packets of what a frame has brought, and tell of every event."""
-        packets = []
-        for event, below in brought:
-            if self._on_event is not None:
-                self._on_event(event)
-            if isinstance(event, _ON_TCP):
-                assert below is not None
-                packets.append(self._on_tcp(event, below))
-            elif isinstance(event, _ON_SCTP):
-                assert below is not None
-                packets.append(self._on_sctp(event, below))
-        return packets
 
     def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
         """Put what was recovered on the lower layers of a frame, as a segment of its own."""
@@ -221,7 +206,7 @@ class Recovery:
         seq, sent = extent(event)
         length = sent if self._is_cut else len(event.octets)
         tcp.fields["seq"] = seq
-        flags = int(tcp.flags)
+        flags = int(tcp.fields["flags"])
         if flags & TURNS:
             # A SYN and a RST belong to no FPDU, and a FIN to the last one of its segment.
             tcp.flags = flags & ~TURNS | FIN * self._is_fin_at(seq + length, frame)

@@ -13,14 +13,11 @@ whole, too, where Scapy alone would have cut it in silence: nobody wants less of
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
-from io import BufferedReader
-from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy.config import conf
@@ -58,22 +55,11 @@ class Source(Protocol):
         :raises EOFError: there will be no more.
         """
 
-    ahead: int = 1
-    """How many frames may be read before it is shown what the first of them brings."""
+    def packet(self) -> Packet:
+        """Return the packet of the last frame."""
 
-    def mark(self) -> Any:
-        """Return what :meth:`packet` makes the packet of the last frame of."""
-
-    def packet(self, mark: Any) -> Packet:
-        """Return the packet of a frame."""
-
-    def remember_place(self) -> None:
-        """Take note of what comes next, if frames are read ahead."""
-        return
-
-    def return_to(self, frames: int) -> None:
-        """Go back to where so many frames after that place were read, if others were, too."""
-        return
+    in_a_row: int = 1
+    """How many frames are read before ``sniff()`` is asked again whether to go on."""
 
 
 def source_of(sock: SuperSocket, supersession: Any) -> Source:
@@ -85,9 +71,9 @@ def source_of(sock: SuperSocket, supersession: Any) -> Source:
         # It takes all 32 bits for the link type, and knows fewer of these than are followed.
         sock.LLcls = _layer_of(link_type_and_fcs(sock.linktype)[0])
     if not supersession and not conf.debug_dissector:
-        if type(sock) is PcapReader and PcapReader.PacketMetadata._fields == _PCAP_FIELDS:
+        if type(sock) is PcapReader:
             return _PcapRecords(sock)
-        if type(sock) is PcapNgReader and PcapNgReader.PacketMetadata._fields == _PCAPNG_FIELDS:
+        if type(sock) is PcapNgReader:
             return _PcapNgRecords(sock)
     return _Packets(sock, supersession)
 
@@ -120,12 +106,9 @@ class _Packets(Source):
             None,
         )
 
-    def mark(self) -> Packet:
+    def packet(self) -> Packet:
         assert self._packet is not None
         return self._packet
-
-    def packet(self, mark: Packet) -> Packet:
-        return mark
 
 
 def _octets_of(packet: Packet) -> bytes:
@@ -169,40 +152,13 @@ _RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 # What follows does by itself what read_packet() of Scapy's readers does around _read_packet().
 
-_PCAP_FIELDS: Final = ("sec", "usec", "wirelen", "caplen")
-_PCAPNG_FIELDS: Final = (
-    "linktype",
-    "tsresol",
-    "tshigh",
-    "tslow",
-    "wirelen",
-    "comments",
-    "ifname",
-    "direction",
-    "process_information",
-)
-
-
-_AHEAD: Final = 64
-"""Frames of a file that are read ahead: to take one step for all of them and then the next is
-faster than to take all steps for one, by a sixth, for the processor has at hand what it needs."""
-
-
-def _may_go_back(file: Any) -> bool:
-    """Tell whether a file is all there, and what was read of it can be read again."""
-    try:
-        return isinstance(file, BufferedReader) and S_ISREG(os.fstat(file.fileno()).st_mode)
-    except OSError:
-        return False
-
 
 class _PcapRecords(Source):
     """Takes the records of a pcap file."""
 
     def __init__(self, reader: PcapReader) -> None:
-        self.ahead = _AHEAD if _may_go_back(reader.f) else 1
-        self._file = reader.f
-        self._place = 0
+        # To be asked after each frame takes longer; on a pipe the next frame may be a while away.
+        self.in_a_row = 64 if getattr(reader.f, "seekable", bool)() else 1
         self._read = reader._read_packet
         link_type, self._fcs = link_type_and_fcs(reader.linktype)
         self._link_type = _followed(link_type, reader.LLcls)
@@ -213,14 +169,12 @@ class _PcapRecords(Source):
         self._frame: Frame | None = None
         self._metadata: Any = None
 
-    def read(self, number: int) -> Frame | None:
-        record = self._read(MAXIMUM_CAPTURED)
-        if record is None:
-            raise EOFError
-        octets, self._metadata = record
-        seconds, fraction, wirelen, _ = self._metadata
+    def read(self, number: int) -> Frame:
+        octets, self._metadata = self._read(MAXIMUM_CAPTURED)
+        seconds, fraction, length, _ = self._metadata
         captured = len(octets)
-        length = wirelen if wirelen > captured else captured
+        if length < captured:
+            length = captured
         if self._fcs:
             octets, length = without_fcs(octets, length, self._fcs)
         time_ns = seconds * SECOND + fraction * self._unit
@@ -228,27 +182,13 @@ class _PcapRecords(Source):
         self._frame = tuple.__new__(Frame, (number, time_ns, self._link_type, octets, length, None))
         return self._frame
 
-    def mark(self) -> tuple[Frame, Any]:
+    def packet(self) -> Packet:
         assert self._frame is not None
-        return self._frame, self._metadata
-
-    def packet(self, mark: tuple[Frame, Any]) -> Packet:
-        frame, metadata = mark
-        packet, _ = self._layers.of(frame)
-        seconds, fraction, wirelen, _ = metadata
+        packet, _ = self._layers.of(self._frame)
+        seconds, fraction, wirelen, _ = self._metadata
         put(packet, "time", EDecimal(seconds + self._power * fraction))
-        put(packet, "wirelen", frame.original_length if self._fcs else wirelen)
+        put(packet, "wirelen", self._frame.original_length if self._fcs else wirelen)
         return packet
-
-    def remember_place(self) -> None:
-        if self.ahead > 1:
-            self._place = self._file.tell()
-
-    def return_to(self, frames: int) -> None:
-        if self.ahead > 1 and not self._file.closed:
-            self._file.seek(self._place)
-            for _ in range(frames):
-                self._read(MAXIMUM_CAPTURED)
 
 
 class _PcapNgRecords(Source):
@@ -256,8 +196,6 @@ class _PcapNgRecords(Source):
 
     Scapy does not tell which frames end with a Frame Check Sequence.  That is no part of a segment
     but where IP gives no length.
-
-    Nothing is read ahead: what blocks say of interfaces would count twice if they were read again.
     """
 
     def __init__(self, reader: PcapNgReader) -> None:
@@ -266,44 +204,28 @@ class _PcapNgRecords(Source):
         self._frame: Frame | None = None
         self._time: Any = None
         self._metadata: Any = None
-        self._followed: dict[int, int] = {}
-        """By what link type frames are read that are of one."""
 
     def read(self, number: int) -> Frame | None:
-        record = self._read(MAXIMUM_CAPTURED)
-        if record is None:
-            raise EOFError
-        octets, self._metadata = record
+        octets, self._metadata = self._read(MAXIMUM_CAPTURED)
         link_type, resolution, high, low, wirelen, *_ = self._metadata
         # A packet that is given no time has that of its making.
         self._time = time.time() if high is None else EDecimal((high << 32) + low) / resolution
-        followed = self._followed.get(link_type)
-        if followed is None:
-            followed = self._followed[link_type] = _followed(link_type, _layer_of(link_type))
-        self._frame = Frame(
-            number,
-            int(self._time * SECOND),
-            followed,
-            octets,
-            max(wirelen, len(octets)),
-            None,
-        )
+        link_type = _followed(link_type, _layer_of(link_type))
+        length = max(wirelen, len(octets))
+        self._frame = Frame(number, int(self._time * SECOND), link_type, octets, length, None)
         return self._frame
 
-    def mark(self) -> None:
-        """Return nothing: the last frame is the only one."""
-
-    def packet(self, mark: None) -> Packet:
+    def packet(self) -> Packet:
         assert self._frame is not None
         packet, _ = self._layers.of(self._frame)
-        _, _, _, _, wirelen, comments, ifname, direction, process_information = self._metadata
+        metadata = self._metadata
         packet.time = self._time
-        packet.wirelen = wirelen
-        packet.comments = comments
-        packet.direction = direction
-        packet.process_information = process_information.copy()
-        if ifname is not None:
-            packet.sniffed_on = ifname.decode("utf-8", "backslashreplace")
+        packet.wirelen = metadata.wirelen
+        packet.comments = metadata.comments
+        packet.direction = metadata.direction
+        packet.process_information = metadata.process_information.copy()
+        if metadata.ifname is not None:
+            packet.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
         return packet
 
     def _dissect(self, frame: Frame) -> Packet:
