@@ -45,10 +45,12 @@ def extent(event: OnTcp) -> tuple[int, int]:
     return sequence_number(seq - before), length
 
 
-def layer_of(event: StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered | OnSctp) -> Packet:
-    """Return the layer of what is no FPDU, with its provenance."""
+def layer_of(event: OnTcp | OnSctp) -> Packet:
+    """Return the layer of what was recovered, with its provenance."""
     layer: Packet
-    if isinstance(event, StartupSeen):
+    if isinstance(event, FPDURecovered):
+        layer = layers.FPDU(event.octets, phase=event.phase, dialect=event.dialect)
+    elif isinstance(event, StartupSeen):
         layer = layers.MPA(event.octets, **fields_of_dialect(event.dialect))
     elif isinstance(event, AdaptionIndicationSeen):
         layer = layers.IFTAdaptionIndication(event.octets)

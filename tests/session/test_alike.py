@@ -22,7 +22,7 @@ from scapy.utils import PcapNgReader, PcapReader, rdpcap
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
-from scapy_mpa.session import MPASession, Provenance, lower, rdmpa, upper
+from scapy_mpa.session import MPASession, Provenance, form, lower, rdmpa, upper
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -162,7 +162,7 @@ def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert_alike(found, wanted)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "are_alike", lambda *_: False)
+        patch.setattr(form, "are_alike", lambda *_: False)
         check()
     original = module.Form
     with monkeypatch.context() as patch:
@@ -339,14 +339,14 @@ def test_a_kind_of_fpdu_is_dissected_once(
 ) -> None:
     """Of Writes, Read Responses and Sends in a row only the first is dissected."""
     calls = 0
-    plain = upper._plain
+    plain = upper.layer_of
 
     def counted(*arguments: Any) -> FPDU:
         nonlocal calls
         calls += 1
         return plain(*arguments)
 
-    monkeypatch.setattr(upper, "_plain", counted)
+    monkeypatch.setattr(upper, "layer_of", counted)
     made = UpperLayers()
     kinds = [(0xC1, 0x40), (0xC1, 0x42), (0x41, 0x43), (0x41, 0x46)]
     for number in range(5):
