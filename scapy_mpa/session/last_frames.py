@@ -24,10 +24,8 @@ class LastFrames(dict[bytes, Frame]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.new = 0
-        """Octets of payload at most that came since :meth:`let_go`."""
-        self.allowed = _WHOLE_FRAMES
-        """How many of these may come until it is called again."""
+        self.room = _WHOLE_FRAMES
+        """Octets of payload that may still come until :meth:`let_go` is called."""
 
     def let_go(self, last: bytes) -> None:
         """Cut off payload if all frames together hold too much.
@@ -38,6 +36,5 @@ class LastFrames(dict[bytes, Frame]):
             for flow, frame in self.items():
                 if len(frame.octets) > _HEADERS and flow != last:
                     self[flow] = frame._replace(octets=frame.octets[:_HEADERS])
-        self.new = 0
         # To look at all of them costs each payload octet no more than a little, however many.
-        self.allowed = max(_WHOLE_FRAMES, _HEADERS * len(self))
+        self.room = max(_WHOLE_FRAMES, _HEADERS * len(self))

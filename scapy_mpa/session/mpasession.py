@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scapy.packet import Packet
@@ -72,10 +73,8 @@ class MPASession(DefaultSession):
         if not (on_event is None or callable(on_event)):
             raise TypeError(f"on_event is {on_event!r}; give a function that takes an event")
         self._others = others
-        self._on_event = on_event
-        self._limits = limits_of(limits)
-        self._dialect = dialect_named(dialect)
-        self._check = check
+        named = dialect_named(dialect)
+        self._recovery = partial(Recovery, dissect, on_event, limits_of(limits), named, check=check)
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
         self._not_followed: Counter[str] = Counter()
         """Of captures that were read to their end."""
@@ -96,10 +95,7 @@ class MPASession(DefaultSession):
         """Yield what the next frame of ``sock`` brings to light; of a file, the next few."""
         capture = self._captures.get(sock)
         if capture is None:
-            capture = (
-                source_of(sock, self.supersession),
-                Recovery(dissect, self._on_event, self._limits, self._dialect, check=self._check),
-            )
+            capture = source_of(sock, self.supersession), self._recovery()
             self._captures[sock] = capture
         source, recovery = capture
         for _ in range(source.in_a_row):

@@ -79,9 +79,9 @@ class Recovery:
         self._checks = Checks() if check else None
         self._flows = Flows(limits=limits, dialect=dialect, others=other_framings())
         self._associations = Associations(self._flows.take_number, limits, dialect)
-        self._packet: SctpPacket | None = None
-        """What the decoder has last found in place of a segment."""
-        self._decoder = Decoder(self._take_sctp, dissect=self._segment)
+        self._sctp: list[SctpPacket] = []
+        """What the decoder has found in place of a segment, one at most."""
+        self._decoder = Decoder(self._sctp.append, dissect=self._segment)
         self.clock = Clock()
         self._last = LastFrames()
         self._is_cut = False
@@ -107,16 +107,15 @@ class Recovery:
         clock.newest = number
         segment = self._decoder.segment(frame)
         if segment is None:
-            packet, self._packet = self._packet, None
-            return ([], True) if packet is None else self._receive_packet(packet, frame)
+            return self._receive_packet(self._sctp.pop(), frame) if self._sctp else ([], True)
         segment = self._flows.take(segment)
         frame = self._decoder.whole or frame
         flow = segment.flow
         if segment.length:
             last = self._last
             last[flow] = frame
-            last.new += segment.length
-            if last.new > last.allowed:
+            last.room -= segment.length
+            if last.room < 0:
                 last.let_go(flow)
             self._is_cut |= segment.length > len(segment.payload)
         events = self._flows.events() if self._flows.shared.rows else None
@@ -153,9 +152,6 @@ class Recovery:
         except NotFollowedError:
             return None
 
-    def _take_sctp(self, packet: SctpPacket) -> None:
-        self._packet = packet
-
     def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
         """Receive an SCTP packet, as :meth:`receive` does a frame."""
         packets = self._packets(self._associations.receive(packet), frame)
@@ -188,14 +184,14 @@ class Recovery:
             elif isinstance(event, _ON_SCTP):
                 assert frame is not None
                 packets.append(self._on_sctp(event, frame))
-            elif isinstance(event, ConnectionEnded) and not self._knows(event.connection.flow):
+            elif (
+                isinstance(event, ConnectionEnded)
+                # Another connection may have its ports by now.
+                and self._flows.carries_mpa(event.connection.flow) is None
+            ):
                 for flow in event.connection.flows:
                     self._last.pop(flow, None)
         return packets
-
-    def _knows(self, flow: bytes) -> bool:
-        """Tell whether a connection has a flow, maybe another one by now."""
-        return self._flows.carries_mpa(flow) is not None
 
     def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
         """Put what was recovered on the lower layers of a frame, as a segment of its own."""
