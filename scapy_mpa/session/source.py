@@ -128,10 +128,7 @@ def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:
     if type(sock).recv in _RECV_OF_FILES:
         return partial(sock.recv, MAXIMUM_CAPTURED)
     if LINUX and isinstance(sock, L2Socket):
-        if type(sock).recv_raw is L2Socket.recv_raw:
-            return partial(_receive_whole, sock)
-        # As many octets are set aside for each frame, so no more than what other tools take.
-        return partial(sock.recv, SNAP_LENGTH)
+        return partial(_receive_whole, sock)
     return sock.recv
 
 

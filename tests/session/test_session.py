@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 from scapy.config import conf
-from scapy.consts import LINUX
-from scapy.data import MTU
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -51,17 +49,6 @@ from tests.truth import impair, pcapfile
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 
 
-@pytest.fixture
-def long_frames() -> list[Frame]:
-    """Frames of which each holds the largest IPv4 datagram there is."""
-    conversation = Conversation(mss=65495, packing="stream", mulpdu=30000)
-    for number in range(7):
-        conversation.initiator.write(bytes([number]) * 29000, stag=7, to=29000 * number)
-    frames = conversation.frames()
-    assert sum(len(each.octets) == 65549 for each in frames) == 3
-    return frames
-
-
 def crcs(packets: Iterable[Packet]) -> list[str]:
     """The verdicts on the CRCs of FPDUs."""
     return [each[FPDU].provenance.crc for each in packets if FPDU in each]
@@ -70,14 +57,18 @@ def crcs(packets: Iterable[Packet]) -> list[str]:
 @pytest.mark.parametrize("name", ["long.pcap", "long.pcapng"])
 @pytest.mark.parametrize("supersession", [None, IPSession])
 def test_frames_longer_than_scapys_mtu(
-    tmp_path: pathlib.Path, long_frames: list[Frame], name: str, supersession: Any
+    tmp_path: pathlib.Path, name: str, supersession: Any
 ) -> None:
     """The largest IP datagram lies behind a link header, and is taken whole."""
+    conversation = Conversation(mss=65495, packing="stream", mulpdu=30000)
+    for index in range(7):
+        conversation.initiator.write(bytes([index]) * 29000, stag=7, to=29000 * index)
+    frames = conversation.frames()
+    assert sum(len(each.octets) == 65549 for each in frames) == 3
     other = Ether() / IP(src="10.9.9.9", dst="10.9.9.8") / UDP() / Raw(bytes(65507))
     octets = bytes(other)
-    last = long_frames[-1]
-    number = last.number + 1
-    frames = [*long_frames, Frame(number, last.time_ns, 1, octets, len(octets), None)]
+    last = frames[-1]
+    frames.append(Frame(last.number + 1, last.time_ns, 1, octets, len(octets), None))
     path = tmp_path / name
     write_frames(path, frames)
     session = MPASession(supersession=supersession)
@@ -85,31 +76,6 @@ def test_frames_longer_than_scapys_mtu(
     assert crcs(found) == crcs(rdmpa(path)) == ["good"] * 7
     # A frame that passes is none the shorter for having been looked at.
     assert bytes(found[-1]) == bytes(rdmpa(path, others=True)[-1]) == octets
-
-
-@pytest.mark.skipif(not LINUX, reason="about packet sockets of Linux")
-def test_long_frames_of_an_interface(long_frames: list[Frame]) -> None:
-    """The loopback interface of Linux brings datagrams of any length, and so does offload."""
-    from scapy.arch.linux import L2ListenSocket
-
-    frames = iter(long_frames)
-
-    class Listening(L2ListenSocket):
-        def __init__(self) -> None:
-            self.ins = self.outs = None
-
-        def recv_raw(self, x: int = MTU) -> tuple[type[Packet], bytes, float]:
-            frame = next(frames, None)
-            if frame is None:
-                raise EOFError
-            return Ether, frame.octets[:x], frame.time_ns / 10**9
-
-    found: list[Packet] = []
-    session, sock = MPASession(others=False), Listening()
-    with pytest.raises(EOFError):
-        while True:
-            found += session.recv(sock)
-    assert crcs(found) == ["good"] * 7
 
 
 def unwrapped(octets: bytes) -> bytes:
