@@ -151,21 +151,16 @@ def is_typing_only(node: ast.AST) -> bool:
     )
 
 
-def targets_of(module: str, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The full names of the modules that ``node`` in ``module`` imports."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-        return
-    base = node.module or ""
-    if node.level:
-        package = module.split(".")
-        if FILES[module].name != "__init__.py":
-            package.pop()
-        package = package[: len(package) - (node.level - 1)]
-        base = ".".join([*package, base] if base else package)
+def targets_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The full names of the modules that ``node`` imports."""
     for alias in node.names:
-        submodule = f"{base}.{alias.name}"
-        yield submodule if submodule in FILES else base
+        name = alias.name
+        if isinstance(node, ast.ImportFrom):
+            assert node.module is not None and not node.level, "imports are absolute"
+            name = f"{node.module}.{alias.name}"
+            if name not in FILES:
+                name = node.module
+        yield name
 
 
 def imports_of(module: str) -> list[Import]:
@@ -174,7 +169,7 @@ def imports_of(module: str) -> list[Import]:
 
     def visit(node: ast.AST, is_executed: bool = True) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            for target in targets_of(module, node):
+            for target in targets_of(node):
                 found.append(Import(target, node.lineno, is_executed))
         for child in ast.iter_child_nodes(node):
             in_body = is_typing_only(node) and child in getattr(node, "body", ())
