@@ -172,23 +172,35 @@ def test_conversations(
         same_in_pcapng(octets, lines)
 
 
+# An STag is listed with eight digits, however many it needs; QN and MO are mostly 0.
+NUMBERS = st.sampled_from((0, 1, 0x0FFFFFFF, 0x10000000, 1 << 31, 0xFFFFFFFF))
+OFFSETS = st.sampled_from((0, 1, 0xFFFFFFFF, 1 << 32, (1 << 64) - 1))
+LAST = st.booleans()
+HEADERS = st.one_of(
+    st.builds(messages.tagged_header, st.just(messages.WRITE), NUMBERS, OFFSETS, LAST),
+    st.builds(messages.untagged_header, st.just(messages.SEND), NUMBERS, NUMBERS, NUMBERS, LAST),
+)
+
+
 @given(
     seed=st.integers(0, 2**32),
+    headers=st.lists(HEADERS, max_size=24),
     lengths=st.lists(st.integers(0, 90) | st.integers(0, 3000), max_size=60),
     markers=st.booleans(),
     size=st.sampled_from((100, 1460, 9000)),
     damaged=st.booleans(),
 )
 # Of the ULPDU_Length there is one octet at first.
-@example(seed=0, lengths=[], markers=False, size=1, damaged=False)
+@example(seed=0, headers=[], lengths=[], markers=False, size=1, damaged=False)
 # It is complete before there are as many octets as a DDP header has.
-@example(seed=0, lengths=[5] * 12, markers=False, size=16, damaged=False)
+@example(seed=0, headers=[], lengths=[5] * 12, markers=False, size=16, damaged=False)
 def test_fpdus_of_any_length(
-    seed: int, lengths: list[int], markers: bool, size: int, damaged: bool
+    seed: int, headers: list[bytes], lengths: list[int], markers: bool, size: int, damaged: bool
 ) -> None:
-    """ULPDUs of any length and content, too short for a DDP header or empty, in any segments."""
+    """ULPDUs of any header, length and content, even empty ones, in any segments."""
     rng = random.Random(seed)
     ulpdus = [messages.send(msn, rng.randbytes(40), mulpdu=100)[0] for msn in range(1, 9)]
+    ulpdus += [header + rng.randbytes(rng.randrange(40)) for header in headers]
     ulpdus += [rng.randbytes(length) for length in lengths]
     stream = bytearray(mpastream.build_stream(ulpdus, markers=markers)[0])
     if damaged:
