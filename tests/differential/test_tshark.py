@@ -6,14 +6,15 @@ the other flag bits, Rev, PD_Length, Private Data) and the FPDUs (ULPDU_Length, 
 verdict, every DDP and RDMAP header field, payload), and in which captured frame each is complete.
 
 Wireshark is an oracle only without Markers, with both startup frames captured and with nothing
-missing.  What is left out besides stands in ``NOT_COMPARED``, ``PAYLOAD_SHOWN`` and
-``miscut``, each time because the octets say that Wireshark is wrong or silent there.
+missing.  What is left out besides stands in ``NOT_COMPARED``, ``PAYLOAD_SHOWN``, ``miscut`` and
+``segments``, each time because the octets say that Wireshark is wrong or silent there.
 Terminates are compared as RFC 5040 4.8 lays them out, also where the sender (siw) does not.
 """
 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from pathlib import Path
@@ -26,6 +27,7 @@ from scapy_mpa.wire.rdmap_names import Opcode
 from tests.captures import OVER_TCP, capture_name, expectation
 from tests.differential import ours
 from tests.differential.tshark import Row, rows
+from tests.truth import impair, messages, mpastream, pcapfile
 
 PROBE = "live_siw_probe_guest_eth0.pcap.gz"
 
@@ -163,3 +165,85 @@ def test_enough_is_compared() -> None:
     print(f"{captures} captures in full; {fpdus} FPDUs and {startup} startup frames in all")
     assert captures >= LEAST_CAPTURES
     assert fpdus >= LEAST_FPDUS
+
+
+def segments(half: impair.Half) -> list[impair.Sending]:
+    """Segments of 1460 octets, FPDUs lying as they will.
+
+    A segment that would end with fewer than 8 octets of an FPDU ends before it: if that segment
+    also completes an FPDU, Wireshark does not keep them, and takes the next segment's first octet
+    for an FPDU's first.
+    """
+    starts = {fpdu.start for fpdu in half.truth}
+    pieces = []
+    at = 0
+    while at < len(half.octets):
+        end = min(at + 1460, len(half.octets))
+        end -= next((short for short in range(1, 8) if end - short in starts), 0)
+        pieces.append(impair.Sending(at, half.octets[at:end]))
+        at = end
+    return pieces
+
+
+def constructed(rng: random.Random, *, crc: bool) -> tuple[impair.Half, impair.Half]:
+    """Messages of every kind without Markers; one CRC field of each direction is wrong."""
+    halves = []
+    for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY):
+        startup = mpastream.startup_frame(
+            key, crc=int(crc), revision=1, private_data=rng.randbytes(rng.randint(0, 512))
+        )
+        ulpdus = messages.random_ulpdus(rng, 60)
+        harm = {len(ulpdus) // 2: mpastream.Damage(crc_xor=0x8000)}
+        ulpdus += terminates()
+        octets, truth = mpastream.build_stream(ulpdus, crc=crc, damage=harm)
+        halves.append(impair.Half(startup, octets, truth, rng.getrandbits(32)))
+    return halves[0], halves[1]
+
+
+def terminates() -> list[bytes]:
+    """A Terminate for each kind of header that can be copied, under each kind of error.
+
+    None with a tagged header under an error for which Wireshark expects an untagged one: it then
+    reads past the end, calls the packet malformed, and forgets what the segment ends with.
+    """
+    write = messages.write(1, 2, b"tagged")
+    untagged = messages.send(3, b"untagged") + messages.read_request(4, 5, 6, 7, 8, 9)
+    errors = {(0, 1, 1): write + untagged, (0, 2, 6): untagged, (1, 1, 0): write}
+    return messages.terminate(2, 0, 2) + [
+        terminate
+        for error, in_error in errors.items()
+        for ulpdu in in_error
+        for terminate in messages.terminate(*error, ulpdu)
+    ]
+
+
+IMPAIRMENTS: dict[str, Callable[[impair.Half, random.Random], list[impair.Sending]]] = {
+    "whole FPDUs": lambda half, rng: impair.cut_packed(half.octets, half.truth, 1460),
+    "none": lambda half, rng: segments(half),
+    "reordered": lambda half, rng: impair.reorder(segments(half), rng, 0.3),
+    "retransmitted": lambda half, rng: impair.lose_and_retransmit(segments(half), rng, 0.2),
+    "overlapping": lambda half, rng: impair.overlap(segments(half), half.octets, rng, 0.3),
+}
+
+VERDICTS = {True: "good", False: "bad", None: "off"}
+
+
+@pytest.mark.parametrize("crc", [True, False])
+@pytest.mark.parametrize("impairment", IMPAIRMENTS)
+def test_constructed_conversation(tshark: str, tmp_path: Path, impairment: str, crc: bool) -> None:
+    """Both find every FPDU of a conversation of which it is known what is in it."""
+    rng = random.Random(f"{impairment} {crc}")
+    halves = constructed(rng, crc=crc)
+    first, second = (IMPAIRMENTS[impairment](half, rng) for half in halves)
+    capture = tmp_path / "constructed.pcap"
+    pcapfile.write(capture, impair.conversation(halves, (first, second), rng))
+
+    found, agreed = differences(capture, tshark)
+    assert not found, "\n".join(found[:10])
+    assert agreed == 2 + sum(len(half.truth) for half in halves)
+    reading = ours.read(capture)
+    for direction, half in enumerate(halves):
+        _, *fpdus = reading.found[0, direction]
+        assert [(each.ulpdu, each.crc) for each in fpdus if isinstance(each, FPDURecovered)] == [
+            (fpdu.ulpdu, VERDICTS[fpdu.crc_ok]) for fpdu in half.truth
+        ]
