@@ -89,23 +89,19 @@ class LowerLayers:
     def of(self, frame: Frame) -> tuple[Packet, Packet | None]:
         """Return the packet of a frame, and its TCP layer."""
         read = self._read(frame)
-        if read is None:
-            return self._plain(frame)
-        key, headers = read
-        shape = self._shapes.get(key)
-        if shape is not None:
-            return self._make(shape, headers)
-        packet, tcp = self._plain(frame)
-        self._shapes.learn(
-            key,
-            packet,
-            lambda: _shape_of(packet, *headers[:2]),
-            lambda shape: self._make(shape, headers)[0],
-        )
-        return packet, tcp
-
-    def _plain(self, frame: Frame) -> tuple[Packet, Packet | None]:
+        if read is not None:
+            key, headers = read
+            shape = self._shapes.get(key)
+            if shape is not None:
+                return self._make(shape, headers)
         packet = self._dissect(frame)
+        if read is not None:
+            self._shapes.learn(
+                key,
+                packet,
+                lambda: _shape_of(packet, *headers[:2]),
+                lambda shape: self._make(shape, headers)[0],
+            )
         return packet, packet.getlayer(TCP)
 
     def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:
