@@ -20,14 +20,6 @@ CLOCKS = st.sampled_from((0, 20, 31, 100, -100, 10_000, -10_000, -BEGIN))
 """Seconds by which another one is ahead."""
 
 
-def pcap(frames: list[tuple[int, bytes]]) -> bytes:
-    """A pcap file of frames, each with the second at which its clock began."""
-    return pcapfile.stamped(
-        (second * 1_000_000_000 + number * 1_000_000, octets, 0)
-        for number, (second, octets) in enumerate(frames)
-    )
-
-
 @given(
     seed=st.integers(0, 2**32),
     clocks=st.lists(st.tuples(CLOCKS, CLOCKS), min_size=1, max_size=4),
@@ -74,7 +66,10 @@ def test_every_fpdu_is_found(
         frames += [each for at, each in waiting if at <= now]
         waiting = [each for each in waiting if each[0] > now]
     frames += [each for _, each in waiting]
-    capture = pcap(frames)
+    capture = pcapfile.stamped(
+        (second * 1_000_000_000 + number * 1_000_000, frame, 0)
+        for number, (second, frame) in enumerate(frames)
+    )
     lines = recovery(capture, Limits())
     assert sum(line.startswith('{"type":"fpdu"') for line in lines) == fpdus
     assert sum(line.startswith('{"type":"connection"') for line in lines) == len(clocks)

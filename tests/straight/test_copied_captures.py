@@ -73,14 +73,9 @@ def in_blocks(
                 yield time_ns + copy * apart_ns, frame
 
 
-def as_file(frames: Sequence[tuple[int, bytes]]) -> bytes:
-    """A pcap file of these frames."""
-    return pcapfile.stamped((time_ns, frame, 0) for time_ns, frame in frames)
-
-
 def read(frames: Sequence[tuple[int, bytes]]) -> list[dict[str, Any]]:
     """The records of a capture, the same of both ways."""
-    octets = as_file(frames)
+    octets = pcapfile.stamped((time_ns, frame, 0) for time_ns, frame in frames)
     lines = recovery(octets, Limits())
     assert straight(octets, Limits()) == lines
     return [json.loads(line) for line in lines]

@@ -147,14 +147,6 @@ def lost(rng: random.Random, all_: list[Captured], at: int) -> None:
 ODD = [again, lost, late, changed, changed, changed, split, stray]
 
 
-def as_file(captured: list[Captured]) -> bytes:
-    """A pcap file of what was captured."""
-    return pcapfile.stamped(
-        (time_ns, pcapfile.frame(segment, ports=(port, 4000)), min(lacks, len(segment.payload)))
-        for time_ns, port, segment, lacks in captured
-    )
-
-
 def drawn(
     rng: random.Random, odd: list[Callable[..., None]], *, crc: bool, markers: tuple[bool, bool]
 ) -> list[Captured]:
@@ -206,6 +198,8 @@ def test_something_odd(
     """Whatever it is, and wherever it stands."""
     rng = random.Random(seed)
     captured = drawn(rng, odd, crc=crc, markers=markers)
-    octets = as_file(captured)
-    limits = Limits(connections=most, idle_seconds=idle)
-    same(octets, limits)
+    octets = pcapfile.stamped(
+        (time_ns, pcapfile.frame(segment, ports=(port, 4000)), min(lacks, len(segment.payload)))
+        for time_ns, port, segment, lacks in captured
+    )
+    same(octets, Limits(connections=most, idle_seconds=idle))
