@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from types import FunctionType, MemberDescriptorType, MethodType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from scapy.fields import FlagValue
 from scapy.packet import NoPayload, Packet
@@ -185,39 +185,6 @@ class _BlankFlags(FlagValue):
 
 _NOTHING: Final = NoPayload()
 _new: Final = object.__new__
-
-
-_Shape = TypeVar("_Shape")
-
-_MOST_SHAPES: Final = 256
-"""Traffic has a few; the limit is for one that makes them up."""
-
-
-class Shapes(dict[tuple[Any, ...], _Shape | None]):
-    """How to make layers that have something in common, by a key that says what.
-
-    None where Scapy has to dissect them one by one.
-    """
-
-    def learn(
-        self,
-        key: tuple[Any, ...],
-        sample: Packet,
-        shape_of: Callable[[], _Shape | None],
-        make: Callable[[_Shape], Packet],
-    ) -> None:
-        """Learn the shape of a packet that Scapy has dissected, unless there was one like it."""
-        if key in self:
-            return
-        if len(self) >= _MOST_SHAPES:
-            self.clear()
-        try:
-            shape = shape_of()
-        except ValueError:
-            # It holds what layers may not share.
-            shape = None
-        # A shape does not count if Scapy is not what this package takes it for.
-        self[key] = shape if shape and are_alike(sample, make(shape)) else None
 
 
 def stack(lower: Packet, upper: Packet) -> None:

@@ -25,7 +25,7 @@ from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
-from scapy_mpa.session.form import Form, Shapes, bindings_use, put
+from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 
 _IPV4: Final = Struct(">HHHHBBH4s4sHHIIHHHH")
 """Version, header length and TOS; length, ID, flags with offset, TTL, protocol, checksum,
@@ -52,6 +52,9 @@ _NUMBERS: Final = {
     IPv6: frozenset({"fl", "plen", "src", "dst"}),
 }
 """Fields that are no part of a shape: the layer above must not be chosen by them."""
+
+_MOST_SHAPES: Final = 256
+"""A network has a few for each pair of link addresses; the limit is for one that makes them up."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -84,7 +87,7 @@ class LowerLayers:
     def __init__(self, dissect: Callable[[Frame], Packet], *, whole: bool) -> None:
         self._dissect = dissect
         self._whole = whole
-        self._shapes = Shapes[_Shape]()
+        self._shapes: dict[_Key, _Shape | None] = {}
 
     def of(self, frame: Frame) -> tuple[Packet, Packet | None]:
         """Return the packet of a frame, and its TCP layer."""
@@ -95,13 +98,14 @@ class LowerLayers:
             if shape is not None:
                 return self._make(shape, headers)
         packet = self._dissect(frame)
-        if read is not None:
-            self._shapes.learn(
-                key,
-                packet,
-                lambda: _shape_of(packet, *headers[:2]),
-                lambda shape: self._make(shape, headers)[0],
-            )
+        if read is not None and key not in self._shapes:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            shape = _shape_of(packet, *headers[:2])
+            if shape is not None and not are_alike(packet, self._make(shape, headers)[0]):
+                # Scapy is not what this module takes it for.
+                shape = None
+            self._shapes[key] = shape
         return packet, packet.getlayer(TCP)
 
     def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:
@@ -224,8 +228,12 @@ def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
         return None
     starts = [len(octets) - len(each.original) for each in link]
     ends = [*starts[1:], network_at]
-    return _Shape(
-        tuple((Form(link[n]), starts[n], ends[n]) for n in range(len(link))),
-        Form(network, without=("options",)),
-        Form(tcp, without=("options",)),
-    )
+    try:
+        return _Shape(
+            tuple((Form(link[n]), starts[n], ends[n]) for n in range(len(link))),
+            Form(network, without=("options",)),
+            Form(tcp, without=("options",)),
+        )
+    except ValueError:
+        # It holds what layers may not share: Scapy makes each of them.
+        return None

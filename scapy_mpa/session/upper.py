@@ -9,25 +9,13 @@ like its layers.
 from __future__ import annotations
 
 import time
-from functools import partial
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from scapy.packet import NoPayload, Packet, Raw
 
-from scapy_mpa.layers import (
-    FPDU,
-    DDPTagged,
-    DDPUntagged,
-    MPAMarker,
-    RDMAPReadResponse,
-    RDMAPSend,
-    RDMAPSendWithInvalidate,
-    RDMAPSendWithSE,
-    RDMAPSendWithSEAndInvalidate,
-    RDMAPWrite,
-)
-from scapy_mpa.session.form import Form, Shapes, bindings_use, put
+from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
+from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.session.recovered import layer_of
 from scapy_mpa.stream.events import FPDURecovered
@@ -39,11 +27,9 @@ _MARKER: Final = Struct(">HH")
 _NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"})
 """Fields of a DDP segment that are no part of a shape."""
 
-_BOUND_TO: Final = (
-    *(FPDU, DDPTagged, DDPUntagged, RDMAPWrite, RDMAPReadResponse, RDMAPSend),
-    *(RDMAPSendWithInvalidate, RDMAPSendWithSE, RDMAPSendWithSEAndInvalidate),
-)
-"""Layers that a shape may have; with what is bound to one of them, all shapes may change."""
+_MOST_SHAPES: Final = 256
+"""A ULP uses a few; the limit is for traffic that makes them up."""
+
 
 _Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
 """What there is to say of an FPDU: its octets, phase and layout; its octets without Markers;
@@ -63,9 +49,9 @@ class UpperLayers:
     """Makes packets of recovered FPDUs."""
 
     def __init__(self) -> None:
-        self._shapes = Shapes[_Shape]()
-        # Scapy makes a new list to bind something.
-        self._bound: list[object] = []
+        self._shapes: dict[tuple[bytes, bool, bool], _Shape | None] = {}
+        # What is bound to the layers below a message: Scapy makes a new list to change it.
+        self._bound: tuple[object, ...] = ()
         self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1))
 
     def of(self, event: FPDURecovered) -> FPDU:
@@ -81,7 +67,7 @@ class UpperLayers:
             or event.dialect is not None  # SoftUiWARP's are seldom.
         ):
             return layer_of(event)
-        bound = [each.payload_guess for each in _BOUND_TO]
+        bound = FPDU.payload_guess, DDPTagged.payload_guess, DDPUntagged.payload_guess
         if bound != self._bound:
             self._bound = bound
             self._shapes.clear()
@@ -89,17 +75,21 @@ class UpperLayers:
         parts = octets, phase, layout, body, ulpdu_length, header
         shape = self._shapes.get(key)
         if shape is not None:
-            return self._make(shape, parts, _as_note(None, Provenance.of(event)))
+            fpdu = self._make(shape, parts, _as_note(None, Provenance.of(event)))
+            if fpdu is not None:
+                return fpdu
         fpdu = layer_of(event)
-        self._shapes.learn(
-            key,
-            fpdu,
-            partial(_shape_of, fpdu),
-            partial(self._make, parts=parts, note=fpdu.fields["provenance"]),
-        )
+        if key not in self._shapes:
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            shape = _shape_of(fpdu)
+            made = shape and self._make(shape, parts, fpdu.fields["provenance"])
+            # Unless Scapy is not what this module takes it for.
+            self._shapes[key] = shape if made and are_alike(fpdu, made) else None
         return fpdu
 
-    def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU:
+    def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:
+        """Return a packet of a shape, None if something is bound to its message by now."""
         octets, phase, layout, body, ulpdu_length, header = parts
         pad_at = HEADER_LENGTH + ulpdu_length
         crc_at = pad_at + layout.pad
@@ -138,6 +128,8 @@ class UpperLayers:
             shape.message.make(data, {}, None, segment)
             return fpdu
         message = shape.message.make(data, {}, b"", segment)
+        if message.guess_payload_class(data) is not Raw:
+            return None
         shape.payload.make(data, {"load": data}, data, message)
         return fpdu
 
@@ -167,9 +159,13 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
     )
     if not is_ordinary:
         return None
-    return _Shape(
-        Form(fpdu, without=("markers", "provenance")),
-        Form(segment),
-        Form(message),
-        None if isinstance(payload, NoPayload) else Form(payload),
-    )
+    try:
+        return _Shape(
+            Form(fpdu, without=("markers", "provenance")),
+            Form(segment),
+            Form(message),
+            None if isinstance(payload, NoPayload) else Form(payload),
+        )
+    except ValueError:
+        # It holds what layers may not share: Scapy makes each of them.
+        return None
