@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from scapy.supersocket import SuperSocket
 
 
-
 class MPASession(DefaultSession):
     """Recovers MPA startup frames and FPDUs from TCP streams while Scapy sniffs.
 

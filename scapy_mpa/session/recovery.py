@@ -44,7 +44,6 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_packet import ChunkType
 
-
 _ON_TCP = get_args(OnTcp)
 _ON_SCTP = get_args(OnSctp)
 _OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
