@@ -545,8 +545,8 @@ class Direction:
         # Without Markers, a payload that holds FPDUs may be cut up like that.
         if not self.markers and offset < self.offset + self.have + self.missing:
             return False
-        rows, tables, kind = self.shared.rows, self.shared.tables, self.shapes.kind
-        shapes = tables[kind.after_hole("length")]
+        rows = self.shared.rows
+        of_first, shapes = self.shared.tables.after_hole(self.shapes)
         before = len(rows)
         end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
         if end < len(octets) or not (follows or rows[before][4].markers or not self.markers):
@@ -554,8 +554,7 @@ class Direction:
             return False
         if not follows:
             first = rows[before]
-            led_to = tables[kind.after_hole("marker" if self.markers else "search")][first[4].key]
-            rows[before] = (*first[:4], led_to, *first[5:])
+            rows[before] = (*first[:4], of_first[first[4].key], *first[5:])
         self.early += len(rows) - before
         self.farthest = max(self.farthest, rows[-1][3] - self.offset - self.have)
         self.fpdus += len(rows) - before

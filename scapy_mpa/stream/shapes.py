@@ -92,21 +92,19 @@ class Kind(NamedTuple):
     located_by: LocatedBy = "length"
     """What locates them; the first of a direction whose beginning is known says "start"."""
 
-    def after_hole(self, located_by: LocatedBy) -> "Kind":
-        """Return that of FPDUs of the same direction that are found after a hole."""
-        return Kind(self.crc, self.marked, self.from_start, True, located_by)
-
 
 class Shapes(dict[int, Shape]):
     """The shapes of one kind of direction: by the first four octets from ULPDU_Length on, and with
     Markers times 512, plus the phase."""
 
-    __slots__ = ("ahead", "crc", "from_start", "kind", "located_by", "marked")
+    __slots__ = ("after_hole", "ahead", "crc", "from_start", "kind", "located_by", "marked")
 
     def __init__(self, kind: Kind) -> None:
         super().__init__()
         self.kind = kind
         self.crc, self.marked, self.from_start, self.ahead, self.located_by = kind
+        self.after_hole: tuple[Shapes, Shapes] | None = None
+        """See :meth:`ShapeTables.after_hole`."""
 
     def __missing__(self, key: int) -> Shape:
         if len(self) >= _MOST:
@@ -121,3 +119,12 @@ class ShapeTables(dict[Kind, Shapes]):
     def __missing__(self, kind: Kind) -> Shapes:
         table = self[kind] = Shapes(kind)
         return table
+
+    def after_hole(self, shapes: Shapes) -> tuple[Shapes, Shapes]:
+        """Return the tables of FPDUs of the same direction that are found after a hole: of the one
+        to which a Marker or nothing leads, and of those to which its length leads."""
+        if shapes.after_hole is None:
+            ahead = shapes.kind._replace(ahead=True)
+            found = ahead._replace(located_by="marker" if shapes.marked else "search")
+            shapes.after_hole = self[found], self[ahead._replace(located_by="length")]
+        return shapes.after_hole
