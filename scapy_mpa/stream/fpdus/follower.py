@@ -336,7 +336,7 @@ class Follower:
                 self._pass_on(island, run, fpdu)
         if following is None or (step.kind == "fpdu" and following.kind == "part"):
             return False
-        if step.kind == "fpdu" and not final:
+        if step.kind == "fpdu" and not (final or _is_decided(steps, index)):
             # A sound one may yet follow.
             return False
         if step.kind == "fpdu" and not is_certain:
@@ -474,3 +474,10 @@ class Follower:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE
+
+
+def _is_decided(steps: Sequence[Step], index: int) -> bool:
+    """Tell whether a later step says what an FPDU is that is not sound: one that is, or a place to
+    which no length leads."""
+    following = islice(steps, index + 1, None)
+    return any(each.kind != "fpdu" or each.edge.is_sound for each in following)
