@@ -37,7 +37,7 @@ _WHOLE_TCP: Final = 6
 _ROWS: Final = 512
 """What was found is handed out when there is so much of it."""
 _OCTETS: Final = 1 << 20
-_WINDOWS: Final = 16
+_WINDOWS: Final = 2
 """It is handed out after so many octets of frames, or windows of a file, too.  So its octets take
 little memory, and somebody can say how far reading is."""
 

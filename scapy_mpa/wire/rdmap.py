@@ -344,10 +344,10 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
     there = len(ulpdu_head)
     if there < TAGGED_LENGTH:
         return False
-    rule = _RULES.get(ulpdu_head[0] << 8 | ulpdu_head[1])
-    if rule is None:
+    control = ulpdu_head[0] << 8 | ulpdu_head[1]
+    if control not in _RULES:
         return False
-    queue, shortest, longest, largest_mo, invalidates = rule
+    queue, shortest, longest, largest_mo, invalidates = _RULES[control]
     if not shortest <= ulpdu_length <= longest:
         return False
     if queue is None:
