@@ -67,7 +67,7 @@ def connection_record(
     out if anything is.
 
     :param by: who has begun; None: nobody knows.
-    :param place: of the segment with which it is over; None: of the last.
+    :param place: number of the segment that ends it, from 1; None: the last one.
     :param ended: how it has ended; None: as its segments say.
     :param fields: more of :class:`~scapy_mpa.stream.events.ConnectionEnded`.
     """

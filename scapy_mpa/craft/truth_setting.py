@@ -80,8 +80,8 @@ class Setting(NamedTuple):
     def head(self, kind: str, side: int, place: int | None) -> Record:
         """Return the keys that all records have.
 
-        :param place: of the segment with which it is found, from 1; None: that is not known, nor is
-            it of segments that were impaired.
+        :param place: number of the segment that shows it, from 1; None if that is not known, as
+            after impairments.
         """
         record: Record = {
             "type": kind,

@@ -235,7 +235,7 @@ class HeaderRule(NamedTuple):
     """What must hold for segments with the same two control octets."""
 
     qn: int | None
-    """None for tagged segments, of which nothing but the length must be as here."""
+    """None for tagged segments: only the bounds of their length count."""
     shortest: int
     """Octets of ULPDU."""
     longest: int

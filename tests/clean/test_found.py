@@ -126,7 +126,7 @@ def test_a_request_behind_the_reply_that_accepts_it() -> None:
 
 
 def long_talk() -> Conversation:
-    """A conversation of more than 64 segments, each of which is acknowledged at once."""
+    """A conversation of more than 64 segments.  Each is acknowledged at once."""
     conversation = Conversation(markers=True, ack_every=1)
     conversation.startup(b"asked", b"answered")
     for _ in range(25):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import pytest
 
@@ -45,9 +45,9 @@ class Running:
             preexec_fn=partial(_heed_signals, ignored),
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
-        self.stdin: BinaryIO = self.process.stdin  # type: ignore[assignment]
-        self.stdout: BinaryIO = self.process.stdout  # type: ignore[assignment]
-        self.stderr: BinaryIO = self.process.stderr  # type: ignore[assignment]
+        self.stdin: IO[bytes] = self.process.stdin
+        self.stdout: IO[bytes] = self.process.stdout
+        self.stderr: IO[bytes] = self.process.stderr
         self.wait_until_heeded(signal.SIGUSR1)
 
     def wait_until_heeded(self, number: int, *, heeded: bool = True) -> None:

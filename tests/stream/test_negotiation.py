@@ -188,8 +188,8 @@ def too_early() -> Conversation:
 
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_responder_before_the_rtr(is_swapped: bool) -> None:
-    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has one, which is told by what
-    it has acknowledged, not by the order of capture."""
+    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has received one.  Its
+    acknowledgements show that, and not the order of capture."""
     conversation = too_early()
     segments = conversation.segments()
     early = next(n for n, each in enumerate(segments) if b"already?" in each.octets)
@@ -312,8 +312,8 @@ def test_a_second_startup_counts() -> None:
 @pytest.mark.parametrize("packing", ["aligned", "packed"])
 @pytest.mark.parametrize("rtr", ["send", "write", "read"])
 def test_reply_captured_in_another_place(rtr: str, packing: str) -> None:
-    """Before its Request, or after FPDUs, the first of which is known before the Reply calls for
-    it: the order of capture is no matter."""
+    """Before its Request, or after FPDUs.  Then the RTR indication is found before the Reply asks
+    for it.  The order of capture does not count."""
     conversation = Conversation(revision=2, packing=packing)
     conversation.startup(rtr=rtr)
     for _ in range(20):

@@ -10,7 +10,7 @@ from .impair import SYN, Half, Segment
 _KEY = 16
 """Octets of a Key."""
 _TELLING = 64
-"""Octets of a segment of which the boundaries tell something: of short ones they are anywhere."""
+"""Least octets of a segment whose boundaries show something.  Shorter ones may end anywhere."""
 
 
 class Captured:

@@ -114,8 +114,8 @@ def test_something_is_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_nothing_is_wrong(name: str) -> None:
-    """What a receiver must accept, or must not check, is accepted; nor is it wrong what the snap
-    length cut off, wherever it did."""
+    """What a receiver must accept, or must not check, is accepted.  So is any part of it that the
+    snap length left."""
     ulpdu = RIGHT[name]
     for there in range(len(ulpdu) + 1):
         assert violation(ulpdu[:there], len(ulpdu)) is None

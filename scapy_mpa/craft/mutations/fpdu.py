@@ -39,7 +39,7 @@ _FPDUPTR_AT: Final = 2
 
 
 class Marked:
-    """An FPDU of which the places of Markers are known, and what it is made of."""
+    """An FPDU, where its Markers are, and what it is made of."""
 
     def __init__(self, placed: Placed, options: Options) -> None:
         assert isinstance(placed.item, FPDUItem) and placed.offset is not None

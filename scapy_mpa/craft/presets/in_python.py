@@ -35,8 +35,7 @@ class Preset(NamedTuple):
     summary: str
     """What it shows, in a few words."""
     build: Callable[..., Conversation]
-    """Takes a seed, of which only payload is made, and options of a Conversation, which win over
-    the preset's own."""
+    """Takes a seed for the payload, and options of a Conversation, which replace the preset's."""
 
 
 def _preset(name: str, summary: str) -> Callable[[Callable[..., Conversation]], Preset]:
