@@ -38,8 +38,9 @@ _ROWS: Final = 512
 """What was found is handed out when there is so much of it."""
 _OCTETS: Final = 1 << 20
 _WINDOWS: Final = 2
-"""It is handed out after so many octets of frames, or windows of a file, too.  So its octets take
-little memory, and somebody can say how far reading is."""
+"""It is also handed out after so many octets of frames, or windows of a file.  So its octets take
+little memory, and somebody can say how far reading is.  Every other window holds one frame: the one
+that lies in two chunks of the file."""
 
 
 def walk(

@@ -199,7 +199,7 @@ class Reading:
         """Return the rows, events and messages that matter."""
         selection, messages = self.selection, self._messages
         if selection is not None:
-            # Of very many rows few connections are asked for.
+            # Many rows are of the same few connections.
             is_wanted = cache(selection.has_connection)
             rows = [row for row in rows if is_wanted(identity_of(row))]
         if messages is not None:
