@@ -111,7 +111,10 @@ class Lines:
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
             seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
-            if shape.tagged:
+            if shape.kind == "message":
+                name = (first, second) if shape.tagged else (second >> 32, second & _WORD)
+                lines.append(pattern % (head, *name))
+            elif shape.tagged:
                 lines.append(pattern % (head, first, second, seq))
             else:
                 lines.append(pattern % (head, second >> 32, second & _WORD, third, seq))
@@ -125,9 +128,9 @@ class Lines:
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
     """Return the pattern of the lines of a shape; empty if each must be seen as a whole."""
     record = pattern_of(row, clock)
-    if record is None or record["invalidate_stag"] is not None:
+    if record is None or record.get("invalidate_stag") is not None:
         return b""
-    return b"%b  " + WORDS["fpdu"](record).encode() + b"\n"
+    return b"%b  " + WORDS[row[4].kind](record).encode() + b"\n"
 
 
 def coloured(record: dict[str, Any], line: str) -> str:

@@ -176,5 +176,5 @@ class Listing(NamedTuple):
         return [
             each
             for each in events
-            if ("fpdu" if type(each) is tuple else type_of(each)) in self.types
+            if (each[4].kind if type(each) is tuple else type_of(each)) in self.types
         ]

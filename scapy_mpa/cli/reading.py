@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
     from scapy_mpa.records import RecordedEvent
-    from scapy_mpa.stream.messages import Messages
     from scapy_mpa.stream.segment import Segment
 
 
@@ -203,7 +202,7 @@ class Reading:
             is_wanted = cache(selection.has_connection)
             rows = [row for row in rows if is_wanted(identity_of(row))]
         if messages is not None:
-            rows = _with_messages(rows, messages)
+            rows = messages.added_to(rows)
         if selection is None or not selection.narrows:
             self.has_selected = self.has_selected or bool(rows)
             return rows
@@ -257,16 +256,6 @@ def _frames_of(event: RecordedEvent) -> Iterable[int]:
         return {frame for part in event.parts for frame in part.frames}
     frames: tuple[int, ...] = getattr(event, "frames", ())
     return frames
-
-
-def _with_messages(rows: list[Any], messages: Messages) -> list[Any]:
-    """Return rows and events, each with the messages that it completes."""
-    found = []
-    for row in rows:
-        whole = messages.take(row)
-        # A connection's own record is the last of its records.
-        found += [*whole, row] if isinstance(row, ConnectionEnded) else [row, *whole]
-    return found
 
 
 def _is_finding(event: RecordedEvent) -> bool:

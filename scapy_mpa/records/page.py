@@ -15,6 +15,7 @@ from scapy_mpa.records.record import Record, RecordedEvent, own_fields, when, wh
 from scapy_mpa.records.values import carried_by, timestamp
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
@@ -23,14 +24,15 @@ _PLACES: Final = {
     **dict.fromkeys(("seq", "offset", "qn", "msn", "mo"), "%d"),
     **dict.fromkeys(("stag", "invalidate_stag"), "0x%08x"),
     "to": "0x%x",
+    "frames": "%b",
 }
 """What patterns have in place of values that differ between FPDUs of one shape."""
 _WHEN: Final = b'"frame":%d,"time":%a'
 _FOUND: Final = _WHEN + b',"timestamp":"%b"'
 """What :func:`~scapy_mpa.records.record.when` returns, as JSON: to encode each is five times as
 slow."""
-_CARRIED: Final = b'"frames":[%d],"captured":{' + _WHEN + b'},"captured_from":{' + _WHEN + b"}"
-"""What :func:`~scapy_mpa.records.values.carried_by` returns for one frame."""
+_CAPTURED: Final = b'"captured":{' + _WHEN + b'},"captured_from":{' + _WHEN + b"}"
+"""What :func:`~scapy_mpa.records.values.carried_by` returns of one frame beside its number."""
 _OPCODE: Final = 0x0F
 _MASK: Final = 0xFFFFFFFF
 
@@ -52,7 +54,7 @@ class RecordPage:
         clock = self._clock
         last: Any = None
         last_frames: Any = None
-        found = carried = b""
+        found = brought_by = captured = b""
         for row in rows:
             if type(row) is not tuple or self._payload:
                 lines.append(self._line_of(event_of(row)))
@@ -63,11 +65,11 @@ class RecordPage:
                 found = _found(frame, time_ns, clock)
             if frames != last_frames:
                 last_frames = frames
-                carried = _carried(frames, clock)
+                brought_by, captured = _carried(frames, clock)
             label = direction.label
             if label is None:
                 identity = direction.connection.identity
-                label = direction.label = _members(whose("fpdu", identity, direction.index))
+                label = direction.label = _whose(identity, direction.index)
             is_first = not offset and shape.table.from_start
             pattern = shape.first_json if is_first else shape.json
             if pattern is None:
@@ -80,10 +82,16 @@ class RecordPage:
                 lines.append(self._line_of(event_of(row)))
                 continue
             place = offset + shape.lead
-            fields = [label, found, (direction.origin + place) & SEQUENCE_MASK]
+            seq = (direction.origin + place) & SEQUENCE_MASK
+            if shape.kind == "message":
+                name = (first, second) if shape.tagged else (second >> 32, second & _MASK)
+                at = second if shape.tagged else third
+                lines.append(pattern % (label, found, *name, captured, seq, brought_by, at))
+                continue
+            fields = [label, found, seq]
             if shape.table.from_start:
                 fields.append(place)
-            fields.append(carried)
+            fields += (brought_by, captured)
             if shape.tagged:
                 fields += (first, second)
             else:
@@ -106,15 +114,24 @@ def _found(frame: int, time_ns: int, clock: Clock) -> bytes:
     return _FOUND % (frame, seconds, stamp.encode())
 
 
-def _carried(frames: int | tuple[int, ...], clock: Clock) -> bytes:
-    """Return the members that say which frames brought the octets, and when."""
-    if not isinstance(frames, int):
-        return _members(carried_by(frames, clock))
-    time_ns = clock.time_ns(frames)
-    if time_ns is None:
-        return _members(carried_by((frames,), clock))
-    seconds = (time_ns - clock.begin_ns) / SECOND
-    return _CARRIED % (frames, frames, seconds, frames, seconds)
+def _carried(frames: int | tuple[int, ...], clock: Clock) -> tuple[bytes, bytes]:
+    """Return which frames brought the octets, and the members that say when."""
+    if isinstance(frames, int):
+        time_ns = clock.time_ns(frames)
+        if time_ns is not None:
+            seconds = (time_ns - clock.begin_ns) / SECOND
+            return b"[%d]" % frames, _CAPTURED % (frames, seconds, frames, seconds)
+        frames = (frames,)
+    brought = carried_by(frames, clock)
+    del brought["frames"]
+    return b"[%b]" % b",".join([b"%d" % each for each in frames]), _members(brought)
+
+
+def _whose(connection: ConnectionId, direction: int) -> bytes:
+    """Return the members that say of what connection a record is."""
+    record = whose("", connection, direction)
+    del record["type"]
+    return _members(record)
 
 
 def _members(record: Record) -> bytes:
@@ -127,20 +144,28 @@ def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
     record = pattern_of(row, clock)
     if record is None:
         return b""
-    # One place has all that is known of the frames.
-    del record["captured"], record["captured_from"]
-    text = json_of({**record, "frames": "%b"})
-    text = text.replace('"%d"', "%d").replace('"frames":"%b"', "%b")
-    return b"{%b,%b," + text[1:].encode() + b"\n"
+    # One place has both.
+    del record["captured_from"]
+    text = json_of({**record, "captured": "%b"}).replace('"captured":"%b"', "%b")
+    text = text.replace('"%d"', "%d").replace('"%b"', "%b")
+    return b'{"type":"%b",%%b,%%b,' % row[4].kind.encode() + text[1:].encode() + b"\n"
 
 
 def pattern_of(row: tuple[Any, ...], clock: Clock) -> Record | None:
     """Return what records of a shape have in common; None if each must be seen as a whole.
 
-    It is the record of one FPDU, with conversions (``%d``) in place of what differs.
+    It is the record of one row, with conversions (``%d``) in place of what differs.
     """
-    shape = row[4]
-    if not shape.tagged and shape.control[1] & _OPCODE in WITH_HEADER:
+    record: dict[str, Any] = own_fields(event_of(row), clock)
+    if record["opcode"] in WITH_HEADER and not row[4].tagged:
         return None
-    record = own_fields(event_of(row), clock)
-    return record | {name: each for name, each in _PLACES.items() if record[name] is not None}
+    for part in record.get("parts", ()):
+        part |= _placed(part)
+        if record["to"] is not None:
+            part["offset"] = _PLACES["to"]
+    return record | _placed(record)
+
+
+def _placed(record: Record) -> Record:
+    """Return the conversions that take the place of values of a record."""
+    return {name: each for name, each in _PLACES.items() if record.get(name) is not None}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.events import ConnectionId, Event, FPDURecovered
+from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.stream.halves.extent import waits
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.overlap import FRESH_OCTETS, RecentOctets, differing_stretch
@@ -604,12 +604,13 @@ class Direction:
             self.held = self.reserved = 0
 
 
-def event_of(row: Any) -> Event:
+def event_of(row: Any) -> Any:
     """Return a row as an event; an event as it is."""
     if type(row) is not tuple:
-        event: Event = row
-        return event
+        return row
     frame, time_ns, direction, offset, shape, *_, frames, octets, ack = row
+    if shape.kind != Shape.kind:
+        return shape.event_of(row)
     table = shape.table
     place = offset + shape.lead
     return FPDURecovered(

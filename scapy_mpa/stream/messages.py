@@ -8,7 +8,7 @@ segments were recovered (RFC 5041 5.4).
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scapy_mpa.stream.budget import Budget
 from scapy_mpa.stream.delivery.half_messages import HalfMessages
@@ -17,6 +17,7 @@ from scapy_mpa.stream.delivery.pairing import Requests
 from scapy_mpa.stream.delivery.payload import Payloads
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
+from scapy_mpa.stream.delivery.whole import message_shape
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
     CARRIERS,
@@ -46,6 +47,34 @@ class Messages:
         self._halves: dict[ConnectionId, tuple[HalfMessages, HalfMessages]] = {}
         self._last: tuple[ConnectionId, _Halves] | None = None
         self._budget = Budget(Limits(octets_in_total=HELD_IN_TOTAL))
+
+    def added_to(self, rows: list[Any]) -> list[Any]:
+        """Return rows and events, each followed by the messages that it completes.
+
+        The event of a connection's end is the last one of its connection.
+        """
+        found: list[Any] = []
+        last: Any = None
+        half: Any = None
+        for row in rows:
+            if type(row) is tuple and self._payloads is None:
+                direction, shape = row[2], row[4]
+                if direction is not last:
+                    last = direction
+                    half = self._halves_of(direction.connection.identity)[direction.index]
+                if shape.message is None:
+                    shape.message = message_shape(shape) or False
+                whole = shape.message and half.is_at_rest and half.take_whole(row, shape.message)
+                if whole:
+                    found += (row, whole)
+                    continue
+            messages = self.take(row)
+            if isinstance(row, ConnectionEnded):
+                last = None
+                found += (*messages, row)
+            else:
+                found += (row, *messages)
+        return found
 
     def take(self, event: Event | Row) -> list[MessageRecovered]:
         """Take an event, or the row of an ordinary FPDU; return the messages that are whole now, or
@@ -89,6 +118,7 @@ class Messages:
         other.responses.release()
         if half.held or not is_done:
             self._weigh(half)
+        half.is_at_rest = other.is_at_rest = not (half.waits or other.waits)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:
         """Return the two directions of a connection."""

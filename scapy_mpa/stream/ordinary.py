@@ -35,7 +35,7 @@ class ReadDirection(Protocol):
     """That of the last FPDU that was read."""
 
 
-Row: TypeAlias = tuple[int, int, Any, int, Shape, int, int, int, int | tuple[int, ...], bytes, int]
+Row: TypeAlias = tuple[int, int, Any, int, Any, int, int, int, int | tuple[int, ...], bytes, int]
 """An FPDU: number of the frame that completed it, its time in nanoseconds, direction, offset of the
 first octet, shape, three words of the DDP header, the frame or frames that brought it, its octets,
 and what its sender had acknowledged."""

@@ -23,7 +23,13 @@ _MOST: Final = 4096
 
 
 class Shape:
-    """What FPDUs have in common that begin alike.  Who writes them keeps patterns here."""
+    """What FPDUs have in common that begin alike.  Who writes them keeps patterns here.
+
+    A row has a shape, which says what the row is of: an FPDU, or a message
+    (:class:`~scapy_mpa.stream.delivery.whole.MessageShape`).
+    """
+
+    kind: Final = "fpdu"
 
     __slots__ = (
         "control",
@@ -35,6 +41,7 @@ class Shape:
         "lead",
         "line",
         "markers",
+        "message",
         "opened",
         "payload",
         "pointers",
@@ -78,6 +85,9 @@ class Shape:
         self.line: Any = None
         self.json: Any = None
         self.first_json: Any = None
+        self.message: Any = None
+        """The shape of the messages that are such FPDUs, False if none is; None as long as nobody
+        asked."""
 
 
 class Kind(NamedTuple):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages and checks read rows: a row and its event bring the same DDP segment."""
+"""Messages and checks read rows: a row and its event bring the same DDP segments and messages."""
 
 from __future__ import annotations
 
 import io
 import random
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +16,8 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.stream.delivery.segment import DDPSegment, segment_of
 from scapy_mpa.stream.direction import event_of
+from scapy_mpa.stream.events import ConnectionEnded, GapFound
+from scapy_mpa.stream.messages import Messages
 from tests.captures import OVER_TCP
 from tests.stream.talk import started
 from tests.truth import messages, mpastream, pcapfile
@@ -30,16 +34,18 @@ def fields(segment: DDPSegment | None) -> dict[str, object]:
     return found
 
 
+def rows_of(source: io.BytesIO | Path) -> list[Any]:
+    """The rows and events of a capture."""
+    with open_capture(source) as capture:
+        return [row for rows in Reading(capture).rows() for row in rows]
+
+
 def compare(source: io.BytesIO | Path) -> int:
     """Hold each row of a capture against its event; return how many there are."""
-    count = 0
-    with open_capture(source) as capture:
-        for rows in Reading(capture).rows():
-            for row in rows:
-                if type(row) is tuple:
-                    assert fields(segment_of(row)) == fields(segment_of(event_of(row)))
-                    count += 1
-    return count
+    rows = [row for row in rows_of(source) if type(row) is tuple]
+    for row in rows:
+        assert fields(segment_of(row)) == fields(segment_of(event_of(row)))
+    return len(rows)
 
 
 def test_segments_of_captures() -> None:
@@ -58,3 +64,77 @@ def test_segments_of_any_message(seed: int, markers: bool, crc: bool) -> None:
     talk.close()
     count = compare(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments))))
     assert count or not crc
+
+
+SAID = {
+    "send": lambda msns: messages.send(msns[0], b"s"),
+    "send, skip MSNs": lambda msns: messages.send(msns[0] + 2, b"s"),
+    "send, MSN again": lambda msns: messages.send(max(1, msns[0] - 1), b"s"),
+    "send, not its beginning": lambda msns: [messages.untagged_header(3, 0, msns[0], 4, True)],
+    "send, not its end": lambda msns: [messages.untagged_header(3, 0, msns[0], 0, False)],
+    "write": lambda msns: messages.write(1, 1 << 33, b"w"),
+    "write, not its end": lambda msns: [messages.tagged_header(0, 1, 0, False) + b"w"],
+    "read": lambda msns: messages.read_request(msns[1], 5, 0, 1, 6, 0),
+    "read elsewhere": lambda msns: messages.read_request(msns[1], 7, 0, 1, 6, 0),
+    "answer": lambda msns: messages.read_response(5, 0, b"r"),
+    "answer, from elsewhere": lambda msns: messages.read_response(7, 0, b"r"),
+}
+"""What is said, in one FPDU, by the MSNs that are next on QN 0 and 1."""
+
+
+@pytest.mark.examples
+@given(
+    said=st.lists(
+        st.tuples(
+            st.integers(0, 1),
+            st.sampled_from(("send", "send", "write", "write", "read", "answer", *SAID)),
+            # After how many more its octets are given up; None: they are captured.
+            st.sampled_from((None, None, None, None, None, None, 0, 1, 5)),
+        ),
+        min_size=20,
+        max_size=60,
+    ),
+    apart=st.sampled_from((1, 40)),
+    settled=st.booleans(),
+)
+def test_messages_that_follow_each_other(
+    said: list[tuple[int, str, int | None]], apart: int, settled: bool
+) -> None:
+    """Most are whole in one FPDU and the next of their queue; others come among them.
+
+    Rows and their events bring the same messages, whatever is missing of either.
+    """
+    talk = started()
+    msns = [[1, 1], [1, 1]]
+    for direction, what, _ in said:
+        (ulpdu,) = SAID[what](msns[direction])
+        talk.say(direction, mpastream.build_stream([ulpdu])[0])
+        msns[direction][0] += 3 if "skip" in what else "send" in what and "again" not in what
+        msns[direction][1] += what.startswith("read")
+    talk.close()
+    given_up = iter([each for _, _, each in said])
+    found: list[Any] = []
+    waiting: list[list[Any]] = []
+    for row in rows_of(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments)))):
+        if type(row) is tuple:
+            row[2].settled = settled
+            row = (row[0] * apart, *row[1:8], row[8] * apart, *row[9:])
+            after = next(given_up)
+            if after is None:
+                found.append(row)
+            else:
+                event = event_of(row)
+                seq, _, _, length = event.place
+                waiting.append([after, GapFound(*event[:4], seq, length, "acknowledged")])
+        else:
+            found.append(row)
+        found += [gap for after, gap in waiting if not after]
+        waiting = [[after - 1, gap] for after, gap in waiting if after]
+    by_rows = [event_of(each) for each in Messages().added_to(found)]
+    taker = Messages()
+    by_events: list[Any] = []
+    for event in map(event_of, found):
+        brought = taker.take(event)
+        is_end = isinstance(event, ConnectionEnded)
+        by_events += [*brought, event] if is_end else [event, *brought]
+    assert by_rows == by_events

@@ -31,13 +31,13 @@ def _recovery_alone() -> Iterator[None]:
 def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
     """The records of a capture of which recovery reads every segment, each as it comes."""
     with _recovery_alone():
-        reading = Reading(open_capture(io.BytesIO(octets)), limits=limits)
+        reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
         return [json_line(event, reading.clock) for batch in reading.batches() for event in batch]
 
 
 def straight(octets: bytes, limits: Limits | None = None) -> list[str]:
     """The records as ``dissect --json`` prints them."""
-    reading = Reading(open_capture(io.BytesIO(octets)), limits=limits)
+    reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
     page = RecordPage(reading.clock).page
     return b"".join([page(rows) for rows in reading.rows()]).decode().splitlines()
 
@@ -55,7 +55,7 @@ def texts(
 
     def reading() -> Reading:
         file = io.BytesIO(octets) if open_file is None else open_file()
-        return Reading(open_capture(file), limits=limits)
+        return Reading(open_capture(file), limits=limits, messages=True)
 
     with _recovery_alone():
         one = reading()

@@ -9,7 +9,7 @@ Placement, and a message's one of Delivery (RFC 5041 5.4).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.held import HELD_BY_EACH
@@ -19,7 +19,10 @@ from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.delivery.tagged import TaggedMessages
 from scapy_mpa.stream.delivery.turns import Turns
 from scapy_mpa.stream.delivery.untagged import UntaggedMessages
+from scapy_mpa.stream.delivery.whole import MessageShape
 from scapy_mpa.stream.events import GapFound, MessageRecovered
+from scapy_mpa.stream.ordinary import Row
+from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 from scapy_mpa.wire.rdmap_names import Opcode
 
@@ -28,7 +31,7 @@ from scapy_mpa.wire.rdmap_names import Opcode
 class HalfMessages:
     """The messages of one direction."""
 
-    _out: list[MessageRecovered]
+    out: InitVar[list[MessageRecovered]]
     """Where they go."""
     asked: Requests
     """The Requests of this direction."""
@@ -41,10 +44,13 @@ class HalfMessages:
     _untagged: UntaggedMessages = field(init=False)
     held: int = 0
     """Octets of memory taken, roughly."""
+    is_at_rest: bool = False
+    """Whether nothing waited in either direction after the last segment of a message in parts, so
+    that a message in one FPDU changes nothing but what comes next."""
 
-    def __post_init__(self) -> None:
-        self._tagged = TaggedMessages(self._out)
-        self._untagged = UntaggedMessages(self._out, self.asked, self.responses)
+    def __post_init__(self, out: list[MessageRecovered]) -> None:
+        self._tagged = TaggedMessages(out)
+        self._untagged = UntaggedMessages(out, self.asked, self.responses)
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -62,6 +68,26 @@ class HalfMessages:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
         return not self._weight
+
+    def take_whole(self, row: Row, shape: MessageShape) -> Row | None:
+        """Take an FPDU that is a message and the next one of its stream; return the message's row.
+
+        None if it is not the next one, or if more must be seen to; then nothing was taken.
+        """
+        turns, responses = self._turns, self.responses
+        frame, time_ns, direction, at, fpdu, first, second, third, frames, octets, ack = row
+        start = turns.expected
+        if start is None or (direction.origin + at - start) & SEQUENCE_MASK:
+            return None
+        if not shape.tagged and (third or not self._untagged.take_send(second)):
+            return None
+        turns.expected = start + fpdu.size
+        asked = self.asked
+        asked.shown = frame
+        asked.captured = max(asked.captured, frames if isinstance(frames, int) else max(frames))
+        if direction.settled:
+            responses.settled = max(responses.settled, start)
+        return frame, time_ns, direction, at, shape, first, second, third, frames, octets, ack
 
     def gap(self, gap: GapFound) -> None:
         """Take note of octets that will stay missing."""
@@ -105,6 +131,12 @@ class HalfMessages:
         self.responses.relieve()
         self.asked.give_up()
         self.weigh()
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything waits for another segment."""
+        parts = self._turns.waiting, self.responses.waiting, self.asked.unanswered
+        return any(parts) or self._tagged.is_open or self._untagged.is_open
 
     def weigh(self) -> None:
         """Find out what is held."""
@@ -151,10 +183,8 @@ class HalfMessages:
             # What lies before and after it was looked at long ago.
             message = DDPMessage(segment, begun=False)
             message.add(segment)
-            if segment.opcode == Opcode.READ_RESPONSE:
-                self.responses.take_late(message)
-            else:
-                self._out.append(message.event())
+            is_response = segment.opcode == Opcode.READ_RESPONSE
+            (self.responses if is_response else self._tagged).take_late(message)
         elif segment.opcode == Opcode.READ_RESPONSE:
             self.responses.take(segment)
         else:

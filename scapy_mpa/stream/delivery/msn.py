@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import Origin
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from scapy_mpa.stream.sequence import first_position, unwrap
+from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
 
 FIRST_MSN: Final = 1
 
@@ -61,6 +61,14 @@ class MSNSequence:
     def place(self, msn: int) -> int:
         """Return the number that stands for an MSN."""
         return first_position(msn) if self._next is None else unwrap(msn, self._next)
+
+    def take(self, msn: int) -> bool:
+        """Take a message with nothing skipped before it; return whether it is the next one."""
+        expected = self._next
+        if expected is None or sequence_number(expected) != msn:
+            return False
+        self._next = expected + 1
+        return True
 
     def note(
         self, number: int, position: int, origin: Origin, *, is_lossless: bool

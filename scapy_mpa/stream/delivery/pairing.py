@@ -96,13 +96,13 @@ class Requests:
     """That hole."""
     _may_go_on: bool = False
     """Whether, before the hole, a Response was in progress to a Request that is not known."""
-    _unanswered: list[tuple[int, Request]] = field(default_factory=list)
+    unanswered: list[tuple[int, Request]] = field(default_factory=list)
     """Requests that others overtook, and up to where their Responses would have been."""
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
-        return (len(self._queue) + len(self._unanswered)) * HELD_BY_EACH
+        return (len(self._queue) + len(self.unanswered)) * HELD_BY_EACH
 
     # -- the requesting direction ----------------------------------------------------------------
 
@@ -318,7 +318,7 @@ class Requests:
 
     def forget_overtaken(self) -> None:
         """Say of no Request that others overtook that it was not answered."""
-        self._unanswered.clear()
+        self.unanswered.clear()
         self._uncertain = max(self._uncertain, self._high + 1)
 
     def _asked_before(self, first: DDPSegment, key: Key) -> Iterator[Request]:
@@ -344,7 +344,7 @@ class Requests:
 
     def settle(self, position: float) -> None:
         """Report the Responses missing before ``position`` of the responding direction."""
-        while self._unanswered and self._unanswered[0][0] <= position:
+        while self.unanswered and self.unanswered[0][0] <= position:
             self._report_unanswered()
 
     def finish(self) -> None:
@@ -353,7 +353,7 @@ class Requests:
         self.settle(inf)
 
     def _report_unanswered(self) -> None:
-        self._out.append(self._unanswered.pop(0)[1].unanswered())
+        self._out.append(self.unanswered.pop(0)[1].unanswered())
 
     # -- which one ---------------------------------------------------------------------------
 
@@ -417,8 +417,8 @@ class Requests:
             elif not request.answered:
                 self._forget(request)
                 if request.serial >= self._uncertain:
-                    self._unanswered.append((position, request))
-                    if len(self._unanswered) > OUTSTANDING_REQUESTS:
+                    self.unanswered.append((position, request))
+                    if len(self.unanswered) > OUTSTANDING_REQUESTS:
                         self._report_unanswered()
             if serial <= request.serial:
                 serial = request.serial + 1

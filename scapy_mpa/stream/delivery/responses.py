@@ -25,20 +25,20 @@ class Responses:
     """Where they go."""
     _requests: Requests
     """Those of the other direction."""
-    _items: list[DDPSegment | DDPMessage | Hole] = field(default_factory=list)
+    waiting: list[DDPSegment | DDPMessage | Hole] = field(default_factory=list)
     """What waits: segments of RDMA Read Responses, Atomic Responses, and holes."""
     _current: DDPMessage | None = None
     """The RDMA Read Response in progress."""
     _is_sure: bool = True
     """Whether the next segment begins an RDMA Read Response, if none is in progress."""
-    _settled: int = 0
+    settled: int = 0
     """Position before which no more Responses will be found."""
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
         current = 0 if self._current is None else self._current.held
-        return current + len(self._items) * HELD_BY_EACH
+        return current + len(self.waiting) * HELD_BY_EACH
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ class Responses:
 
     def take(self, item: DDPSegment | DDPMessage | Hole) -> None:
         """Take a segment of an RDMA Read Response, an Atomic Response, or a hole."""
-        self._items.append(item)
+        self.waiting.append(item)
         self.release()
 
     def take_late(self, message: DDPMessage) -> None:
@@ -64,15 +64,15 @@ class Responses:
 
         :param force: nothing needs.
         """
-        if not self._items:
+        if not self.waiting:
             return
         done = 0
-        for item in self._items:
+        for item in self.waiting:
             if not self._look_at(item, force=force):
                 break
             done += 1
-        del self._items[:done]
-        self._requests.settle(self._settled)
+        del self.waiting[:done]
+        self._requests.settle(self.settled)
 
     def _look_at(self, item: DDPSegment | DDPMessage | Hole, *, force: bool) -> bool:
         """Look at what comes first; return False if that must wait."""
@@ -92,7 +92,7 @@ class Responses:
 
     def settle(self, position: int) -> None:
         """Report the Responses missing before ``position``: no more will be found there."""
-        self._settled = max(self._settled, position)
+        self.settled = max(self.settled, position)
         self._requests.settle(position)
 
     def relieve(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES
+from scapy_mpa.wire.rdmap_names import Opcode
 
 
 class TaggedMessages:
@@ -19,18 +19,23 @@ class TaggedMessages:
     :param out: where messages go.
     """
 
-    __slots__ = ("_messages", "_out", "_unsure")
+    __slots__ = ("_is_sure", "_messages", "_out")
 
     def __init__(self, out: list[MessageRecovered]) -> None:
         self._out = out
         self._messages: dict[int, DDPMessage] = {}
-        self._unsure: frozenset[int] = frozenset()
-        """Opcodes of which the end of a message may have been missed."""
+        self._is_sure = True
+        """Whether the next RDMA Write begins with its first segment, if none is in progress."""
 
     @property
     def held(self) -> int:
         """Octets of memory taken, roughly."""
         return sum([message.held for message in self._messages.values()])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a message is in progress, or may have begun before what was captured."""
+        return bool(self._messages) or not self._is_sure
 
     def add(self, segment: DDPSegment) -> None:
         """Add the segment that comes next in the stream."""
@@ -40,16 +45,20 @@ class TaggedMessages:
             self._close(opcode)
             message = None
         if message is None:
-            message = DDPMessage(segment, begun=opcode not in self._unsure)
+            message = DDPMessage(segment, begun=self._is_sure or opcode != Opcode.WRITE)
             self._messages[opcode] = message
         message.add(segment)
-        self._unsure -= {opcode}
+        self._is_sure = self._is_sure or opcode == Opcode.WRITE
         if header.last:
             self._close(opcode)
 
+    def take_late(self, message: DDPMessage) -> None:
+        """Take a message of which what follows was looked at before."""
+        self._out.append(message.event())
+
     def begin_unsure(self) -> None:
         """Take it that the beginning of what comes next may have been missed."""
-        self._unsure = TAGGED_OPCODES
+        self._is_sure = False
 
     def lose(self) -> None:
         """Take note of a hole: nothing tells whether the next segment is of the same message."""

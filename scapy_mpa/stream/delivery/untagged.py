@@ -54,6 +54,12 @@ class UntaggedMessages:
         skipped = sum([each.stretches for each in self._queues.values()])
         return self._held_by_messages + skipped * HELD_BY_PIECE
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any message is not whole, or was skipped and may yet come."""
+        skips = [each.skipped for each in self._queues.values()]
+        return bool(self._messages or any(skips))
+
     # -- in ------------------------------------------------------------------------------------
 
     def begin_unknown(self) -> None:
@@ -74,6 +80,14 @@ class UntaggedMessages:
         self._held_by_messages += message.add(segment)
         if is_over or message.has_all_segments:
             self._close(key)
+
+    def take_send(self, number: int) -> bool:
+        """Take a Send in one segment, if nothing is missing before it; return whether it is next.
+
+        :param number: its QN, with its MSN in the lower 32 bits.
+        """
+        sends = self._queues.get(QueueNumber.SEND)
+        return sends is not None and sends.holes == self.holes and sends.take(number)
 
     def settle(self, position: int) -> None:
         """Report what lies before ``position`` and is not whole, for it will never be."""
