@@ -15,7 +15,7 @@ from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.clock import Clock
-from scapy_mpa.stream.direction import event_of, identity_of
+from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
     CARRIERS,
     ConnectionEnded,
@@ -198,9 +198,15 @@ class Reading:
         """Return the rows, events and messages that matter."""
         selection, messages = self.selection, self._messages
         if selection is not None:
-            # Many rows are of the same few connections.
+            # Many rows are of the same few directions.
             is_wanted = cache(selection.has_connection)
-            rows = [row for row in rows if is_wanted(identity_of(row))]
+            directions = {row[2] for row in rows if type(row) is tuple}
+            wanted = {each for each in directions if is_wanted(each.connection.identity)}
+            rows = [
+                row
+                for row in rows
+                if (row[2] in wanted if type(row) is tuple else is_wanted(row.connection))
+            ]
         if messages is not None:
             rows = messages.added_to(rows)
         if selection is None or not selection.narrows:
