@@ -33,7 +33,6 @@ _FOUND: Final = _WHEN + b',"timestamp":"%b"'
 slow."""
 _CAPTURED: Final = b'"captured":{' + _WHEN + b'},"captured_from":{' + _WHEN + b"}"
 """What :func:`~scapy_mpa.records.values.carried_by` returns of one frame beside its number."""
-_OPCODE: Final = 0x0F
 _MASK: Final = 0xFFFFFFFF
 
 
@@ -96,7 +95,7 @@ class RecordPage:
                 fields += (first, second)
             else:
                 fields += (second >> 32, second & _MASK, third)
-                if shape.control[1] & _OPCODE in INVALIDATING_OPCODES:
+                if shape.opcode in INVALIDATING_OPCODES:
                     fields.append(first)
             lines.append(pattern % tuple(fields))
         return b"".join(lines)

@@ -12,6 +12,7 @@ from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.wire.ddp import DDP_HEADER_LENGTHS, LAST
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, fpdu_layout
 from scapy_mpa.wire.rdmap import HeaderRule, header_rule, requests_opened
+from scapy_mpa.wire.rdmap_names import OPCODE_BITS
 from scapy_mpa.wire.terminate import is_terminate
 
 NOT_ORDINARY: Final = 1 << 32
@@ -42,6 +43,7 @@ class Shape:
         "line",
         "markers",
         "message",
+        "opcode",
         "opened",
         "payload",
         "pointers",
@@ -60,6 +62,7 @@ class Shape:
         self.ulpdu_length, control = divmod(word, 1 << 16)
         self.control = control.to_bytes(2, "big")
         """The DDP and the RDMAP control octet."""
+        self.opcode = control & OPCODE_BITS
         self.tagged = control >= 1 << 15
         self.last = bool(self.control[0] & LAST)
         """Whether they are the last of their messages."""

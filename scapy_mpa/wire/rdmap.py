@@ -13,7 +13,13 @@ from scapy_mpa.wire.ddp import LARGEST_MESSAGE, LAST, TAGGED_LENGTH, UNTAGGED_LE
 from scapy_mpa.wire.errors import LocalProtocolError, RemoteProtocolError
 from scapy_mpa.wire.fields import packed
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH
-from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, QUEUE_NUMBERS, TAGGED_OPCODES, Opcode
+from scapy_mpa.wire.rdmap_names import (
+    INVALIDATING_OPCODES,
+    OPCODE_BITS,
+    QUEUE_NUMBERS,
+    TAGGED_OPCODES,
+    Opcode,
+)
 
 READ_REQUEST_LENGTH: Final = 28
 """Octets of the RDMA Read Request Header (RFC 5040 4.4)."""
@@ -116,7 +122,7 @@ class ImmediateData(NamedTuple):
 
 def parse_control(octet: int) -> RDMAPControl:
     """Read the RDMAP control octet, 0 to 255 (RFC 5040 4.1)."""
-    return RDMAPControl(octet >> 6, octet >> 4 & 3, octet & 15)
+    return RDMAPControl(octet >> 6, octet >> 4 & 3, octet & OPCODE_BITS)
 
 
 def requests_opened(control: bytes) -> int:

@@ -30,6 +30,10 @@ class Opcode(enum.IntEnum):
     ATOMIC_RESPONSE = 11
 
 
+OPCODE_BITS: Final = 0x0F
+"""Where the RDMAP control octet has the opcode (RFC 5040 4.1)."""
+
+
 class QueueNumber(enum.IntEnum):
     """QN of untagged messages, 32 bits (RFC 7306 10.2)."""
 

@@ -25,12 +25,11 @@ from scapy_mpa.wire.ddp import ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
-from scapy_mpa.wire.rdmap_names import Opcode, message_name
+from scapy_mpa.wire.rdmap_names import OPCODE_BITS, Opcode, message_name
 
 _CONTROL: Final = struct.Struct(f"{TERMINATE_CONTROL_LENGTH}s")
 _SEGMENT_LENGTH: Final = struct.Struct(">H")
 _TAGGED: Final = 0x80
-_OPCODE: Final = 0x0F
 _CONTROL_LENGTH: Final = 2
 # M, D and R in the third octet, by RFC 5040 figure 8 and mirrored.
 _HDRCT: Final = 0xE0
@@ -138,7 +137,7 @@ def is_terminate(control: bytes) -> bool:
     """Tell whether octets begin with the DDP and the RDMAP control octet of a Terminate."""
     if len(control) < _CONTROL_LENGTH:
         return False
-    return control[0] < _TAGGED and control[1] & _OPCODE == Opcode.TERMINATE
+    return control[0] < _TAGGED and control[1] & OPCODE_BITS == Opcode.TERMINATE
 
 
 def terminate_text(layer: int, etype: int, error_code: int) -> str:

@@ -26,7 +26,7 @@ from scapy_mpa.wire.rdmap import (
     LARGEST_TERMINATE_LENGTH,
     READ_REQUEST_LENGTH,
 )
-from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.rdmap_names import OPCODE_BITS, Opcode
 
 WITH_HEADER: Final[dict[int, int]] = {
     Opcode.READ_REQUEST: READ_REQUEST_LENGTH,
@@ -45,7 +45,6 @@ _LONGEST_HEADER: Final = max(ATOMIC_REQUEST_LENGTH, LARGEST_TERMINATE_LENGTH)
 _KEPT: Final = _LONGEST_HEADER + 1
 _BODY: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 _NO_HEADER: Final = DDPHeader(tagged=False, last=False)
-_OPCODE: Final = 0x0F
 _LOW: Final = 0xFFFFFFFF
 
 
@@ -127,7 +126,7 @@ def _of_row(row: Row) -> DDPSegment:
     offset = at + shape.lead
     seq = sequence_number(direction.origin + offset)
     phase = at % MARKER_INTERVAL if table.marked else None
-    opcode = shape.control[1] & _OPCODE
+    opcode = shape.opcode
     fields = _control_fields(shape.control)
     body = b""
     if shape.tagged:
@@ -167,7 +166,7 @@ def _of_event(carrier: Carrier) -> DDPSegment:
     ulpdu, length = carrier.ulpdu, carrier.ulpdu_length
     found = ddp_header_of(ulpdu)
     header = found or _NO_HEADER
-    opcode = header.rsvdulp & _OPCODE
+    opcode = header.rsvdulp & OPCODE_BITS
     there = len(ulpdu)
     body = ulpdu
     if found is not None:

@@ -16,8 +16,6 @@ from scapy_mpa.stream.ordinary import Row
 from scapy_mpa.stream.shapes import Shape
 from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 
-_OPCODE: Final = 0x0F
-
 
 class MessageShape:
     """What messages have in common whose FPDUs have a shape.  Who writes them keeps patterns here.
@@ -53,6 +51,6 @@ def message_shape(fpdu: Shape) -> MessageShape | None:
     None if none are, or if more must be known of them: what a Request asks for, which one a
     Response answers, what an RDMAP header says.
     """
-    opcode = fpdu.control[1] & _OPCODE
-    is_plain = opcode != Opcode.READ_RESPONSE if fpdu.tagged else opcode in SEND_OPCODES
+    is_response = fpdu.opcode == Opcode.READ_RESPONSE
+    is_plain = not is_response if fpdu.tagged else fpdu.opcode in SEND_OPCODES
     return MessageShape(fpdu) if is_plain and fpdu.last and not fpdu.table.ahead else None
