@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Decompression that gives out every octet before a damage, and a bounded number at once.
 
-A decompressor drops what it made in the call that meets a damage, so that how much of a damaged
-file can be used would depend on how it was read.  A spare one is therefore kept one step in the
-past: it repeats the step that fails, octet by octet.
+A decompressor drops what it made in the call that meets a damage.  How much of a damaged file can
+be used would then depend on how it was read.  So a spare one is kept one step back.  It repeats the
+step that fails, octet by octet.
 """
 
 from __future__ import annotations

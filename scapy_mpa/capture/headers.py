@@ -132,7 +132,7 @@ class Headers:
         """Where octets are on which nothing depends, and how many."""
         self.fragment: Fragment | None = None
         self.is_guessed = False
-        """Whether octets after a header, of any kind, told what they are."""
+        """Whether octets after a header showed what they are."""
 
     def take(self, count: int, name: str) -> int:
         """Pass over so many octets of a header; return where they begin.

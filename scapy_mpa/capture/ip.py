@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Headers of IPv4 and IPv6, with the extensions of both.
 
-What IP says of a packet's length is trusted over the length of the frame, which may hold Ethernet
-padding, or lack what was cut off before it was captured.  Where IP says zero (a large segment
-captured before the interface card cut it, or an IPv6 jumbogram, RFC 2675), the frame's length
-counts, unless no packet is so long.  Header checksums are not verified: they may not have been
-computed yet.
+IP says how long a packet is.  The frame may hold Ethernet padding as well, or lack octets that were
+cut off.  The frame's length counts where IP says zero, unless no packet is so long.  IP says zero
+in a large segment that was captured before the interface card cut it, and in an IPv6 jumbogram (RFC
+2675).  Header checksums are not verified: they may not have been computed yet.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _NOT_OPENED: Final[dict[type[Exception], str]] = {
 }
 
 _SAMPLE: Final = 256
-"""Octets by which text is told from other data."""
+"""Octets that distinguish text from other data."""
 
 
 class Capture:
@@ -181,7 +181,7 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at
 def is_capture(name: str) -> bool:
     """Tell a capture from other files by its first octets, decompressed if need be.
 
-    One that cannot be read counts as a capture: who opens it is told what is wrong.
+    One that cannot be read counts as a capture: whoever opens it gets the reason.
     """
     try:
         with open_capture(name):

@@ -46,7 +46,7 @@ _ERSPAN_TYPE_3: Final = 0x22EB
 
 
 _IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _MPLS_UPSTREAM, _PPPOE, *LINK_READERS} - {LLC})
-"""EtherTypes by which an Ethernet header is told from other octets."""
+"""EtherTypes that distinguish an Ethernet header from other octets."""
 
 
 def _mpls(headers: Headers) -> int:

@@ -118,7 +118,7 @@ def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
     """Say why no more is read of a capture; return the exit status."""
     # Who takes the output may have had the same signal.
     ended = attention.number and interrupted(capture.frames)
-    # Who has read enough, as `head` has, is not told that there is more.
+    # A reader that has enough, such as `head`, gets no message.
     if ended or not isinstance(error.__cause__, BrokenPipeError):
         why = f"{error}, so reading stopped after frame {capture.frames}"
         complain(f"{shown(capture.name)}: {ended or why}")

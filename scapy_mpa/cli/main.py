@@ -46,7 +46,7 @@ def main() -> None:
         settle(streams)
         sys.exit(status_of(error))
     except OutputError as error:
-        # Who has read enough of a list is not told that there was more.
+        # A reader that has enough of a list gets no message.
         if not isinstance(error.__cause__, BrokenPipeError):
             complain(str(error))
         settle(streams)

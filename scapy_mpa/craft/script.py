@@ -266,8 +266,8 @@ class FrameOverrides(_Brief):
     vtag: int | None = None
     """16 bits; computed: what the receiver has announced."""
     header_crc: bytes | Callable[[bytes], bytes] | None = None
-    """What stands where the header CRC does, or what makes it of the 4 octets that are right, of
-    none if there is no header CRC."""
+    """The header CRC, or what makes it of the right one: of 4 octets, or of none without header
+    CRCs."""
     payload_crc: bytes | Callable[[bytes], bytes] | None = None
     """Likewise."""
 

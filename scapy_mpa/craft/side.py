@@ -83,9 +83,9 @@ class Side:
     """One side of a conversation: what it says.
 
     Made by :class:`~scapy_mpa.craft.conversation.Conversation`.  Verbs raise
-    :class:`~scapy_mpa.wire.errors.LocalProtocolError` where a number does not fit its field and,
-    unless the conversation was made with ``strict=False``, where a conforming peer must not use
-    them; :meth:`fpdu` and :meth:`octets` send anything at any time.
+    :class:`~scapy_mpa.wire.errors.LocalProtocolError` if a number does not fit its field.  They
+    also raise it if a conforming peer must not say so now, unless the conversation was made with
+    ``strict=False``.  :meth:`fpdu` and :meth:`octets` send anything at any time.
     """
 
     peer: Side

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What receivers above MPA must not accept: events in, errors out.
 
-Of RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2 and RFC 6581 9.  A segment is held against the rules for
-itself as soon as it is recovered, as a Data Sink does before Placement, and against those of its
-order when it is its turn in the stream.
+The rules are those of RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2 and RFC 6581 9.  A segment by itself
+is checked as soon as it is recovered, as a Data Sink does before Placement.  Its order is checked
+when it is its turn in the stream.
 """
 
 from __future__ import annotations

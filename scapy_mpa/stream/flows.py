@@ -267,8 +267,8 @@ class Flows:
 
     @property
     def unsearched(self) -> int:
-        """Directions of which nothing is known and that were not searched to their end for FPDUs,
-        because too many octets of the capture look like some."""
+        """Unknown directions that were not searched to their end for FPDUs, because too many octets
+        of the capture look like FPDUs."""
         return self._common.purse.unsearched
 
     def standing(self) -> Iterator[ConnectionEnded]:

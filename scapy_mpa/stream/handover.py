@@ -122,7 +122,7 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
 def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     """Return what recovery makes of an ordinary connection, as it stands.
 
-    It reads the first segments once more.  What it finds was reported, so nobody is told.
+    It reads the first segments once more.  What it finds was reported before.
     """
     apart = Common(Budget(Limits()))
     apart.emit = _ignore

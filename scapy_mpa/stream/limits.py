@@ -34,10 +34,10 @@ class _Limits(NamedTuple):
     """Octets that one half connection may hold while it waits for others, those of memory that
     holding them takes included; at least 1.
 
-    A sender has no more than its window under way, so more than 4 MiB after a hole nearly always
-    means that the hole will stay.  More is of use on paths with larger windows.  With less than
-    about 600 KiB, FPDUs may be lost after one with a wrong ULPDU_Length, and with less than about
-    64 KiB long ones anywhere."""
+    A sender has no more than its window under way.  So more than 4 MiB after a hole nearly always
+    mean that the hole will stay.  Paths with larger windows need more.  With less than some 600
+    KiB, FPDUs may not be found after a wrong ULPDU_Length.  With less than some 64 KiB, long FPDUs
+    may not be found anywhere."""
 
     octets_in_total: int
     """Octets that all half connections together may hold, and as many all SCTP associations, what

@@ -36,9 +36,9 @@ class ReadDirection(Protocol):
 
 
 Row: TypeAlias = tuple[int, int, Any, int, Any, int, int, int, int | tuple[int, ...], bytes, int]
-"""An FPDU: number of the frame that completed it, its time in nanoseconds, direction, offset of the
-first octet, shape, three words of the DDP header, the frame or frames that brought it, its octets,
-and what its sender had acknowledged."""
+"""An FPDU, or a message in one FPDU: the number of the frame that completed it, its time in
+nanoseconds, direction, offset of the first octet, shape, three words of the DDP header, the frame
+or frames that brought it, its octets, and the sender's acknowledgement number."""
 
 
 def read(

@@ -173,7 +173,7 @@ class Recovery:
         return bool(self._repeats) and _ports(flow) in self._repeats
 
     def take_all_copies(self) -> None:
-        """Take all that is held, now that the capture has ended: nothing told it from copies."""
+        """Take all that is held, now that the capture has ended: it may be copies."""
         for ports in list(self._repeats):
             self._take_copies(ports)
 
@@ -190,7 +190,7 @@ class Recovery:
             self._repeats[ports] = repeat
         elif shows_new(self._former(repeat), table.past, segment):
             if segment.flags & (SYN | ACK) == SYN:
-                # Another beginning: nothing has told the one before it from copies.
+                # Another beginning.  The one before it may be copies.
                 self._take_copies(ports)
                 self._hold_or_take(segment)
                 return

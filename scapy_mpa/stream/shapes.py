@@ -16,8 +16,9 @@ from scapy_mpa.wire.rdmap_names import OPCODE_BITS
 from scapy_mpa.wire.terminate import is_terminate
 
 NOT_ORDINARY: Final = 1 << 32
-"""Size of an FPDU that is too short for its DDP header, whose header makes no sense where only that
-verifies it, or that ends its connection: more octets than there can be, so it is never whole."""
+"""Size of an FPDU that is not ordinary: more octets than there can be, so it is never whole.  It is
+too short for its DDP header, or ends its connection; or only its header verifies it, and makes no
+sense."""
 
 _MOST: Final = 4096
 """Shapes of one table that are kept."""

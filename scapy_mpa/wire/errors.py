@@ -63,8 +63,8 @@ class ProtocolError(MPAError):
 class LocalProtocolError(ProtocolError):
     """What we were asked for cannot be had.
 
-    It cannot be expressed on the wire, a conforming peer must not send it, or there is no such
-    thing, be it a dialect, a preset or a connection of a capture.
+    It cannot be expressed on the wire, or a conforming peer must not send it, or there is no such
+    dialect, preset or connection.
     """
 
 

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """FPDU geometry: where ULPDU, pad, Markers and CRC lie (RFC 5044 4.1 to 4.4).
 
-An FPDU runs from its first octet (a Marker that directly precedes the ULPDU_Length field, or
-else that field itself) to the last octet of its CRC.  Where its Markers fall depends on one
-number beside ULPDU_Length: its *phase*, the offset of its first octet in the Full Operation
-Phase of its direction, modulo 512.  A phase of ``None`` stands for a direction without
-Markers.
+An FPDU begins with ULPDU_Length, or with a Marker directly before it, and ends with its CRC.
+Beside ULPDU_Length, its *phase* says where its Markers are: the offset of its first octet in the
+Full Operation Phase of its direction, modulo 512.  Without Markers the phase is ``None``.
 
-Everything that makes up a conforming stream is a multiple of four octets long, so a phase is
-one, too, and a Marker splits neither the ULPDU_Length field's word nor the CRC.
+All parts of a conforming stream are multiples of four octets long.  So phases are multiples of
+four, too, and a Marker splits neither the first word of an FPDU nor the CRC.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,8 @@
 
 Three things differ from RFC 5044 4:
 
-* The count that decides where Markers fall skips CRC fields.  So each FPDU is laid out as RFC 5044
-  4.3 has it, but at a *phase* of its own, which falls after that of RFC 5044 by 4 octets an FPDU.
+* The count of octets from Marker to Marker skips CRC fields.  So an FPDU is laid out as in RFC 5044
+  4.3, but at another *phase*, which falls back by 4 octets with each FPDU.
 * FPDUPTR is in the order of octets of the host, taken to be the least significant octet first.
 * With CRCs off there is no CRC field.  Then nothing is skipped, and Markers are where RFC 5044 has
   them for the octets that are there.

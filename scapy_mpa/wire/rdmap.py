@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """RDMAP's control octet and headers (RFC 5040 section 4, RFC 7306 5.2 and 6.2).
 
-None of these headers may be followed by anything in its message (RFC 5040 figure 5, RFC 7306
-figure 3), so each parser wants exactly the octets of its header.  The Terminate Header has a
-module of its own.
+Nothing may follow one of these headers in its message (RFC 5040 figure 5, RFC 7306 figure 3).  So
+each parser wants exactly the octets of its header.  The Terminate Header has a module of its own.
 """
 
 import struct
@@ -336,11 +335,11 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
     """Tell whether a conforming sender could have begun a ULPDU with these octets.
 
     Never raises.  Looked at are the DDP header's 14 or 18 octets; if they are not all there, the
-    answer is False.  What the standards have a sender do without exception must hold: DDP and
-    RDMAP version both 1 or both 0, reserved bits zero, a known opcode with its T bit and QN, an
-    Invalidate STag only where there is one, zero otherwise (RFC 5041 4, RFC 5040 4.1, RFC 7306
-    4.1), a message below 2^32 octets (RFC 5041 5.2), and a message that consists of an RDMAP
-    header only as one segment of that header's length.
+    answer is False.  Rules without exception must hold.  The versions of DDP and RDMAP are both 1
+    or both 0, and reserved bits are zero.  The opcode is known, with its T bit and QN, and a field
+    for an Invalidate STag that there is not is zero (RFC 5041 4, RFC 5040 4.1, RFC 7306 4.1).  A
+    message has less than 2^32 octets (RFC 5041 5.2).  A message that is an RDMAP header is one
+    segment of that length.
 
     :param ulpdu_head: the beginning of the ULPDU, or more.
     :param ulpdu_length: octets of the whole ULPDU.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which ULPDU_Length would make the CRC of octets good (RFC 5044 4.1, 4.4).
 
-CRC32c is linear: octets that differ have CRCs that differ by something that the difference and the
-octets after it alone tell.  So from the CRC as it is, the octets that the field should hold can be
-worked out, wherever the FPDU may end, and each octet is gone over once.
+CRC32c is linear: how two CRCs differ depends only on how the octets differ, and on how many follow.
+So the CRC as it is shows which octets the field should hold, wherever the FPDU may end.  Each octet
+is read once.
 """
 
 from __future__ import annotations

@@ -245,9 +245,9 @@ class _Verdict(NamedTuple):
 def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
     """Decide how the four octets of ``octets`` are to be read.
 
-    No conforming Terminate is read mirrored: its error is defined and its reserved bits are zero,
-    so that its third octet is either 0 or has one of M, D and R where they belong.  One exception:
-    what a Responder hardly sends (``_OF_INITIATORS``).
+    No conforming Terminate is read mirrored.  Its error is defined and its reserved bits are zero.
+    So its third octet is 0, or has one of M, D and R in their places.  The exception is what a
+    Responder hardly sends (``_OF_INITIATORS``).
     """
     first, error_code, third, fourth = octets
     high, low = first >> 4, first & 15

@@ -76,8 +76,8 @@ def settled(
 def ends_of_turns(segments: Sequence[Segment]) -> list[int]:
     """Return, for each segment, the index of the one that ends the turn of its sender.
 
-    That is the next one with which the other side says something (octets or FIN), since it may be
-    an answer, or with which either side resets the connection.
+    A turn ends with the next octets or FIN of the other side, which may be an answer.  A RST of
+    either side ends it, too.
     """
     ends = [len(segments), len(segments)]
     found = [0] * len(segments)

@@ -28,9 +28,9 @@ _LONGEST_TIMEOUT: Final = 1000
 class Loss:
     """Segments with octets are lost and sent again.
 
-    Where at least three more segments of the sender follow before the receiver says anything, the
-    lost one is sent again after some of these (RFC 5681 3.2), else after a timeout, which delays
-    all that comes later.  Meanwhile the receiver acknowledges no more than it has.
+    If the sender sends three more segments before the receiver says anything, the lost one is sent
+    again after some of these (RFC 5681 3.2).  Else it is sent after a timeout, which delays all
+    that comes later.  Meanwhile the receiver acknowledges no more than it has.
 
     :raises LocalProtocolError: a value is out of range.
     """

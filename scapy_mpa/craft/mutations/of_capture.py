@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Mutations that begin with a conversation which was captured, in place of one of ours.
 
-Random fuzzing does for any.  What breaks a named rule expects of its receiver what it does only if
-all else is right, so it wants a conversation like the one that it was made for: MPA of revision 1
-or 2, laid out as RFC 5044 has it, without Markers, without a third startup frame, and right.
-Where CRCs are off nothing tells a receiver what is wrong with an FPDU itself; then the rules of DDP
-and RDMAP are left.
+Random fuzzing works with any.  A mutation that breaks one rule needs a conversation in which all
+else is right: MPA of revision 1 or 2, laid out as in RFC 5044, without Markers and without a third
+startup frame.  With CRCs off, no receiver can notice that an FPDU is damaged.  Then only the rules
+of DDP and RDMAP are left.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
 def ift_speculative(rng: Random, **options: Any) -> IFTConversation:
     """SP of both sides (8): reorder its segments to see it.
 
-    Frames are longer than segments, and one of these begins with octets of a payload that are a
-    frame to whoever has not seen the one before.
+    Frames are longer than segments.  One segment begins with payload that looks like a frame to
+    those who have not seen the segment before.
     """
     conversation = IFTConversation(**{"sp": True, "mulpdu": 4000, **options})
     left, right = conversation.sides

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The records that a perfect dissector must report of a DDP Stream Session over SCTP.
 
-As with TCP they are made of what the script means, and a key is left out where the script alone
-does not say what it must be:
+As with TCP, they are made of what the script means.  A key is left out if the script does not
+determine it:
 
-* where packets were lost, copied, reordered or cut, what depends on when something is found
-  (``frame``, ``time``, ``out_of_order``), ``crc``, and how the session has ended;
+* where packets were lost, copied, reordered or cut: when something is found (``frame``, ``time``,
+  ``out_of_order``), ``crc``, and how the session ended;
 * where DATA chunks are missing or cut off, all records but those of whole messages;
 * where a chunk is wrong, the keys of the first point, all that is counted, and all of that chunk.
 """

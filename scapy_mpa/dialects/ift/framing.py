@@ -239,8 +239,8 @@ class IFTFraming:
             return True
         if self._rdma:
             return plausible(ddp, size + header.payload_size)
-        told = parse_ddp(ddp)
-        return not told.reserved and told.ddp_version in _DDP_VERSIONS
+        ddp_header = parse_ddp(ddp)
+        return not ddp_header.reserved and ddp_header.ddp_version in _DDP_VERSIONS
 
     def _is_fault(self, crc: CrcVerdict, which: str) -> bool:
         """Tell whether a CRC is bad and the receiver checks such CRCs (4.2).

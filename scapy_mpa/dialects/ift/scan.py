@@ -51,9 +51,9 @@ def find_indication(
         whole = octets[at : at + INDICATION_LENGTH]
         if len(whole) < INDICATION_LENGTH:
             return start + at
-        told = parse_indication(whole)
-        if not told.problems() or (is_first and at == 0 and _is_meant(told)):
-            return FoundIndication(start + at, whole, told)
+        indication = parse_indication(whole)
+        if not indication.problems() or (is_first and at == 0 and _is_meant(indication)):
+            return FoundIndication(start + at, whole, indication)
         at = octets.find(_MAGIC, at + 1)
     return None
 
@@ -78,11 +78,11 @@ def _may_begin(octets: bytes) -> bool:
     return _MAGIC.startswith(octets[:_VERSIONS_AT]) or octets[_VERSIONS_AT:end] == _VERSIONS
 
 
-def _is_meant(told: AdaptionIndication) -> bool:
+def _is_meant(indication: AdaptionIndication) -> bool:
     """Tell whether octets that begin like an indication are one, right or wrong."""
     is_as_known = (
-        told.version == told.bc_version == VERSION
-        and not told.reserved_flags
-        and not any(told.reserved)
+        indication.version == indication.bc_version == VERSION
+        and not indication.reserved_flags
+        and not any(indication.reserved)
     )
-    return (told.magic == MAGIC) + told.crc_is_good() + is_as_known > 1
+    return (indication.magic == MAGIC) + indication.crc_is_good() + is_as_known > 1

@@ -99,7 +99,7 @@ class Association:
     _sessions: dict[int, Session] = field(default_factory=dict)
     """By Stream Identifier, the last session on a pair of SCTP streams."""
     _problems: list[_Problem] = field(default_factory=list)
-    _told: set[int] = field(default_factory=set)
+    _reported: set[int] = field(default_factory=set)
     """PPIDs of other protocols that were reported."""
     _unplaced: bool = False
     """Whether a chunk was captured that is of no session."""
@@ -237,8 +237,8 @@ class Association:
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
         """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
-        if chunk.ppid not in self._told and len(self._told) < _MOST_PROBLEMS:
-            self._told.add(chunk.ppid)
+        if chunk.ppid not in self._reported and len(self._reported) < _MOST_PROBLEMS:
+            self._reported.add(chunk.ppid)
             for what in data_violations(chunk):
                 self._add_problem(packet, direction, chunk, what)
 

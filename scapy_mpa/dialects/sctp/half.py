@@ -59,7 +59,7 @@ class SessionHalf:
     """What the enhanced message is equivalent to that it began with, None if there is none."""
     first_segment: tuple[bytes, int] | None = None
     """The head of its first DDP segment, and the octets of the whole segment."""
-    told: set[object] = field(default_factory=set)
+    reported: set[object] = field(default_factory=set)
     """What need not be reported again."""
     highest: int = -1
     """Position of the highest TSN of its chunks."""

@@ -101,8 +101,8 @@ class Session:
             )
         self._emit(event)
         for what in data_violations(chunk):
-            if what.clause not in half.told:
-                half.told.add(what.clause)
+            if what.clause not in half.reported:
+                half.reported.add(what.clause)
                 self.error(direction, chunk.tsn, what)
         if control is not None:
             for what in control_violations(control, chunk.length):
@@ -168,9 +168,9 @@ class Session:
                     self._active = 1 - direction
             half.state = NEXT[role or Role.ACTIVE, half.state, code]
         else:
-            if code != SEGMENT or half.state not in half.told:
+            if code != SEGMENT or half.state not in half.reported:
                 # Of segments the first will do.
-                half.told.add(half.state)
+                half.reported.add(half.state)
                 self._claim(direction, turn, found)
             if half.state is HalfState.START:
                 # Once will do.

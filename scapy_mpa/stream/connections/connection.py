@@ -145,7 +145,7 @@ class Connection(Reporter):
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
-        startup.look_behind(half)
+        startup.look_after_end(half)
         if startup.waits_until:
             order.resume(startup, self.segments)
         while self.met_key is not None:

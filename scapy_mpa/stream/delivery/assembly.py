@@ -45,7 +45,7 @@ class DDPMessage:
     segments: int = 0
     next_offset: int = 0
     """The offset after the last segment taken."""
-    lost_behind: int = 0
+    lost_after: int = 0
     """Octets of the stream that are missing after the last segment taken."""
     may_go_on: bool = False
     """Whether more of it may have been taken for something else."""
@@ -106,7 +106,7 @@ class DDPMessage:
         if segment.origin[2] > self.completed_by[2]:
             self.completed_by = segment.origin
         self.next_offset = end
-        self.lost_behind = 0
+        self.lost_after = 0
         self._last_captured = max(self._last_captured, segment.captured)
         self._first_captured = min(self._first_captured, segment.captured_from)
         self._lowest = min(self._lowest, at)

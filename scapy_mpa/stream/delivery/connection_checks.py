@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The segments of one connection, held against the rules above MPA, each for itself and in order.
+"""The segments of one connection, checked against the rules above MPA, each by itself and in order.
 
-Where octets of the stream are missing nothing is said of the order until it is known again, and
-nothing at all of what must be counted from the beginning.
+After octets that are missing, no error of order is reported until the order is known again.  No
+error is reported that needs a count from the beginning.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Skipped(NamedTuple):
     end: int
     position: int
     """Position in the stream before which their segments lie."""
-    behind: Origin | None
+    follows: Origin | None
     """What begins there; None once nothing more is to be reported of them."""
     is_lossless: bool
     """Whether nothing was missing before it, so that the sender skipped them."""
@@ -92,7 +92,7 @@ class MSNSequence:
     def settle(self, skipped: Skipped) -> None:
         """Wait no more for what was skipped."""
         # What brought the message after it is of no more use, and there may be very many.
-        self._settled.append(skipped._replace(behind=None))
+        self._settled.append(skipped._replace(follows=None))
         if len(self._settled) > LATE_SEGMENTS:
             del self._settled[0]
 
@@ -126,7 +126,7 @@ class MSNSequence:
                 del self._settled[0]
         return found
 
-    def is_behind(self, number: int) -> bool:
+    def is_late(self, number: int) -> bool:
         """Tell whether a message with a higher MSN was noted before."""
         return self._next is not None and number < self._next
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What one direction has asked for, and the other one not answered: how much, and whether it may.
+"""Requests of one direction that the other one has not answered, and how many there may be.
 
-Of RFC 7306 5.2.2, that an Atomic Response answers an Atomic Request, and of RFC 6581 9.1, that no
-more RDMA Read Requests are outstanding than the peer allows.  A capture may hold Request and
-Response in the wrong order, and lack either, so what seems wrong is known to be only in the end.
+An Atomic Response answers an Atomic Request (RFC 7306 5.2.2).  No more RDMA Read Requests are
+outstanding than the peer allows (RFC 6581 9.1).  A capture may hold Request and Response in the
+wrong order, or lack either.  So only the end shows what was wrong.
 """
 
 from __future__ import annotations

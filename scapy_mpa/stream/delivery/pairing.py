@@ -196,7 +196,7 @@ class Requests:
             self._hole = hole
             self._leftover = hole.octets
             if current is not None and current.request is not None:
-                self._leftover -= max(0, self._rest_of(current) - current.lost_behind)
+                self._leftover -= max(0, self._rest_of(current) - current.lost_after)
             for request in self._queue[self._high - self._low :]:
                 if not self._pass_over(request, hole):
                     break
@@ -217,7 +217,7 @@ class Requests:
         self._high = request.serial + 1
         return True
 
-    def behind_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
+    def after_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
         """Return the Requests whose Responses a segment after a hole may be of, ascending.
 
         :param current: the RDMA Read Response that was in progress.
@@ -226,13 +226,13 @@ class Requests:
         if current is not None and current.request is not None:
             if segment.offset >= current.next_offset and current.request.holds(segment):
                 fits.append(current.request)
-            if current.lost_behind < self._rest_of(current):
+            if current.lost_after < self._rest_of(current):
                 return fits
         return fits + [each for each in self._possible() if each.key is None or each.holds(segment)]
 
     def goes_on(self, current: DDPMessage, fits: list[Request]) -> bool:
-        """Tell whether a segment for which :meth:`behind_hole` gave ``fits`` is of ``current``."""
-        may_be_next = current.lost_behind >= self._rest_of(current) and self._is_open
+        """Tell whether a segment for which :meth:`after_hole` gave ``fits`` is of ``current``."""
+        may_be_next = current.lost_after >= self._rest_of(current) and self._is_open
         if fits != [current.request] or may_be_next:
             return False
         self._high = self._low
@@ -242,7 +242,7 @@ class Requests:
     def answer(self, message: DDPMessage, fits: list[Request] | None = None) -> None:
         """Find the Request that a Response answers. Its first segment is there.
 
-        :param fits: what :meth:`behind_hole` has found for it, None where nothing is missing.
+        :param fits: what :meth:`after_hole` has found for it, None where nothing is missing.
         """
         keys = keys_of(message.first)
         if self.hidden:
@@ -295,10 +295,10 @@ class Requests:
         for key in keys:
             # Two are as good as many.
             known = list(islice(self._asked_before(message.first, key), 2))
-            # One without octets may answer a Request for none that is not known yet.
+            # A Response without octets may answer a Request that is not known yet.
             is_only = len(known) == 1 and len(self._by_key[key]) <= _LOOKED_AT and EMPTY not in keys
-            # One that was not captured may be meant, but not if it comes after the one that fits
-            # and no Response may be missing before this one.
+            # It may answer a Request that was not captured.  It does not if that Request comes
+            # after the one that fits, and no Response is missing before this one.
             is_next = message.begun and message.first.header.tagged
             if is_only and (missing is None or (is_next and known[0].serial < missing.serial)):
                 serial = known[0].serial

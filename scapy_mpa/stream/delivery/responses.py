@@ -84,7 +84,7 @@ class Responses:
             self._requests.answer(item)
             self._out.append(item.event())
             return True
-        in_progress = self._current is not None and not self._current.lost_behind
+        in_progress = self._current is not None and not self._current.lost_after
         if not (force or in_progress or self._requests.knows_all(item)):
             return False
         self._add(item)
@@ -114,7 +114,7 @@ class Responses:
             return False
         self._is_sure = False
         if self._current is not None:
-            self._current.lost_behind += hole.octets
+            self._current.lost_after += hole.octets
             if self._current.request is None:
                 # Nothing tells whether the next segment is of the same message.
                 self._close()
@@ -123,9 +123,9 @@ class Responses:
     def _add(self, segment: DDPSegment) -> None:
         requests = self._requests
         current = self._current
-        fits = None if self._is_sure else requests.behind_hole(current, segment)
+        fits = None if self._is_sure else requests.after_hole(current, segment)
         if current is not None:
-            if fits is not None and current.lost_behind:
+            if fits is not None and current.lost_after:
                 goes_on = requests.goes_on(current, fits)
             else:
                 goes_on = current.first.header.stag == segment.header.stag

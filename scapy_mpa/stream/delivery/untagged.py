@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Untagged messages of one direction (RFC 5041 5.3).
 
-One is named by Queue Number and Message Sequence Number, and the Message Offset of each segment
-says where it lies, so its segments may be recovered in any order.
+Queue Number and Message Sequence Number name a message.  The Message Offset of each segment says
+where it lies.  So the segments may be recovered in any order.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class UntaggedMessages:
         holes = self.holes
         if sequence is not None:
             number = sequence.place(msn)
-            if sequence.is_behind(number):
+            if sequence.is_late(number):
                 return self._open_late(segment, sequence, number)
             holes = sequence.holes
             is_lossless = holes == self.holes
@@ -233,10 +233,10 @@ class UntaggedMessages:
 
     def _report_skipped(self, skipped: Skipped) -> None:
         """Report messages of which nothing was seen."""
-        assert skipped.behind is not None
+        assert skipped.follows is not None
         self._out.append(
             MessageRecovered(
-                *skipped.behind[:4],
+                *skipped.follows[:4],
                 opcode=None,
                 qn=skipped.qn,
                 msn=sequence_number(skipped.first),

@@ -131,8 +131,8 @@ class Timing(NamedTuple):
     """From the last octet of the Request to that of the Reply that accepts it; None if either was
     found later than it was captured, or not at all."""
     stalls: int
-    """Stretches of 0.2 s or more in which octets of either side waited for their acknowledgement,
-    and no octet was captured that is no copy, and no new acknowledgement."""
+    """Times of 0.2 s or more without new octets and new acknowledgements, while octets of either
+    side waited for an acknowledgement."""
     longest_stall_ns: int
     """How long the longest was; 0 if there was none."""
     stall_frame: int | None

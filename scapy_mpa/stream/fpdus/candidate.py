@@ -140,7 +140,7 @@ class Candidate(NamedTuple):
 
 
 class FPDUReader:
-    """Reads FPDUs of one direction wherever it is told to.
+    """Reads FPDUs of one direction at any place.
 
     :param origin: position from which Markers are counted.
     :param markers: whether the direction has Markers.

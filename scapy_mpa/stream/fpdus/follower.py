@@ -375,20 +375,20 @@ class Follower:
 
     def _leads_over_hole(self, island: Island, end: int) -> bool:
         """Tell whether what ends after an island ends in the hole, or where an FPDU begins."""
-        behind = self._sink.behind(island.end)
-        if behind is None or end <= behind.start:
-            return behind is not None
-        limit = behind.runs[0].start if behind.runs else behind.end
-        if end >= limit or behind.held > behind.start:
-            return end == limit < behind.end
-        fpdu = self.reader.fpdu_at(behind, end, limit)
+        following = self._sink.after(island.end)
+        if following is None or end <= following.start:
+            return following is not None
+        limit = following.runs[0].start if following.runs else following.end
+        if end >= limit or following.held > following.start:
+            return end == limit < following.end
+        fpdu = self.reader.fpdu_at(following, end, limit)
         return not isinstance(fpdu, int) and fpdu.crc == "good"
 
     def _reach_of(self, island: Island) -> int:
         """Return where the FPDU ends that begins for certain after the last one of an island.
 
-        0 if there is none that is not all there, if its header makes no sense, or if nobody knows
-        how many Markers it holds.
+        0 if there is none, if all of it is there, if its header makes no sense, or if the number of
+        its Markers is not known.
         """
         run = island.runs[-1] if island.runs else None
         if (

@@ -37,8 +37,8 @@ def may_be_fpdu(island: Island, position: int) -> bool:
     if not is_there or (island.absent and not island.is_captured(position, end)):
         return True
     octets = island.read(position, end)
-    marker, behind = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
+    marker, rest = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
     # A Marker may directly precede it (RFC 5044 4.3).
     return head_makes_sense(octets[:HEAD], any_stag=True) or (
-        points_alike(int.from_bytes(marker, "big"), 0) and head_makes_sense(behind)
+        points_alike(int.from_bytes(marker, "big"), 0) and head_makes_sense(rest)
     )

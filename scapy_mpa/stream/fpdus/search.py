@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Places in octets of unknown content where an FPDU may begin.
 
-The last resort when neither a length nor a Marker leads anywhere.  The first word of an FPDU
-holds ULPDU_Length, the DDP control octet and the RDMAP control octet (RFC 5044 4.1, RFC 5041
-4.1, RFC 5040 4.1), and no Marker can split it; of 65536 values of the two control octets, about
-forty make sense.
+The last resort, when neither a length nor a Marker leads anywhere.  The first word of an FPDU holds
+ULPDU_Length and the control octets of DDP and RDMAP (RFC 5044 4.1, RFC 5041 4.1, RFC 5040 4.1).  No
+Marker can split it.  Of the 65536 values of the two control octets, some forty make sense.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ COST_OF_PLACE: Final = 8
 
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 32
-"""If one word in so many may be one, looking at each costs little more than looking for the next,
-or less, and takes no calls."""
+"""If one word in so many may begin an FPDU, to look at each costs little more than to look for the
+next one."""
 
 
 def _tables() -> tuple[bytes, bytes]:

@@ -16,7 +16,7 @@ missing to tell whose it is."""
 
 
 class Sink(Protocol):
-    """Who is told what framing finds."""
+    """Who gets what framing finds."""
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Take an FPDU."""
@@ -40,7 +40,7 @@ class Sink(Protocol):
     def before(self, island: Island) -> Island | None:
         """Return the island before another one, if it is still held."""
 
-    def behind(self, position: int) -> Island | None:
+    def after(self, position: int) -> Island | None:
         """Return the first island that lies after a position."""
 
     def unfinished(self, position: int, length: int) -> None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What shows that the FPDUs of a direction have the pads of SoftUiWARP.
 
-A direction without Markers and CRCs is taken for SoftUiWARP's if the chain of RFC 5044 breaks
-after an FPDU of odd length, and the one with the other pad goes on: there three FPDUs in a row
-have headers that make sense, and pads and CRC fields of zeros, or as many as there are up to the
-end of the stream, two at least.  All FPDUs of a conforming sender are on the 4-octet grid, the next
-one of these is off it.
+A direction without Markers and CRCs is taken for SoftUiWARP if the chain of RFC 5044 breaks after
+an FPDU of odd length, and the chain with the other pad goes on.  Three FPDUs in a row must show
+that, or all up to the end of the stream, two at least: their headers make sense, their pads and CRC
+fields are zero.  All FPDUs of a conforming sender are on the 4-octet grid.  The next one of these
+is off it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
     if start < island.held or start == end:
         return 0
     ulpdu_length = _length_at(island, start)
-    behind = start + fpdu_length(ulpdu_length)
-    if not ulpdu_length & 1 or end == behind:
+    usual_end = start + fpdu_length(ulpdu_length)
+    if not ulpdu_length & 1 or end == usual_end:
         return 0
     reader = FPDUReader(start, markers=False, crc=False, any_stag=True)
     at, row = start, -1
@@ -61,7 +61,7 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
             return 0
         at = following
         row += 1
-    return behind
+    return usual_end
 
 
 def _length_at(island: Island, start: int) -> int:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What speaks for FPDUs and against them, in bits.
 
-A bit count is minus the binary logarithm of the chance that other octets look so, or that a sender
-does such a thing to one FPDU.
+A bit count is minus the binary logarithm of a chance: that other octets look so, or that a sender
+does so to one FPDU.
 """
 
 from typing import Final

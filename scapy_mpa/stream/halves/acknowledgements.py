@@ -12,14 +12,14 @@ class Acknowledgements:
     """Those that came while there was an open hole, and what holes are left after; made when the
     first hole opens."""
 
-    __slots__ = ("_noted", "behind", "passed")
+    __slots__ = ("_noted", "early", "passed")
 
     def __init__(self) -> None:
         # How many segments of the connection had been received, and what was acknowledged then.
         self._noted: deque[tuple[int, int]] | None = None
         self.passed = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
-        self.behind: list[tuple[int, int]] = []
+        self.early: list[tuple[int, int]] = []
         """Holes before the place where FPDUs begin; ascending, and none within another."""
 
     def note(self, segments: int, acknowledged: int | None) -> None:

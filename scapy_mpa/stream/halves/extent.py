@@ -11,8 +11,8 @@ from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 from scapy_mpa.wire.crc import crc32c
 
-# Octets that can be under way before the first acknowledgement, for the window of a SYN is never
-# scaled (RFC 9293 3.1, RFC 7323 2.2): a SYN is captured after no more than these.
+# Octets that can be under way before the first acknowledgement.  The window of a SYN is never
+# scaled (RFC 9293 3.1, RFC 7323 2.2).  So a SYN is captured after no more than these.
 _FIRST_WINDOW: Final = 65_535
 
 
@@ -77,9 +77,8 @@ def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
 def may_reset(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
     """Tell whether a RST ends the connection.
 
-    Its receiver drops one that lies outside its window (RFC 9293 3.10.7.4), and no window is larger
-    than a sequence number may be off before it means something else (RFC 7323 2.3).  One that
-    answers a SYN must acknowledge it (RFC 9293 3.10.7.3).
+    The receiver drops a RST outside its window (RFC 9293 3.10.7.4).  No window is larger than 2^30
+    octets (RFC 7323 2.3).  A RST that answers a SYN must acknowledge it (RFC 9293 3.10.7.3).
 
     :param half: the direction of its sender.
     :param peer: the other direction.
@@ -164,7 +163,7 @@ def is_captured(half: HalfConnection) -> bool:
     items = half.islands.items
     if not items:
         return half.islands.front is None or half.islands.front >= half.fin
-    return len(items) == 1 and items[0].end >= half.fin and not half.islands.behind_open_hole()
+    return len(items) == 1 and items[0].end >= half.fin and not half.islands.after_open_hole()
 
 
 def is_whole(half: HalfConnection, known: int = 0) -> bool:
@@ -175,7 +174,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
     :param known: up to where it is no matter, either.
     """
     counters = half.counters
-    if half.begin is None or counters.gaps or (counters.acks is not None and counters.acks.behind):
+    if half.begin is None or counters.gaps or (counters.acks is not None and counters.acks.early):
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

@@ -276,7 +276,7 @@ class HalfConnection:
         index = items.index(island)
         return items[index - 1] if index else None
 
-    def behind(self, position: int) -> Island | None:
+    def after(self, position: int) -> Island | None:
         """Return the first island that lies after a position."""
         return next((each for each in self.islands.items if each.start >= position), None)
 
@@ -296,15 +296,15 @@ class HalfConnection:
         # Framing asks, so there is some.
         standard = self.framing
         assert standard is not None
-        behind = pads_otherwise(island, run.last, run.end, final=final)
-        if behind is None:
+        end = pads_otherwise(island, run.last, run.end, final=final)
+        if end is None:
             return "undecided"
-        if not behind:
+        if not end:
             return "refused"
         self.reader = framing = InOrder(
             self, standard.origin, Dialect.SOFTUIWARP, markers=False, crc=False
         )
-        framing.go_on(island, run, behind)
+        framing.go_on(island, run, end)
         return "done"
 
     def cut_off(self, start: int, end: int) -> None:
@@ -340,19 +340,19 @@ class HalfConnection:
             end = last.position + len(last.octets)
             self.owner.common.recent.forget(self, chunks[0].position, end)
 
-    def leave_behind(self, origin: int) -> None:
+    def note_early_holes(self, origin: int) -> None:
         """Take note of the holes before ``origin``, where streaming mode ends."""
         # Without a SYN nobody knows what came before the first octets, if anything did.
-        behind = [
+        early = [
             (start, min(end, origin))
             for start, end in self.islands.holes()
             if start < origin and (start > 0 or self.begin is None)
         ]
-        if behind:
+        if early:
             acks = self.counters.acks
             if acks is None:
                 acks = self.counters.acks = Acknowledgements()
-            acks.behind = behind
+            acks.early = early
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""
@@ -377,7 +377,7 @@ class HalfConnection:
     def awaits(self) -> int | None:
         """Position of the first octet that is waited for although later ones were captured, None if
         there is none such."""
-        return None if self.islands.behind_open_hole() is None else self.islands.front_end()
+        return None if self.islands.after_open_hole() is None else self.islands.front_end()
 
     # -- the end -----------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ def check(half: HalfConnection) -> None:
         relieve(half)
         if half.held >= before:
             break
-    if islands.behind_open_hole() is not None:
+    if islands.after_open_hole() is not None:
         _close_acknowledged(half)
     elif half.counters.acks is not None:
         half.counters.acks.forget()
@@ -54,22 +54,22 @@ def check(half: HalfConnection) -> None:
         give_up(half, "acknowledged")
 
 
-def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Take what a late copy brings of the holes left after.
+def fill_early(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Take what a late copy brings of the holes before FPDUs.
 
     :param copy: stretches that are not waited for, ascending.
     :return: what of them had been captured before.
     """
     acks = half.counters.acks
-    if acks is None or not acks.behind:
+    if acks is None or not acks.early:
         return copy
-    behind = acks.behind
+    early = acks.early
     repeated = []
     for start, end in copy:
         at = start
-        first = last = bisect_right(behind, start, key=_end_of)
-        while last < len(behind) and behind[last][0] < end:
-            hole_start, hole_end = behind[last]
+        first = last = bisect_right(early, start, key=_end_of)
+        while last < len(early) and early[last][0] < end:
+            hole_start, hole_end = early[last]
             if at < hole_start:
                 repeated.append((at, hole_start))
             half.octets += min(end, hole_end) - max(at, hole_start)
@@ -78,11 +78,11 @@ def fill_behind(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple
         if at < end:
             repeated.append((at, end))
         if first < last:
-            rest = (behind[first][0], start), (end, behind[last - 1][1])
-            behind[first:last] = [piece for piece in rest if piece[0] < piece[1]]
-    while len(behind) > HELD_ISLANDS:
+            rest = (early[first][0], start), (end, early[last - 1][1])
+            early[first:last] = [piece for piece in rest if piece[0] < piece[1]]
+    while len(early) > HELD_ISLANDS:
         # What copies bring of it from now on counts as captured before.
-        half.report_gap(*behind.pop(0), "limit")
+        half.report_gap(*early.pop(0), "limit")
     return repeated
 
 
@@ -142,9 +142,9 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
         streaming.look_no_more()
     acks = half.counters.acks
     if acks is not None:
-        for hole in acks.behind:
+        for hole in acks.early:
             half.report_gap(*hole, reason)
-        acks.behind = []
+        acks.early = []
     end = half.islands.front
     while items := half.islands.items:
         end = items[-1].end
@@ -174,7 +174,7 @@ def _close_acknowledged(half: HalfConnection) -> None:
     if acks is None:
         acks = half.counters.acks = Acknowledgements()
     acks.note(half.owner.segments, half.acknowledged)
-    while (island := half.islands.behind_open_hole()) is not None and island.start <= acks.passed:
+    while (island := half.islands.after_open_hole()) is not None and island.start <= acks.passed:
         if half.other is None:
             _close(half, island)
         elif half.islands.items[0] is not island:

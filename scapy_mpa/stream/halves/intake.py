@@ -60,7 +60,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     if cut > 0:
         octets += bytes(cut)
     inserted = islands.insert(position, octets, segment.frame)
-    repeated = inserted.repeated and holes.fill_behind(half, inserted.repeated)
+    repeated = inserted.repeated and holes.fill_early(half, inserted.repeated)
     if inserted.repeated and not cut:
         _fill_lost(half, position, octets, segment.frame)
     if repeated:

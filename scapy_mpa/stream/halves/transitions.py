@@ -125,7 +125,7 @@ def enter_other(half: HalfConnection, reader: FrameReader, origin: int) -> None:
 
 def _begin_at(half: HalfConnection, origin: int) -> None:
     """Wait for nothing before ``origin``, where streaming mode ends."""
-    half.leave_behind(origin)
+    half.note_early_holes(origin)
     half.islands.front = half.islands.floor = max(origin, half.islands.floor)
 
 

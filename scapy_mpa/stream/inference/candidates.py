@@ -200,7 +200,7 @@ class Candidates:
                         yield begin + at + header
                     at = all_octets.find(octets, at + 1, end - begin)
 
-    def markers_behind(self, header: int) -> list[int]:
+    def markers_after(self, header: int) -> list[int]:
         """Return how far after ``header`` words stand that read as Markers pointing there."""
         self.allowance -= _COST_OF_WORD
         words = self.stretch.read(header + WORD, header + 2 * MARKER_INTERVAL)
@@ -222,8 +222,8 @@ class Candidates:
 def candidates(
     islands: Sequence[Island], known: Known, *, final: bool = True
 ) -> Iterator[Candidates]:
-    """Yield the octets of each island, to be looked at for what they are worth, what those before
-    them have left, and what the purse has to spare.
+    """Yield the octets of each island.  A search may spend what they bring, what those before them
+    have left, and what the purse has to spare.
 
     :param final: as of :meth:`Purse.lend`.
     """

@@ -5,9 +5,9 @@ Three things may be unknown: whether the octets are FPDUs at all, whether CRCs a
 whether there are Markers and where.  Each answer is a hypothesis, and the one that explains the
 octets of all islands best is taken, if it is proven:
 
-* With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs (a download
-  of an iWARP capture, say), so two must stand back to back, or one must fill a segment, or be all
-  that there is in the end, or the direction must be known to carry FPDUs.
+* With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs, for example a
+  download of an iWARP capture.  So two must follow each other.  One is enough if it fills a
+  segment, if it is all that there is in the end, or if the direction is known to carry FPDUs.
   :mod:`~scapy_mpa.stream.inference.phase_votes` adds up what they say of Markers.
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
   That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
@@ -18,9 +18,8 @@ octets of all islands best is taken, if it is proven:
 * Where startup frames cannot have been missed and there are none, nobody asked for MPA
   (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 
-Ordinary TCP traffic has none of this.  How much of it is looked at is limited for each half
-connection, and for all of a capture together (:mod:`~scapy_mpa.stream.inference.purse`), so finding
-out costs a bounded amount.
+Other TCP traffic has none of this.  How much of it is looked at is limited for each direction, and
+for all of a capture together (:mod:`~scapy_mpa.stream.inference.purse`).
 """
 
 from collections import defaultdict

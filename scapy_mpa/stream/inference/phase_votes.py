@@ -89,7 +89,7 @@ class PhaseVotes:
             self._take_unmarked(fpdu)
         else:
             for place in self._bits:
-                self._bits[place] += self._told(fpdu, place)
+                self._bits[place] += self._bits_for(fpdu, place)
         self._drop()
 
     def _take_unmarked(self, fpdu: Verified) -> None:
@@ -100,7 +100,7 @@ class PhaseVotes:
         start = fpdu.start - self.reference - MARKER_LENGTH
         upto = min(fpdu.end - self.reference, start + MARKER_INTERVAL)
         held = {position % MARKER_INTERVAL for position in range(start, upto, WORD)}
-        bits = self._told(fpdu, None)
+        bits = self._bits_for(fpdu, None)
         for place in self._bits:
             self._bits[place] += -CRC if place in held else bits
 
@@ -111,7 +111,7 @@ class PhaseVotes:
             phase = (fpdu.start - self.reference - place) % MARKER_INTERVAL
         return fpdu_layout(fpdu.ulpdu_length, phase)
 
-    def _told(self, fpdu: Verified, place: int | None) -> int:
+    def _bits_for(self, fpdu: Verified, place: int | None) -> int:
         """Return how well Markers at a place explain an FPDU."""
         start, end, header, ulpdu_length, octets = fpdu
         layout = self._layout(fpdu, place)

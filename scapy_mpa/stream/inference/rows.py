@@ -35,7 +35,7 @@ class Row(NamedTuple):
     """Position from which Markers are counted, None without."""
     fpdus: int
     whole: int
-    """FPDUs that were captured whole: their CRC would have told."""
+    """FPDUs that were captured whole: their CRC would have shown them."""
     aligned: int
     """FPDUs that begin with a segment."""
     evidence: Evidence
@@ -109,7 +109,7 @@ def _beginnings(looked_at: Candidates, header: int) -> Iterator[tuple[int, int |
         if origin is not None:
             phases[(header - origin) % MARKER_INTERVAL] = None
         else:
-            backs = looked_at.markers_behind(header)
+            backs = looked_at.markers_after(header)
             phases |= dict.fromkeys(-back % MARKER_INTERVAL for back in backs)
             if looked_at.may_be_led(header):
                 phases[MARKER_LENGTH] = None

@@ -102,7 +102,7 @@ def _searched(looked_at: Candidates, header: int) -> Iterator[tuple[int, int]]:
     """Yield the same where no length leads to the FPDU: words must say that it holds Markers."""
     backs: list[int] = []
     if looked_at.known.markers is not False:
-        backs = looked_at.markers_behind(header)
+        backs = looked_at.markers_after(header)
     yield from _ends(looked_at, header, is_led=False, is_marked=bool(backs))
     # A forged Marker may lead it: then the next one tells that it is there.
     if looked_at.may_be_led(header) or -MARKER_LENGTH % MARKER_INTERVAL in backs:
@@ -162,8 +162,8 @@ def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[
 
 
 def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
-    """Tell whether the other octets of the island may be parts of the FPDUs before and after one,
-    or of a startup frame, which holes have cut."""
+    """Tell whether the octets around an FPDU may be parts of the FPDUs before and after it, or of a
+    startup frame, which holes have cut."""
     after = end + MARKER_LENGTH
     return start - looked_at.stretch.begin < FRAMING_WINDOW and (
         _may_be_cut_off(looked_at, end)

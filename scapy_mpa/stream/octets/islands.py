@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The octets of one half connection as they were captured: islands between holes.
 
-:class:`Islands` keeps them in order, lets the first captured copy of an octet win (RFC 5044
-A.3), joins islands as the holes between them fill, and knows which holes are *open*: the
-receiver may wait for them.
+:class:`Islands` keeps them in order, and joins two when the hole between them fills.  The first
+captured copy of an octet counts (RFC 5044 A.3).  A hole is *open* while the receiver may wait for
+it.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -180,7 +180,7 @@ class Islands:
             and (len(runs) == 1 or position < runs[1].start)
         )
 
-    def behind_open_hole(self) -> Island | None:
+    def after_open_hole(self) -> Island | None:
         """Return the island after the first open hole, None if there is no such hole."""
         items = self.items
         if self.front is None or not items or items[-1].start <= self.front:

@@ -83,8 +83,8 @@ class PastConnections:
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
     def spans(self, segment: Segment) -> bool:
-        """Tell whether a segment carries nothing but octets that lie between the first and the last
-        of a connection that was ended, captured then or not.
+        """Tell whether all octets of a segment lie between the first and the last one of a
+        connection that was ended.
 
         A SYN is a beginning, unless :meth:`begins` knows better.
         """

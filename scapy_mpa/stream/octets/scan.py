@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Startup frames in streaming mode octets (RFC 5044 7.1.2, 7.1.3).
 
-A Request may come first thing on a connection, or after any amount of the ULP's own octets
-(delayed startup), or once more after a rejection.  A Key alone is no proof: it stands in the
-RFCs, which travel over TCP, too.  So anywhere but at the very beginning of a half connection
-the frame must be one that a receiver may accept.
+A Request comes first, after octets of the ULP (delayed startup), or again after a rejection.  A Key
+alone is no proof: it stands in the RFCs, which travel over TCP, too.  So after the very beginning
+of a direction, the frame must be one that a receiver may accept.
 """
 
 from collections.abc import Iterable, Iterator

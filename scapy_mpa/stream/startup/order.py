@@ -103,7 +103,7 @@ def _go_on(startup: StartupPhase) -> None:
     while sum(startup.origins) > come_to:
         come_to = sum(startup.origins)
         for half in startup.halves:
-            startup.look_behind(half)
+            startup.look_after_end(half)
         for half in startup.halves:
             streaming = streaming_of(half)
             if streaming is not None:

@@ -2,8 +2,8 @@
 """What the Initiator sends first after a Reply that accepts: an Rtr Frame, or FPDUs.
 
 S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or means
-nothing, unless the user says that the proposal is spoken.  So the Initiator's octets are held until
-their first ones tell.
+nothing.  Unless the user says that the proposal is spoken, the Initiator's octets are held until
+their first ones show which.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class StartupPhase(Agreement):
         return self.origins[direction] == position
 
     def fpdus_from(self, half: HalfConnection) -> int:
-        """Return where the FPDUs of a direction begin, 0 if no startup frame has told."""
+        """Return where the FPDUs of a direction begin, 0 if no startup frame has shown it."""
         return self.origins[half.direction] if half.framing is None else half.framing.origin
 
     # -- a startup frame comes ---------------------------------------------------------------
@@ -300,7 +300,7 @@ class StartupPhase(Agreement):
             if streaming is not None:
                 streaming.scan_again()
 
-    def look_behind(self, half: HalfConnection) -> None:
+    def look_after_end(self, half: HalfConnection) -> None:
         """See what stands directly after a startup frame: another Request, or, where the startup
         was rejected, anything (RFC 5044 7.1.2 rule 3)."""
         come_to = -1
@@ -315,11 +315,11 @@ class StartupPhase(Agreement):
                 return
             is_request = has_key(island, origin, StartupKind.REQUEST)
             if self.state is StartupState.REJECTED:
-                self._look_behind_rejection(half, island, origin)
+                self._look_after_rejection(half, island, origin)
             elif is_request and self.state is StartupState.REQUESTED:
                 self.resume_streaming(half)
 
-    def _look_behind_rejection(self, half: HalfConnection, island: Island, origin: int) -> None:
+    def _look_after_rejection(self, half: HalfConnection, island: Island, origin: int) -> None:
         """See what a connection that was rejected is used for.
 
         It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Initiators that send
