@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From the events of the stream core to the RDMAP messages that they complete.
 
-The event of an FPDU, or of a DDP segment over SCTP, is a matter of Placement, a message's one of
-Delivery: the messages of a direction come in the order of the stream, in whatever order their
-segments were recovered (RFC 5041 5.4).
+The event of an FPDU, or of a DDP segment over SCTP, is its Placement.  The event of a message is
+its Delivery: messages come in the order of the stream, in whatever order their segments were
+recovered (RFC 5041 5.4).
 """
 
 from __future__ import annotations

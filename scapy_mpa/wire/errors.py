@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The family of exceptions that say what is wrong with what was given.
 
-All derive from :class:`MPAError`, so ``except MPAError`` is enough for a caller who only wants to
-know that what was given was at fault.  The two protocol errors say whose fault it was: what we were
+All derive from :class:`MPAError`.  So ``except MPAError`` is enough for a caller who only wants to
+know that the input was at fault.  The two protocol errors say whose fault it was: what we were
 asked for (:class:`LocalProtocolError`) or what a peer sent (:class:`RemoteProtocolError`).
 
 Outside of it are ``OSError`` where a file cannot be read or written, ``ValueError`` of

@@ -2,7 +2,7 @@
 """DDP Stream Sessions: which message may follow which (RFC 5043 6, RFC 6581 7).
 
 The normative order is that of the DDP-SSNs, and those count each direction for itself.  So each
-direction has a state of its own, and what the two have to do with each other is looked at apart.
+direction has a state of its own.  What connects the two is checked apart.
 
 The active side (RFC 5043 6.2 to 6.4, 6.6)::
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """FPDUs of SoftUiWARP: other pads than RFC 5044 4.1 has them, and a CRC field of zeros.
 
-Where RFC 5044 pads ULPDU_Length field and ULPDU to a multiple of 4, SoftUiWARP adds the remainder
-of dividing them by 4.  For ULPDUs of even length that comes to the same; after one of odd length
-all that follows is off the 4-octet grid by 2.  Of its Markers nothing is known.
+RFC 5044 pads ULPDU_Length field and ULPDU to a multiple of 4.  SoftUiWARP adds as many octets as
+the remainder of their length divided by 4.  For ULPDUs of even length that comes to the same; after
+one of odd length all that follows is off the 4-octet grid by 2.  Of its Markers nothing is known.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ The rules (draft-williams-iwarp-ift-01 4.2 to 9):
 
 * Frames follow each other from the end of the adaption indication on; header_size and payload_size
   of each say where the next one begins.
-* A frame is *sound* if its header CRC is good.  If there is none, or its receiver ignores it (IH),
-  its VTag and a DDP header that makes sense will do (5.1, 8.1).
-* One that is not sound is reported if its sizes lead to a sound one, or to the end of what was
-  captured.
+* A frame is *sound* if its header CRC is good.  Without a header CRC, or if its receiver ignores
+  that (IH), its VTag must be right and its DDP header must make sense (5.1, 8.1).
+* Any other frame is reported if its sizes lead to a sound one, or to the end of the capture.
 * After anything else, and after a hole that stays, a frame is searched for: nothing in the stream
   says where frames begin.
 * If a payload CRC is bad, payload_size may be wrong, and frames may lie in what it claims.  Only

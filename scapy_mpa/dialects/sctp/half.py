@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One direction of a DDP Stream Session: its chunks in the order of their DDP-SSNs (RFC 5043 6.1).
 
-Chunks are unordered for SCTP, so they are placed as they come; what must be looked at in the
-normative order waits here until all before it have come, or are known to stay missing.
+Chunks are unordered for SCTP, so they are placed as they come; what must be read in the normative
+order waits here until all before it has come, or is known to stay missing.
 """
 
 from __future__ import annotations

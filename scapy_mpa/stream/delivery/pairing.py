@@ -4,13 +4,13 @@
 RDMA Read Requests and Atomic Requests travel on QN 1.  The Responses travel in the other direction
 and in the order of the Requests, of both kinds.  A Response does not name its Request: an RDMA Read
 Response goes to the Data Sink STag and Tagged Offset that the Request gave, an Atomic Response
-reflects its Request Identifier.  Buffers are used again and again, so it is the order that counts,
-and STag, Tagged Offset and identifier must agree with it.
+reflects its Request Identifier.  Buffers are used again and again.  So the order counts, and STag,
+Tagged Offset and identifier must agree with it.
 
 While everything is there, the next Response answers the oldest Request that is outstanding.  Where
 octets of the responding direction are missing, so may be Responses, as many as fit in the hole.
-Then one out of several Requests is the next to be answered; if just one of them fits what is seen,
-it is that one.  Else nobody can tell, and that is what is said.
+Then the next Response may answer any of several Requests.  If just one of them fits, it is that
+one.  Else nobody can know, and the record says so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Responses of one direction, in step with the Requests of the other.
 
-A Response is looked at when the Requests are known that it may answer.  It has to wait where none
-is outstanding, or where a hole before it may have held the Responses to all that are: the capture
-may hold Request and Response in the wrong order, or lack the Request and not yet show it.
+A Response is read when all Requests are known that it may answer.  It waits if no Request is
+outstanding, or if a hole before it may have held the Responses to all of them.  For the capture may
+hold Request and Response in the wrong order, or lack the Request and not yet show it.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ class Responses:
         self.release()
 
     def take_late(self, message: DDPMessage) -> None:
-        """Take a Response of which what follows was looked at before: nobody looks for what it
-        answers, and so for none of the Requests that others overtook it is said that it has no
-        answer."""
+        """Take a Response that comes after what follows it.  Nobody looks for its Request.  So no
+        Request that others overtook is reported as unanswered."""
         self._requests.forget_overtaken()
         self._out.append(message.event())
 

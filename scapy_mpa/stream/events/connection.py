@@ -162,8 +162,8 @@ class End(NamedTuple):
     text: str
     """All of this in words."""
     within_message: tuple[str, ...] = ()
-    """Called like ``by``, the sides whose last FPDU is not the last of its message, though nothing
-    is known to be missing after it."""
+    """The sides, named as in ``by``, whose last FPDU does not end its message, although nothing is
+    known to be missing after it."""
     unanswered: tuple[int | None, int | None] = (None, None)
     """RDMA Read and Atomic Requests of direction 0 and 1 that lack the end of their Response; None
     if that may be missing from the capture, or nobody counted."""

@@ -71,8 +71,8 @@ class FPDURecovered(NamedTuple):
     frames: tuple[int, ...]
     """The captured frames that brought its octets, ascending by place in the stream."""
     acknowledged: int | None = None
-    """Sequence number up to which its sender had acknowledged the other direction by then, None if
-    it had not, or that is not known."""
+    """The acknowledgement number of its sender by then; None if there was none, or if it is not
+    known."""
     settled: bool = False
     """Whether nothing that lies before it in its direction will be reported any more: all octets
     there were captured, or given up as a gap."""

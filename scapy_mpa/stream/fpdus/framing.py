@@ -111,8 +111,8 @@ class Framing(Follower):
     def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
         """Pass on FPDU after FPDU, up to the limit or to the first that is not verified.
 
-        What seems to be one too long to be whole yet is not waited for if it was the pad that led
-        astray.
+        If the pad was misread, what follows seems to be a long FPDU that is not whole yet.  It is
+        not waited for.
         """
         super()._chain(island, run, limit, final=final)
         is_doubtful = run.broken_at is None and run.end < limit and self._may_pad(island, limit)

@@ -11,15 +11,15 @@ from scapy_mpa.stream.limits import FRAMING_WINDOW
 
 # What it costs to ask whether the FPDU ends at a place.
 _COST_OF_END: Final = 40
-# So many places, if they are no fewer than one in so many words, are sifted first, which leaves one
-# in 16; and what that costs for each word.
+# If there are so many places, and at least one in so many words, they are sifted first.  That
+# leaves one in 16; and what that costs for each word.
 _MANY_ENDS: Final = 8
 _COST_OF_WORD: Final = 4
 
 
 class TrueEnd:
-    """Asks place after place whether an FPDU ends there, and goes over its octets once, also when
-    more of them have come.
+    """Asks place after place whether an FPDU ends there.  Each octet is read once, also when more
+    of them have come.
 
     :param start: where it begins.
     """

@@ -97,7 +97,7 @@ def relieve(half: HalfConnection) -> None:
     if streaming is not None and half.phase is Phase.STREAMING:
         streaming.stop_looking()
     elif len(items) == 1 and items[0].runs and items[0].runs[0].broken_at is None:
-        # No more than is needed to go on after the last FPDU, which is believed now, and to
+        # Only as much as is needed to go on after the last FPDU, which is believed now, and to
         # search before the first one.
         run = items[0].runs[0]
         run.last = run.end

@@ -288,12 +288,11 @@ class Streaming:
 
 
 def _is_refuted(island: Island, found: FoundStartup) -> bool:
-    """Tell whether what directly follows a startup frame after octets of streaming mode, or after
-    missing ones, shows that it is none: the payload of an FPDU may hold the same octets.
+    """Tell whether what directly follows a seeming startup frame shows that it is none.
 
-    Nothing but FPDUs does (RFC 5044 7.1.2 rules 3, 4), unless the connection is rejected, or an Rtr
-    Frame comes before them (rtr-frame-proposal-2007 2).  A capture of iWARP that is sent as a file
-    holds startup frames, too, and then the next record.
+    FPDUs follow one that is accepted (RFC 5044 7.1.2 rules 3, 4), or an Rtr Frame comes before them
+    (rtr-frame-proposal-2007 2).  A payload may hold the same octets: in a capture that is sent as a
+    file, the next record follows.
     """
     is_request = found.startup.kind is StartupKind.REQUEST
     may_be_followed = (

@@ -10,11 +10,11 @@ octets of all islands best is taken, if it is proven:
   segment, if it is all that there is in the end, or if the direction is known to carry FPDUs.
   :mod:`~scapy_mpa.stream.inference.phase_votes` adds up what they say of Markers.
 * Without CRCs, several headers in a row must make sense, each where the length before it leads.
-  That is little beside a CRC, and a payload may hold such a row, too.  So it is believed where
-  it begins with the phase, is longer than any payload, or segments begin with seven of its
-  FPDUs; else only when nothing better will come, and no CRC of either direction says otherwise
-  (``Known.crc``).  Of several hypotheses that one counts whose rows span most octets: a payload
-  spans fewer than what carries it.
+  That is little beside a CRC, and a payload may hold such a row, too.  So a row is believed if it
+  begins with the phase, if it is longer than any payload, or if segments begin with seven of its
+  FPDUs.  Any other row is believed only if nothing better will come, and if no CRC of either
+  direction says otherwise (``Known.crc``).  Of several hypotheses, the one with the longest rows
+  counts: a payload is shorter than what carries it.
 * Where startup frames cannot have been missed and there are none, nobody asked for MPA
   (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 

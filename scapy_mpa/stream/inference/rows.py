@@ -100,8 +100,8 @@ def row_at(looked_at: Candidates, start: int) -> Row | None:
 def _beginnings(looked_at: Candidates, header: int) -> Iterator[tuple[int, int | None]]:
     """Yield where an FPDU may begin that has its ULPDU_Length at ``header``, and its phase.
 
-    There is one without Markers, and one for each place of Markers for which a word speaks that
-    points back to it.
+    There is one without Markers, and one for each place to which a word points back as a Marker
+    would.
     """
     markers, origin = looked_at.known.markers, looked_at.known.origin
     phases: dict[int | None, None] = {} if markers else {None: None}

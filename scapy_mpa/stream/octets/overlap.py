@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whether octets that come twice are the same both times.
 
-Octets that framing is done with are kept a little longer, so that a second copy can be held
-against the first.  All half connections share one place: what was kept longest goes first,
-whoever it belongs to, and a half connection that has nothing there costs nothing.
+Octets that were read are kept a little longer, so that a second copy can be compared with the
+first.  All half connections share one place: what was kept longest goes first, whoever it belongs
+to, and a half connection that has nothing there costs nothing.
 """
 
 from __future__ import annotations

@@ -257,8 +257,8 @@ def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
 def of_beginning(startup: StartupPhase) -> Breach | None:
     """Tell whether a side began with FPDUs and neither sent a Request (RFC 5044 7.1.2 rule 1).
 
-    That is beyond doubt only if both directions were captured from the SYN on, with nothing
-    missing, and CRCs say that these are FPDUs.
+    That is certain only if both directions were captured from the SYN on, with nothing missing, and
+    if CRCs show that these are FPDUs.
     """
     if startup.initiator is not None or any(startup.origins):
         return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The order of startup frames: each is taken after all that was sent before it.
 
-What was sent before a frame is what precedes it in its own direction, and what its segment
-acknowledges of the other one.  With both SYNs a frame *waits* until all that was captured, for
-64 segments of the connection at most: what it waits for may not have been captured at all.  So the
+Sent before a frame: all octets before it in its direction, and those of the other direction that
+its segment acknowledges.  With both SYNs a frame *waits* until all that was captured, for 64
+segments of the connection at most: what it waits for may not have been captured at all.  So the
 table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
 """
 

@@ -148,8 +148,8 @@ class StartupPhase(Agreement):
         return what, not is_first
 
     def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a Request ends after what the Responder had received when
-        it sent a Reply that accepts.  FPDUs are all that the Initiator sends there."""
+        """Tell whether a seeming Request ends after what the Responder had received when it
+        accepted.  FPDUs are all that the Initiator sends there."""
         return (
             self.state is StartupState.ANSWERED
             and half.direction == self.initiator
@@ -178,8 +178,8 @@ class StartupPhase(Agreement):
         return StartupState.LOST
 
     def _holds_request(self, half: HalfConnection) -> bool:
-        """Tell whether a direction begins with a Request that was not taken, since FPDUs that
-        follow it were found before it was captured."""
+        """Tell whether a direction begins with a Request that was captured after FPDUs that follow
+        it were found."""
         if self.state is not StartupState.IDLE or not half.fpdus or half.begin is None:
             return False
         island = half.islands.at(half.begin)
