@@ -44,6 +44,9 @@ _GRE_ACKNOWLEDGEMENT = 0x0080
 _ERSPAN_TYPE_2: Final = 0x88BE
 _ERSPAN_TYPE_3: Final = 0x22EB
 
+_HDLC: Final = frozenset({b"\xff\x03", b"\0\x03", b"\1\x03"})
+"""Address and control (RFC 1662 3.1); pppd has a direction in place of the address.  Without them a
+protocol number is first, which none of these is."""
 
 _IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _MPLS_UPSTREAM, _PPPOE, *LINK_READERS} - {LLC})
 """EtherTypes that distinguish an Ethernet header from other octets."""
@@ -94,10 +97,10 @@ def _pppoe(headers: Headers) -> int:
     headers.limit(headers.at + uint16(headers.octets, at + 4))
     headers.lengths.append(Length(at + 4, headers.at))
     headers.vary((at + 4, 2))
-    return ppp(headers)
+    return _ppp(headers)
 
 
-def ppp(headers: Headers) -> int:
+def _ppp(headers: Headers) -> int:
     """Pass over a PPP protocol number, which may be one octet (RFC 1661 6.5)."""
     at = headers.take(1, "PPP header")
     number = headers.octets[at]
@@ -137,7 +140,7 @@ def _gre(headers: Headers) -> int:
     if number == _ERSPAN_TYPE_3:
         return _erspan_3(headers)
     if number == 0x880B:
-        return _ppp_framed(headers)
+        return ppp_framed(headers)
     return ETHER_TYPE | number
 
 
@@ -150,11 +153,11 @@ def _pass_routes(headers: Headers) -> None:
         headers.take(length, "GRE header")
 
 
-def _ppp_framed(headers: Headers) -> int:
-    """PPP, maybe with the address and control octets of HDLC (RFC 1662 3.1)."""
-    if headers.octets.startswith(b"\xff\x03", headers.at):
+def ppp_framed(headers: Headers) -> int:
+    """PPP, maybe with the address and control octets of HDLC."""
+    if headers.octets[headers.at : headers.at + 2] in _HDLC:
         headers.take(2, "PPP header")
-    return ppp(headers)
+    return _ppp(headers)
 
 
 def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:

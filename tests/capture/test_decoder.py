@@ -15,7 +15,7 @@ from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.stream.segment import Segment
 from tests.capture import build, links
 from tests.capture.build import ethernet, ipv4, ipv6, tcp
-from tests.capture.links import SNAP4, V4, wifi
+from tests.capture.links import V4
 from tests.capture.reading import check
 from tests.capture.test_ip import SEGMENT4, decode
 from tests.capture.test_link import FOLLOWED, NOT_FOLLOWED, frame_of
@@ -112,13 +112,6 @@ def test_any_frames(frames: list[Frame]) -> None:
 
 
 DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {
-    "PPP": lambda number: (204, bytes([number]) + b"\0\x21" + V4),
-    "802.11": lambda number: (105, wifi(SNAP4, duration=number, sequence=number << 8)),
-    "radiotap": lambda number: (127, links.radiotap(wifi(SNAP4), bytes([number] * 8), 1)),
-    "AVS": lambda number: (
-        163,
-        links.avs(wifi(SNAP4)).replace(bytes(range(9)), bytes([number] * 9)),
-    ),
     "NFLOG": lambda number: (239, links.nflog(V4, first=links.nflog_first(second=number))),
     "NFLOG, length": lambda number: (239, links.nflog(ipv4(tcp(bytes(number))))),
     "ERF": lambda number: (197, links.erf(22, V4 + bytes(number), time=number)),

@@ -69,7 +69,8 @@ NOT_FOLLOWED = {
 }
 
 UNKNOWN_TO_TSHARK = {
-    *("raw IP 14", "PPP of pppd", "Cisco HDLC with direction", "frame relay with direction"),
+    "raw IP 14",
+    "PPP of pppd",
     "PKTAP, big-endian",
 }
 
