@@ -38,9 +38,12 @@ _PPPOE: Final = ETHER_TYPE | 0x8864
 VXLAN_PORTS: Final = (4789, 8472)
 """UDP ports: that of RFC 7348, and the one that Linux had before."""
 
+_SCTP_PORT: Final = 9899
+"""UDP port of SCTP (RFC 6951)."""
+
 _GRE_CHECKSUM, _GRE_ROUTING, _GRE_KEY, _GRE_SEQUENCE = 0x8000, 0x4000, 0x2000, 0x1000
 _GRE_ACKNOWLEDGEMENT = 0x0080
-"""Flags of RFC 1701, RFC 2890 and RFC 2637: which fields there are."""
+"""Flags of RFC 2784, RFC 2890 and RFC 2637: which fields there are."""
 _ERSPAN_TYPE_2: Final = 0x88BE
 _ERSPAN_TYPE_3: Final = 0x22EB
 
@@ -111,16 +114,18 @@ def _ppp(headers: Headers) -> int:
 
 
 def _gre(headers: Headers) -> int:
-    """RFC 2784 2, RFC 2890 2, RFC 1701, RFC 2637 4.1."""
+    """RFC 2784 2, RFC 2890 2, RFC 2637 4.1."""
     at = headers.take(4, "GRE header")
     octets = headers.octets
     flags, number = uint16(octets, at), uint16(octets, at + 2)
+    if flags & _GRE_ROUTING:
+        # To be discarded by those that do not implement RFC 1701 (RFC 2784 2.3).
+        raise NotFollowedError(NOT_TCP)
     key = b""
-    if flags & (_GRE_CHECKSUM | _GRE_ROUTING):
+    if flags & _GRE_CHECKSUM:
         checksum_at = headers.take(4, "GRE header")
-        if flags & _GRE_CHECKSUM:
-            headers.sums.append(Sum(checksum_at, at))
-            headers.vary((checksum_at, 2))
+        headers.sums.append(Sum(checksum_at, at))
+        headers.vary((checksum_at, 2))
     if flags & _GRE_KEY:
         key_at = headers.take(4, "GRE header")
         key = octets[key_at : key_at + 4]
@@ -132,8 +137,6 @@ def _gre(headers: Headers) -> int:
     for flag in (_GRE_SEQUENCE, _GRE_ACKNOWLEDGEMENT):
         if flags & flag:
             headers.vary((headers.take(4, "GRE header"), 4))
-    if flags & _GRE_ROUTING:
-        _pass_routes(headers)
     headers.enter("GRE", key)
     if number == _ERSPAN_TYPE_2:
         return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
@@ -142,15 +145,6 @@ def _gre(headers: Headers) -> int:
     if number == 0x880B:
         return ppp_framed(headers)
     return ETHER_TYPE | number
-
-
-def _pass_routes(headers: Headers) -> None:
-    """Pass over source route entries; one without octets is the last (RFC 1701)."""
-    length = 1
-    while length:
-        at = headers.take(4, "GRE header")
-        length = headers.octets[at + 3]
-        headers.take(length, "GRE header")
 
 
 def ppp_framed(headers: Headers) -> int:
@@ -193,14 +187,11 @@ def _udp(headers: Headers) -> int:
     headers.lengths.append(Length(at + 4, at))
     headers.zeros.append(at + 6)
     headers.vary((at + 4, 4))
-    if target not in _EITHER_PORT and source in _EITHER_PORT:
+    if source == _SCTP_PORT != target:
+        # Answers come back from it.
         return UDP_PORT | source
     headers.vary((at, 2))
     return UDP_PORT | target
-
-
-_EITHER_PORT: Final = frozenset({2152, 9899})
-"""Those with which answers come back."""
 
 
 def vxlan(headers: Headers) -> int:
@@ -248,33 +239,7 @@ def _tzsp(headers: Headers) -> int:
             break
         if tag:
             headers.take(headers.octets[headers.take(1, "TZSP header")], "TZSP header")
-    return _TZSP.get(uint16(headers.octets, at + 2), NO_IP)
-
-
-_TZSP: Final = {1: ETHERNET_HEADER, 18: LINK | 105, 119: LINK | 119}
-
-
-def _gtp_user(headers: Headers) -> int:
-    """3GPP TS 29.281 5.1, 5.2: version 1, G-PDU."""
-    at = headers.take(8, "GTP-U header")
-    octets = headers.octets
-    flags, kind = octets[at], octets[at + 1]
-    if flags >> 4 != 3 or kind != 0xFF:
-        raise NotFollowedError(NOT_TCP)
-    headers.enter("GTP-U")
-    headers.limit(headers.at + uint16(octets, at + 2))
-    headers.lengths.append(Length(at + 2, headers.at))
-    headers.vary((at + 2, 2))
-    if flags & 7:
-        optional = headers.take(4, "GTP-U header")
-        headers.vary((optional, 2))
-        while octets[headers.at - 1]:
-            begin = headers.take(1, "GTP-U header")
-            units = octets[begin]
-            if not units:
-                raise headers.wrong("GTP-U header", "damaged")
-            headers.take(units * 4 - 1, "GTP-U header")
-    return RAW_IP_HEADER
+    return ETHERNET_HEADER if uint16(headers.octets, at + 2) == 1 else NO_IP
 
 
 READERS: Final[dict[int, Reader]] = {
@@ -294,9 +259,8 @@ READERS: Final[dict[int, Reader]] = {
     UDP_PORT | 4790: _vxlan_gpe,
     UDP_PORT | 6081: _geneve,
     UDP_PORT | 37008: _tzsp,
-    UDP_PORT | 2152: _gtp_user,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
-    UDP_PORT | 9899: leads_to(SCTP, "UDP"),
+    UDP_PORT | _SCTP_PORT: leads_to(SCTP, "UDP"),
     UDP_PORT | 4754: leads_to(_GRE, "UDP"),
     UDP_PORT | 6635: leads_to(_MPLS, "UDP"),
 }

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from scapy.contrib.geneve import GENEVE
-from scapy.contrib.gtp import GTP_U_Header
 from scapy.contrib.macsec import MACsec
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import IP, UDP
@@ -154,13 +153,6 @@ PACKET_IN_PACKET: dict[str, Wrap] = {
     "GRE": lambda inner: gre(type_of(inner))(inner),
     "GRE, all options": lambda inner: gre(
         type_of(inner), chksum_present=1, key_present=1, key=5, seqnum_present=1, seqence_number=7
-    )(inner),
-    "GTP-U": udp(2152, GTP_U_Header(gtp_type=255, teid=5), source=2152),
-    "GTP-U with extensions": lambda inner: udp(
-        2152,
-        bytes.fromhex("36ff")
-        + struct.pack(">H", len(inner) + 8)
-        + bytes.fromhex("00000005 0007 00 85 01 0000 00"),
     )(inner),
     "MPLS in UDP": udp(6635, bytes.fromhex("00010109")),
     "GRE in UDP": lambda inner: udp(4754, struct.pack(">HH", 0, type_of(inner)))(inner),
