@@ -47,6 +47,7 @@ _ULPDU_LENGTH: Final = _FIELDS.index("iwarp_mpa.ulpdulength")
 
 _SUMMARY_ROW: Final = re.compile(rb" on +(\d+)/(\d+) ")
 """The columns CRC and FPDUs."""
+_SEGMENTS: Final = re.compile(rb" in (\d+) DDP segment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,10 @@ def _count_listed(lines: bytes) -> int:
     return lines.count(b"  RDMA Write stag ") + lines.count(b"  Send qn ")
 
 
+def _count_in_messages(lines: bytes) -> int:
+    return sum(map(int, _SEGMENTS.findall(lines)))
+
+
 def _count_records(lines: bytes) -> int:
     return lines.count(b'{"type":"fpdu",')
 
@@ -116,14 +121,22 @@ def _ours(*arguments: str, count: Callable[[bytes], int]) -> Command:
     return Command((*_OURS, *arguments), count, _CLEAN_OR_FINDINGS)
 
 
+_TSHARK_FIELDS: Final = Command(
+    (*_TSHARK, "-T", "fields", *(word for name in _FIELDS for word in ("-e", name)), "-r"),
+    _count_column,
+)
+
 COMPARISONS: Final = {
     "listing": Comparison(
         "`scapy-mpa dissect` beside `tshark -T fields`",
         _ours("dissect", count=_count_listed),
-        Command(
-            (*_TSHARK, "-T", "fields", *(word for name in _FIELDS for word in ("-e", name)), "-r"),
-            _count_column,
-        ),
+        _TSHARK_FIELDS,
+        "tshark",
+    ),
+    "messages": Comparison(
+        "`scapy-mpa dissect --type message` beside `tshark -T fields`, which lists FPDUs",
+        _ours("dissect", "--type", "message", count=_count_in_messages),
+        _TSHARK_FIELDS,
         "tshark",
     ),
     "json": Comparison(
