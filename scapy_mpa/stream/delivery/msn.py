@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from scapy_mpa.stream.delivery.assembly import DDPMessage
 from scapy_mpa.stream.delivery.segment import Origin
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from scapy_mpa.stream.sequence import first_position, sequence_number, unwrap
+from scapy_mpa.stream.sequence import first_position, unwrap
 
 FIRST_MSN: Final = 1
 
@@ -40,7 +40,7 @@ class MSNSequence:
 
     _qn: int
     """The Queue Number."""
-    _next: int | None
+    next: int | None
     """What stands for the MSN that comes next; None: the beginning was not captured."""
     holes: int
     """How many holes the direction had when the last message began, as its owner counts; fewer
@@ -60,15 +60,7 @@ class MSNSequence:
 
     def place(self, msn: int) -> int:
         """Return the number that stands for an MSN."""
-        return first_position(msn) if self._next is None else unwrap(msn, self._next)
-
-    def take(self, msn: int) -> bool:
-        """Take a message with nothing skipped before it; return whether it is the next one."""
-        expected = self._next
-        if expected is None or sequence_number(expected) != msn:
-            return False
-        self._next = expected + 1
-        return True
+        return first_position(msn) if self.next is None else unwrap(msn, self.next)
 
     def note(
         self, number: int, position: int, origin: Origin, *, is_lossless: bool
@@ -79,12 +71,12 @@ class MSNSequence:
         :param origin: what brought it.
         :param is_lossless: whether nothing is missing between it and the last one.
         """
-        expected = self._next
+        expected = self.next
         if expected is None:
             # Nobody knows which were used before the capture, but none of them in it.
             self.settle(Skipped(self._qn, 0, number, position, origin, is_lossless=False))
             expected = number
-        self._next = max(expected, number + 1)
+        self.next = max(expected, number + 1)
         if number <= expected:
             return None
         return Skipped(self._qn, expected, number, position, origin, is_lossless)
@@ -128,7 +120,7 @@ class MSNSequence:
 
     def is_late(self, number: int) -> bool:
         """Tell whether a message with a higher MSN was noted before."""
-        return self._next is not None and number < self._next
+        return self.next is not None and number < self.next
 
 
 def _take_out(stretches: list[Skipped], number: int) -> Skipped | None:

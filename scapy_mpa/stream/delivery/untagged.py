@@ -19,7 +19,7 @@ from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS, REQUESTS, Re
 from scapy_mpa.stream.delivery.responses import Responses
 from scapy_mpa.stream.delivery.segment import WITH_HEADER, DDPSegment
 from scapy_mpa.stream.events import MessageRecovered
-from scapy_mpa.stream.sequence import first_position, sequence_number
+from scapy_mpa.stream.sequence import SEQUENCE_MASK, first_position, sequence_number
 from scapy_mpa.wire.rdmap_names import UNTAGGED_QUEUES, Opcode, QueueNumber
 
 _Key: TypeAlias = tuple[int, int, int]
@@ -87,7 +87,12 @@ class UntaggedMessages:
         :param number: its QN, with its MSN in the lower 32 bits.
         """
         sends = self._queues.get(QueueNumber.SEND)
-        return sends is not None and sends.holes == self.holes and sends.take(number)
+        if sends is None or sends.holes != self.holes or sends.next is None:
+            return False
+        if sends.next & SEQUENCE_MASK != number:
+            return False
+        sends.next += 1
+        return True
 
     def settle(self, position: int) -> None:
         """Report what lies before ``position`` and is not whole, for it will never be."""
