@@ -7,7 +7,7 @@ import pytest
 from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
-from scapy.packet import Padding, Raw, fuzz
+from scapy.packet import Padding, Raw
 
 from scapy_mpa.layers import (
     DDPTagged,
@@ -114,16 +114,8 @@ def test_which_crcs_there_may_be() -> None:
         bytes(IFTFrame(crcs="x"))
 
 
-def test_what_scapy_does_with_packets() -> None:
-    """copy(), show2(), fuzz(), summary() and command() do what is expected."""
+def test_summaries() -> None:
+    """What each has to say."""
     frame = IFTFrame(bytes(IFTFrame(crcs="h") / DDPTagged() / RDMAPWrite() / b"x"), crcs="h")
-    assert frame.copy() == frame and bytes(frame.copy()) == bytes(frame)
-    assert "header_crc" in frame.show2(dump=True)
     assert "IFT Frame 14 and 1 octets" in frame.summary()
-    assert bytes(eval(frame.command())) == bytes(frame)
-    indication = IFTAdaptionIndication(vtag=7)
-    assert "VTag 0x0007" in indication.summary()
-    assert bytes(eval(indication.command())) == bytes(indication)
-    for _ in range(20):
-        bytes(fuzz(IFTAdaptionIndication()))
-        bytes(fuzz(IFTFrame()) / DDPTagged())
+    assert "VTag 0x0007" in IFTAdaptionIndication(vtag=7).summary()

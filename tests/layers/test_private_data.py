@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,7 @@ from scapy_mpa.layers import (
 from scapy_mpa.layers.private_data import PrivateData, bind_private_data, split_private_data
 from scapy_mpa.session import rdmpa
 from scapy_mpa.wire.errors import LocalProtocolError
-
-PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
+from tests.captures import PCAPS
 
 shorts = st.integers(0, 0xFFFF)
 words = st.integers(0, 0xFFFFFFFF)
