@@ -1,25 +1,71 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``sniff(session=MPASession)``: one packet for each startup frame and each FPDU."""
+"""``sniff(session=MPASession)``: one packet for each startup frame and each FPDU.
+
+Frames come from whatever ``sniff()`` reads (:class:`Source`), and go to the stream core
+(:class:`Recovery`); what it finds becomes packets (:mod:`~scapy_mpa.session.packets`).
+
+Scapy's readers of capture files dissect each frame in full.  Most frames only carry octets of
+MPA, and nobody ever sees a packet of theirs, so of these readers only the records are taken; a
+packet is made when it is asked for.  All other sockets hand out packets.
+
+Scapy takes no more than 65535 octets of a frame unless it is asked for more, and the largest IP
+datagram has as many without its link header.  So it is asked.  A frame that is passed on is then
+whole, too, where Scapy alone would have cut it in silence: nobody wants less of it for having
+``MPASession`` look at it, and :func:`~scapy_mpa.session.rdmpa.rdmpa` gives the same.
+"""
 
 from __future__ import annotations
 
+import socket
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from functools import cache, partial
+from typing import Any, Final, Protocol
 
+from scapy.config import conf
+from scapy.consts import LINUX
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
+from scapy.supersocket import SuperSocket
+from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
-from scapy_mpa.session.recovery import Recovery
-from scapy_mpa.session.source import Source, dissect, source_of
+from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame, without_fcs
+from scapy_mpa.capture.headers import LINK, RAW_IP_HEADER
+from scapy_mpa.capture.headers import TCP as TCP_HEADER
+from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.pcap import link_type_and_fcs
+from scapy_mpa.capture.reason import NotFollowedError
+from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.capture.unfollowed import unfollowed
+from scapy_mpa.dialects import other_framings
+from scapy_mpa.dialects.sctp.associations import Associations
+from scapy_mpa.dialects.sctp.packet import SctpPacket
+from scapy_mpa.session.dissect import (
+    dissect,
+    followed_type,
+    layer_of_type,
+    link_type_of,
+    packet_of,
+)
+from scapy_mpa.session.form import put
+from scapy_mpa.session.lower import LowerLayers
+from scapy_mpa.session.packets import Packets
+from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
+from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits, limits_of
+from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
+from scapy_mpa.wire.sctp_packet import ChunkType
 
-if TYPE_CHECKING:
-    from scapy.supersocket import SuperSocket
+if LINUX:
+    from scapy.arch.linux import L2Socket
 
 
 class MPASession(DefaultSession):
@@ -73,7 +119,7 @@ class MPASession(DefaultSession):
             raise TypeError(f"on_event is {on_event!r}; give a function that takes an event")
         self._others = others
         named = dialect_named(dialect)
-        self._recovery = partial(Recovery, dissect, on_event, limits_of(limits), named, check=check)
+        self._recovery = partial(Recovery, on_event, limits_of(limits), named, check=check)
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
         self._not_followed: Counter[str] = Counter()
         """Of captures that were read to their end."""
@@ -94,7 +140,7 @@ class MPASession(DefaultSession):
         """Yield what the next frame of ``sock`` brings to light; of a file, the next few."""
         capture = self._captures.get(sock)
         if capture is None:
-            capture = source_of(sock, self.supersession), self._recovery()
+            capture = _source_of(sock, self.supersession), self._recovery()
             self._captures[sock] = capture
         source, recovery = capture
         for _ in range(source.in_a_row):
@@ -110,7 +156,291 @@ class MPASession(DefaultSession):
             if frame is None:
                 return
             packets, is_other = recovery.receive(frame)
-            if packets:
-                yield from packets
+            yield from packets
             if is_other and self._others:
                 yield source.packet()
+
+
+class Recovery:
+    """The streams of one capture, and the packets recovered from them.
+
+    :param on_event: called with every event of the stream core.
+    :param limits: what may be held in memory.
+    :param dialect: what the user says is spoken.
+    :param check: report what DDP and RDMAP must not accept, too.
+    """
+
+    def __init__(
+        self,
+        on_event: Callable[[Event], None] | None = None,
+        limits: Limits | None = None,
+        dialect: Dialect | None = None,
+        *,
+        check: bool = False,
+    ) -> None:
+        self._flows = Flows(limits=limits, dialect=dialect, others=other_framings())
+        self._associations = Associations(self._flows.take_number, limits, dialect)
+        self._sctp: list[SctpPacket] = []
+        """What the decoder has found in place of a segment, one at most."""
+        self._decoder = Decoder(self._sctp.append, dissect=_segment)
+        self.clock = Clock()
+        self.packets = Packets(self._decoder, self._flows, on_event, check=check)
+
+    @property
+    def not_followed(self) -> Counter[str]:
+        """The numbers of frames that were not followed, by reason; final when it has finished."""
+        return unfollowed(self._decoder, self._flows, self._associations)
+
+    def receive(self, frame: Frame) -> tuple[list[Packet], bool]:
+        """Take a frame.
+
+        Return the packets that it brought to light, and whether the frame itself is another matter:
+        it is not if its TCP payload belongs to MPA and is, or will be, part of such packets.
+        """
+        clock, number = self.clock, frame.number
+        if not clock.newest:
+            clock.begin_ns = frame.time_ns
+        if number >= clock.room:
+            clock.make_room(number)
+        clock.times[number % REMEMBERED] = frame.time_ns
+        clock.newest = number
+        segment = self._decoder.segment(frame)
+        if segment is None:
+            return self._receive_packet(self._sctp.pop(), frame) if self._sctp else ([], True)
+        flows = self._flows
+        flow, seq, ack, flags, octets, length, number, time_ns, network = segment
+        direction = flows.directions.get(flow)
+        is_plain = flags & NOT_PSH == ACK and len(octets) == length
+        is_plain = is_plain and flows.owner(flow, b"") == network
+        try:
+            if not (
+                direction and is_plain and direction.receive(seq, ack, octets, number, time_ns)
+            ):
+                segment = flows.take(segment)
+                flow = segment.flow
+        except Exception as error:
+            # A fault of this program costs its connection and no other.
+            flows.fail(segment, error)
+        frame = self._decoder.whole or frame
+        if length:
+            self.packets.keep(frame, segment)
+        packets = self.packets.of(flows.events(), frame) if flows.shared.rows else []
+        if packets or not length:
+            return packets, not packets
+        carries_mpa = flows.carries_mpa(flow)
+        if carries_mpa is None:
+            # Octets of a connection that was ended.
+            self.packets.last.pop(flow, None)
+        return packets, not carries_mpa
+
+    def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
+        """Receive an SCTP packet, as :meth:`receive` does a frame."""
+        packets = self.packets.of(self._associations.receive(packet), frame)
+        has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
+        return packets, not (packets or (has_data and self._associations.carries_ddp(packet.flow)))
+
+    def finish(self) -> list[Packet]:
+        """Return the packets that the end of the capture brings to light."""
+        packets = self.packets.of(self._flows.finish())
+        for events in self._associations.ends():
+            packets += self.packets.of(events)
+        return packets
+
+
+def _segment(frame: Frame) -> Segment | None:
+    """Return the segment of a frame of whose headers only Scapy knows some, if it has one."""
+    tcp = dissect(frame).getlayer(TCP)
+    if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
+        return None
+    octets = tcp.underlayer.original
+    try:
+        key, headers = read_headers(RAW_IP_HEADER - LINK, octets, len(octets))
+        return tcp_segment(frame, headers) if key == TCP_HEADER else None
+    except NotFollowedError:
+        return None
+
+
+class Source(Protocol):
+    """Reads frame after frame."""
+
+    def read(self, number: int) -> Frame | None:
+        """Return the next frame, None if there is none as yet.
+
+        :param number: which the frame is to have.
+        :raises EOFError: there will be no more.
+        """
+
+    def packet(self) -> Packet:
+        """Return the packet of the last frame."""
+
+    in_a_row: int = 1
+    """How many frames are read before ``sniff()`` is asked again whether to go on."""
+
+
+def _source_of(sock: SuperSocket, supersession: Any) -> Source:
+    """Return what reads from a socket.
+
+    :param supersession: a session that is to see each packet first, or None.
+    """
+    if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
+        # It takes all 32 bits for the link type, and knows fewer of these than are followed.
+        sock.LLcls = layer_of_type(link_type_and_fcs(sock.linktype)[0])
+    if not supersession and not conf.debug_dissector:
+        if type(sock) is PcapReader:
+            return _PcapRecords(sock)
+        if type(sock) is PcapNgReader:
+            return _PcapNgRecords(sock)
+    return _Packets(sock, supersession)
+
+
+class _Packets(Source):
+    """Takes what a socket dissects."""
+
+    def __init__(self, sock: SuperSocket, supersession: Any) -> None:
+        self._recv = _whole(sock)
+        self._link_type: Any = cache(link_type_of)
+        self._supersession = supersession
+        self._packet: Packet | None = None
+
+    def read(self, number: int) -> Frame | None:
+        packet = self._recv()
+        if packet is not None and self._supersession:
+            packet = self._supersession.process(packet)
+        self._packet = packet
+        if packet is None:
+            return None
+        octets: bytes = packet.original
+        if self._supersession or not octets:
+            # A session may have changed what it was given.
+            octets = _octets_of(packet) or octets
+        return Frame(
+            number,
+            int(packet.time * SECOND),
+            self._link_type(type(packet)),
+            octets,
+            max(packet.wirelen or 0, len(octets)),
+            None,
+        )
+
+    def packet(self) -> Packet:
+        assert self._packet is not None
+        return self._packet
+
+
+def _octets_of(packet: Packet) -> bytes:
+    """Return the octets of a packet that was not dissected, none if it cannot be built."""
+    try:
+        return bytes(packet)
+    except Exception:
+        # What is wrong with it is for those to say who want to send it; here it is passed on.
+        return b""
+
+
+def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:
+    """Return what receives the next packet of a socket, with all octets that it can give.
+
+    Where nothing tells that a number would be taken for one of octets, none is given.
+    """
+    if type(sock).recv in _RECV_OF_FILES:
+        return partial(sock.recv, MAXIMUM_CAPTURED)
+    if LINUX and isinstance(sock, L2Socket):
+        return partial(_receive_whole, sock)
+    return sock.recv
+
+
+def _receive_whole(sock: L2Socket) -> Packet | None:
+    """Receive a frame with room for what it has, and no more.
+
+    Frames of the loopback interface, and those merged by offload, are longer than Scapy's 65535
+    octets.  To receive, Python takes room for as many octets as are asked for, and gives back what
+    the frame does not need.  Small objects that are kept then take a part of that room, and the
+    next frame does not find as much in one piece.  So memory would grow by several times what is
+    kept, and the kernel is asked for the length first.
+    """
+    length = sock.ins.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
+    return sock.recv(min(length, SNAP_LENGTH))
+
+
+_RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
+
+# What follows does by itself what read_packet() of Scapy's readers does around _read_packet().
+
+
+class _PcapRecords(Source):
+    """Takes the records of a pcap file."""
+
+    def __init__(self, reader: PcapReader) -> None:
+        # To be asked after each frame takes longer; on a pipe the next frame may be a while away.
+        self.in_a_row = 64 if getattr(reader.f, "seekable", bool)() else 1
+        self._read = reader._read_packet
+        link_type, self._fcs = link_type_and_fcs(reader.linktype)
+        self._link_type = followed_type(link_type, reader.LLcls)
+        self._unit = 1 if reader.nano else 1000
+        self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
+        layer = reader.LLcls
+        self._layers = LowerLayers(lambda frame: packet_of(layer, frame.octets), whole=True)
+        self._frame: Frame | None = None
+        self._metadata: Any = None
+
+    def read(self, number: int) -> Frame:
+        octets, self._metadata = self._read(MAXIMUM_CAPTURED)
+        seconds, fraction, length, _ = self._metadata
+        captured = len(octets)
+        if length < captured:
+            length = captured
+        if self._fcs:
+            octets, length = without_fcs(octets, length, self._fcs)
+        time_ns = seconds * SECOND + fraction * self._unit
+        # What the class itself would do, without the call of its __new__ in Python.
+        self._frame = tuple.__new__(Frame, (number, time_ns, self._link_type, octets, length, None))
+        return self._frame
+
+    def packet(self) -> Packet:
+        assert self._frame is not None
+        packet, _ = self._layers.of(self._frame)
+        seconds, fraction, wirelen, _ = self._metadata
+        put(packet, "time", EDecimal(seconds + self._power * fraction))
+        put(packet, "wirelen", self._frame.original_length if self._fcs else wirelen)
+        return packet
+
+
+class _PcapNgRecords(Source):
+    """Takes the packet blocks of a pcapng file.
+
+    Scapy does not tell which frames end with a Frame Check Sequence.  That is no part of a segment
+    but where IP gives no length.
+    """
+
+    def __init__(self, reader: PcapNgReader) -> None:
+        self._read = reader._read_packet
+        self._layers = LowerLayers(self._dissect, whole=True)
+        self._link_type = cache(lambda kind: followed_type(kind, layer_of_type(kind)))
+        self._frame: Frame | None = None
+        self._time: Any = None
+        self._metadata: Any = None
+
+    def read(self, number: int) -> Frame | None:
+        octets, self._metadata = self._read(MAXIMUM_CAPTURED)
+        link_type, resolution, high, low, wirelen, *_ = self._metadata
+        # A packet that is given no time has that of its making.
+        self._time = time.time() if high is None else EDecimal((high << 32) + low) / resolution
+        link_type = self._link_type(link_type)
+        length = max(wirelen, len(octets))
+        self._frame = Frame(number, int(self._time * SECOND), link_type, octets, length, None)
+        return self._frame
+
+    def packet(self) -> Packet:
+        assert self._frame is not None
+        packet, _ = self._layers.of(self._frame)
+        metadata = self._metadata
+        packet.time = self._time
+        packet.wirelen = metadata.wirelen
+        packet.comments = metadata.comments
+        packet.direction = metadata.direction
+        packet.process_information = metadata.process_information.copy()
+        if metadata.ifname is not None:
+            packet.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
+        return packet
+
+    def _dissect(self, frame: Frame) -> Packet:
+        return packet_of(layer_of_type(self._metadata[0]), frame.octets)

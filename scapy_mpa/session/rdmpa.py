@@ -14,9 +14,10 @@ from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records import Record, record_of
+from scapy_mpa.session.dissect import dissect
+from scapy_mpa.session.mpasession import Recovery
+from scapy_mpa.session.packets import PACKETS
 from scapy_mpa.session.provenance import Provenance
-from scapy_mpa.session.recovery import PACKETS, Recovery
-from scapy_mpa.session.source import dissect
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
@@ -201,7 +202,7 @@ def rdmpa(
         for each in taker.take(event):
             messages.append(RDMAPMessage(record_of(each, recovery.clock), each.payload, []))
 
-    recovery = Recovery(dissect, keep, limits, dialect_named(dialect), check=check)
+    recovery = Recovery(keep, limits, dialect_named(dialect), check=check)
     with open_capture(filename) as capture:
         for frame in capture:
             brought, is_other = recovery.receive(frame)

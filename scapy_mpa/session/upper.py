@@ -17,7 +17,6 @@ from scapy.packet import NoPayload, Packet, Raw
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
 from scapy_mpa.session.form import Form, are_alike, bindings_use, put
 from scapy_mpa.session.provenance import Provenance
-from scapy_mpa.session.recovered import layer_of
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
@@ -66,7 +65,7 @@ class UpperLayers:
             or len(octets) != layout.length
             or event.dialect is not None  # SoftUiWARP's are seldom.
         ):
-            return layer_of(event)
+            return dissected(event)
         bound = FPDU.payload_guess, DDPTagged.payload_guess, DDPUntagged.payload_guess
         if bound != self._bound:
             self._bound = bound
@@ -78,7 +77,7 @@ class UpperLayers:
             fpdu = self._make(shape, parts, _as_note(None, Provenance.of(event)))
             if fpdu is not None:
                 return fpdu
-        fpdu = layer_of(event)
+        fpdu = dissected(event)
         if key not in self._shapes:
             if len(self._shapes) >= _MOST_SHAPES:
                 self._shapes.clear()
@@ -169,3 +168,10 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
     except ValueError:
         # It holds what layers may not share: Scapy makes each of them.
         return None
+
+
+def dissected(event: FPDURecovered) -> FPDU:
+    """Return the packet of an FPDU as Scapy dissects it, with its provenance."""
+    fpdu = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
+    fpdu.provenance = Provenance.of(event)
+    return fpdu

@@ -339,14 +339,14 @@ def test_a_kind_of_fpdu_is_dissected_once(
 ) -> None:
     """Of Writes, Read Responses and Sends in a row only the first is dissected."""
     calls = 0
-    plain = upper.layer_of
+    plain = upper.dissected
 
     def counted(*arguments: Any) -> FPDU:
         nonlocal calls
         calls += 1
         return plain(*arguments)
 
-    monkeypatch.setattr(upper, "layer_of", counted)
+    monkeypatch.setattr(upper, "dissected", counted)
     made = UpperLayers()
     kinds = [(0xC1, 0x40), (0xC1, 0x42), (0x41, 0x43), (0x41, 0x46)]
     for number in range(5):

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from scapy.layers.inet import TCP
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.sendrecv import sniff
 
@@ -20,8 +19,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
-from scapy_mpa.session.recovery import Recovery
-from scapy_mpa.session.source import dissect
+from scapy_mpa.session.mpasession import Recovery
 from scapy_mpa.stream.events import Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS
 from scapy_mpa.stream.segment import SECOND
@@ -55,13 +53,13 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
     capture = open_capture(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments))))
     frames = list(capture)
     late = [each._replace(time_ns=each.time_ns + 2 * LINGER_NS) for each in frames[-copies:]]
-    recovery = Recovery(lambda frame: Ether(frame.octets))
+    recovery = Recovery()
     for frame in frames[:-copies]:
         recovery.receive(frame)
-    assert recovery._last
+    assert recovery.packets.last
     for frame in late:
         assert recovery.receive(frame) == ([], True)
-    assert not recovery._last
+    assert not recovery.packets.last
 
 
 def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:
@@ -114,13 +112,13 @@ def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
     else:
         again.say(0, octets)
     put(frames, again, 1, 62)
-    recovery = Recovery(dissect)
+    recovery = Recovery()
     packets: list[Packet] = []
     for number, (time_ns, each) in enumerate(frames, 1):
         frame = Frame(number, time_ns, 1, each, len(each), None)
         packets += recovery.receive(frame)[0]
     # That they were let go of can be seen.
-    assert sum(len(each.octets) for each in recovery._last.values()) < 1 << 20
+    assert sum(len(each.octets) for each in recovery.packets.last.values()) < 1 << 20
     packets += recovery.finish()
     told = [bytes(each[FPDU]) for each in packets if FPDU in each and each[TCP].sport == 1]
     wanted = [octets[fpdu.start : fpdu.end] for fpdu in truth]

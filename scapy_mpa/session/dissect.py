@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames as Scapy dissects them, and the layers that they begin with."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scapy.config import conf
+from scapy.layers.inet import IP
+from scapy.layers.inet6 import IPv6
+from scapy.packet import Packet
+
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.link import RAW_IP
+from scapy_mpa.capture.link_types import LINK_TYPES
+from scapy_mpa.stream.segment import SECOND
+
+LINKTYPE_RAW: Final = 101
+"""Of the values for raw IP the one that Scapy knows on all systems."""
+
+
+def dissect(frame: Frame) -> Packet:
+    """Return the packet that Scapy makes of a frame."""
+    packet = packet_of(layer_of_type(frame.link_type), frame.octets)
+    packet.time = frame.time_ns / SECOND
+    packet.wirelen = frame.original_length
+    return packet
+
+
+def packet_of(layer: type[Packet], octets: bytes) -> Packet:
+    """Return the packet that begins with a layer, one of raw octets if it cannot be dissected."""
+    try:
+        return layer(octets)
+    except Exception:
+        if conf.debug_dissector:
+            raise
+        # As Scapy itself does with what it cannot dissect.
+        return conf.raw_layer(octets)
+
+
+def layer_of_type(link_type: int) -> type[Packet]:
+    """Return the layer that frames of a link type begin with, that of raw octets if there is none.
+
+    :param link_type: LINKTYPE_ value.
+    """
+    layers = conf.l2types.num2layer
+    if link_type not in layers and link_type in RAW_IP:
+        link_type = LINKTYPE_RAW
+    layer: type[Packet] = layers.get(link_type, conf.raw_layer)
+    return layer
+
+
+def followed_type(link_type: int, layer: type[Packet]) -> int:
+    """Return the LINKTYPE_ value by which frames of a file are read.
+
+    It is that of the file, unless only Scapy knows what such frames begin with: people bind layers
+    to link types of their own.
+
+    :param layer: which that is.
+    """
+    if link_type not in LINK_TYPES:
+        known = link_type_of(layer)
+        if known in LINK_TYPES:
+            return known
+    return link_type
+
+
+def link_type_of(layer: type[Packet]) -> int:
+    """Return the LINKTYPE_ value of frames that begin with a layer, -1 if there is none."""
+    if issubclass(layer, (IP, IPv6)):
+        return LINKTYPE_RAW
+    return int(conf.l2types.layer2num.get(layer, -1))

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Events of the stream core as packets: what was recovered, on the lower layers of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Final, TypeAlias, get_args
+
+from scapy.config import conf
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.sctp import SCTP, SCTPChunkData
+from scapy.packet import NoPayload, Packet
+
+from scapy_mpa import layers
+from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
+from scapy_mpa.capture.decoder import Decoder
+from scapy_mpa.capture.frame import Frame
+from scapy_mpa.capture.headers import IPV4
+from scapy_mpa.capture.layers import read_headers
+from scapy_mpa.capture.reason import NotFollowedError
+from scapy_mpa.capture.reframe import Reframer
+from scapy_mpa.layers.enhanced import fields_of_dialect
+from scapy_mpa.layers.pickled import pickle_whole
+from scapy_mpa.session.dissect import dissect
+from scapy_mpa.session.form import put, stack
+from scapy_mpa.session.lower import LowerLayers
+from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.session.upper import UpperLayers
+from scapy_mpa.stream.checks import Checks
+from scapy_mpa.stream.events import (
+    AdaptionIndicationSeen,
+    ConnectionEnded,
+    DDPSegmentRecovered,
+    Event,
+    FPDURecovered,
+    IFTFrameRecovered,
+    SessionControlSeen,
+    StartupSeen,
+)
+from scapy_mpa.stream.flows import Flows
+from scapy_mpa.stream.segment import FIN, SECOND, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.wire.fpdu import LARGEST_MULPDU
+from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
+
+OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered
+"""Events that become a packet over TCP."""
+OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
+"""Events that become a packet over SCTP."""
+_ON_TCP = get_args(OnTcp)
+_ON_SCTP = get_args(OnSctp)
+PACKETS = (*_ON_TCP, *_ON_SCTP)
+"""Events of which there is a packet."""
+
+_OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
+"""Fields of the layers below that Scapy fills in by what lies above."""
+
+_WHOLE_FRAMES: Final = 16 << 20
+"""Octets of frames that are kept whole."""
+
+_HEADERS: Final = 512
+"""What is kept of others, at most: more than link, network and TCP header take, with room for a
+tunnel."""
+
+
+class Packets:
+    """Makes the packets of one capture.
+
+    :param decoder: has taken the segments out of its frames.
+    :param flows: has taken these.
+    :param on_event: called with every event.
+    :param check: report what DDP and RDMAP must not accept, too.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        flows: Flows,
+        on_event: Callable[[Event], None] | None,
+        *,
+        check: bool,
+    ) -> None:
+        self._decoder = decoder
+        self._flows = flows
+        self._on_event = on_event
+        self._checks = Checks() if check else None
+        self._lower = LowerLayers(_below, whole=False)
+        self._upper = UpperLayers()
+        self.last: dict[bytes, Frame] = {}
+        """By flow, the frame that brought octets last.
+
+        Its lower layers are those of the next packet, which may come to light much later.  Of its
+        payload nothing is needed but for what Scapy calls ``original``; that of many directions is
+        let go."""
+        self._room = _WHOLE_FRAMES
+        """Octets of payload that may still come until payloads are let go."""
+        self._is_cut = False
+        """Whether a snap length has cut off octets of TCP payload."""
+
+    def keep(self, frame: Frame, segment: Segment) -> None:
+        """Keep the frame of a segment with octets, for packets that these bring to light."""
+        self.last[segment.flow] = frame
+        self._is_cut |= segment.length > len(segment.payload)
+        self._room -= segment.length
+        if self._room < 0:
+            self._let_go(segment.flow)
+
+    def _let_go(self, last: bytes) -> None:
+        """Cut off payload if all frames together hold too much.
+
+        :param last: the flow of the last frame, which stays whole.
+        """
+        frames = self.last
+        if sum(len(frame.octets) for frame in frames.values()) > _WHOLE_FRAMES:
+            for flow, frame in frames.items():
+                if len(frame.octets) > _HEADERS and flow != last:
+                    frames[flow] = frame._replace(octets=frame.octets[:_HEADERS])
+        # To look at all of them costs each payload octet no more than a little, however many.
+        self._room = max(_WHOLE_FRAMES, _HEADERS * len(frames))
+
+    def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
+        """Report events, and return their packets.
+
+        :param frame: brought the events; over TCP the one that brought octets last comes first.
+        """
+        if self._checks is not None:
+            events = list(chain.from_iterable(map(self._checks.take, events)))
+        packets = []
+        for event in events:
+            if self._on_event is not None:
+                self._on_event(event)
+            if isinstance(event, _ON_TCP):
+                flow = event.connection.flow
+                below = self.last.get(reverse_flow(flow) if event.direction else flow, frame)
+                assert below is not None
+                packets.append(self._on_tcp(event, below))
+            elif isinstance(event, _ON_SCTP):
+                assert frame is not None
+                packets.append(self._on_sctp(event, frame))
+            elif (
+                isinstance(event, ConnectionEnded)
+                # Another connection may have its ports by now.
+                and self._flows.carries_mpa(event.connection.flow) is None
+            ):
+                for flow in event.connection.flows:
+                    self.last.pop(flow, None)
+        return packets
+
+    def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
+        """Put what was recovered on the lower layers of a frame, as a segment of its own."""
+        layer = self._upper.of(event) if isinstance(event, FPDURecovered) else _layer_of(event)
+        packet, tcp = self._lower.of(frame)
+        if tcp is None:
+            return layer
+        seq, sent = _extent(event)
+        length = sent if self._is_cut else len(event.octets)
+        tcp.fields["seq"] = seq
+        flags = int(tcp.fields["flags"])
+        if flags & TURNS:
+            # A SYN and a RST belong to no FPDU, and a FIN to the last one of its segment.
+            tcp.flags = flags & ~TURNS | FIN * self._is_fin_at(seq + length, frame)
+        if length > len(event.octets) or (
+            length > LARGEST_MULPDU and length + len(packet) > LARGEST_DATAGRAM
+        ):
+            packet, tcp = self._fitted(event, length, frame, tcp) or (packet, tcp)
+        put(packet, "time", frame.time_ns / SECOND)
+        stack(tcp, layer)
+        return packet
+
+    def _is_fin_at(self, seq: int, frame: Frame) -> bool:
+        """Tell whether a frame has a FIN, and at this sequence number."""
+        segment = self._decoder.segment(frame)
+        return (
+            segment is not None
+            and bool(segment.flags & FIN)
+            and not sequence_number(segment.seq + segment.length - seq)
+        )
+
+    def _fitted(
+        self, event: OnTcp, length: int, frame: Frame, tcp: Packet
+    ) -> tuple[Packet, Packet] | None:
+        """Return lower layers with lengths that Scapy cannot compute, and TCP without options.
+
+        Some octets were cut off, or there are more than IP can count.
+        """
+        try:
+            reframer = Reframer(frame, event.connection.flows[event.direction])
+        except NotFollowedError:
+            return None
+        flags = int(tcp.flags) & 0xFF
+        packet = _with_tcp(
+            reframer.frame(
+                *(frame.number, frame.time_ns, tcp.seq, tcp.ack, flags, event.octets), length=length
+            )
+        )
+        tcp = packet[TCP]
+        tcp.remove_payload()
+        return packet, tcp
+
+    def _on_sctp(self, event: OnSctp, frame: Frame) -> Packet:
+        """Put a user message on the lower layers of the frame that completed it."""
+        chunk = _chunk_of(event)
+        packet = dissect(frame)
+        sctp = packet.getlayer(SCTP)
+        if sctp is None:
+            return chunk
+        _strip(sctp)
+        sctp.add_payload(chunk)
+        return packet
+
+
+def _below(frame: Frame) -> Packet:
+    """Return the layers of a frame below MPA, without what is true only with it."""
+    packet = _with_tcp(frame)
+    tcp = packet.getlayer(TCP)
+    if tcp is not None:
+        _strip(tcp)
+    return packet
+
+
+def _with_tcp(frame: Frame) -> Packet:
+    packet = dissect(frame)
+    return packet if packet.haslayer(TCP) else _innermost(frame)
+
+
+def _innermost(frame: Frame) -> Packet:
+    """Return the IP packet of a frame in which Scapy finds none, without the headers around it."""
+    try:
+        _, headers = read_headers(*frame[2:5])
+    except NotFollowedError:
+        return conf.raw_layer(frame.octets)
+    kind, at, _ = headers.packets[-1]
+    return (IP if kind == IPV4 else IPv6)(frame.octets[at : headers.stop])
+
+
+def _strip(transport: Packet) -> None:
+    """Take away what lies above TCP or SCTP, lengths, and checksums that cover it."""
+    transport.remove_payload()
+    del transport.chksum
+    pickle_whole(type(transport))
+    below = transport.underlayer
+    while below is not None and not isinstance(below, NoPayload):
+        pickle_whole(type(below))
+        for field in below.fields_desc:
+            if field.name in _OF_PAYLOAD and field.default is None:
+                below.delfieldval(field.name)
+        below.wirelen = None
+        below = below.underlayer
+
+
+def _extent(event: OnTcp) -> tuple[int, int]:
+    """Return the sequence number of the first octet, and how many octets were sent.
+
+    An FPDU with a bad CRC was captured whole, though its ULPDU_Length may claim more.
+    """
+    if isinstance(event, StartupSeen):
+        return event.seq, event.startup.length
+    if isinstance(event, AdaptionIndicationSeen):
+        return event.seq, len(event.octets)
+    seq, _, before, claimed = event.place
+    length = len(event.octets) if event.crc == "bad" else claimed
+    return sequence_number(seq - before), length
+
+
+def _layer_of(event: StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered | OnSctp) -> Packet:
+    """Return the layer of what is no FPDU, with its provenance."""
+    layer: Packet
+    if isinstance(event, StartupSeen):
+        layer = layers.MPA(event.octets, **fields_of_dialect(event.dialect))
+    elif isinstance(event, AdaptionIndicationSeen):
+        layer = layers.IFTAdaptionIndication(event.octets)
+    elif isinstance(event, IFTFrameRecovered):
+        layer = layers.IFTFrame(event.octets, crcs=event.crcs)
+    elif isinstance(event, DDPSegmentRecovered):
+        layer = layers.DDPSegmentChunk(event.octets)
+    else:
+        layer = layers.DDPStreamSessionControl(event.octets, **fields_of_dialect(event.dialect))
+    layer.provenance = Provenance.of(event)
+    return layer
+
+
+def _chunk_of(event: OnSctp) -> SCTPChunkData:
+    """Return a user message in a DATA chunk of its own, whatever it was sent in.
+
+    Its length is to be computed; a message that was sent in fragments has the TSN of the first.
+    """
+    is_segment = isinstance(event, DDPSegmentRecovered)
+    return SCTPChunkData(
+        reserved=0,
+        unordered=int(event.unordered),
+        beginning=1,
+        ending=1,
+        tsn=event.seq,
+        stream_id=event.stream,
+        stream_seq=0,
+        proto_id=SEGMENT_PPID if is_segment else SESSION_CONTROL_PPID,
+        data=_layer_of(event),
+    )
