@@ -35,17 +35,13 @@ from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame, without_fcs
-from scapy_mpa.capture.headers import LINK, RAW_IP_HEADER
-from scapy_mpa.capture.headers import TCP as TCP_HEADER
-from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.pcap import link_type_and_fcs
-from scapy_mpa.capture.reason import NotFollowedError
-from scapy_mpa.capture.tcp import tcp_segment
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.session.dissect import (
+    LINKTYPE_RAW,
     dissect,
     followed_type,
     layer_of_type,
@@ -253,11 +249,8 @@ def _segment(frame: Frame) -> Segment | None:
     if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
         return None
     octets = tcp.underlayer.original
-    try:
-        key, headers = read_headers(RAW_IP_HEADER - LINK, octets, len(octets))
-        return tcp_segment(frame, headers) if key == TCP_HEADER else None
-    except NotFollowedError:
-        return None
+    inner = Frame(frame.number, frame.time_ns, LINKTYPE_RAW, octets, len(octets), None)
+    return Decoder().segment(inner)
 
 
 class Source(Protocol):
@@ -379,28 +372,24 @@ class _PcapRecords(Source):
         self._power = Decimal(10) ** Decimal(-9 if reader.nano else -6)
         layer = reader.LLcls
         self._layers = LowerLayers(lambda frame: packet_of(layer, frame.octets), whole=True)
-        self._frame: Frame | None = None
+        self._frame: Any = None
         self._metadata: Any = None
 
     def read(self, number: int) -> Frame:
-        octets, self._metadata = self._read(MAXIMUM_CAPTURED)
-        seconds, fraction, length, _ = self._metadata
-        captured = len(octets)
-        if length < captured:
-            length = captured
+        octets, metadata = self._read(MAXIMUM_CAPTURED)
+        self._metadata = metadata
+        length = max(metadata.wirelen, len(octets))
         if self._fcs:
             octets, length = without_fcs(octets, length, self._fcs)
-        time_ns = seconds * SECOND + fraction * self._unit
-        # What the class itself would do, without the call of its __new__ in Python.
-        self._frame = tuple.__new__(Frame, (number, time_ns, self._link_type, octets, length, None))
-        return self._frame
+        time_ns = metadata.sec * SECOND + metadata.usec * self._unit
+        self._frame = frame = Frame(number, time_ns, self._link_type, octets, length, None)
+        return frame
 
     def packet(self) -> Packet:
-        assert self._frame is not None
         packet, _ = self._layers.of(self._frame)
-        seconds, fraction, wirelen, _ = self._metadata
-        put(packet, "time", EDecimal(seconds + self._power * fraction))
-        put(packet, "wirelen", self._frame.original_length if self._fcs else wirelen)
+        metadata = self._metadata
+        put(packet, "time", EDecimal(metadata.sec + self._power * metadata.usec))
+        put(packet, "wirelen", self._frame.original_length if self._fcs else metadata.wirelen)
         return packet
 
 
@@ -413,24 +402,26 @@ class _PcapNgRecords(Source):
 
     def __init__(self, reader: PcapNgReader) -> None:
         self._read = reader._read_packet
-        self._layers = LowerLayers(self._dissect, whole=True)
+        self._layers = LowerLayers(dissect, whole=True)
         self._link_type = cache(lambda kind: followed_type(kind, layer_of_type(kind)))
-        self._frame: Frame | None = None
+        self._frame: Any = None
         self._time: Any = None
         self._metadata: Any = None
 
     def read(self, number: int) -> Frame | None:
-        octets, self._metadata = self._read(MAXIMUM_CAPTURED)
-        link_type, resolution, high, low, wirelen, *_ = self._metadata
-        # A packet that is given no time has that of its making.
-        self._time = time.time() if high is None else EDecimal((high << 32) + low) / resolution
-        link_type = self._link_type(link_type)
-        length = max(wirelen, len(octets))
-        self._frame = Frame(number, int(self._time * SECOND), link_type, octets, length, None)
-        return self._frame
+        octets, metadata = self._read(MAXIMUM_CAPTURED)
+        self._metadata = metadata
+        if metadata.tshigh is None:
+            # A packet that is given no time has that of its making.
+            self._time = time.time()
+        else:
+            self._time = EDecimal((metadata.tshigh << 32) + metadata.tslow) / metadata.tsresol
+        time_ns = int(self._time * SECOND)
+        length, link_type = max(metadata.wirelen, len(octets)), self._link_type(metadata.linktype)
+        self._frame = frame = Frame(number, time_ns, link_type, octets, length, None)
+        return frame
 
     def packet(self) -> Packet:
-        assert self._frame is not None
         packet, _ = self._layers.of(self._frame)
         metadata = self._metadata
         packet.time = self._time
@@ -441,6 +432,3 @@ class _PcapNgRecords(Source):
         if metadata.ifname is not None:
             packet.sniffed_on = metadata.ifname.decode("utf-8", "backslashreplace")
         return packet
-
-    def _dissect(self, frame: Frame) -> Packet:
-        return packet_of(layer_of_type(self._metadata[0]), frame.octets)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pathlib
 import struct
 import time
+from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -18,7 +19,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.packet import Packet, Raw, bind_layers, split_layers
 from scapy.sendrecv import sniff
 from scapy.sessions import IPSession
-from scapy.utils import PcapNgReader, PcapReader, rdpcap
+from scapy.utils import PcapNgReader, PcapReader, RawPcapNgReader, RawPcapReader, rdpcap
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
@@ -30,6 +31,7 @@ from scapy_mpa.wire.fpdu import build_fpdu
 from tests.capture import build
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.session.plain import dissected, layers, state, without_payload, yielded
+from tests.straight.ways import as_pcapng
 
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 CONNECTION = ConnectionId(0, bytes(12))
@@ -171,6 +173,22 @@ def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         check()
     check(supersession=IPSession)
+
+
+@pytest.mark.parametrize(
+    ("reader", "written"), [(RawPcapReader, bytes), (RawPcapNgReader, as_pcapng)]
+)
+def test_records_with_another_field(
+    reader: Any, written: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Scapy that says more of a record is read all the same."""
+    fields = "more", *reader.PacketMetadata._fields
+    more = namedtuple("more", fields, defaults=[None] * len(fields))
+    monkeypatch.setattr(reader, "PacketMetadata", more)
+    path = tmp_path / "made"
+    path.write_bytes(written(RPING.read_bytes()))
+    found = sniff(offline=str(path), session=MPASession, quiet=True)
+    assert [*map(bytes, found)] == [*map(bytes, from_pcap(RPING))]
 
 
 # -- lower layers ----------------------------------------------------------------------------------
