@@ -12,7 +12,7 @@ from scapy_mpa.records.ddp import ddp_fields, ddp_payload
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from tests.truth import messages
-from tests.truth.headers import Header, header_of, header_said
+from tests.truth.headers import Header, header_of, header_of_record
 from tests.wire.test_rdmap import FIGURES
 
 CONNECTION = ConnectionId(0, bytes(12))
@@ -37,7 +37,7 @@ def fpdu_of(
 def read(fpdu: FPDURecovered) -> tuple[str | None, Header]:
     """The name of the message, and the fields."""
     fields = ddp_fields(fpdu)
-    return fields["message"], header_said(fields)
+    return fields["message"], header_of_record(fields)
 
 
 def by_hand(ulpdu: bytes, captured: int) -> tuple[str | None, Header]:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is found in constructed captures, what is not found in others, and what it costs."""
+"""Recovery: what it finds in constructed captures and in other traffic, and what it costs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures through the whole reading path, and what was found held against the truth."""
+"""Read captures by the whole reading path, and compare what was found with the truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scapy_mpa.records.page import RecordPage
 from scapy_mpa.stream.messages import Messages
 from tests.truth import impair
 from tests.truth.cases import Case
-from tests.truth.headers import header_said
+from tests.truth.headers import header_of_record
 from tests.truth.impair import INITIATOR, RESPONDER
 from tests.truth.wanted import Statement, Wanted
 
@@ -27,7 +27,7 @@ Record = dict[str, Any]
 def plain(octets: bytes, *, messages: bool = False, **options: Any) -> list[Record]:
     """The records of a capture, with payload, as events.
 
-    options: of Reading.
+    options: those of Reading.
     """
     reading = Reading(open_capture(io.BytesIO(octets)), **options)
     pairing = Messages(payload=True)
@@ -54,14 +54,14 @@ class Outcome:
     missing: list[Wanted] = field(default_factory=list)
     """Required, and not found."""
     false: list[Record] = field(default_factory=list)
-    """Reported, and not so, or not for the first time."""
+    """Reported, but wrong, or reported before."""
     required: int = 0
     """How many must be found."""
     optional: int = 0
     """How many may be found, too."""
     optional_found: int = 0
     at_once: int = 0
-    """How many of those found came with the segment that completes them."""
+    """How many were reported with the segment that completes them."""
 
     @property
     def is_right(self) -> bool:
@@ -80,12 +80,12 @@ class Outcome:
 
 def _short(wanted: Wanted) -> str:
     statement = wanted.statement
-    told = statement._replace(payload=statement.payload[:20])
-    return f"offset {wanted.offset}, {told}"
+    short = statement._replace(payload=statement.payload[:20])
+    return f"offset {wanted.offset}, {short}"
 
 
 def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outcome:
-    """Hold the records of a case's capture against its truth."""
+    """Compare the records of a case's capture with its truth."""
     records = [*records]
     outcome = judge_fpdus(case.wanted, case.endpoints, records, with_payload=with_payload)
     senders = {endpoint: direction for direction, endpoint in enumerate(case.endpoints)}
@@ -95,8 +95,8 @@ def judge(case: Case, records: Iterable[Record], *, with_payload: bool) -> Outco
             gaps[senders[record["src"]]].append(record)
         if record["type"] == "startup" and not _is_startup_of(case, record, senders):
             outcome.false.append(record)
-    for direction, told in gaps.items():
-        outcome.false += _false_gaps(case, direction, told)
+    for direction, reported in gaps.items():
+        outcome.false += _false_gaps(case, direction, reported)
     return outcome
 
 
@@ -107,7 +107,7 @@ def judge_fpdus(
     *,
     with_payload: bool,
 ) -> Outcome:
-    """Hold the FPDUs among records against those that are wanted, by side and sequence number."""
+    """Compare the FPDUs among records with those wanted, by side and sequence number."""
     outcome = Outcome()
     seen: Counter[tuple[int, int]] = Counter()
     found: set[tuple[int, int]] = set()
@@ -117,7 +117,7 @@ def judge_fpdus(
         key = endpoints.index(record["src"]), record["seq"]
         seen[key] += 1
         wanted = wanted_ones.get(key)
-        if wanted is None or seen[key] > 1 or not _says(record, wanted, with_payload=with_payload):
+        if wanted is None or seen[key] > 1 or not _fits(record, wanted, with_payload=with_payload):
             outcome.false.append(record)
         else:
             found.add(key)
@@ -134,7 +134,7 @@ def judge_fpdus(
 
 
 def _false_gaps(case: Case, direction: int, gaps: list[Record]) -> list[Record]:
-    """Those gaps in which octets were captured, or which say more than once what is missing."""
+    """Gaps that hold captured octets, or report missing octets a second time."""
     if not gaps or case.dimensions.snap:
         return []
     half = case.halves[direction]
@@ -161,12 +161,12 @@ def _is_startup_of(case: Case, record: Record, senders: dict[str, int]) -> bool:
     )
 
 
-def _says(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
-    """Whether a record says what is wanted."""
+def _fits(record: Record, wanted: Wanted, *, with_payload: bool) -> bool:
+    """Whether a record is as wanted."""
     if record["offset"] not in (wanted.offset, None):
         return False
     payload = None if with_payload else wanted.statement_with(record["markers"]).payload
-    return wanted.is_said_by(statement_of(record, payload))
+    return wanted.is_reported_by(statement_of(record, payload))
 
 
 def statement_of(record: Record, payload: bytes | None = None) -> Statement:
@@ -176,4 +176,4 @@ def statement_of(record: Record, payload: bytes | None = None) -> Statement:
     """
     octets = bytes.fromhex(record["payload"]) if payload is None else payload
     numbers = record["seq"], record["ulpdu_length"], record["markers"], record["crc"]
-    return Statement(*numbers, header_said(record), octets)
+    return Statement(*numbers, header_of_record(record), octets)

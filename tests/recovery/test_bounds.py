@@ -26,28 +26,30 @@ from tests.truth import pcapfile
 from tests.truth.hostile import ALONE, HOSTILE, Pair
 
 SCALE, ALONE_SCALE = 150, 60
-"""Segments, and those that are alone in their connections, each of which is searched."""
+"""Segments of a capture, and of one where each is alone in its connection, and searched."""
 SKIPPING = 20
 LARGER = 3
 """How many times more segments the larger of two captures has."""
 
 
 class Factors(NamedTuple):
-    """Times the work that recovery takes for the clean capture: an ordinary one does without it."""
+    """Multiples of the work of reading the clean capture by recovery alone."""
 
     calls: float
     octets: float
 
 
-# What a hole, or a great many flows, may cost; what octets made to be searched may; and what places
-# may, each of which can only be tried.
+# A hole, or very many flows.
 ORDINARY = Factors(calls=4, octets=4)
+# Octets that were made to be searched.
 SEARCHED = Factors(calls=20, octets=40)
-# The same beside a clean capture with holes, which costs little: what follows is found at once.
+# The same, compared with a clean capture with holes.  That one costs little: what follows a hole
+# is found at once.
 BESIDE_HOLES = Factors(calls=28, octets=48)
+# Places that can only be tried one by one.
 TRIED = Factors(calls=48, octets=8)
 UNKNOWN = Factors(calls=50, octets=4)
-# What connections of one segment may, beside others that are as many, with FPDUs in them.
+# Connections of one segment, compared with as many connections that hold FPDUs.
 OF_THEIR_OWN = Factors(calls=4, octets=14)
 STARTUPS = Factors(calls=24, octets=40)
 BOUNDS = {
@@ -80,21 +82,21 @@ BOUNDS = {
 }
 
 ALONE_AT_MOST = 60
-"""Times the calls a segment of a clean capture of one connection and as many segments, where each
-segment is alone in its connection."""
+"""Multiple of the calls per segment of a clean capture of one connection with as many segments,
+where each segment is alone in its connection."""
 SKIPPED = 12
-"""Times the calls of the clean capture that messages may take whose MSNs leave out a thousand."""
+"""Multiple of the calls of the clean capture that messages with skipped MSNs may take."""
 LOW = Limits(octets_per_half=1 << 18, octets_in_total=1 << 18)
 """Limits that are reached."""
 LIMITED = 2
-"""Times the work that it may take to keep to them."""
+"""Multiple of the work that reading may take with these limits."""
 LIMITED_ALONE = 3.5
-"""The same where what may be searched does not last until the end, when all are looked at: if they
-are given up one by one, it is filled in between."""
+"""The same where each segment is alone.  Without limits, all are searched at the end, and the purse
+does not last.  With limits they are given up one by one, and the purse is refilled in between."""
 GROWTH = 1.4
-"""Times the work a segment that a larger capture may take."""
+"""Multiple of the work per segment that a larger capture may take."""
 MOST_MEMORY = 16 << 20
-"""Octets of memory, beside what each flow takes."""
+"""Octets of memory, in addition to what each flow takes."""
 MEMORY_OF_A_FLOW = 8 << 10
 MOST_MEMORY_OF_A_SEARCH = 24 << 20
 """Octets of memory, however long one search goes on."""
@@ -107,23 +109,23 @@ def pair_of(name: str, scale: int) -> Pair:
 
 
 def hostile_work(name: str, scale: int, read: Read) -> tuple[Work, int]:
-    """What the hostile capture takes, and how many segments it has."""
+    """The work that the hostile capture takes, and how many segments it has."""
     frames = pair_of(name, scale).hostile
     return work_of(read, frames), len(frames)
 
 
 def test_each_capture_has_bounds() -> None:
-    """Usually a part of them is read, which would not tell."""
+    """Most runs read only some of the captures, so they do not notice a missing bound."""
     assert BOUNDS.keys() == HOSTILE.keys()
 
 
 @pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_work(name: str) -> None:
-    """Calls and octets a segment are within factors of a clean capture.
+    """Calls and octets per segment are within factors of a clean capture.
 
-    They do not grow with the capture, and to keep to limits costs little: what has to be given up
-    is not looked for among all that is held.
+    They do not grow with the capture.  Keeping to limits costs little: what must be given up is
+    found without a search through all that is held.
     """
     scale = ALONE_SCALE if name in ALONE else SCALE
     work, segments = hostile_work(name, scale, read_plainly)
@@ -147,10 +149,10 @@ def test_work(name: str) -> None:
 @pytest.mark.parametrize("name", ALONE)
 @pytest.mark.parametrize("scale", [6, 150])
 def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
-    """A segment costs no more in very many connections than in a few, and that is bounded, too."""
+    """The cost per segment is bounded, in very many connections as in a few."""
     clean = pair_of("one octet a segment", scale).clean
     for frames in (clean, pair_of(name, scale).hostile):
-        # A process computes a layout once, whatever it reads.
+        # Layouts are computed once per process.
         read_by_recovery(pcapfile.pcap(frames))
     ordinary = work_of(read_by_recovery, clean).calls / len(clean)
     work, segments = hostile_work(name, scale, read_plainly)
@@ -158,8 +160,8 @@ def test_new_connections_bring_no_new_budget(name: str, scale: int) -> None:
 
 
 @pytest.mark.slow
-def test_messages_left_out_cost_little() -> None:
-    """One segment may skip very many of them, and of each Request it is kept that there was one."""
+def test_skipped_messages_cost_little() -> None:
+    """One segment may skip very many messages, and each skipped Request is remembered."""
     name = "MSNs skipped after damage"
     # Each of these segments skips some 14,000 of them.
     work, segments = hostile_work(name, SKIPPING, read_messages)
@@ -173,7 +175,7 @@ def test_messages_left_out_cost_little() -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name not in ALONE])
 def test_memory_is_within_a_limit(name: str) -> None:
-    """The same for every capture, and something for each flow."""
+    """One limit for every capture, plus a share for each flow."""
     frames = pair_of(name, LARGER * SCALE).hostile
     flows = len({frame[26:38] for frame in frames})
     assert peak_of(read_plainly, frames) <= MOST_MEMORY + MEMORY_OF_A_FLOW * flows
@@ -181,14 +183,14 @@ def test_memory_is_within_a_limit(name: str) -> None:
 
 @pytest.mark.slow
 def test_memory_of_a_search_does_not_grow_with_it() -> None:
-    """What was found out of octets that were left behind is forgotten."""
+    """Results about octets that the search has passed are forgotten."""
     name = "lengths that lead within what is there, in order"
     assert peak_of(read_plainly, pair_of(name, 1_200).hostile) <= MOST_MEMORY_OF_A_SEARCH
 
 
 @pytest.mark.slow
 def test_twenty_thousand_half_open_flows() -> None:
-    """Each takes as much as any other; none costs the others anything."""
+    """Each costs the same, however many there are."""
     frames = HOSTILE["nothing but SYNs"](20_000).hostile
     work, more = work_of(read_plainly, frames[:500]), work_of(read_plainly, frames[:5_000])
     assert more.calls <= GROWTH * 10 * work.calls

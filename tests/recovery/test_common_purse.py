@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What may be searched is common to all connections: true ones are found all the same.
+"""All connections share one purse for searches, and true ones are still found.
 
-And what was not searched is reported.
+What was not searched is reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def connection(number: int, octets: bytes, begin: int, segments: int) -> list[by
 
 
 def found(path: Path, frames: list[bytes]) -> tuple[int, str]:
-    """How many FPDUs are found, and what is said on standard error."""
+    """How many FPDUs are found, and the text on standard error."""
     path.write_bytes(pcapfile.pcap(frames))
     result = run("dissect", "--json", "--type", "fpdu", path)
     return len(parsed(result.stdout)), result.stderr
@@ -54,10 +54,10 @@ def found(path: Path, frames: list[bytes]) -> tuple[int, str]:
 @pytest.mark.parametrize("mulpdu", [64, 300])
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("crc", [False, True])
-def test_many_connections_in_their_midst(
+def test_many_connections_captured_from_the_middle(
     tmp_path: Path, crc: bool, markers: bool, mulpdu: int, segments: int
 ) -> None:
-    """All whole FPDUs of each are found; without CRCs at least four of them and two Markers."""
+    """All whole FPDUs are found.  Without CRCs it takes at least four of them, and two Markers."""
     octets, places = stream(crc=crc, markers=markers, mulpdu=mulpdu)
     frames: list[bytes] = []
     wanted = 0
@@ -68,13 +68,13 @@ def test_many_connections_in_their_midst(
         wanted += sum(begin <= start and stop <= end for start, stop in places)
     number, complaints = found(tmp_path / "many.pcap", frames)
     assert complaints == ""
-    # Of FPDUs of 300 octets a segment holds four or three: three are no proof without CRCs.
+    # A segment holds four or three FPDUs of 300 octets.  Without CRCs, three are no proof.
     assert number == wanted if crc or mulpdu == 64 or segments > 1 else number > wanted // 2
 
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_true_connections_among_hostile_ones(tmp_path: Path, at_once: bool) -> None:
-    """FPDUs with CRCs are found at once, so a share of what is left is enough for them."""
+    """FPDUs with CRCs are found at once, so a share of what is left in the purse is enough."""
     octets, places = stream(crc=True, markers=False, mulpdu=300)
     hostile = HOSTILE_ONES(60).hostile
     true = [connection(number, octets, places[number][0], 4) for number in range(20)]
@@ -92,8 +92,8 @@ def test_true_connections_among_hostile_ones(tmp_path: Path, at_once: bool) -> N
     assert "not searched to their end" in complaints
 
 
-def test_nothing_is_searched_before_the_phase(tmp_path: Path) -> None:
-    """Of connections that end within startup, however many: no FPDU precedes a startup frame."""
+def test_connections_within_startup_are_not_searched(tmp_path: Path) -> None:
+    """Connections that end within startup are not searched: no FPDU precedes a startup frame."""
     headers = [struct.pack(">HBBIQ", 24, 0xC1, 0x40, 1, at) for at in range(32)]
     request = startup.request(private_data=b"".join(headers))
     frames: list[bytes] = []
@@ -110,7 +110,7 @@ def test_nothing_is_searched_before_the_phase(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_what_was_not_searched_is_reported(tmp_path: Path, command: str) -> None:
-    """Counted by direction, on standard error, the same from a pipe as from a file."""
+    """Standard error says how many directions, for a pipe as for a file."""
     path = tmp_path / "hostile.pcap"
     path.write_bytes(pcapfile.pcap(HOSTILE_ONES(60).hostile))
     result = run(command, "--json", path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A dialect forced on what speaks another one: as much is found, and nothing that is not there."""
+"""A forced dialect that a connection does not speak: as much is found, and nothing false."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOUND = {"fpdu", "ift_frame", "ddp_segment", "startup", "session_control", "adap
 
 
 def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """What was found where, without what depends on the dialect."""
+    """What was found, and where, without what depends on the dialect."""
     return sorted(
         (each["type"], each["src"], each.get("seq", each.get("tsn")), each["frame"])
         for each in records
@@ -31,15 +31,15 @@ def found(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 @given(st.sampled_from(sorted(PRESETS)), st.integers(0, 5), st.sampled_from(Dialect))
 def test_presets(name: str, seed: int, dialect: Dialect) -> None:
-    """Whole connections say themselves what they speak."""
+    """Whole connections show their dialect themselves."""
     if name.startswith("osc"):
-        # What is said of revisions 0 and 1 is believed.
+        # For revisions 0 and 1 the forced dialect is believed.
         assume(dialect not in OF_REVISION_1)
     frames = conversation_of(name, seed).frames()
     for read in (plain, printed):
         forced, free = found(read(frames, dialect)), found(read(frames))
         if name == dialect.value == "softuiwarp":
-            # Recognised, FPDUs are told of once it is, so in a later frame.
+            # If it must be recognised first, FPDUs are reported in a later frame.
             forced, free = [each[:-1] for each in forced], [each[:-1] for each in free]
         assert forced == free
 
@@ -55,19 +55,19 @@ def test_presets(name: str, seed: int, dialect: Dialect) -> None:
 def test_pieces_of_presets(
     name: str, seed: int, begin: int, dialect: Dialect | None, salt: int
 ) -> None:
-    """Of what was captured in part as much is found as without, and on both ways of reading."""
+    """In a part of a capture as much is found as without a dialect, on both reading paths."""
     frames = conversation_of(name, seed).frames()[begin:]
     rng = random.Random(salt)
     frames = [frame for frame in frames if rng.random() > 0.05]
-    told = plain(frames, dialect)
-    is_told_otherwise = any(each["type"] == "startup" for each in told)
-    is_believed = dialect is Dialect.SOFTUIWARP and not is_told_otherwise
+    forced = plain(frames, dialect)
+    has_startup = any(each["type"] == "startup" for each in forced)
+    is_believed = dialect is Dialect.SOFTUIWARP and not has_startup
     if not (is_believed or dialect is Dialect.OSC):
-        # Behind a hole nothing leads on in SoftUiWARP, and Markers of RFC 5044 are none of osc,
-        # which is believed where a startup frame is missing.
-        assert set(found(plain(frames))) <= set(found(told))
-    assert found(told) == found(printed(frames, dialect))
-    kinds = {each["type"] for each in told if each["type"] in FOUND}
+        # In SoftUiWARP no length leads over a hole.  Markers of RFC 5044 are none of osc, and osc
+        # is believed where a startup frame is missing.
+        assert set(found(plain(frames))) <= set(found(forced))
+    assert found(forced) == found(printed(frames, dialect))
+    kinds = {each["type"] for each in forced if each["type"] in FOUND}
     spoken = conversation_of(name, seed)
     if isinstance(spoken, SctpConversation):
         assert kinds <= {"session_control", "ddp_segment"}

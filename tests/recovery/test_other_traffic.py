@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is not iWARP yields nothing: no FPDU, no startup frame, no error, no claim.
+"""Other traffic than iWARP yields nothing: no FPDU, no startup frame, no error, no claim.
 
-Each flow carries more octets than are looked at before a direction is taken for something else,
-from its SYN on or from some point, with holes or without.
+Each flow carries more octets than are searched before a direction counts as other traffic.  It is
+captured from its SYN or from some point, with holes or without.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CAPTURES = [
 
 @functools.cache
 def said(kind: str) -> Said:
-    """What both sides of a connection say."""
+    """What both sides of a connection send."""
     return TRAFFIC[kind](random.Random(kind))
 
 
@@ -56,10 +56,10 @@ def capture(kind: str, begin: str, cut: str) -> bytes:
 
 
 def claims(kind: str, records: list[Record]) -> list[Record]:
-    """Records that say that there is iWARP.
+    """Records that claim that there is iWARP.
 
-    In a capture of iWARP there are startup frames, and it may be streaming mode octets that they
-    stand in (RFC 5044 7.1.2); but no FPDU fills a segment of the connection that carries it.
+    A capture of iWARP, sent as payload, holds startup frames.  Streaming mode octets may come
+    before them (RFC 5044 7.1.2).  But no FPDU fills a segment of the connection that carries it.
     """
     if kind == "a capture of iWARP":
         return [each for each in records if each["type"] == "fpdu"]
@@ -81,7 +81,7 @@ def claims(kind: str, records: list[Record]) -> list[Record]:
     ],
 )
 def test_nothing_is_claimed(kind: str, begin: str, cut: str) -> None:
-    """As events, and as they are printed."""
+    """Neither as events nor as they are printed."""
     octets = capture(kind, begin, cut)
     records = plain(octets)
     assert claims(kind, records) == []
@@ -91,7 +91,7 @@ def test_nothing_is_claimed(kind: str, begin: str, cut: str) -> None:
 
 @pytest.mark.parametrize("kind", TRAFFIC)
 def test_flows_are_long_enough(kind: str) -> None:
-    """A direction carries more than what is looked at of it (STREAMING_OCTETS, 256 KiB)."""
+    """A direction carries more octets than are searched (STREAMING_OCTETS, 256 KiB)."""
     assert max(map(len, said(kind))) >= VOLUME > 1 << 18
 
 
@@ -125,7 +125,7 @@ def table_capture(kind: str, situation: str, seed: int) -> bytes:
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("kind", TABLES)
 def test_nothing_is_claimed_of_tables(kind: str, situation: str) -> None:
-    """Of what is full of words that read as headers, at places to which lengths lead."""
+    """Tables are full of words that read as headers, at places to which lengths lead."""
     for seed in SEEDS_OF_TABLES:
         octets = table_capture(kind, situation, seed)
         assert claims(kind, plain(octets)) == [], f"table_capture{kind, situation, seed}"
@@ -134,7 +134,7 @@ def test_nothing_is_claimed_of_tables(kind: str, situation: str) -> None:
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_nothing_is_wrong_with_tables(kind: str) -> None:
-    """The command line says so, too."""
+    """``dissect --check`` finds no fault and no FPDU."""
     for seed in SEEDS_OF_TABLES:
         result = run("dissect", "--check", "-", stdin=table_capture(kind, "SYN", seed))
         assert result.exit_code == 0, f"table_capture{kind, 'SYN', seed}"

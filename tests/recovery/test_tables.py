@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The benchmarks that print what is found and what it costs: they count what they say they count.
+"""The benchmarks that print what is found and what it costs count correctly.
 
 No time is asserted.
 """
@@ -20,7 +20,7 @@ from tests.truth.situations import cases_of
 
 
 def test_ours_counts_each_connection_by_itself() -> None:
-    """Connections of one file are told from each other by their ports."""
+    """Ports distinguish the connections of one file."""
     cases = cases_of("FPDUs across segments", range(3), markers="both")
     octets = pcapfile.pcap(frame for case in cases for frame in case.frames())
     there = sum(len(case.wanted) for case in cases)
@@ -34,7 +34,7 @@ def test_ours_counts_each_connection_by_itself() -> None:
 
 @pytest.mark.parametrize("situation", ["one FPDU a segment", "FPDUs across segments"])
 def test_tshark_finds_all_where_it_is_right(situation: str, tshark: str, tmp_path: Path) -> None:
-    """Without Markers, with both startup frames and nothing missing: the counting is fair."""
+    """The counting is fair: no Markers, both startup frames, and nothing is missing."""
     cases = cases_of(situation, range(3), markers="neither")
     capture = tmp_path / "capture.pcap"
     capture.write_bytes(pcapfile.pcap(frame for case in cases for frame in case.frames()))
@@ -42,8 +42,8 @@ def test_tshark_finds_all_where_it_is_right(situation: str, tshark: str, tmp_pat
     assert shares.theirs(cases, capture, tshark) == Share(there, there, 0)
 
 
-def test_what_tshark_shows_counts_once_and_by_its_length_if_there_is_no_header() -> None:
-    """Twice the same is false once; a bare length counts for one FPDU of that length."""
+def test_equal_rows_of_tshark_count_once_and_bare_lengths_count() -> None:
+    """Of two equal rows one is false.  A bare length counts for one FPDU of that length."""
     header = (30, 0, 1, 3, None, None, 0, 1, 0)
     other = (30, 0, 1, 3, None, None, 0, 2, 0)
     bare = (30, *[None] * 8)
@@ -55,7 +55,7 @@ def test_what_tshark_shows_counts_once_and_by_its_length_if_there_is_no_header()
 
 
 def test_table_of_shares() -> None:
-    """Less than all never reads as all, and what was not measured is a dash."""
+    """Less than all never shows as 100 %.  A dash means that it was not measured."""
     results = [
         ("one", "neither", Share(10_000, 10_000, 0, 9_999), 0, Share(10_000, 9_999, 2)),
         ("two", "both", Share(3, 2, 1, 1), 1, None),
@@ -68,8 +68,8 @@ def test_table_of_shares() -> None:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_captures_and_clean_ones_are_of_one_size(name: str) -> None:
-    """About as many segments, and none longer than another's."""
+def test_hostile_and_clean_captures_have_the_same_size(name: str) -> None:
+    """They have about as many segments, and hostile ones are not longer."""
     hostile, clean = HOSTILE[name](200)
     assert 150 <= len(hostile) <= 260
     assert abs(len(hostile) - len(clean)) <= 10
@@ -77,7 +77,7 @@ def test_hostile_captures_and_clean_ones_are_of_one_size(name: str) -> None:
 
 
 def test_table_of_bounds(tmp_path: Path) -> None:
-    """Ratios are of the time a segment takes; the command reads the capture."""
+    """Ratios compare the time per segment.  The command reads the capture."""
     pair = HOSTILE["a hole at the start of every flow"](100)
     cost = bounds.cost_of(pair.hostile, 1, tmp_path)
     assert cost.segments == len(pair.hostile) and cost.cpu > 0 and cost.peak > 1 << 20

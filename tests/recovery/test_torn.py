@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Constructed captures torn apart until nothing is sure any more: there is a result all the same.
+"""Heavily damaged captures still give records.
 
-What can be true of such a capture nobody knows.  But no content and no order may end in anything
-but records, on either path, with the messages and the checks.
+Nobody knows what is true of such a capture.  But any content in any order must end in records, on
+both paths, with messages and checks.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tests.truth.cases import Case, case
 from tests.truth.impair import Segment
 
 MOST = 300
-"""Segments that are taken of a conversation."""
+"""Most segments that are taken from a conversation."""
 
 SEEDS = range(80)
 
 
 def torn(seed: int) -> bytes:
-    """A capture of a conversation, perhaps with another one amid it, of which much is wrong."""
+    """A capture of a conversation with many faults, perhaps with another conversation in it."""
     rng = random.Random(seed)
     made = case(seed)
     segments = list(made.segments)[:MOST]
@@ -59,7 +59,7 @@ def moved(other: Case, made: Case, rng: random.Random) -> list[Segment]:
 
 
 def garbled(segment: Segment, rng: random.Random) -> Segment:
-    """A segment of which one thing is not as it was sent."""
+    """A segment with one thing changed."""
     what = rng.randrange(4)
     if what == 0:
         return segment._replace(direction=1 - segment.direction)
@@ -73,7 +73,7 @@ def garbled(segment: Segment, rng: random.Random) -> Segment:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_torn_capture_has_records(seed: int) -> None:
-    """All connections of a capture would be lost with one that ends in an exception."""
+    """An exception in one connection would lose all connections of the capture."""
     octets = torn(seed)
     for checks in (False, True):
         found = plain(octets, messages=True, checks=checks)
@@ -84,10 +84,10 @@ def test_a_torn_capture_has_records(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [*range(40), 173])
 @pytest.mark.parametrize("octets", [3000, 50_000])
-def test_where_little_may_be_held_there_are_records(seed: int, octets: int) -> None:
-    """Limits that are reached again and again end in gaps, and in nothing that is not so."""
+def test_low_limits_give_records(seed: int, octets: int) -> None:
+    """Limits that are reached again and again give gaps, and nothing false."""
     made = case(seed)
     records = plain(made.pcap(), limits=Limits(octets_in_total=octets))
-    # Of what was given up the rest may be captured later, so that its CRC cannot be checked.
+    # The rest of what was given up may be captured later.  Its CRC cannot be checked.
     false = judge(made, records, with_payload=True).false
     assert {record["crc"] for record in false} <= {"unknown"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What reading a capture costs, without a clock: calls made, octets looked at, memory held."""
+"""The cost of reading a capture, without a clock: calls, octets examined, memory held."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_plainly(octets: bytes, *, limits: Limits | None = None) -> None:
 
 
 def read_by_recovery(octets: bytes) -> None:
-    """Do the same by recovery alone, which nothing but an ordinary segment is spared."""
+    """Do the same by recovery alone, without the straight path."""
     with patch.object(flows, "STRAIGHT_AT_LEAST", 1 << 62):
         read_plainly(octets)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What of one direction was captured: of octets that came twice, the first copy."""
+"""The captured octets of one direction.  Of octets that came twice, the first copy counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .impair import SYN, Half, Segment
 
 _KEY = 16
 """Octets of a Key."""
-_TELLING = 64
-"""Least octets of a segment whose boundaries show something.  Shorter ones may end anywhere."""
+_LONG = 64
+"""Least octets of a segment whose boundaries prove something.  Shorter ones may end anywhere."""
 
 
 class Captured:
-    """What of one direction was captured, by offset in the Full Operation Phase."""
+    """The captured octets of one direction, by offset in the Full Operation Phase."""
 
     def __init__(self, segments: Sequence[tuple[Segment, int]], half: Half, direction: int) -> None:
         self.before = len(half.startup)
@@ -36,7 +36,7 @@ class Captured:
             end = at + len(segment.payload)
             if at < 0 or end > size:
                 continue
-            begins |= at == frame and len(segment.payload) >= min(_TELLING, self.before - frame)
+            begins |= at == frame and len(segment.payload) >= min(_LONG, self.before - frame)
             ends |= end == self.before
             is_overtaken |= reached < min(at, self.before)
             reached = max(reached, end)
@@ -46,7 +46,7 @@ class Captured:
         self._shows_startup = has_syn or (begins and ends) or (is_plain and not is_overtaken)
 
     def _offset(self, number: int, half: Half) -> int:
-        """Where in the stream a sequence number lies."""
+        """The place of a sequence number in the stream."""
         # Streams made here are far below 2 GiB: the signed distance is the offset.
         return (number - half.base + 2**31) % 2**32 - 2**31 + self.before
 
@@ -60,29 +60,29 @@ class Captured:
             self._octets[begin:stop] = octets[begin - at : stop - at]
             self._captured[begin:stop] = b"\1" * (stop - begin)
             for place in range(begin, stop):
-                # What the first copy was cut off stays so.
+                # Octets that were cut off the first copy stay cut off.
                 self._at_first[place] = not self._carried[place]
             begin = self._captured.find(0, stop, end)
 
     @property
     def has_startup(self) -> bool:
-        """Whether the startup frame was captured whole, and reads like nothing else.
+        """Whether the startup frame was captured whole, and cannot be anything else.
 
-        With the SYN it does, or if it fills its segments; else if it begins what was captured, and
-        nothing that follows it came before.
+        That is so with the SYN, or if it fills its segments.  Otherwise it must be the first thing
+        captured, and nothing after it in the stream may come before it.
         """
         return self.is_whole(-self.before, 0) and self._shows_startup
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Whether each octet was captured with its first copy, and is that of the stream."""
+        """Whether the first copy of each octet was captured, and is that of the stream."""
         return self.captured_until(start, end) == end
 
     def is_complete(self, start: int, end: int) -> bool:
-        """Whether each octet was captured with its first copy, whatever it is."""
+        """Whether the first copy of each octet was captured, right or wrong."""
         return self._at_first.find(0, start + self.before, end + self.before) < 0
 
     def differs(self, start: int, end: int) -> bool:
-        """Whether octets were captured that are not those of the stream."""
+        """Whether captured octets differ from those of the stream."""
         start, end = start + self.before, end + self.before
         first, stream = self._octets[start:end], self._stream[start:end]
         if first == stream:
@@ -91,7 +91,7 @@ class Captured:
         return any(at and one != other for at, one, other in zip(there, first, stream, strict=True))
 
     def first_copies(self, places: Sequence[int]) -> bytes:
-        """What was captured first at some places, up to one where nothing was."""
+        """The octets captured first at some places, up to one that was not captured."""
         octets = bytearray()
         for place in places:
             at = place + self.before
@@ -101,18 +101,18 @@ class Captured:
         return bytes(octets)
 
     def seen(self, places: Sequence[int]) -> bytes:
-        """What was captured first at some places, or else was sent, up to the end of the stream."""
+        """The octets captured first at some places, else those sent, within the stream."""
         there = [place + self.before for place in places if place + self.before < len(self._octets)]
         return bytes(self._octets[at] if self._captured[at] else self._stream[at] for at in there)
 
     def is_carried(self, start: int, end: int) -> bool:
-        """Whether captured segments held each octet, though the snap length cut some off."""
+        """Whether captured segments held each octet, even if the snap length cut some off."""
         return self._carried.find(0, start + self.before, end + self.before) < 0
 
     def captured_until(self, start: int, end: int, *, at_last: bool = False) -> int:
-        """Up to where octets of the stream were captured without a hole.
+        """The place up to which octets of the stream were captured without a hole.
 
-        at_last: those count, too, that the first copy lacks.
+        at_last: octets that only later copies brought count, too.
         """
         start += self.before
         end += self.before

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Constructed captures of one connection each: a seed gives the octets and what is in them.
+"""Constructed captures of one connection each: a seed gives the octets and their content.
 
-``case(seed)`` chooses a place in the product of all ``dimensions`` and makes the capture that
-belongs there; ``case(seed, crc=False)`` fixes some of them. The same call gives the same capture.
+``case(seed)`` chooses a place in the product of all ``dimensions`` and makes its capture.
+``case(seed, crc=False)`` fixes some of them.  The same call gives the same capture.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ PORTS = (40000, 4000)
 TIMESTAMPS = bytes.fromhex("0101080a0000000100000002")
 
 LARGEST_SEGMENT = 65_000
-"""Fits a datagram with every network there is here."""
+"""Fits a datagram of every network used here."""
 
 SEGMENT_SIZES = (536, 1448, 1460, 3000, 8948)
 
 SMALL = {"octets": 3_000, "tiny": 12_000}
 BUDGETS = {**SMALL, "super-segments": 150_000}
 OCTETS_OF_A_HALF = 40_000
-"""Octets of stream after which no FPDU is added, by the way it is cut."""
+"""Octets of stream after which no FPDU is added, by the way of cutting."""
 
 FILLERS = {
     "zeros": b"\0",
@@ -58,7 +58,7 @@ class Case:
     dimensions: Dimensions
     halves: tuple[Half, Half]
     segments: list[Segment]
-    """As they were captured, but for the snap length."""
+    """As captured, but not cut to the snap length."""
     ports: tuple[int, int] = PORTS
     """Of Initiator and Responder."""
 
@@ -96,12 +96,12 @@ class Case:
 
     @cached_property
     def wanted(self) -> dict[tuple[int, int], Wanted]:
-        """What there is to be found, by direction and sequence number."""
+        """The FPDUs to be found, by direction and sequence number."""
         return findable(self.halves, self.captured, self.dimensions)
 
     @property
     def captured(self) -> list[tuple[Segment, int]]:
-        """The segments, each with how many octets of its payload the snap length has left."""
+        """The segments, each with the number of octets of its payload that the snap length left."""
         snap = self.dimensions.snap
         if not snap:
             return [(segment, len(segment.payload)) for segment in self.segments]
@@ -116,7 +116,7 @@ def _random_of(seed: int, fixed: Mapping[str, Any]) -> random.Random:
 
 
 def dimensions_of(seed: int, **fixed: Any) -> Dimensions:
-    """What the case of a seed is like, without making it."""
+    """The dimensions of a seed's case, without making it."""
     return choose(_random_of(seed, fixed), **fixed)
 
 
@@ -185,13 +185,13 @@ def _ulpdus(
     payload = dimensions.payload
     if payload == "header words" and not (dimensions.crc and not dimensions.snap):
         begins = dimensions.startup == "both" and dimensions.begin != "any point"
-        told = begins and has_markers and dimensions.damage == "none"
-        if dimensions.snap or not told:
-            # Nothing tells headers in a payload from those of FPDUs.
+        markers_help = begins and has_markers and dimensions.damage == "none"
+        if dimensions.snap or not markers_help:
+            # Nothing distinguishes headers in a payload from those of FPDUs.
             payload = "text"
     way = dimensions.cuts[direction]
     budget = BUDGETS.get(way, OCTETS_OF_A_HALF)
-    # Of a short stream none should be the half.
+    # No ULPDU should be half of a short stream.
     mulpdu = min(dimensions.mulpdu, budget // 6) if way in SMALL else dimensions.mulpdu
     if dimensions.mix == "small":
         made = messages.random_ulpdus(rng, 120, min(mulpdu, 200), 100)
@@ -226,7 +226,7 @@ def _filled(rng: random.Random, ulpdu: bytes, payload: str) -> bytes:
 def _damage(
     rng: random.Random, dimensions: Dimensions, ulpdus: Sequence[bytes], has_markers: bool
 ) -> dict[int, mpastream.Damage]:
-    """One to three FPDUs of a direction are harmed, most of them far from each other."""
+    """Damage to one to three FPDUs of a direction, mostly far from each other."""
     kind = dimensions.damage
     if kind == "none" or (kind == "FPDUPTR" and not has_markers):
         return {}
@@ -239,10 +239,10 @@ def _damage(
         elif kind == "flip":
             harm[index] = mpastream.Damage(flip=(rng.randrange(size), rng.randrange(1, 256)))
         elif kind == "length":
-            lie = rng.choice((0, size // 2, size + 4, size + 700, rng.randrange(65536), 65535))
-            if (lie + 5) // 4 != (size + 5) // 4:
+            wrong = rng.choice((0, size // 2, size + 4, size + 700, rng.randrange(65536), 65535))
+            if (wrong + 5) // 4 != (size + 5) // 4:
                 sender = rng.random() < 0.5
-                harm[index] = mpastream.Damage(ulpdu_length=lie, sender=sender)
+                harm[index] = mpastream.Damage(ulpdu_length=wrong, sender=sender)
         elif mpastream.build_stream([*ulpdus[: index + 1]], markers=True)[1][-1].markers:
             fpduptr = rng.choice((4, 8, 500, 0xFFFC, rng.getrandbits(14) << 2))
             harm[index] = mpastream.Damage(fpduptr={0: fpduptr}, sender=rng.random() < 0.7)
@@ -270,7 +270,7 @@ def _sendings(
         differing = dimensions.copies == "differing"
         sendings = impair.overlap(sendings, octets, rng, 0.15, differing=differing)
     elif dimensions.copies == "keepalive":
-        # What the capture lacks, a probe would bring wrongly.
+        # A probe with a wrong octet would fill what the capture lacks.
         garbage = not dimensions.missing and dimensions.loss == "none"
         sendings = impair.keepalive(sendings, octets, rng, 0.15, garbage=garbage)
     return sendings
@@ -298,7 +298,7 @@ def _cut(rng: random.Random, way: str, half: Half) -> list[Sending]:
 def _begun(
     rng: random.Random, dimensions: Dimensions, halves: tuple[Half, Half], segments: list[Segment]
 ) -> list[Segment]:
-    """What of a conversation was captured, by where the capture begins and what it lacks."""
+    """The captured segments, by where the capture begins and what it lacks."""
     if dimensions.begin == "any point":
         return segments[rng.randint(4, max(4, len(segments) * 2 // 3)) :]
     if dimensions.begin == "no SYN":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The dimensions of constructed captures: what there is in each, and a choice by seed."""
+"""The dimensions of constructed captures: the values of each, and a choice by seed."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Dimensions:
-    """What a constructed capture is like; as it is here it is an ordinary and undisturbed one."""
+    """The properties of a constructed capture.  The defaults make an ordinary, undisturbed one."""
 
     markers: str = "neither"
-    """Which of the two sends Markers."""
+    """Which side sends Markers."""
     crc: bool = True
     revision: int = 1
     """Rev of the startup frames; with 2 they carry enhanced data (RFC 6581)."""
     mix: str = "any"
-    """Which messages."""
+    """The kinds of messages."""
     payload: str = "random"
-    """What ULP payload looks like."""
+    """The content of ULP payload."""
     mulpdu: int = 1442
     """Octets of the largest ULPDU."""
     cuts: tuple[str, str] = ("whole FPDUs", "whole FPDUs")
-    """How each of the two cuts its octets into segments."""
+    """How each side cuts its octets into segments."""
     loss: str = "none"
-    """Segments lost before the capture point or behind it, and sent again."""
+    """Segments lost before the capture point or after it (``behind``), and sent again."""
     order: str = "kept"
     copies: str = "none"
     """Octets that come twice."""
     missing: float = 0.0
-    """How many of the segments the capture lacks for good."""
+    """The share of segments that the capture lacks for good."""
     wraps: str = "neither"
-    """Whose sequence numbers pass 2**32."""
+    """Which side's sequence numbers pass 2**32."""
     startup: str = "both"
     """Which startup frames were captured."""
     startup_pieces: str = "whole"
-    """Whether startup frames come in one segment each, or in any pieces."""
+    """Whether each startup frame comes in one segment, or in any pieces."""
     begin: str = "SYN"
     """Where the capture begins."""
     damage: str = "none"
@@ -47,12 +47,12 @@ class Dimensions:
     close: str = "fin"
 
     def __str__(self) -> str:
-        """All that is not as in the ordinary case."""
+        """All that differs from the ordinary case."""
         ordinary = asdict(Dimensions())
-        told = [
+        unusual = [
             f"{name}={value}" for name, value in asdict(self).items() if value != ordinary[name]
         ]
-        return ", ".join(told) or "ordinary"
+        return ", ".join(unusual) or "ordinary"
 
 
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -85,11 +85,11 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "network": ("IPv4", "IPv4", "IPv6", "VLAN", "IPv6 in VLAN", "TCP options"),
     "close": ("fin", "fin", "rst", "none"),
 }
-"""What each dimension may be; what is there twice comes twice as often."""
+"""The values of each dimension.  A value that stands here twice comes twice as often."""
 
 
 def choose(rng: random.Random, **fixed: Any) -> Dimensions:
-    """One place in the product of all dimensions; what is fixed is as it is said to be."""
+    """One place in the product of all dimensions.  ``fixed`` sets some of them."""
     chosen = {
         name: rng.choice(values) if len(values) > 1 else values[0]
         for name, values in VALUES.items()
@@ -97,16 +97,16 @@ def choose(rng: random.Random, **fixed: Any) -> Dimensions:
     chosen["cuts"] = rng.choice(VALUES["cuts"]), rng.choice(VALUES["cuts"])
     dimensions = Dimensions(**{**chosen, **fixed})
     if dimensions.begin == "any point":
-        # The startup frames lie before it, or the first of them does.
+        # At least the first startup frame lies before that point.
         dimensions = replace(dimensions, startup="both")
     if dimensions.damage == "FPDUPTR" and dimensions.markers == "neither":
         dimensions = replace(dimensions, markers="both")
     if dimensions.snap:
         dimensions = replace(dimensions, damage="none")
         if dimensions.copies == "differing":
-            # Of what was cut off of the first copy, the second would count.
+            # Where the first copy was cut off, a second copy with wrong octets would count.
             dimensions = replace(dimensions, copies="overlapping")
     if not dimensions.crc and dimensions.damage in ("CRC", "flip"):
-        # Nothing says that such an FPDU is damaged.
+        # Nothing shows that such an FPDU is damaged.
         dimensions = replace(dimensions, damage="length")
     return dimensions

@@ -1,56 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which FPDUs of a capture must be found, which may be, and what must be said of them.
+"""Which FPDUs of a capture must be found, which may be found, and as what they are reported.
 
-Everything else that is reported is false. The rules say what the octets establish, not how anybody
-goes about it; ``docs/recovery.md`` gives them in prose. An FPDU is *whole* if every octet of it was
-captured (of octets that came twice, the first captured count, RFC 5044 A.3), and *good* if it is
-whole and its CRC fits.
+Any other report is false.  The rules say what the octets prove, not how a program finds it.
+``docs/recovery.md`` gives them in prose.  An FPDU is *whole* if every octet of it was captured (the
+first captured copy of an octet counts, RFC 5044 A.3).  It is *good* if it is whole and its CRC
+fits.
 
 With CRCs:
 
-1. A good FPDU must be found, if it is known that there are FPDUs and where Markers are
-   (``_knows_enough``); else it may be.
-2. Where a good FPDU ends, and where the Full Operation Phase begins, the next one starts for
-   certain. A damaged one that starts there must be reported as what it says it is. If it lies about
-   its length, that holds if all that it claims was captured, or if it was captured whole and a good
-   one follows in the same stretch, which gives the lie away. Of several in a row the second and
-   further ones must be reported if their headers are intact and a good one follows them. All this
-   holds if it is known where Markers are, or that there are none (``_knows_places``). If it is not,
-   the same is true of the first as of the others: nothing says how many Markers it holds but that
-   lengths lead to a good one.
-3. Any other damaged FPDU may be reported as what it says it is. So may one that was garbled on its
-   way: of octets that came twice, the first captured are others than the sender's. A good one that
-   stands alone between two of these may be missed, for nothing but its CRC tells it from payload;
-   and so may those in a row before one of these, where a hole hides what else they may be of.
+1. A good FPDU must be found if it is known that there are FPDUs and where Markers are
+   (``_knows_enough``).  Otherwise it may be found.
+2. An FPDU starts for certain where a good one ends, and where the Full Operation Phase begins.  A
+   damaged FPDU that starts there must be reported, with the values of its fields.  If its length is
+   wrong, one of two conditions must hold: all octets that it claims were captured; or it was
+   captured whole and a good FPDU follows in the same stretch, which shows that the length is wrong.
+   Of several damaged FPDUs in a row, the second and later ones must be reported if their headers
+   are intact and a good FPDU follows.  For all this it must be known where Markers are, or that
+   there are none (``_knows_places``).  If not, the first is treated as the others: only the lengths
+   that lead to a good FPDU show how many Markers it holds.
+3. Any other damaged FPDU may be reported with the values of its fields.  The same holds for a
+   garbled FPDU, where the first captured copy differs from the sender's octets.  A good FPDU alone
+   between two garbled ones need not be found: only its CRC distinguishes it from payload.  Good
+   FPDUs in a row before a garbled one need not be found if a hole hides what they may be part of.
 
-Without CRCs, an FPDU that is whole must be found if its start is certain or anchored:
+Without CRCs, a whole FPDU must be found if its start is certain or anchored:
 
-4. The start of the phase is certain if both startup frames say that it is, and the end of a whole
-   FPDU whose own start is, and that does not lie.
-5. A Marker anchors the FPDU that it lies in (RFC 5044 4.3), if it is known where Markers are.
-6. ``ROW`` whole FPDUs one behind the other anchor the first of them: about 13 bits of each tagged
-   header, and about 43 of an untagged one, are given. Those that a lying ULPDU_Length claims do not
-   count: nothing but a Marker says that it lies. Nor do those that a Marker with a forged FPDUPTR
-   claims (``_disowned``): it says what an honest one says behind a payload that holds FPDUs.
+4. The start of the phase is certain if both startup frames were captured.  The end of a whole FPDU
+   is certain if its start is certain and its length is right.
+5. A Marker anchors the FPDU around it (RFC 5044 4.3), if it is known where Markers are.
+6. ``ROW`` whole FPDUs in a row anchor the first of them: about 13 bits of each tagged header, and
+   about 43 of an untagged one, have fixed values.  FPDUs that a wrong ULPDU_Length claims do not
+   count: only a Marker shows that it is wrong.  Neither do FPDUs that a forged FPDUPTR claims
+   (``_disowned``): a true one looks the same after a payload that holds FPDUs.
 
-Any other one may be found.
+Any other whole FPDU may be found.
 
-Where no startup frame was captured, and the other direction does not show itself, headers that make
-sense do not establish that there are FPDUs at all: tables of other protocols hold as many. So a row
-must show ``PROOF`` bits in all, and more than headers (``_proves``): an FPDU that goes on where one
-before it has ended, since two numbers of 32 bits and more are given then (RFC 5041 5), or a Marker
-that says more than 0. What comes again, as the records of a table do, says nothing new.
+If no startup frame was captured, and the other direction does not show itself, headers that make
+sense do not prove FPDUs: tables of other protocols hold as many.  So a row must show ``PROOF`` bits
+in all, and more than headers (``_proves``).  That is an FPDU that continues an earlier one, where
+two numbers of at least 32 bits have fixed values (RFC 5041 5), or a Marker above 0.  Headers that
+repeat, as records of a table do, add no evidence.
 
-Of frames that were cut to a snap length:
+If frames were cut to a snap length:
 
-7. An FPDU of which not all octets were captured, but its header, must be reported with what was
-   captured of its payload, if its start is certain; else it may be. Its end is certain if its start
-   is and its ULPDU_Length was captured. Both need it to be known where Markers are: nothing else
-   says how many of them lie in what was cut off (``_knows_markers``). Whether CRCs are off is not
-   known without both startup frames, and the CRC field that could tell was cut off: it may be said
-   to be unknown. So may that of an FPDU that is whole, whose CRC field may hold anything, if
-   lengths lead from it to no other such one, and none need be found.
-8. What the first copy was cut off stays cut off. What a later copy brings of it may be used or not.
+7. An FPDU with a captured header, but not all octets, must be reported with its captured payload if
+   its start is certain.  Otherwise it may be reported.  Its end is certain if its start is, and its
+   ULPDU_Length was captured.  For both it must be known where Markers are: nothing else shows how
+   many of them were cut off (``_knows_markers``).  Without both startup frames it is not known
+   whether CRCs are off, and the CRC field that could show it was cut off: the CRC may be reported
+   as unknown.  The same holds for a whole FPDU, whose CRC field may hold anything, if its lengths
+   lead to no other whole FPDU, and none must be found.
+8. What was cut off the first copy stays cut off.  Octets of a later copy may be used or not.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ from .wanted import Statement, Wanted
 
 ROW = 3
 ROW_OF_UNKNOWN = 8
-"""Whole FPDUs in a row that tell what a direction without CRCs carries, if nothing else does."""
+"""Whole FPDUs in a row that show what a direction without CRCs carries, if nothing else does."""
 OCTETS_OF_UNKNOWN = 1536
 """Octets that such a row must have: enough for three Markers."""
-TELLING_MARKERS = 2
-"""Markers that do not directly precede a ULPDU_Length, in FPDUs in a row, that tell where Markers
-are: what seems to be one may be an MSN."""
+MARKERS_NEEDED = 2
+"""Markers above 0 in FPDUs in a row that show where Markers are.  A single one may be an MSN.
+Markers directly before a ULPDU_Length do not count."""
 
 PROOF = 40
-"""Bits that a row must show: among the 2^26 places in 64 MiB chance does so once in 2^14."""
+"""Bits that a row must show.  By chance, one of the 2^26 places in 64 MiB does so once in 2^14."""
 TAGGED_BITS, UNTAGGED_BITS, CONTINUATION_BITS, MARKER_BITS = 13, 43, 24, 28
 
 MARKER_INTERVAL = 512
@@ -98,7 +98,7 @@ def findable(
 
 
 class _Side:
-    """One direction: what of its FPDUs was captured."""
+    """One direction, and which of its FPDUs were captured."""
 
     def __init__(
         self, half: Half, captured: Captured, direction: int, dimensions: Dimensions
@@ -112,7 +112,7 @@ class _Side:
         truth = half.truth
         self.whole = [captured.is_whole(fpdu.start, fpdu.end) for fpdu in truth]
         self.carried = [captured.is_carried(fpdu.start, fpdu.end) for fpdu in truth]
-        self.lies = [_lies(fpdu) for fpdu in truth]
+        self.wrong_length = [_is_wrong(fpdu) for fpdu in truth]
         self.sound = [
             whole and (fpdu.crc_ok is True if dimensions.crc else fpdu.damage is None)
             for whole, fpdu in zip(self.whole, truth, strict=True)
@@ -120,20 +120,20 @@ class _Side:
         self.garbled = [captured.differs(fpdu.start, fpdu.end) for fpdu in truth]
         self.claimed = self._claimed()
 
-    # -- what is known of the direction --------------------------------------------------------
+    # -- what is known about the direction -----------------------------------------------------
 
     def _claimed(self) -> list[bool]:
-        """Of each FPDU, whether one before it claims its octets, and no CRC says that it lies."""
+        """For each FPDU, whether an unrecognised wrong length before it claims its octets."""
         claimed = []
         upto = 0
-        for fpdu, lies in zip(self.half.truth, self.lies, strict=True):
+        for fpdu, is_wrong in zip(self.half.truth, self.wrong_length, strict=True):
             claimed.append(not self.dimensions.crc and fpdu.start < upto)
-            if lies:
-                upto = max(upto, self._reading(fpdu, _said_length(fpdu))[0])
+            if is_wrong:
+                upto = max(upto, self._reading(fpdu, _length_field(fpdu))[0])
         return claimed
 
     def rows(self) -> Iterator[range]:
-        """FPDUs that are sound, one behind the other, as far as they go."""
+        """Each longest row of sound FPDUs."""
         begin = 0
         for index in range(len(self.sound) + 1):
             if index == len(self.sound) or not self.sound[index] or self.claimed[index]:
@@ -141,14 +141,14 @@ class _Side:
                     yield range(begin, index)
                 begin = index + 1
 
-    def _telling_markers(self, row: range) -> int:
+    def _markers_above_0(self, row: range) -> int:
         truth = self.half.truth
         return sum(
             truth[index].markers - (truth[index].start != truth[index].seq_offset) for index in row
         )
 
     def _shows_itself(self) -> bool:
-        """Whether it can be told that there are FPDUs, and not from the other direction."""
+        """Whether this direction alone shows that there are FPDUs."""
         if self.dimensions.crc:
             begins = self.knows_startup and bool(self.sound) and bool(self.sound[0])
             return begins or any(len(row) > 1 for row in self.rows())
@@ -160,27 +160,27 @@ class _Side:
         return len(row) >= ROW_OF_UNKNOWN and octets >= OCTETS_OF_UNKNOWN
 
     def _proves(self, row: range) -> bool:
-        """Whether FPDUs in a row show that they are some, where nothing else says so."""
+        """Whether a row alone proves that it consists of FPDUs."""
         truth = self.half.truth
         heads = {(truth[index].ulpdu_length, truth[index].ulpdu[:2]) for index in row}
         bits = sum(TAGGED_BITS if head[0] & 0x80 else UNTAGGED_BITS for _, head in heads)
-        markers = min(1, self._telling_markers(row))
+        markers = min(1, self._markers_above_0(row))
         headers = [header_of(truth[index].ulpdu, truth[index].ulpdu_length) for index in row]
         continued = continuations(headers)
         bits += CONTINUATION_BITS * continued + MARKER_BITS * markers
         return bits >= PROOF and continued + markers > 0
 
     def _knows_markers(self, other: _Side) -> bool:
-        """Whether it is known of each FPDU how many Markers it holds, though it was cut.
+        """Whether it is known how many Markers each FPDU holds, even if it was cut.
 
-        Either startup frames say it, or FPDUs that are good: two Markers that do, or one that would
-        hold a Marker, if there were any.
+        Startup frames show it, or good FPDUs: by two Markers, or by one FPDU so long that it would
+        hold a Marker if there were any.
         """
         if other.knows_startup and (self.knows_startup or not self.has_markers):
             return True
         truth = self.half.truth
         if self.has_markers:
-            return any(self._telling_markers(row) >= TELLING_MARKERS for row in self.rows())
+            return any(self._markers_above_0(row) >= MARKERS_NEEDED for row in self.rows())
         spans = (truth[index].end - truth[index].start for row in self.rows() for index in row)
         return max(spans, default=0) >= MARKER_INTERVAL
 
@@ -202,18 +202,17 @@ class _Side:
             return False
         if other.knows_startup or not self.has_markers:
             return True
-        return any(self._telling_markers(row) >= TELLING_MARKERS for row in rows)
+        return any(self._markers_above_0(row) >= MARKERS_NEEDED for row in rows)
 
     def _knows_places(self, other: _Side) -> bool:
-        """Whether nothing but the way it is read here fits an FPDU that no CRC verifies.
+        """Whether an FPDU that no CRC verifies can be read in one way only.
 
-        That there are Markers is told by the peer's startup frame, but where they are only by this
-        direction's, or by a Marker in a good FPDU. Where there are none, and no startup frame says
-        so, that is told by good FPDUs: each leaves no place for one where it lies, and right before
-        it.
+        The peer's startup frame shows that there are Markers.  This direction's startup frame, or a
+        Marker in a good FPDU, shows where they are.  Without a startup frame, good FPDUs show that
+        there are none: no Marker can stand within such an FPDU, or just before it.
         """
         if self.has_markers and other.knows_startup:
-            return self.knows_startup or any(self._telling_markers(row) for row in self.rows())
+            return self.knows_startup or any(self._markers_above_0(row) for row in self.rows())
         if other.knows_startup or self.has_markers:
             return True
         places = {
@@ -227,7 +226,7 @@ class _Side:
     # -- which starts are certain --------------------------------------------------------------
 
     def _certain(self, other: _Side) -> list[bool]:
-        """Of each FPDU, whether it is certain where it starts."""
+        """For each FPDU, whether its start is certain."""
         truth = self.half.truth
         certain = [False] * (len(truth) + 1)
         certain[0] = self.knows_startup and other.knows_startup
@@ -241,13 +240,13 @@ class _Side:
             if self.sound[index]:
                 leads_on = self.dimensions.crc or certain[index]
             else:
-                leads_on = certain[index] and self._tells_end(index)
+                leads_on = certain[index] and self._shows_end(index)
             if leads_on:
                 certain[index + 1] = True
         return certain
 
-    def _tells_end(self, index: int) -> bool:
-        """Whether an FPDU that was cut says where it ends, and has a header to be known by."""
+    def _shows_end(self, index: int) -> bool:
+        """Whether an FPDU that was cut shows where it ends, and has enough of its header."""
         fpdu = self.half.truth[index]
         header = self._header_end(fpdu)
         return (
@@ -257,11 +256,10 @@ class _Side:
         )
 
     def _disowned(self, row: range) -> bool:
-        """Whether FPDUs hold no Marker, and the next one says that their octets are of another.
+        """Whether FPDUs hold no Marker, and the next Marker says that their octets are of another.
 
-        It is that other one's payload, as far as anybody can tell, unless the Marker points to one
-        of them or to what stands behind them, or at least into the last of more than ``ROW``: that
-        one may lie.
+        They may then be payload of that other FPDU.  This does not hold if the Marker points to one
+        of them, to octets after them, or into the last of more than ``ROW``: that one may be wrong.
         """
         truth = self.half.truth
         end = truth[row[-1]].end
@@ -287,7 +285,7 @@ class _Side:
     # -- which FPDUs there are -----------------------------------------------------------------
 
     def wanted(self, other: _Side) -> Iterator[Wanted]:
-        """What there is to be found."""
+        """The FPDUs to be found."""
         truth = self.half.truth
         knows = self._knows_enough(other)
         certain = self._certain(other)
@@ -300,14 +298,14 @@ class _Side:
                 known = [knows and each for each in certain[:-1]]
                 alone = self._is_alone_without_crcs(index, other, known)
                 yield replace(sound, may_be_unknown=alone)
-            elif fpdu.damage is not None and self._is_told(index):
+            elif fpdu.damage is not None and self._is_readable(index):
                 places = knows and self._knows_places(other)
-                told = self.dimensions.crc and self._tells_damage(index, certain, places=places)
-                required = knows and told
-                liar = self._wanted_liar(fpdu, lies=self.lies[index], required=required)
-                if self.lies[index] and not places:
-                    liar = replace(liar, unmarked=self._unmarked_liar(fpdu))
-                yield liar
+                shown = self.dimensions.crc and self._shows_damage(index, certain, places=places)
+                required = knows and shown
+                bad = self._wanted_damaged(fpdu, wrong=self.wrong_length[index], required=required)
+                if self.wrong_length[index] and not places:
+                    bad = replace(bad, unmarked=self._statement_without_markers(fpdu))
+                yield bad
             elif self.garbled[index]:
                 wanted = self._wanted_garbled(fpdu)
                 if wanted is not None:
@@ -327,27 +325,28 @@ class _Side:
                     yield replace(cut, may_be_unknown=not both)
 
     def _is_alone_without_crcs(self, index: int, other: _Side, known: Sequence[bool]) -> bool:
-        """Whether no FPDU but one was whole, and nothing else says that CRCs are off.
+        """Whether only one FPDU is whole, and nothing else shows that CRCs are off.
 
-        Others count if lengths lead to them from this one, or they must be found anyway.
+        Another FPDU counts if lengths lead to it from this one, or if it must be found anyway.
 
-        :param known: of each FPDU, whether it is known where it starts.
+        :param known: for each FPDU, whether its start is known.
         """
-        is_told = self.dimensions.crc or (self.knows_startup and other.knows_startup)
-        if is_told or not self.dimensions.snap:
+        crcs_known = self.dimensions.crc or (self.knows_startup and other.knows_startup)
+        if crcs_known or not self.dimensions.snap:
             return False
         end = index + 1
-        while end < len(self.sound) and (self.sound[end - 1] or self._tells_end(end - 1)):
+        while end < len(self.sound) and (self.sound[end - 1] or self._shows_end(end - 1)):
             end += 1
-        counted = [index <= each < end or is_known for each, is_known in enumerate(known)]
+        counted = [index <= each < end or is_due for each, is_due in enumerate(known)]
         return sum(sound and counts for sound, counts in zip(self.sound, counted, strict=True)) < 2
 
     def _may_be_payload(self, index: int) -> bool:
-        """Whether nothing but its CRC tells an FPDU from the payload of another one.
+        """Whether only its CRC distinguishes an FPDU from the payload of another one.
 
-        Behind the good ones in a row that it is one of, octets were garbled. And either it is the
-        only one, and so they were before it; or no FPDU is known to begin before them, for there is
-        a hole, and behind it nothing but such ones, and others that were garbled.
+        Octets after its row of good FPDUs must be garbled.  And one of two conditions must hold: it
+        is alone in its row, and octets before it are garbled, too; or no FPDU is known to begin
+        before the row, because there is a hole, and only garbled FPDUs and rows like this follow
+        the hole.
         """
         first = last = index
         while first > 0 and self.sound[first - 1]:
@@ -367,100 +366,100 @@ class _Side:
             before -= 1
         return before >= 0 or not self.knows_startup
 
-    def _is_told(self, index: int) -> bool:
-        """Whether enough of a damaged FPDU was captured to say what it says it is."""
+    def _is_readable(self, index: int) -> bool:
+        """Whether enough of a damaged FPDU was captured to read its fields."""
         fpdu = self.half.truth[index]
-        if not self.lies[index]:
+        if not self.wrong_length[index]:
             return self.whole[index]
         return self.captured.is_whole(fpdu.start, fpdu.seq_offset + 2)
 
-    def _tells_damage(self, index: int, certain: Sequence[bool], *, places: bool) -> bool:
+    def _shows_damage(self, index: int, certain: Sequence[bool], *, places: bool) -> bool:
         """Whether a damaged FPDU must be reported.
 
         places: it is known where Markers are.
         """
         truth = self.half.truth
         if certain[index] and places:
-            if not self.lies[index]:
+            if not self.wrong_length[index]:
                 return True
-            end = self._reading(truth[index], _said_length(truth[index]))[0]
+            end = self._reading(truth[index], _length_field(truth[index]))[0]
             stretch = self._stretch_end(index)
             followers = range(index + 1, len(truth))
             return end <= stretch or any(
                 self.sound[each] and truth[each].end <= stretch for each in followers
             )
         first = index
-        while first > 0 and not certain[first] and self._is_harmed_truthfully(first):
+        while first > 0 and not certain[first] and self._has_intact_header(first):
             first -= 1
         last = index
-        while last < len(truth) and self._is_harmed_truthfully(last):
+        while last < len(truth) and self._has_intact_header(last):
             last += 1
         return (
             last > index
             and certain[first]
-            and self._is_harmed_truthfully(first)
+            and self._has_intact_header(first)
             and last < len(truth)
             and bool(self.sound[last])
         )
 
-    def _is_harmed_truthfully(self, index: int) -> bool:
-        """Whether an FPDU is damaged, but neither its length nor its DDP header."""
+    def _has_intact_header(self, index: int) -> bool:
+        """Whether an FPDU is damaged, but its length and its DDP header are right."""
         fpdu = self.half.truth[index]
         flip = fpdu.damage and fpdu.damage.flip
         header_is_intact = flip is None or flip[0] >= header_length(fpdu.ulpdu)
         return (
             self.whole[index]
             and not self.sound[index]
-            and not self.lies[index]
+            and not self.wrong_length[index]
             and header_is_intact
         )
 
     def _stretch_end(self, index: int) -> int:
-        """Where the captured stretch that an FPDU lies in ends."""
+        """The end of the captured stretch around an FPDU's start."""
         start = self.half.truth[index].start
         return self.captured.captured_until(start, len(self.half.octets))
 
     def _wanted(self, fpdu: TrueFPDU, until: int, *, required: bool) -> Wanted:
-        """An FPDU of which the octets up to a place are known."""
+        """An FPDU whose octets are known up to a place."""
         ulpdu = fpdu.ulpdu
         if until < fpdu.end:
             ulpdu = ulpdu[: self._ulpdu_octets(fpdu.seq_offset + 2, until)]
             crc = "unknown" if self.dimensions.crc else "off"
         else:
             crc = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
-        return self._said(
+        return self._reported(
             fpdu, fpdu.ulpdu_length, fpdu.markers, ulpdu, crc, required=required, is_cut=False
         )
 
-    def _wanted_liar(self, fpdu: TrueFPDU, *, lies: bool, required: bool) -> Wanted:
-        """A damaged FPDU, as what it says it is."""
-        length = _said_length(fpdu)
-        if not lies:
-            return self._said(
+    def _wanted_damaged(self, fpdu: TrueFPDU, *, wrong: bool, required: bool) -> Wanted:
+        """A damaged FPDU, with the values of its fields."""
+        length = _length_field(fpdu)
+        if not wrong:
+            return self._reported(
                 fpdu, length, fpdu.markers, fpdu.ulpdu, required=required, is_cut=False
             )
         _, markers, places = self._reading(fpdu, length)
-        return self._said(fpdu, length, markers, self.captured.seen(places), required=required)
+        return self._reported(fpdu, length, markers, self.captured.seen(places), required=required)
 
-    def _unmarked_liar(self, fpdu: TrueFPDU) -> Statement:
-        """What an FPDU says that lies about its length, if its Markers are taken for payload."""
-        length = _said_length(fpdu)
+    def _statement_without_markers(self, fpdu: TrueFPDU) -> Statement:
+        """The statement for an FPDU with a wrong length, if its Markers are read as payload."""
+        length = _length_field(fpdu)
         begin = fpdu.seq_offset + 2
         ulpdu = self.captured.seen(range(begin, begin + length))
-        return self._said(fpdu, length, 0, ulpdu).statement
+        return self._reported(fpdu, length, 0, ulpdu).statement
 
     def _wanted_garbled(self, fpdu: TrueFPDU) -> Wanted | None:
-        """An FPDU as what the copies say that were captured first, if its length was captured."""
+        """An FPDU as its first captured copies show it, if its length was captured."""
         said = self.captured.first_copies(range(fpdu.seq_offset, fpdu.seq_offset + 2))
         if len(said) < 2:
             return None
         length = int.from_bytes(said, "big")
         end, markers, places = self._reading(fpdu, length)
-        wanted = self._said(fpdu, length, markers, self.captured.first_copies(places))
-        # Nobody can check the CRC of one of which the snap length cut off a part.
+        wanted = self._reported(fpdu, length, markers, self.captured.first_copies(places))
+        # If the snap length cut off a part, the CRC cannot be checked.
         return replace(wanted, may_be_unknown=not self.captured.is_complete(fpdu.start, end))
 
-    def _said(
+    def _reported(
         self,
         fpdu: TrueFPDU,
         ulpdu_length: int,
@@ -471,9 +470,9 @@ class _Side:
         required: bool = False,
         is_cut: bool = True,
     ) -> Wanted:
-        """What there is to be said of an FPDU.
+        """What must be reported about an FPDU.
 
-        crc: None: that its CRC is bad, if CRCs are on.
+        crc: None means a bad CRC, if CRCs are on.
         """
         crc = crc or ("bad" if self.dimensions.crc else "off")
         seq = (self.half.base + fpdu.seq_offset) % 2**32
@@ -483,15 +482,15 @@ class _Side:
         return Wanted(statement, fpdu.seq_offset, required, is_cut)
 
     def _ulpdu_octets(self, begin: int, end: int) -> int:
-        """Octets from one place to another that are not of a Marker."""
+        """The number of octets from one place to another, without Markers."""
         if not self.has_markers:
             return max(0, end - begin)
         return sum(1 for place in range(begin, end) if place % MARKER_INTERVAL >= 4)
 
     def _reading(self, fpdu: TrueFPDU, ulpdu_length: int) -> tuple[int, int, list[int]]:
-        """The FPDU that begins where this one does and has another length.
+        """The FPDU with the same start and another length.
 
-        Its end, how many Markers it contains, and the offsets of the octets of its ULPDU.
+        Returns its end, how many Markers it contains, and the offsets of its ULPDU's octets.
         """
         at = fpdu.start
         markers = 0
@@ -507,12 +506,12 @@ class _Side:
 
 
 def continuations(headers: Sequence[Header]) -> int:
-    """How many segments continue the last one before them with the same STag, or QN.
+    """How many segments continue the last earlier one with the same STag, or QN.
 
-    Either their octets lie where those of the other one end, or they begin the next message of
-    their queue (RFC 5041 5.1, 5.2). One without payload is followed by the same place again, which
-    says nothing; and so does a step of TO that is another than the payload as often as not, for it
-    is that of a number which counts.
+    Their octets begin where those of the earlier one end, or they begin the next message of their
+    queue (RFC 5041 5.1, 5.2).  After a segment without payload the place stays the same, which
+    proves nothing.  Neither does a step of TO that differs from the payload as often as it equals
+    it: then a number that counts may look like a TO.
     """
     last: dict[tuple[int | None, int | None], Header] = {}
     messages = 0
@@ -536,12 +535,12 @@ def continuations(headers: Sequence[Header]) -> int:
     return messages + sum(count for count in steps.values() if count > 0)
 
 
-def _said_length(fpdu: TrueFPDU) -> int:
-    """What its ULPDU_Length field says."""
-    lie = fpdu.damage and fpdu.damage.ulpdu_length
-    return fpdu.ulpdu_length if lie is None else lie
+def _length_field(fpdu: TrueFPDU) -> int:
+    """The value of its ULPDU_Length field."""
+    wrong = fpdu.damage and fpdu.damage.ulpdu_length
+    return fpdu.ulpdu_length if wrong is None else wrong
 
 
-def _lies(fpdu: TrueFPDU) -> bool:
+def _is_wrong(fpdu: TrueFPDU) -> bool:
     """Whether its ULPDU_Length field is wrong."""
-    return _said_length(fpdu) != fpdu.ulpdu_length
+    return _length_field(fpdu) != fpdu.ulpdu_length

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the DDP header at the beginning of a ULPDU says (RFC 5041 4, RFC 5040 4.1, RFC 7306 4)."""
+"""The DDP header at the beginning of a ULPDU (RFC 5041 4, RFC 5040 4.1, RFC 7306 4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .messages import SEND_INVALIDATE, SEND_SE_INVALIDATE, TAGGED_HEADER, UNTAGG
 
 
 class Header(NamedTuple):
-    """Header fields by the names that records have; None where one is not there."""
+    """Header fields by the names that records have; None for a field that is not there."""
 
     tagged: bool | None = None
     last: bool | None = None
@@ -25,22 +25,22 @@ class Header(NamedTuple):
     payload_length: int | None = None
 
 
-def header_said(record: dict[str, Any]) -> Header:
-    """The fields as a record has them: identifiers and wide numbers are hexadecimal text."""
+def header_of_record(record: dict[str, Any]) -> Header:
+    """The fields of a record, where identifiers and wide numbers are hexadecimal text."""
     names = ("stag", "to", "invalidate_stag")
     numbers = {name: int(record[name], 16) for name in names if record[name] is not None}
     return Header(**{name: record[name] for name in Header._fields} | numbers)
 
 
 def header_length(ulpdu: bytes) -> int:
-    """Octets of the DDP header with which a ULPDU begins, as its T bit says."""
+    """Octets of the DDP header at the beginning of a ULPDU, by its T bit."""
     return TAGGED_HEADER if ulpdu[0] & 0x80 else UNTAGGED_HEADER
 
 
 def header_of(ulpdu: bytes, ulpdu_length: int) -> Header:
-    """The fields in a ULPDU, which may have been captured in part.
+    """The fields in a ULPDU, or in a captured part of it.
 
-    ulpdu_length: how many octets it is said to have.
+    ulpdu_length: the value of its ULPDU_Length field.
     """
     if not ulpdu:
         return Header(payload_length=None if ulpdu_length else 0)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures made to be expensive, each with a clean one of as many segments of the same sizes.
+"""Captures that are expensive to read, each with a clean one of as many segments of the same sizes.
 
-``hostile(name, scale)`` gives both as lists of frames. What is done there to one thing (a hole, a
-length, a Marker, the size of segments) is all that differs, so what the hostile one costs above the
-clean one is the price of that.
+``HOSTILE[name](scale)`` gives both as lists of frames.  They differ in one thing only: a hole, a
+length, a Marker, or the size of segments.  So the difference in cost is the cost of that thing.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Pair(NamedTuple):
 
 
 class _Flow:
-    """A connection that the Initiator alone sends FPDUs on, in segments given one by one."""
+    """A connection on which only the Initiator sends FPDUs, in segments given one by one."""
 
     def __init__(self, number: int = 0, *, markers: bool = False, crc: bool = True) -> None:
         self.hosts = f"10.1.{number >> 8}.{number & 255}", "10.0.0.2"
@@ -42,7 +41,7 @@ class _Flow:
         ]
 
     def data(self, offset: int, octets: bytes) -> Segment:
-        """Octets of the Full Operation Phase, of which nothing was acknowledged yet."""
+        """Octets of the Full Operation Phase, before any acknowledgement."""
         return Segment(0, self.base + offset, 21, PSH | ACK, octets)
 
     def frames(self, segments: list[Segment]) -> list[bytes]:
@@ -71,18 +70,18 @@ def _in_one_flow(
     return Pair(_whole(flow, hostile), _whole(flow, clean))
 
 
-def _behind_a_hole(pieces: list[tuple[int, bytes]], scale: int) -> Pair:
-    """Pieces of which the first one was not captured."""
+def _after_a_hole(pieces: list[tuple[int, bytes]], scale: int) -> Pair:
+    """Pieces without the first one, which was not captured."""
     return _in_one_flow(pieces[1:], _writes_cut(scale)[1:scale])
 
 
 def _writes_cut(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
-    """So many segments of RDMA Writes, and a few more."""
+    """At least so many segments of RDMA Writes."""
     return _cut(mpastream.build_stream(_writes(scale * MSS), markers=markers)[0])
 
 
 def holes_at_the_start(scale: int) -> Pair:
-    """Flows whose first octets were never captured: all else waits after a hole."""
+    """Flows whose first octets were never captured: all others wait after a hole."""
     flows = [_Flow(number) for number in range(scale // 20)]
     octets, _ = mpastream.build_stream(_writes(20 * MSS))
     pieces = _cut(octets)[:20]
@@ -97,7 +96,7 @@ def holes_at_the_start(scale: int) -> Pair:
 
 
 def half_open_flows(scale: int) -> Pair:
-    """Flows of which only the Initiator's side is there: SYN, Request, one FPDU; then nothing."""
+    """Flows with the Initiator's side only: SYN, Request, one FPDU, then nothing."""
     octets, _ = mpastream.build_stream(messages.send(1, bytes(64)))
     hostile, clean = [], []
     for number in range(scale // 5):
@@ -111,7 +110,7 @@ def half_open_flows(scale: int) -> Pair:
 
 
 def syn_flood(scale: int) -> Pair:
-    """Nothing but SYNs, each of a flow of its own."""
+    """Only SYNs, each in its own flow."""
     flow = _Flow()
     syn = flow.opening[0]
     hostile = [
@@ -129,7 +128,7 @@ def _small(scale: int, *, markers: bool = False) -> list[tuple[int, bytes]]:
 
 
 def one_octet_segments_some_twice(scale: int) -> Pair:
-    """The same, behind a small FPDU all of one large one, and now and then four come again."""
+    """One octet a segment: a small FPDU, then a large one.  Now and then four octets come again."""
     small, large = messages.send(1, b"small"), _writes(60_000, mulpdu=60_014)
     octets, _ = mpastream.build_stream([*small, *large])
     pieces = _cut(octets[: scale * 9 // 10], 1)
@@ -138,8 +137,8 @@ def one_octet_segments_some_twice(scale: int) -> Pair:
     return _in_one_flow(pieces, _small(scale))
 
 
-def one_octet_segments_behind_a_hole(scale: int) -> Pair:
-    """Each octet in a segment of its own, every block of 400 from its end to its beginning."""
+def one_octet_segments_after_a_hole(scale: int) -> Pair:
+    """Each octet in its own segment, every block of 400 backwards."""
     octets, _ = mpastream.build_stream(_writes(scale, mulpdu=1442), markers=True)
     order = [at for begin in range(4, scale, 400) for at in reversed(range(begin, begin + 400))]
     pieces = [(at, octets[at : at + 1]) for at in order if at < scale]
@@ -147,7 +146,7 @@ def one_octet_segments_behind_a_hole(scale: int) -> Pair:
 
 
 def markers_that_point_nowhere(scale: int) -> Pair:
-    """Behind a hole, each Marker points to a place at which no FPDU begins."""
+    """After a hole, each Marker points to a place at which no FPDU begins."""
     clean = _writes_cut(scale, markers=True)
     forged = bytearray(b"".join(piece for _, piece in clean))
     rng = random.Random(2)
@@ -157,19 +156,19 @@ def markers_that_point_nowhere(scale: int) -> Pair:
 
 
 def _beyond(scale: int) -> list[tuple[int, bytes]]:
-    """Segments in which each ULPDU_Length says two words more than are left of its segment."""
+    """Segments in which each ULPDU_Length exceeds the rest of its segment by two words."""
     words = b"".join((MSS - at + 2).to_bytes(2, "big") + b"\xc1\x40" for at in range(0, MSS, 4))
     return [(number * MSS, words) for number in range(scale)]
 
 
 def _within(scale: int) -> list[tuple[int, bytes]]:
-    """Segments of nothing but first words of RDMA Writes, each of them 32 octets long."""
+    """Segments full of first words of RDMA Writes, each of 32 octets."""
     words = b"\x00\x18\xc1\x40" * (MSS // 4)
     return [(number * MSS, words) for number in range(scale)]
 
 
 def _unknown(words: bytes, scale: int) -> Pair:
-    """Nothing but these octets, again and again, beside octets that look like nothing."""
+    """These octets, again and again; the clean capture has random octets."""
     flow = _Flow()
     hostile = [flow.data(at * MSS, (words * MSS)[:MSS]) for at in range(scale)]
     noise = random.Random(3).randbytes(MSS)
@@ -178,7 +177,7 @@ def _unknown(words: bytes, scale: int) -> Pair:
 
 
 def startup_frames_in_order(scale: int) -> Pair:
-    """From the SYN on nothing but Requests, one after the other, dozens to a segment."""
+    """After the SYN, Requests only, dozens to a segment."""
     flow = _Flow()
     octets = mpastream.startup_frame(mpastream.REQUEST_KEY) * (scale * MSS // 20)
     segments = [Segment(0, 1 + at, 1, PSH | ACK, piece) for at, piece in _cut(octets)]
@@ -186,7 +185,7 @@ def startup_frames_in_order(scale: int) -> Pair:
 
 
 def startup_frames_both_ways(scale: int) -> Pair:
-    """From the SYNs on nothing but Replies in both directions, by turns."""
+    """After the SYNs, Replies only, from both sides by turns."""
     flow = _Flow()
     octets = mpastream.startup_frame(mpastream.REPLY_KEY) * (scale * MSS // 40)
     segments = [
@@ -198,7 +197,7 @@ def startup_frames_both_ways(scale: int) -> Pair:
 
 
 def startup_frames_mid_connection(scale: int) -> Pair:
-    """The same without the SYN, Requests and Replies by turns."""
+    """Without the SYN, Requests and Replies by turns in one direction."""
     flow = _Flow()
     keys = mpastream.REQUEST_KEY, mpastream.REPLY_KEY
     octets = b"".join(map(mpastream.startup_frame, keys)) * (scale * MSS // 40)
@@ -207,7 +206,7 @@ def startup_frames_mid_connection(scale: int) -> Pair:
 
 
 def rejected_startups(scale: int) -> Pair:
-    """Request and Reply that rejects it by turns, each in a segment of its own."""
+    """Requests and Replies that reject them by turns, each in its own segment."""
     flow = _Flow()
     request = mpastream.startup_frame(mpastream.REQUEST_KEY)
     reply = mpastream.startup_frame(mpastream.REPLY_KEY, rejected=1)
@@ -220,7 +219,7 @@ def rejected_startups(scale: int) -> Pair:
 
 
 def replies_in_blocks(scale: int) -> Pair:
-    """From the SYNs on blocks of segments full of Replies, one direction after the other."""
+    """After the SYNs, blocks of segments full of Replies, one direction after the other."""
     flow = _Flow()
     octets = mpastream.startup_frame(mpastream.REPLY_KEY) * (scale * MSS // 40)
     pieces = _cut(octets)
@@ -234,7 +233,7 @@ def replies_in_blocks(scale: int) -> Pair:
 
 
 def _alone(octets: bytes, scale: int) -> Pair:
-    """Connections of a single segment in their midst, which repeats these octets; and of FPDUs."""
+    """Connections of one segment from their middle.  It repeats these octets, or holds FPDUs."""
     clean, _ = mpastream.build_stream(_writes(3 * MSS, mulpdu=64))
     bodies = (octets * MSS)[:MSS], clean[100 : 100 + MSS]
     return Pair(
@@ -248,13 +247,13 @@ def _alone(octets: bytes, scale: int) -> Pair:
     )
 
 
-def _amid(octets: bytes, rng: random.Random, count: int) -> bytes:
-    """The same octets again and again, and behind each four that are none of them."""
+def _apart(octets: bytes, rng: random.Random, count: int) -> bytes:
+    """The same octets again and again, with four other octets after each."""
     return b"".join(octets + rng.randbytes(4) for _ in range(count))
 
 
 def _headers_and_markers() -> bytes:
-    """Headers, and between each two words that point back to one of them."""
+    """Headers, and between them words that point back to one of them."""
     rng = random.Random(5)
     octets = b""
     while len(octets) < MSS:
@@ -272,7 +271,7 @@ def _writes_in_order(scale: int, size: int = MSS) -> list[bytes]:
 
 
 def _read_requests(octets: int, jump: int) -> bytes:
-    """Octets of Read Requests, of which every other one is damaged if MSNs jump behind it."""
+    """Octets of Read Requests.  If MSNs jump, every other one is damaged."""
     ulpdus: list[bytes] = []
     msn = 1
     while len(ulpdus) * 52 < octets:
@@ -283,7 +282,7 @@ def _read_requests(octets: int, jump: int) -> bytes:
 
 
 def _interleaved(flows: list[list[bytes]]) -> list[bytes]:
-    """One frame of each flow after the other, as long as there are any."""
+    """One frame of each flow by turns, until all are used."""
     longest = max(map(len, flows))
     return [flow[at] for at in range(longest) for flow in flows if at < len(flow)]
 
@@ -332,7 +331,7 @@ _GOOD = mpastream.build_stream(messages.send(1, bytes(12)))[0]
 _SOUND = (_WRITE + b"\x00\x0e\xc1\x40" + bytes(4)) * 30
 
 _ALONE = {
-    # Headers of RDMA Writes that make sense.  Each has another TO, and no CRC is good.
+    # Headers of RDMA Writes that make sense.  Each has a different TO, and no CRC is good.
     "sound headers": b"".join(
         struct.pack(">HBBIQHBBI", 24, 0xC1, 0x40, 1, at, 14, 0xC1, 0x40, 0)
         for at in range(0, MSS, 24)
@@ -344,9 +343,9 @@ _ALONE = {
     )
     + b"".join(struct.pack(">I", back) for back in range(16, MSS - 512, 4)),
     "headers and Markers": _headers_and_markers(),
-    # FPDUs with good CRCs, behind each of which four octets follow that are none of one.
-    "good CRCs": _amid(_GOOD, random.Random(6), 30),
-    # Behind each of which three with bad ones follow that lead nowhere.
+    # FPDUs with good CRCs.  After each, four octets follow that belong to no FPDU.
+    "good CRCs": _apart(_GOOD, random.Random(6), 30),
+    # After each, three with bad CRCs follow, which lead nowhere.
     "good CRCs and bad ones": (
         _GOOD
         + 3 * struct.pack(">HBBIIIII4s", 26, 0x41, 0x43, 0, 0, 1, 0, 0, b"bad!")
@@ -356,13 +355,13 @@ _ALONE = {
     "zero lengths": mpastream.build_stream([b"", b""])[0] + b"none",
     "startup frames": _SOUND + mpastream.startup_frame(mpastream.REQUEST_KEY) + _SOUND,
 }
-"""Octets that a segment repeats which is all of its connection."""
+"""Octets that the only segment of a connection repeats."""
 
 ALONE: dict[str, Callable[[int], Pair]] = {
     f"{what} in connections of their own": partial(_alone, octets)
     for what, octets in _ALONE.items()
 }
-"""Those of connections of one segment each, in the same way."""
+"""Captures of connections of one segment each, as in ``HOSTILE``."""
 
 HOSTILE: dict[str, Callable[[int], Pair]] = {
     "a hole at the start of every flow": holes_at_the_start,
@@ -373,46 +372,46 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
         _cut(mpastream.build_stream(_writes(scale))[0][:scale], 1), _small(scale)
     ),
     "one octet a segment, some twice": one_octet_segments_some_twice,
-    "one octet a segment, after a hole, backwards": one_octet_segments_behind_a_hole,
+    "one octet a segment, after a hole, backwards": one_octet_segments_after_a_hole,
     "Markers that point nowhere": markers_that_point_nowhere,
-    "lengths just beyond the island": lambda scale: _behind_a_hole(_beyond(scale), scale),
-    # From the beginning of the phase on, where the first length is believed at first.
+    "lengths just beyond the island": lambda scale: _after_a_hole(_beyond(scale), scale),
+    # From the beginning of the phase, where the first length is believed at first.
     "lengths just beyond what is there, in order": lambda scale: _in_one_flow(
         _beyond(scale), _writes_cut(scale)[:scale]
     ),
-    "lengths that lead within the island": lambda scale: _behind_a_hole(_within(scale), scale),
-    # Behind a good FPDU.
+    "lengths that lead within the island": lambda scale: _after_a_hole(_within(scale), scale),
+    # After a good FPDU.
     "lengths that lead within what is there, in order": lambda scale: _in_one_flow(
         [(0, mpastream.build_stream(messages.send(1, bytes(MSS - 24)))[0]), *_within(scale)[1:]],
         _writes_cut(scale)[:scale],
     ),
-    # Good FPDUs of zero length two by two, and behind each pair no other one.
-    "zero lengths that lead nowhere": lambda scale: _behind_a_hole(
-        _cut(_amid(mpastream.build_stream([b"", b""])[0], random.Random(4), scale * MSS // 20)),
+    # Good FPDUs of zero length in pairs.  No FPDU follows a pair.
+    "zero lengths that lead nowhere": lambda scale: _after_a_hole(
+        _cut(_apart(mpastream.build_stream([b"", b""])[0], random.Random(4), scale * MSS // 20)),
         scale,
     ),
     # As many islands as there are segments.
     "every other segment missing": lambda scale: _in_one_flow(
         _writes_cut(2 * scale)[1 : 2 * scale : 2], _writes_cut(2 * scale)[:scale]
     ),
-    # Without startup frames, each word reads as the header of an FPDU with a bad CRC,
+    # Without startup frames, each word reads as the header of an FPDU with a bad CRC.
     "headers in unknown traffic": partial(_unknown, b"\x00\x40\x41\x43\x00\x40\xc1\x40"),
-    # begins like the header of a Send that makes no sense,
+    # Each word begins like the header of a Send that makes no sense.
     "half headers in unknown traffic": partial(_unknown, b"\x41\x43"),
-    # or there is nothing but headers of Sends that make sense, without CRCs.
+    # Only headers of Sends that make sense, without CRCs.
     "sound headers in unknown traffic": partial(_unknown, _SEND),
     "startup frames after startup frames, in order": startup_frames_in_order,
     "startup frames after startup frames, both ways": startup_frames_both_ways,
     "startup frames after startup frames, mid-connection": startup_frames_mid_connection,
     "rejected startups": rejected_startups,
     "Replies both ways in blocks": replies_in_blocks,
-    # Read Requests of which every other one is damaged, and the MSN of the next one a thousand
-    # ahead: nearly as many as Requests are remembered.
+    # Every other Read Request is damaged, and the MSN of the next one is a thousand ahead.  Nearly
+    # as many Requests are remembered.
     "MSNs skipped after damage": lambda scale: _in_one_flow(
         *(_cut(_read_requests(scale * MSS, jump)) for jump in (1000, 0))
     ),
     **ALONE,
-    # A session on each of very many streams, of each nothing but its first.
+    # A session on each of very many streams, with its first message only.
     "SCTP sessions, dozens to a packet": lambda scale: _in_one_association(
         [_control(at, at, 0, 1) for at in range(40 * scale)]
     ),
@@ -421,4 +420,4 @@ HOSTILE: dict[str, Callable[[int], Pair]] = {
         [_control(at, 0, at, 1 + at % 8) for at in range(40 * scale)]
     ),
 }
-"""Name to what makes the captures; scale is about how many segments there are."""
+"""Name to the function that makes the captures.  Scale is about the number of segments."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plain walker over captures of iWARP Framing for TCP of which no octet is missing.
+"""Plain walker over captures of iWARP Framing for TCP without missing octets.
 
 It imports nothing from ``scapy_mpa``.  ``python -m tests.truth.iftwalker FILE...`` writes for each
-capture the file that ``tests.truth.walker`` writes, which finds no FPDUs there, with two members
-more: ``indications`` as connection, role, the 32 flag bits, VTag; ``frames`` as connection, role,
-TCP sequence number, header_size, payload_size, VTag, whether header and payload CRC match (null if
+capture the file that ``tests.truth.walker`` writes (without FPDUs), with two more members.
+``indications``: connection, role, the 32 flag bits, VTag.  ``frames``: connection, role, TCP
+sequence number, header_size, payload_size, VTag, whether header and payload CRC match (null if
 there is none), and the first two octets of the DDP header.
 """
 
@@ -30,7 +30,7 @@ def fits(octets: bytes, crc: bytes) -> bool:
 
 
 def connections(path: pathlib.Path) -> list[walker.Connection]:
-    """The connections of a capture; what is told as FPDUs are the DDP segments of their frames."""
+    """The connections of a capture, with the DDP segments of their frames as FPDUs."""
     _, found = walker.reassembled(path)
     for connection in found:
         for role in "ir":
@@ -53,21 +53,21 @@ def frames_of(octets: bytes) -> Iterator[Frame]:
         end = at + 6 + size
         payload = end + (4 if flags & HC else 0)
         payload_end = payload + payload_size
-        behind = payload_end + (4 if flags & PC else 0)
+        after = payload_end + (4 if flags & PC else 0)
         yield (
             at,
             (size, payload_size, vtag),
             octets[at + 6 : end],
             octets[payload:payload_end],
             fits(octets[at:end], octets[end:payload]) if flags & HC else None,
-            fits(octets[payload:payload_end], octets[payload_end:behind]) if flags & PC else None,
+            fits(octets[payload:payload_end], octets[payload_end:after]) if flags & PC else None,
         )
-        at = behind
+        at = after
     assert at == len(octets)
 
 
 def indication_of(octets: bytes) -> tuple[int, int, int]:
-    """Magic number, flags and VTag of the indication with which a direction begins."""
+    """Magic number, flags and VTag of the indication at the beginning of a direction."""
     magic, flags, vtag = struct.unpack_from(">I4xIH", octets)
     assert magic == 0x52444450 and fits(octets[:60], octets[60:64])
     return magic, flags, vtag

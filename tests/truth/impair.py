@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP segments of an MPA connection, and what happens to them before and at the capture point.
+"""TCP segments of an MPA connection, and their impairments before and at the capture point.
 
 Three steps, each seeded by a random.Random of the caller's:
 
 1. A ``Half`` for each direction: startup frame, octets and records of ``mpastream``, initial
    sequence number.
 2. Its octets are cut (``cut_*``) into a list of ``Sending``: pieces in the order in which they
-   pass the capture point. Impairments take such a list and return another one; they can be
-   chained, in any order.
-3. ``conversation`` merges the two lists behind the handshake and the startup frames, fills in
-   what the receivers have by then (ACK), and returns the captured segments.
+   pass the capture point. Impairments take such a list and return another one.  They can be
+   chained in any order.
+3. ``conversation`` merges the two lists after the handshake and the startup frames, fills in
+   the acknowledgement numbers, and returns the captured segments.
 
-``capturable`` then says, from the segments alone, which FPDUs a perfect dissector finds.
+From the segments alone, ``capturable`` gives the FPDUs that a perfect dissector finds.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ class Half:
 
 @dataclass(frozen=True)
 class Sending:
-    """Octets on their way: where they lie, and who gets them.
+    """Octets on their way: their place, and who gets them.
 
-    received: they reach the receiver. captured: they are in the capture. Lost before the capture
-    point is neither; lost after it is captured only; missed by the capture is received only.
+    received: they reach the receiver. captured: they are in the capture. If lost before the capture
+    point, they are neither. If lost after it, captured only. If the capture misses them, received
+    only.
     """
 
     offset: int
@@ -88,7 +89,7 @@ def _pieces(octets: bytes, cuts: Sequence[int]) -> list[Sending]:
 
 
 def cut_mss(octets: bytes, mss: int) -> list[Sending]:
-    """Segments of mss octets, FPDUs lying as they will."""
+    """Segments of mss octets, with FPDUs anywhere in them."""
     return _pieces(octets, range(mss, len(octets), mss))
 
 
@@ -112,7 +113,7 @@ def cut_aligned(octets: bytes, truth: Sequence[TrueFPDU]) -> list[Sending]:
 
 
 def cut_packed(octets: bytes, truth: Sequence[TrueFPDU], mss: int) -> list[Sending]:
-    """As many whole FPDUs a segment as fit; one larger than mss begins a segment and is cut."""
+    """As many whole FPDUs per segment as fit.  One larger than mss begins a segment and is cut."""
     cuts: list[int] = []
     begin = 0
     for fpdu in truth:
@@ -190,9 +191,9 @@ def overlap(
 ) -> list[Sending]:
     """Retransmissions with other boundaries.
 
-    Each begins and ends anywhere between reach octets before the sending it follows and that
-    one's end. differing: it has octets that differ where octets have been captured before, and
-    the stream's own elsewhere; reorder before, not after, or a differing copy may come first.
+    Each begins and ends anywhere from reach octets before the last sending to the end of that
+    sending.  differing: some octets that were captured before have other values in the copy.
+    Reorder before, not after, or a differing copy may come first.
     """
     result = []
     captured = bytearray(len(octets))
@@ -234,7 +235,7 @@ def keepalive(
 
 
 class _Endpoint:
-    """What one direction's sender has sent and its receiver has got, as stream positions.
+    """What the sender of a direction has sent and its receiver has received, as stream positions.
 
     Position 0 is the SYN, 1 the first octet after it.
     """
@@ -270,14 +271,14 @@ def conversation(
 ) -> list[Segment]:
     """The captured segments of a whole connection.
 
-    Handshake, Request and Reply are always captured, in order; startup_cut is their largest
-    segment's payload. The Responder's FPDUs wait until it has the first FPDU of the Initiator
-    (RFC 5044 7.1.2), if there is one. ack_rate: how often a data segment is answered by a bare
-    ACK at once; ack_missed: how many of these the capture misses. close: "fin" from both sides,
+    Handshake, Request and Reply are always captured, in order. startup_cut: payload of their
+    largest segment. The Responder's FPDUs wait until it has the first FPDU of the Initiator
+    (RFC 5044 7.1.2), if there is one. ack_rate: how often a bare ACK answers a data segment at
+    once. ack_missed: the share of these that the capture misses. close: "fin" from both sides,
     "rst" from the Initiator, None.
 
-    An ACK names the octets that the receiver has without a hole when it is sent; so one passes a
-    hole in the capture only where the receiver has the octets.
+    An ACK covers the octets that the receiver has without a hole.  So it passes a hole in the
+    capture only if the receiver has the octets.
     """
     ends = _Endpoint(halves[0]), _Endpoint(halves[1])
     segments: list[Segment] = []
@@ -342,7 +343,7 @@ def conversation(
 
 
 def first_captured(segments: Sequence[Segment], half: Half, direction: int) -> list[int | None]:
-    """Per offset of the direction's stream, the octet captured first, None for one never seen."""
+    """For each offset of the stream, the octet captured first, or None if it was never captured."""
     found: list[int | None] = [None] * len(half.octets)
     for segment in segments:
         if segment.direction != direction:
@@ -356,10 +357,10 @@ def first_captured(segments: Sequence[Segment], half: Half, direction: int) -> l
 
 
 def capturable(segments: Sequence[Segment], half: Half, direction: int) -> list[TrueFPDU]:
-    """The FPDUs of a direction whose every octet was captured, as first captured (RFC 5044 A.3).
+    """The FPDUs of a direction whose every octet was captured right first (RFC 5044 A.3).
 
-    Also holds for any selection of a conversation's segments, such as all after the startup
-    frames. An FPDU whose first captured octets are not those of the stream is not among them.
+    This holds for any selection of a conversation's segments, such as all after the startup
+    frames. An FPDU with a first captured octet that is not that of the stream does not count.
     """
     found = first_captured(segments, half, direction)
     return [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """ULPDUs: DDP segments of RDMAP messages (RFC 5041 4, RFC 5040 4, RFC 7306 5 and 6).
 
-A message is a list of ULPDUs, in the order in which they are sent; mulpdu is the largest ULPDU
-to be made, header included.  A script is what both sides say, message by message, and knows which
-Response answers which Request.
+A message is a list of ULPDUs in sending order.  mulpdu is the size of the largest ULPDU, header
+included.  A script is a list of the messages of both sides, and knows which Response answers which
+Request.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def terminate(
     """Terminate on QN 2 (RFC 5040 4.8).
 
     ulpdu: the one in error; its length, its DDP header and, of a Read Request, its RDMAP header
-    are copied, and M, D, R say so. Reserved bits are zero.
+    are copied, and M, D, R next_message so. Reserved bits are zero.
     """
     header_control, copied = 0, b""
     if ulpdu is not None:
@@ -160,10 +160,10 @@ def atomic_response(msn: int, request_identifier: int, value: int) -> list[bytes
 def random_messages(
     rng: random.Random, count: int, mulpdu: int = 1442, largest: int = 20000
 ) -> list[list[bytes]]:
-    """count messages of every kind but Terminate; the MSNs of each queue follow on from 1.
+    """count messages of every kind but Terminate; the MSNs of each queue count from 1.
 
     largest: octets of payload of the largest message. Sizes are mixed over their magnitudes, 0
-    included, so that small messages are not drowned in large ones.
+    included, so that there are enough small messages.
     """
     msn = dict.fromkeys((0, 1, 3), 0)
 
@@ -214,9 +214,9 @@ class TrueMessage:
     """One message of a script.
 
     direction: of its sender. name: (QN, MSN), or (STag, TO). pieces: offset (MO or TO) and octets
-    of payload of each ULPDU. answers: index in the script of the Request that this is the Response
-    to. asks: Data Sink STag and TO, RDMA Read Message Size, Data Source STag and TO; or the Request
-    Identifier alone.
+    of payload of each ULPDU. answers: index in the script of the Request that this Response
+    answers. asks: Data Sink STag and TO, RDMA Read Message Size, Data Source STag and TO; or only
+    the Request Identifier.
     """
 
     direction: int
@@ -236,8 +236,10 @@ class TrueMessage:
         return sum(length for _, length in self.pieces)
 
     def missing(self, there: Collection[int]) -> list[tuple[int, int | None]]:
-        """(offset, octets) of what lacks if only these of its ULPDUs are there, None for octets
-        where the last ULPDU is missing and nothing tells how many."""
+        """(offset, octets) of each missing part if only these of its ULPDUs are there.
+
+        octets is None if the last ULPDU is missing, since the size is then unknown.
+        """
         found: list[tuple[int, int | None]] = []
         begin = None
         for index, (offset, _) in enumerate(self.pieces):
@@ -250,7 +252,7 @@ class TrueMessage:
         return found if begin is None else [*found, (begin, None)]
 
 
-def _said(
+def _entry(
     direction: int,
     opcode: int,
     name: tuple[int, int],
@@ -278,12 +280,14 @@ def random_script(
     sizes: tuple[int, ...] = (),
     unanswered: float = 0.0,
 ) -> list[TrueMessage]:
-    """What both sides say, count messages or some more: a Request before its Response, Responses
-    in the order of the Requests (RFC 5040 5.2.2, RFC 7306 7), everything else between them.
+    """The messages of both sides, count or some more.
 
-    depth: how many Requests of one side may be outstanding. buffers: how many Data Sink buffers
-    there are to be read into; None: a new one each time. sizes: of RDMA Reads, any if not given.
-    unanswered: the share of the Requests outstanding in the end that get no Response.
+    A Request comes before its Response.  Responses come in the order of the Requests (RFC 5040
+    5.2.2, RFC 7306 7), and anything else between them.
+
+    depth: how many Requests of one side may be outstanding. buffers: number of Data Sink buffers;
+    None: a new one each time. sizes: of RDMA Reads, any if not given. unanswered: the share of the
+    Requests outstanding in the end that get no Response.
     """
     script: list[TrueMessage] = []
     msn = {(direction, qn): 0 for direction in (0, 1) for qn in (0, 1, 3)}
@@ -298,24 +302,24 @@ def random_script(
         msn[direction, qn] += 1
         return msn[direction, qn]
 
-    def say(direction: int) -> TrueMessage:
+    def next_message(direction: int) -> TrueMessage:
         opcode = rng.choice((WRITE, SEND, READ_REQUEST, READ_REQUEST, ATOMIC_REQUEST))
         if opcode == WRITE:
             stag, to = rng.getrandbits(32), rng.getrandbits(62)
-            return _said(direction, WRITE, (stag, to), write(stag, to, payload(), mulpdu))
+            return _entry(direction, WRITE, (stag, to), write(stag, to, payload(), mulpdu))
         if opcode == SEND or len(outstanding[direction]) >= depth:
             number = next_msn(direction, 0)
-            return _said(direction, SEND, (0, number), send(number, payload(), mulpdu))
+            return _entry(direction, SEND, (0, number), send(number, payload(), mulpdu))
         number = next_msn(direction, 1)
         outstanding[direction].append(len(script))
         if opcode == ATOMIC_REQUEST:
             identifier = rng.choice(identifiers or [rng.getrandbits(32)])
             ulpdus = atomic_request(number, 0, identifier, 1, 2, 3)
-            return _said(direction, ATOMIC_REQUEST, (1, number), ulpdus, asks=(identifier,))
+            return _entry(direction, ATOMIC_REQUEST, (1, number), ulpdus, asks=(identifier,))
         place = rng.choice(places or [(rng.getrandbits(32), rng.getrandbits(62))])
         size = rng.choice(sizes) if sizes else len(payload())
         asks = (*place, size, rng.getrandbits(32), rng.getrandbits(62))
-        return _said(direction, READ_REQUEST, (1, number), read_request(number, *asks), asks=asks)
+        return _entry(direction, READ_REQUEST, (1, number), read_request(number, *asks), asks=asks)
 
     def answer(direction: int) -> TrueMessage:
         index = outstanding[1 - direction].popleft()
@@ -324,17 +328,17 @@ def random_script(
         if len(asks) == 1:
             number = next_msn(direction, 3)
             ulpdus = atomic_response(number, asks[0], 7)
-            return _said(direction, ATOMIC_RESPONSE, (3, number), ulpdus, index)
+            return _entry(direction, ATOMIC_RESPONSE, (3, number), ulpdus, index)
         # Without octets, STag and TO are not checked (RFC 5041 5.2).
         place = asks[:2] if asks[2] else (0, 0)
         stag, to = place
         ulpdus = read_response(stag, to, rng.randbytes(asks[2]), mulpdu)
-        return _said(direction, READ_RESPONSE, (stag, to), ulpdus, index)
+        return _entry(direction, READ_RESPONSE, (stag, to), ulpdus, index)
 
     while len(script) < count:
         direction = rng.randrange(2)
         due = outstanding[1 - direction]
-        script.append(answer(direction) if due and rng.random() < 0.5 else say(direction))
+        script.append(answer(direction) if due and rng.random() < 0.5 else next_message(direction))
     for direction in (0, 1):
         while outstanding[1 - direction] and rng.random() >= unanswered:
             script.append(answer(direction))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction's octets, made octet by octet from RFC 5044, with a record of every FPDU in them.
+"""The octets of one direction, made octet by octet from RFC 5044, with a record of every FPDU.
 
-Offset 0 is the first octet after the startup frame of the direction. The records say what is
-there, so a test compares them with what the code under test found.
+Offset 0 is the first octet after the startup frame of the direction. A test compares the records
+with what the code under test found.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ RTR_KEY = b"MPA ID Rtr Frame"
 class Damage:
     """What is wrong with one FPDU.
 
-    crc_xor: XORed onto the CRC field, 32 bits. ulpdu_length: what the ULPDU_Length field says
-    instead of the truth. fpduptr: marker of this FPDU (0 is the first) -> what it says instead.
-    flip: (octet of the ULPDU, XOR mask). sender: the lie, forged marker or flip is the sender's
-    own, so the CRC was made over it; otherwise it happened on the way, after the CRC was made.
+    crc_xor: XORed onto the CRC field, 32 bits. ulpdu_length: the wrong value of the ULPDU_Length
+    field. fpduptr: marker of this FPDU (0 is the first) -> its wrong value. flip: (octet of the
+    ULPDU, XOR mask). sender: the sender made the wrong length, marker or flip, so the CRC covers
+    it; otherwise it happened on the way, after the CRC was made.
     """
 
     crc_xor: int = 0
@@ -39,11 +39,11 @@ class Damage:
 class TrueFPDU:
     """One FPDU of the stream.
 
-    start: offset of its first octet, a leading marker's where there is one. seq_offset: offset of
-    the ULPDU_Length field. end: offset after the CRC. ulpdu_length: octets of the ULPDU, whatever
-    the field says. ulpdu: those octets as they are in the stream. markers: how many it contains,
-    one directly before ULPDU_Length and one between pad and CRC included. crc_ok: the CRC field
-    fits the octets from start to it, and ULPDU_Length is true; None where CRCs are off.
+    start: offset of its first octet, which is that of a leading marker if there is one. seq_offset:
+    offset of the ULPDU_Length field. end: offset after the CRC. ulpdu_length: true number of octets
+    of the ULPDU. ulpdu: these octets as they are in the stream. markers: how many it contains,
+    with one directly before ULPDU_Length and one between pad and CRC. crc_ok: the CRC field fits
+    all octets of the FPDU before it, and ULPDU_Length is right; None where CRCs are off.
     """
 
     start: int
@@ -73,9 +73,9 @@ def build_stream(
 ) -> tuple[bytes, list[TrueFPDU]]:
     """The octets of FPDUs with these ULPDUs, and their records (RFC 5044 4.1, 4.3, 4.4).
 
-    idle_crc_field: the four octets of the CRC field where crc is False. pad_octet,
-    marker_reserved: what a sender puts where zeros belong. damage: ULPDU's index -> Damage.
-    Raises ValueError for what the fields cannot express.
+    idle_crc_field: the four octets of the CRC field if crc is False. pad_octet, marker_reserved:
+    values where zeros belong. damage: ULPDU's index -> Damage. Raises ValueError for numbers that
+    do not fit their fields.
     """
     stream = bytearray()
     truth: list[TrueFPDU] = []
@@ -188,8 +188,8 @@ def startup_frame(
 ) -> bytes:
     """A Request or Reply |key|M C R S Res|Rev|PD_Length|private data| (RFC 5044 7.1.1, RFC 6581 6).
 
-    reserved: the four bits below S. private_data: with the enhanced data, if any, at its
-    beginning. pd_length: what the field says instead of the truth.
+    reserved: the four bits below S. private_data: begins with the enhanced data, if any.
+    pd_length: a wrong value of the field.
     """
     flags = markers << 7 | crc << 6 | rejected << 5 | enhanced << 4 | reserved
     length = len(private_data) if pd_length is None else pd_length

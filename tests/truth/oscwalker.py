@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plain walker over captures of OSC's software iWARP of which no octet is missing.
+"""Plain walker over captures of OSC's software iWARP without missing octets.
 
 It imports nothing from ``scapy_mpa``, and does literally what is known of that stack: it counts the
-octets of a direction one by one, but none of a CRC field, and where the count is a multiple of 512
-stands a Marker.  What falls between two FPDUs is before the CRC field if there is one, else before
-the next FPDU.
+octets of a direction one by one, without those of CRC fields.  A Marker stands where the count is a
+multiple of 512.  A Marker between two FPDUs stands before the CRC field if there is one, else
+before the next FPDU.
 
 ``python -m tests.truth.oscwalker FILE...`` writes what it finds to
-``tests/expected/crafted/NAME.json``: startup frames as connection, kind, Rev, M, C; FPDUs as
+``tests/expected/crafted/NAME.json``.  Startup frames: connection, kind, Rev, M, C.  FPDUs:
 connection, role, TCP sequence number of the ULPDU_Length field, ULPDU_Length, how many Markers,
-verdict on the CRC, and the ULPDU in hex.  Each Marker must point where it must.
+verdict on the CRC, and the ULPDU in hex.  The walker checks where each Marker points.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Walked(NamedTuple):
     crc_good: bool | None
 
     def agrees(self) -> bool:
-        """Whether each Marker points to ULPDU_Length, the least significant octet first."""
+        """Whether each Marker points to ULPDU_Length, with the least significant octet first."""
         return all(
             marker[:2] == b"\0\0" and int.from_bytes(marker[2:], "little") == max(0, at - begin)
             for begin in [self.header]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables and records of protocols that are not iWARP: what a client and a server say.
+"""Tables and records of protocols that are not iWARP: the octets of client and server.
 
-``othertraffic`` has whole protocols; here is what looks most like rows of FPDUs without CRCs: many
+``othertraffic`` has whole protocols.  These tables look most like rows of FPDUs without CRCs: many
 words that read as ULPDU_Length and control octets, lengths that lead from one to the next, numbers
-that count, and records that repeat at a fixed distance.  Each is made after its specification as
-far as its framing goes.  A seed gives another one each time.
+that count, and records that repeat at a fixed distance.  The framing of each follows its
+specification.  Each seed gives another table.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import struct
 from collections.abc import Callable, Iterator
 
 Said = tuple[bytes, bytes]
-"""What the client says, and what the server says."""
+"""The octets of the client, and those of the server."""
 
 OCTETS = 50_000
-"""Octets of one of them, about: enough for dozens of the rows that are looked for."""
+"""Octets of a table, about.  Enough for dozens of the rows that a search looks for."""
 
 ASK = b"\x00\x0cGET TABLE\r\n"
 CONTROLS = (0x8000, 0x8001, 0x8002, 0xC000, 0x8140, 0xC140, 0xC142, 0x4143, 0x4043, 0x0003)
-"""Flags, types and classes that are the control octets of DDP and RDMAP as well, of either version
-(RFC 5041 4.2, RFC 5040 4.1)."""
+"""Flags, types and classes that are also control octets of DDP and RDMAP, of either version (RFC
+5041 4.2, RFC 5040 4.1)."""
 
 OXM_LENGTHS = (
     *(4, 4, 8, 6, 6, 2, 2, 1, 1, 1, 1, 4, 4, 2, 2, 2, 2, 2, 2, 1),
@@ -32,7 +32,7 @@ OXM_LENGTHS = (
 
 
 def filled(make: Callable[[int], bytes], octets: int = OCTETS) -> bytes:
-    """Records one behind the other, each made of its number."""
+    """Records one after the other, each made from its number."""
     made: list[bytes] = []
     size = number = 0
     while size < octets:
@@ -67,7 +67,7 @@ def _oxm(field: int) -> bytes:
 
 
 def openflow_features(rng: random.Random) -> bytes:
-    """OpenFlow 1.3: table features of a switch whose tables are all alike (A.3.5.5)."""
+    """OpenFlow 1.3: table features of a switch with equal tables (A.3.5.5)."""
     fields = [sorted(rng.sample(range(40), rng.randint(6, 40))) for _ in range(2)]
     lists = [b"".join(map(_oxm, each)) for each in fields]
     instructions = b"".join(struct.pack(">HH", each, 4) for each in (1, 3, 4, 5))
@@ -98,7 +98,7 @@ def openflow_features(rng: random.Random) -> bytes:
 
 
 def tags(rng: random.Random) -> bytes:
-    """A length, flags, and an id: never the same."""
+    """Records of a length, flags and an id, all different."""
     most = rng.choice((100, 2_000, 65_536))
     return filled(
         lambda _: struct.pack(
@@ -108,7 +108,7 @@ def tags(rng: random.Random) -> bytes:
 
 
 def tags_repeated(rng: random.Random) -> bytes:
-    """The same, in a few records that alternate, or one that repeats."""
+    """The same, as a few records that alternate, or one that repeats."""
     records = [
         filled(
             lambda _: struct.pack(
@@ -122,7 +122,7 @@ def tags_repeated(rng: random.Random) -> bytes:
 
 
 def tags_at_512(rng: random.Random) -> bytes:
-    """Records that repeat every 512 octets, where Markers do, with small numbers in them."""
+    """Records that repeat every 512 octets, as Markers do, with small numbers in them."""
     size = rng.choice((64, 128, 256, 512))
     control = rng.choice(CONTROLS)
     record = bytearray(words(rng, size))
@@ -134,9 +134,9 @@ def tags_at_512(rng: random.Random) -> bytes:
 
 
 def tags_that_lead(rng: random.Random) -> bytes:
-    """Records each of whose lengths leads to the next as that of an FPDU does, of several kinds.
+    """Records of several kinds.  Their lengths lead to the next one as those of FPDUs do.
 
-    STag and TO, or MSN and MO, are other numbers: ids, times, constants, zeros.
+    In the places of STag and TO, or MSN and MO, are ids, times, constants or zeros.
     """
     kind = rng.choice((0x8000, 0xC000, 0xC140, 0x8140))
     stag = rng.choice((0, 7, rng.getrandbits(32)))
@@ -154,7 +154,7 @@ def tags_that_lead(rng: random.Random) -> bytes:
 
 
 def rows(rng: random.Random) -> bytes:
-    """Rows of a table: a head that is always the same, and columns."""
+    """Rows of a table: a constant head, and columns."""
     head = struct.pack(">HI", 0x8100 | rng.choice((0x40, 0)), rng.choice((7, 0)))
     width = rng.choice((24, 32, 56))
     return filled(
@@ -177,7 +177,7 @@ def counted_rows(rng: random.Random) -> bytes:
 
 
 def _numbers(rng: random.Random) -> Iterator[float]:
-    """Numbers of one column: they count, rise and fall, come again, or are small."""
+    """Numbers of one column: they count, rise and fall, repeat, or are small."""
     kind = rng.randrange(5)
     value = rng.randrange(1_000)
     number = 0
@@ -196,7 +196,7 @@ def _numbers(rng: random.Random) -> Iterator[float]:
 
 
 def numbers(code: str, *, whole: bool = True) -> Callable[[random.Random], bytes]:
-    """A matrix of numbers of one kind, by columns of its own each.
+    """A matrix of numbers of one type, each column with its own kind of numbers.
 
     :param code: as of struct, with the byte order.
     """
@@ -226,7 +226,7 @@ def numbers(code: str, *, whole: bool = True) -> Callable[[random.Random], bytes
 def sized(
     form: str, *, least: int = 0, most: int = 300, counts_itself: bool = False
 ) -> Callable[[random.Random], bytes]:
-    """Records with a length before them, as many protocols have it.
+    """Records with a length before them, as in many protocols.
 
     :param form: of the length, as of struct.
     :param counts_itself: whether its own octets are part of it.
@@ -261,7 +261,7 @@ def dns(rng: random.Random) -> bytes:
 
 
 def rtp(rng: random.Random) -> bytes:
-    """RTP over TCP: a length before each packet, whose numbers go on (RFC 4571 2, RFC 3550 5.1)."""
+    """RTP over TCP: packets after lengths, with counting numbers (RFC 4571 2, RFC 3550 5.1)."""
     size = rng.choice((20, 160, 320, 1_400))
     source = rng.getrandbits(32)
 
@@ -316,7 +316,7 @@ def memcached(rng: random.Random) -> bytes:
 
 
 def x11(rng: random.Random) -> bytes:
-    """X11: events and replies of 32 octets and more, whose numbers go on."""
+    """X11: events and replies of 32 octets and more, with counting numbers."""
     size = rng.choice((0, 4, 30))
 
     def reply(number: int) -> bytes:
@@ -403,4 +403,4 @@ TABLES: dict[str, Callable[[random.Random], bytes]] = {
     "IPFIX": ipfix,
     "PostgreSQL": postgresql,
 }
-"""What a server says, by name."""
+"""The octets of a server, by name."""

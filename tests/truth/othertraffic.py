@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets of protocols that are not iWARP: what client and server say, some 400 KB in all.
+"""Octets of protocols that are not iWARP, of client and server, some 400 KB in all.
 
-Each is made after its specification as far as its framing goes: lengths, tags, counters and, where
-the protocol has them, its own CRC32c digests are right, and what is encrypted is random.
+The framing of each follows its specification: lengths, tags, counters and, if the protocol has
+them, its own CRC32c digests are right.  Encrypted octets are random.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from . import impair, messages, mpastream, pcapfile
 from .mpastream import crc_field
 
 Said = tuple[bytes, bytes]
-"""What the client says, and what the server says."""
+"""The octets of the client, and those of the server."""
 
 VOLUME = 290_000
-"""Octets of bulk data: more than is looked at before a direction is taken for something else."""
+"""Octets of bulk data: more than are searched before a direction counts as other traffic."""
 
 WORDS = b"the queue pair was moved to the error state MPA ID Req Frame AC AD AE A@ RFC".split()
 
 
 def text(rng: random.Random, size: int) -> bytes:
-    """English, or nearly."""
+    """Text of English words."""
     page = b" ".join(rng.choices(WORDS, k=2_000)) + b" "
     return (page * (size // len(page) + 1))[:size]
 
@@ -141,17 +141,17 @@ def iscsi(rng: random.Random) -> Said:
 
 
 def random_octets(rng: random.Random) -> Said:
-    """Nothing but."""
+    """Random octets only."""
     return rng.randbytes(VOLUME // 2), rng.randbytes(VOLUME)
 
 
 def words(rng: random.Random) -> Said:
-    """Text that speaks of iWARP, Keys and all."""
+    """Text about iWARP, with Keys."""
     return text(rng, VOLUME // 2), text(rng, VOLUME)
 
 
 def capture_of_iwarp(rng: random.Random) -> Said:
-    """A capture file, one full-size FPDU in each of its frames, sent as it is."""
+    """A capture file sent as payload, with one full-size FPDU in each of its frames."""
     ulpdus = messages.write(7, 0, rng.randbytes(VOLUME), 1442)
     octets, truth = mpastream.build_stream(ulpdus)
     half = impair.Half(mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1), octets, truth, 9)

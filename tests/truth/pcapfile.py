@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Ethernet frames of TCP segments, and classic pcap files of frames.
 
-Checksums are zero, as a capture on a machine that offloads them may have them.
+Checksums are zero, as on a machine that offloads them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def frame(
     vlan: int | None = None,
     tcp_options: bytes = b"",
 ) -> bytes:
-    """An Ethernet frame with the segment; hosts and ports by direction of the sender.
+    """An Ethernet frame with the segment.  hosts and ports are in the order of directions.
 
     The hosts decide between IPv4 and IPv6; vlan adds an 802.1Q tag; tcp_options are a multiple of
     four octets, at most 40. Padded with zeros to 60 octets. Raises ValueError for a segment too
@@ -108,7 +108,7 @@ def pcap(
 def stamped(captured: Iterable[tuple[int, bytes, int]]) -> bytes:
     """A classic pcap file of link type Ethernet, with nanoseconds.
 
-    Each frame comes with its time and with how many of its last octets were cut off.
+    Each frame comes with its time and the number of last octets that were cut off.
     """
     file = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
     for time, octets, lacks in captured:
@@ -125,6 +125,6 @@ def write(
     ipv6: bool = False,
     snaplen: int = 262144,
 ) -> None:
-    """The ordinary case: one connection's segments into a capture file."""
+    """Write the segments of one connection to a capture file."""
     hosts = ("fd00::1", "fd00::2") if ipv6 else ("10.0.0.1", "10.0.0.2")
     path.write_bytes(pcap(frames(segments, hosts=hosts, vlan=vlan), snaplen=snaplen))

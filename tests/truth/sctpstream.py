@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DDP over SCTP, put together by hand: RFC 4960 3, RFC 5043 5, RFC 6581 7 and 9.
+"""DDP over SCTP, built by hand: RFC 4960 3, RFC 5043 5, RFC 6581 7 and 9.
 
-Knows nothing of the package: headers are written out here once more, and a script says what a
-dissector must find.
+Uses nothing of the package: headers are written here once more.  A script lists what a dissector
+must find.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from crc32c import crc32c as crc32c
 
 PORTS = (40000, 4000)
 TAGS = (0x22222222, 0x11111111)
-"""By sender: what its packets have as Verification Tag, which its peer has chosen."""
+"""By sender: the Verification Tag of its packets, which its peer has chosen."""
 HOSTS = ("10.0.0.1", "10.0.0.2")
 
 DATA, INIT, INIT_ACK, SACK, ABORT = 0, 1, 2, 3, 6
@@ -102,7 +102,7 @@ def frame(side: int, octets: bytes, *, vlan: int | None = None, ipv6: bool = Fal
 
 @dataclass(frozen=True)
 class Unit:
-    """One DATA chunk, and what it must be found as."""
+    """One DATA chunk that must be found."""
 
     side: int
     tsn: int
@@ -113,19 +113,19 @@ class Unit:
 
     @property
     def ddp_ssn(self) -> int:
-        """What it says of its place."""
+        """Its place in the order of the session."""
         return int.from_bytes(self.user_data[:2], "big")
 
     @property
     def octets(self) -> bytes:
-        """The packet that it is alone in."""
+        """A packet with this chunk only."""
         return packet(
             self.side,
             data(self.tsn, self.ppid, self.user_data, stream=self.stream, flags=self.flags),
         )
 
     def fragments(self, size: int) -> list[Unit]:
-        """The same in DATA chunks of ``size`` octets; the TSNs behind it must be free."""
+        """The same in DATA chunks of ``size`` octets.  The next TSNs must be free."""
         pieces = [self.user_data[at : at + size] for at in range(0, len(self.user_data), size)] or [
             b""
         ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a capture of DDP over SCTP holds, chunk by chunk, without the package under test.
+"""The content of a capture of DDP over SCTP, chunk by chunk, without the package under test.
 
-Reads Ethernet, IPv4 and SCTP (RFC 4960 3) and the headers behind them (RFC 5043 5.2, RFC 5041 4);
-takes each TSN once and puts fragments together.  ``python -m tests.truth.sctpwalker FILE...``
-writes what it finds to ``tests/expected/crafted/NAME.json``.
+It reads Ethernet, IPv4 and SCTP (RFC 4960 3) and the headers after them (RFC 5043 5.2, RFC 5041 4),
+takes each TSN once, and reassembles fragments.  ``python -m tests.truth.sctpwalker FILE...`` writes
+what it finds to ``tests/expected/crafted/NAME.json``.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ def walk(path: pathlib.Path) -> dict[str, Any]:
     for (port, tsn), (flags, stream, ppid, user_data) in pieces.items():
         if not flags & 2:
             continue
-        behind = tsn
+        fragment_tsn = tsn
         while not flags & 1:
-            behind += 1
-            flags, _, _, more = pieces[port, behind]
+            fragment_tsn += 1
+            flags, _, _, more = pieces[port, fragment_tsn]
             user_data += more
         rows.append([port, tsn, stream, *row(ppid, user_data)])
     return {"frames": len(frames), "messages": sorted(rows)}
 
 
 def row(ppid: int, user_data: bytes) -> Row:
-    """What a user message says."""
+    """The row of a user message, without port, TSN and stream."""
     (ddp_ssn,) = struct.unpack_from(">H", user_data)
     if ppid == 17:
         (code,) = struct.unpack_from(">H", user_data, 2)

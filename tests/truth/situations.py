@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Situations in which FPDUs are to be found, each a part of the product of all dimensions.
+"""Situations in which FPDUs must be found, each a part of the product of all dimensions.
 
-In each, only what its name says differs from the ordinary capture, and sizes and messages are
-mixed. ``cases_of`` makes the cases of one.
+Each differs from the ordinary capture only in what its name says.  Sizes and messages are mixed.
+``cases_of`` makes the cases of a situation.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ SITUATIONS: dict[str, Mapping[str, tuple[Any, ...]]] = {
     "snap length": {"snap": (300,)},
     ANYTHING: {},
 }
-"""Name to the values that dimensions may have there."""
+"""Name to the values of dimensions in that situation."""
 
 _MIXED = ("mulpdu", "mix", "payload", "revision", "network")
 
 
 def case_of(situation: str, seed: int, **fixed: Any) -> Case:
-    """One case of a situation; what is fixed besides is as it is said to be.
+    """One case of a situation.  ``fixed`` sets further dimensions.
 
-    Where anything happens at once, the snap length does not, as there is one for a whole file.
+    ``ANYTHING`` has no snap length, since a whole file shares one.
     """
     values = SITUATIONS[situation]
     if situation == ANYTHING:
@@ -60,14 +60,14 @@ def case_of(situation: str, seed: int, **fixed: Any) -> Case:
     chosen = {name: value for name, value in ordinary.items() if name not in _MIXED}
     cuts = values.get("cuts", FULL_SEGMENTS)
     chosen["cuts"] = rng.choice(cuts), rng.choice(cuts)
-    # In the order of the table: that of a set differs from one run to the next.
+    # In the order of the table, since that of a set differs from run to run.
     for name in [each for each in values if each != "cuts"]:
         chosen[name] = rng.choice(values[name])
     return case(seed, **{**chosen, **fixed})
 
 
 def cases_of(situation: str, seeds: Iterable[int], **fixed: Any) -> list[Case]:
-    """Cases of a situation, each between ports of its own, so that one file can hold them all."""
+    """Cases of a situation, each with its own ports, so that one file can hold them all."""
     return [
         replace(case_of(situation, seed, **fixed), ports=(40000 + number, 4000))
         for number, seed in enumerate(seeds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The constructed captures themselves, and the rules that say what is to be found in them."""
+"""The constructed captures, and the rules that say what must be found in them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SEEDS = range(400)
 
 
 def test_a_seed_is_a_capture() -> None:
-    """The same call gives the same octets, another one others."""
+    """The same call gives the same octets, and another call gives others."""
     assert case(5).pcap() == case(5).pcap() != case(6).pcap()
     assert case(5, crc=False).pcap() == case(5, crc=False).pcap() != case(5).pcap()
 
 
 def test_every_value_of_every_dimension_occurs() -> None:
-    """In a few hundred seeds each comes a dozen times, and nearly all pairs of any two come."""
+    """In a few hundred seeds each value comes a dozen times, and nearly all pairs come."""
     chosen = [asdict(dimensions_of(seed)) for seed in SEEDS]
     places = [(name, value) for name, values in VALUES.items() for value in set(values)]
     counts: Counter[object] = Counter()
@@ -43,8 +43,8 @@ def test_every_value_of_every_dimension_occurs() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_with_all_known_it_is_what_was_captured(seed: int) -> None:
-    """With CRCs and both startup frames, required is each FPDU of which every octet was captured.
+def test_all_captured_fpdus_are_required_if_all_is_known(seed: int) -> None:
+    """With CRCs and both startup frames, each FPDU with all octets captured is required.
 
     ``impair.capturable`` counts octets in another way.
     """
@@ -59,7 +59,7 @@ def test_with_all_known_it_is_what_was_captured(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_walker_agrees(seed: int, tmp_path: pathlib.Path) -> None:
-    """Where nothing is missing or damaged and there are no Markers, the plain walker finds it."""
+    """Without Markers, missing octets and damage, the plain walker finds the same FPDUs."""
     made = case(
         seed, markers="neither", missing=0.0, damage="none", snap=0, startup="both", begin="SYN"
     )
@@ -79,7 +79,7 @@ def test_the_walker_agrees(seed: int, tmp_path: pathlib.Path) -> None:
 
 
 def test_headers() -> None:
-    """Octets written by hand after RFC 5041 figures 3 and 4, whole and cut."""
+    """Octets written by hand from RFC 5041 figures 3 and 4, whole and cut."""
     tagged = bytes.fromhex("c140 00000007 0000000000000009") + b"pay"
     assert header_of(tagged, 17) == Header(True, True, 1, 1, 0, stag=7, to=9, payload_length=3)
     untagged = bytes.fromhex("4144 0000000b 00000000 00000001 00000002")
@@ -96,7 +96,7 @@ def test_headers() -> None:
 
 
 class Made:
-    """A connection in which the Initiator sends FPDUs of 60 octets, each in a segment."""
+    """A connection in which the Initiator sends FPDUs of 60 octets, one per segment."""
 
     def __init__(
         self, *, markers: bool = False, crc: bool = True, damage: dict[int, Damage] | None = None
@@ -116,9 +116,9 @@ class Made:
         request: bool = True,
         cut: dict[int, int] | None = None,
     ) -> dict[int, Wanted]:
-        """What is to be found if the segments of some FPDUs are missing, by number of the FPDU.
+        """The FPDUs to be found if the segments of some FPDUs are missing, by number of the FPDU.
 
-        request: of the startup frames, the Request was captured, too.
+        request: with startup frames, whether the Request was captured, too.
         cut: number of an FPDU to how many octets of its segment were captured.
         """
         half, peer = self.halves
@@ -141,12 +141,12 @@ class Made:
 
 
 def required(found: dict[int, Wanted]) -> set[int]:
-    """The numbers of those that must be found."""
+    """The numbers of the FPDUs that must be found."""
     return {index for index, each in found.items() if each.is_required}
 
 
 def test_rule_1_good_fpdus() -> None:
-    """With CRCs all that are whole; unknown beginnings want two in a row."""
+    """With CRCs, all whole FPDUs.  After an unknown beginning, two in a row are needed."""
     made = Made()
     assert required(made.found({0, 3, 4})) == set(range(20)) - {0, 3, 4}
     assert required(made.found({3}, startup=False)) == set(range(20)) - {3}
@@ -154,15 +154,15 @@ def test_rule_1_good_fpdus() -> None:
     assert required(alone) == set() and set(alone) == {2, 4, 6}
 
 
-def test_rule_1_markers_must_show_themselves() -> None:
-    """Without startup frames, two Markers that say more than 0 must be in FPDUs in a row."""
+def test_rule_1_markers_must_be_shown() -> None:
+    """Without startup frames, FPDUs in a row must hold two Markers above 0."""
     made = Made(markers=True)
     assert required(made.found({0}, startup=False)) == set(range(1, 20))
     assert required(made.found(set(range(10, 20)), startup=False)) == set()
 
 
 def test_rule_2_damaged_fpdus() -> None:
-    """Told where their start is certain, and in a row where a good one follows."""
+    """They are reported where their start is certain, and in a row if a good one follows."""
     flips = dict.fromkeys((3, 4, 5), Damage(flip=(30, 1)))
     assert required(Made(damage=flips).found(set())) == set(range(20))
     assert required(Made(damage=flips).found({6})) == set(range(20)) - {4, 5, 6}
@@ -171,8 +171,8 @@ def test_rule_2_damaged_fpdus() -> None:
     assert required(Made(damage=headers).found(set())) == set(range(20)) - {4, 5}
 
 
-def test_rule_2_where_markers_may_be_anywhere() -> None:
-    """The Reply says that there are some; FPDUs that hold none do not say how many others hold."""
+def test_rule_2_unknown_places_of_markers() -> None:
+    """The Reply announces Markers.  FPDUs without one do not show how many others hold."""
     flips = dict.fromkeys((3, 4, 6, 7), Damage(flip=(30, 1)))
     made = Made(markers=True, damage=flips)
     assert [index for index, each in enumerate(made.halves[0].truth) if each.markers] == [0, 8, 16]
@@ -182,8 +182,8 @@ def test_rule_2_where_markers_may_be_anywhere() -> None:
     assert required(made.found(few - {0})) == {0, 1, 2, 3, 4, 5, 6}
 
 
-def test_rule_2_liars() -> None:
-    """Told as what they say they are; the lie may claim more than was captured."""
+def test_rule_2_wrong_lengths() -> None:
+    """Reported with the wrong length, which may claim more than was captured."""
     found = Made(damage={3: Damage(ulpdu_length=5000)}).found(set())
     assert required(found) == set(range(20))
     statement = found[3].statement
@@ -194,7 +194,7 @@ def test_rule_2_liars() -> None:
 
 
 def test_rules_4_and_6_without_crcs() -> None:
-    """From the start of the phase; behind a hole, three in a row."""
+    """From the start of the phase; after a hole, three in a row."""
     made = Made(crc=False)
     found = made.found({5, 8, 12})
     assert required(found) == set(range(20)) - {5, 6, 7, 8, 12}
@@ -202,7 +202,7 @@ def test_rules_4_and_6_without_crcs() -> None:
 
 
 def test_rule_5_markers_without_crcs() -> None:
-    """Behind a hole, what a Marker lies in and what follows it."""
+    """After a hole, the FPDU around a Marker and those that follow."""
     made = Made(crc=False, markers=True)
     (marked,) = [index for index, each in enumerate(made.halves[0].truth[1:12], 1) if each.markers]
     found = made.found({marked - 2, marked + 2})
@@ -212,21 +212,21 @@ def test_rule_5_markers_without_crcs() -> None:
     assert marked in required(found) and marked - 1 not in required(found)
 
 
-def test_rule_6_what_a_liar_claims_without_crcs() -> None:
-    """Nothing gives a lie away that leads to where another FPDU begins."""
+def test_rule_6_octets_that_a_wrong_length_claims_without_crcs() -> None:
+    """A wrong length that leads to the start of an FPDU is not recognised."""
     size = 60 + 2 + 4 - 6
-    lie = Damage(ulpdu_length=54 + 3 * size)
-    found = Made(crc=False, damage={3: lie}).found(set())
+    wrong = Damage(ulpdu_length=54 + 3 * size)
+    found = Made(crc=False, damage={3: wrong}).found(set())
     assert required(found) == set(range(20)) - {3, 4, 5, 6}
     assert set(found) == set(range(20))
 
 
-def test_rule_6_what_a_marker_claims_without_crcs() -> None:
-    """Nothing tells a forged FPDUPTR from an honest one behind a payload that holds FPDUs."""
+def test_rule_6_octets_that_a_marker_claims_without_crcs() -> None:
+    """Nothing distinguishes a forged FPDUPTR from a true one after a payload that holds FPDUs."""
     marked = Made(crc=False, markers=True).halves[0].truth[8]
     assert (marked.start, marked.markers) == (484, 1)
     others = set(range(20)) - {3, 4, 5, 6, 7, 8}
-    # Before the fourth, at the fourth and at the sixth, into the seventh, behind it.
+    # Before the fourth, at the fourth and at the sixth, into the seventh, after it.
     for fpduptr, counts in ((400, False), (268, True), (148, True), (60, True), (16, True)):
         made = Made(crc=False, markers=True, damage={8: Damage(fpduptr={0: fpduptr})})
         assert required(made.found({3})) == others | ({4, 5, 6, 7} if counts else set())
@@ -234,7 +234,7 @@ def test_rule_6_what_a_marker_claims_without_crcs() -> None:
 
 
 def test_rule_7_cut_frames() -> None:
-    """Shown with what was captured if a length leads there, and its end is certain then."""
+    """Reported with the captured payload if a length leads there.  Then its end is certain."""
     made = Made()
     found = made.found({9}, cut={4: 30, 12: 30, 13: 10})
     assert found[4].statement.crc == "unknown"
@@ -245,7 +245,7 @@ def test_rule_7_cut_frames() -> None:
 
 
 def test_a_capture_is_cut_as_the_truth_counts() -> None:
-    """What a snap length leaves of each payload is in the file, and not more."""
+    """The file holds as much of each payload as the truth says for the snap length."""
     for network in ("IPv4", "IPv6", "VLAN", "IPv6 in VLAN", "TCP options"):
         made = case(1, snap=140, network=network)
         for frame, (segment, left) in zip(made.frames(), made.captured, strict=True):

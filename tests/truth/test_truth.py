@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The truth itself, against the published examples, the definitions and the captures."""
+"""The truth, compared with the published examples, the definitions and the captures."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from tests.truth import iftwalker, messages, mpastream, walker
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream, crc_field
 
 # packets, FPDUs, connections, CRC good, CRC field zero, CRC bad: counted by another walker, by
-# another author, save for the probe: that one stopped at an ULPDU_Length of 0 and so counted two
-# FPDUs less in connection 106 (340, 284 good), where the Send behind it has a good CRC.  Those of
-# crafted captures follow from their messages: payload by what fits MULPDU (530 and 1454).
+# another author, except for the probe.  There that walker stopped at a ULPDU_Length of 0, and
+# counted two FPDUs less in connection 106 (340, 284 good).  The Send after it has a good CRC.  The
+# numbers of crafted captures follow from their messages: payload divided by what fits MULPDU (530
+# and 1454).
 COUNTED = {
     "2vm_perf_write_bw_q4_crcon": (1540, 764, 5, 764, 0, 0),
     "close_graceful_by_server": (14, 3, 1, 0, 3, 0),
@@ -143,7 +144,7 @@ def test_markers_stand_where_the_definition_says(seed: int) -> None:
 
 
 def test_crc_off_pad_and_reserved_octets() -> None:
-    """Without CRCs the field is there all the same; pads and reserved halves may be dirty."""
+    """Without CRCs the field is still there.  Pads and reserved halves may be other than 0."""
     stream, truth = build_stream([b"abc"], crc=False)
     assert stream.hex() == "0003616263000000" + "00000000"
     assert truth[0].crc_ok is None
@@ -156,7 +157,7 @@ def test_crc_off_pad_and_reserved_octets() -> None:
 
 
 def test_damage() -> None:
-    """Each kind of damage changes its octets only, and the record says what holds after it."""
+    """Each kind of damage changes only its octets, and the record describes the result."""
     ulpdus = [bytes(1000), bytes(50)]
     clean, clean_truth = build_stream(ulpdus, markers=True)
 
@@ -212,18 +213,18 @@ def test_segments_of_a_message() -> None:
 
 
 def test_a_bad_length_is_not_trusted() -> None:
-    """After a bad CRC the walk goes on only to an FPDU with a good one."""
+    """After a bad CRC the walk goes on only if an FPDU with a good CRC follows."""
     stream = walker.Stream(isn=0)
     good, _ = build_stream([bytes(20)] * 3)
     bad, _ = build_stream([bytes(20)] * 3, damage={1: Damage(crc_xor=1)})
-    lying, _ = build_stream([bytes(20)] * 3, damage={1: Damage(ulpdu_length=8)})
-    for octets, expected in ((good, "ggg"), (bad, "gbg"), (lying, "gb")):
+    wrong, _ = build_stream([bytes(20)] * 3, damage={1: Damage(ulpdu_length=8)})
+    for octets, expected in ((good, "ggg"), (bad, "gbg"), (wrong, "gb")):
         fpdus, _ = walker.walk_fpdus(octets, 0, stream, crc_on=True)
         assert "".join("g" if fpdu.crc_good else "b" for fpdu in fpdus) == expected
 
 
 def test_all_captures_are_counted() -> None:
-    """Each capture has its row in COUNTED and its file of expectations, and the other way."""
+    """Each capture has a row in COUNTED and a file of expectations, and there are no others."""
     assert {capture_name(path) for path in OVER_TCP} == set(COUNTED)
     expected = {expectation(path) for path in REAL + CRAFTED}
     assert expected == set((PCAPS.parent / "tests" / "expected").rglob("*.json"))
@@ -242,7 +243,7 @@ def test_walker_agrees_with_the_count(path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_expectations_are_the_walkers(path: pathlib.Path) -> None:
-    """The files are what the walker writes today, and JSON of the documented shape."""
+    """The files are what the walker writes, and JSON of the documented shape."""
     text = expectation(path).read_text()
     walk = iftwalker.walk if path in OVER_IFT else walker.expectations
     assert text == walker.to_json(walk(path))

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A plain walker over captures of iWARP connections: the source of the expectations.
 
-Everything of a capture is read first; then each connection is walked from its beginning with the
-whole of its octets at hand. Nothing here is clever and nothing is shared with the code under test.
-It knows classic pcap (also gzipped), Ethernet, 802.1Q, IPv4, IPv6 without extension headers, TCP,
-and MPA (RFC 5044 4.1, 4.3, 4.4, 7.1.1).
+The whole capture is read first.  Then each connection is walked from its beginning, with all of its
+octets.  Nothing here is clever, and nothing is shared with the code under test.  The walker knows
+classic pcap (also gzipped), Ethernet, 802.1Q, IPv4, IPv6 without extension headers, TCP, and MPA
+(RFC 5044 4.1, 4.3, 4.4, 7.1.1).
 
 Rules where the standard leaves room:
 
-- Each direction is walked from the end of its own startup frame up to its first hole; an Rtr Frame
-  (rtr-frame-proposal-2007) directly behind the Request is the Initiator's second. A Reply with
-  R=1 or no Reply at all does not keep octets from being FPDUs.
-- Where the peer's startup frame has M=1, and nothing was rejected, 4 of every 512 octets are a
-  Marker, from the first one on; what it says is not looked at.
+- Each direction is walked from the end of its own startup frame to its first hole.  An Rtr Frame
+  (rtr-frame-proposal-2007) directly after the Request is the Initiator's second startup frame.
+  Octets are FPDUs even after a Reply with R=1, or without a Reply.
+- If the peer's startup frame has M=1, and nothing was rejected, 4 of every 512 octets are a Marker,
+  from the first octet on.  Its value is not checked.
 - An FPDU with ULPDU_Length 0 is an FPDU: it is whole, has a CRC, and others follow it.
 - A capture that has softuiwarp in its name is padded by (ULPDU_Length + 2) mod 4 octets.
-- The end of an FPDU whose CRC is bad is worth nothing by itself, since its length may be what is
-  bad: the walk goes on there only if the next FPDU's CRC is good.
+- The length of an FPDU with a bad CRC may be wrong, so its end is uncertain.  The walk goes on
+  there only if the next FPDU's CRC is good.
 
     python -m tests.truth.walker CAPTURE...
 
 writes for each capture ``tests/expected/NAME.json``, or ``tests/expected/crafted/NAME.json`` if it
-lies in ``pcaps/crafted`` (NAME: the capture's, without ``.pcap`` and ``.gz``), an object with the
-members below. Connections are numbered from 0 in the order of their first segments, those that are
-not MPA included. A role is ``"i"`` (Initiator) or ``"r"`` (Responder), and means the sender.
+is in ``pcaps/crafted`` (NAME: the capture's, without ``.pcap`` and ``.gz``), an object with the
+members below. Connections are numbered from 0 in the order of their first segments, also those
+without MPA. A role is ``"i"`` (Initiator) or ``"r"`` (Responder), and means the sender.
 
 ``packets``
     frames in the file
@@ -31,21 +31,20 @@ not MPA included. A role is ``"i"`` (Initiator) or ``"r"`` (Responder), and mean
     TCP connections
 ``startup``
     ``[connection, kind, revision, M, C, R, pd_length, private data in hex]``, kind ``"request"``,
-    ``"reply"`` or ``"rtr"``, M, C, R 0 or 1; only frames that are there whole, in this order.
+    ``"reply"`` or ``"rtr"``, M, C, R 0 or 1; only whole frames, in this order.
 ``fpdus``
     ``[connection, role, seq, ulpdu_length, verdict, tagged, last, ddp_version, rdmap_version,
     opcode]``, by connection, Initiator before Responder, in stream order. ``seq`` is the TCP
     sequence number of the ULPDU_Length field. The verdict is ``"good"`` or ``"bad"``, or
     ``"off"`` where no startup frame of the connection has C=1. ``tagged`` and ``last`` are 0 or 1.
-    What lies outside a ULPDU of less than two octets is null.
+    A field outside a ULPDU of less than two octets is null.
 ``holes``
-    ``[connection, role, seq, length]``: octets never captured with captured ones after them.
+    ``[connection, role, seq, length]``: octets that were never captured, before captured ones.
 ``rest``
-    ``[connection, role, octets]``: contiguous octets after the last FPDU, where there are any: an
-    FPDU cut off by a hole or by the end of the connection or of the capture, or the octets after
-    a bad one.
+    ``[connection, role, octets]``: contiguous octets after the last FPDU, if any.  They are an
+    FPDU cut off by a hole or by the end of the connection or capture, or octets after a bad FPDU.
 
-Every FPDU is listed, no digest, so that a test can name the one that differs.
+Every FPDU is listed, without a digest, so that a test can name the one that differs.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ RTR_KEYS = b"MPA ID Rtr Frame", b"MPA ID RtR Frame"
 
 @dataclass
 class TCPSegment:
-    """One captured TCP segment; payload as captured, which a snap length may have cut."""
+    """One captured TCP segment.  A snap length may have cut its payload."""
 
     frame: int
     src: tuple[bytes, int]
@@ -91,7 +90,7 @@ class Stream:
     captured: bytearray = field(default_factory=bytearray)
 
     def put(self, offset: int, payload: bytes) -> None:
-        """Place a segment's octets; where octets were captured before, those stay."""
+        """Place a segment's octets.  Octets that were captured before stay."""
         if offset < 0:
             payload, offset = payload[-offset:], 0
         missing = offset + len(payload) - len(self.octets)
@@ -109,7 +108,7 @@ class Stream:
         return bytes(self.octets if hole < 0 else self.octets[:hole])
 
     def holes(self) -> list[tuple[int, int]]:
-        """(offset, length) of every run of octets never captured; the last octet always is."""
+        """(offset, length) of every run of octets never captured.  The last octet is in none."""
         found = []
         start = self.captured.find(0)
         while start >= 0:
@@ -126,7 +125,7 @@ class Stream:
 
 
 def extension_of(revision: int) -> int:
-    """Octets before the private data that its length does not count: 8 of erdma, Rev 129."""
+    """Octets before the private data that PD_Length does not count: 8 for erdma, Rev 129."""
     return 8 if revision == 129 else 0
 
 
@@ -158,7 +157,7 @@ class WalkedFPDU:
 
 @dataclass
 class Connection:
-    """Both directions of a TCP connection, and what the walk found in them."""
+    """Both directions of a TCP connection, with what the walk found."""
 
     initiator: tuple[bytes, int]
     syn: int | None
@@ -222,7 +221,7 @@ def parse_frame(number: int, octets: bytes) -> TCPSegment | None:
 
 
 def group(segments: list[TCPSegment]) -> list[Connection]:
-    """Sort segments into connections; a SYN with another sequence number starts a new one."""
+    """Sort segments into connections.  A SYN with another sequence number starts a new one."""
     connections: list[Connection] = []
     current: dict[frozenset[tuple[bytes, int]], Connection] = {}
     for segment in segments:
@@ -259,7 +258,7 @@ def reassemble(connection: Connection) -> None:
 
 
 def find_startup(octets: bytes, key: bytes, kind: str) -> Startup | None:
-    """The startup frame at the beginning of a direction, if it is there whole."""
+    """The startup frame at the beginning of a direction, if it is whole."""
     if octets[:16] != key or len(octets) < 20:
         return None
     flags, revision, pd_length = struct.unpack_from(">BBH", octets, 16)
@@ -278,9 +277,9 @@ def walk_fpdus(
     softuiwarp: bool = False,
     marked: bool = False,
 ) -> tuple[list[WalkedFPDU], int]:
-    """The FPDUs from offset begin on, and how many octets remain after the last one.
+    """The FPDUs from offset begin, and how many octets remain after the last one.
 
-    marked: every 512 octets, from the first one on, 4 are a Marker, which the CRC covers.
+    marked: of every 512 octets, the first 4 are a Marker, which the CRC covers.
     """
     places: Sequence[int] = range(begin, len(octets))
     plain = octets[begin:]
@@ -330,9 +329,9 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
         connection.request = find_startup(octets["i"], REQUEST_KEY, "request")
         connection.reply = find_startup(octets["r"], REPLY_KEY, "reply")
         if connection.request is not None:
-            behind = octets["i"][connection.request.size :]
+            after_request = octets["i"][connection.request.size :]
             for key in RTR_KEYS:
-                connection.rtr = connection.rtr or find_startup(behind, key, "rtr")
+                connection.rtr = connection.rtr or find_startup(after_request, key, "rtr")
         asked, answered = connection.request, connection.reply
         refused = answered is not None and answered.rejected
         for role, startup, peers in (("i", asked, answered), ("r", answered, asked)):
@@ -354,7 +353,7 @@ def walk(path: pathlib.Path) -> tuple[int, list[Connection]]:
 
 
 def verdict(connection: Connection, fpdu: WalkedFPDU) -> str:
-    """good, bad, or off where the startup frames leave CRCs off."""
+    """good, bad, or off if the startup frames leave CRCs off."""
     if not connection.crc_on:
         return "off"
     return "good" if fpdu.crc_good else "bad"
@@ -371,7 +370,7 @@ def control(ulpdu: bytes) -> list[int | None]:
 
 
 def expectations(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
-    """What the module docstring says stands in a capture's file."""
+    """The content of a capture's file, as in the module docstring."""
     packets, connections = walk(path)
     startup: list[list[object]] = []
     fpdus: list[list[object]] = []
@@ -403,7 +402,7 @@ def expectations(path: pathlib.Path) -> dict[str, int | list[list[object]]]:
 
 
 def to_json(expected: dict[str, int | list[list[object]]]) -> str:
-    """Compact JSON with one row a line, so that a change to a file can be read."""
+    """Compact JSON with one row a line, so that changes to a file are readable."""
     members = []
     for name, value in expected.items():
         if isinstance(value, list):
@@ -418,7 +417,7 @@ def to_json(expected: dict[str, int | list[list[object]]]) -> str:
 def write(
     arguments: list[str], walk: Callable[[pathlib.Path], dict[str, int | list[list[object]]]]
 ) -> None:
-    """Write what ``walk`` finds in the captures named: their expectations."""
+    """Write what ``walk`` finds in each capture: its expectations."""
     for argument in arguments:
         path = pathlib.Path(argument)
         target = expectation(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What must or may be said of an FPDU."""
+"""What must or may be reported about an FPDU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .headers import Header
 
 
 class Statement(NamedTuple):
-    """What is said of an FPDU, by the names that records have."""
+    """A report of an FPDU, by the names that records have."""
 
     seq: int
     ulpdu_length: int
@@ -22,27 +22,27 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """An FPDU that there is to be found."""
+    """An FPDU to be found."""
 
     statement: Statement
     offset: int
     """Of its ULPDU_Length field in the Full Operation Phase."""
     is_required: bool
     is_cut: bool
-    """Any part of the payload will do, from its beginning."""
+    """Any part of the payload is enough, from its beginning."""
     may_be_unknown: bool = False
-    """Of its CRC it may be said that it is unknown."""
+    """Its CRC may be reported as unknown."""
     unmarked: Statement | None = None
-    """What it says read without Markers: it lies about its length, and nobody knows of any."""
+    """The report if its length is wrong and Markers are unknown: read without them."""
     in_time: Statement | None = None
-    """What was captured of it in time, if copies came later that brought more."""
+    """The report of what was captured in time, if later copies brought more."""
 
     def statement_with(self, markers: int) -> Statement:
-        """What there is to be said if it is said to hold so many Markers."""
+        """What must be reported if a report says that it holds so many Markers."""
         return self.unmarked if self.unmarked is not None and markers == 0 else self.statement
 
-    def is_said_by(self, statement: Statement) -> bool:
-        """Whether a statement says this."""
+    def is_reported_by(self, statement: Statement) -> bool:
+        """Whether a statement reports this."""
         mine = self.statement_with(statement.markers)
         early = self.in_time
         if self.may_be_unknown and statement.crc == "unknown":
