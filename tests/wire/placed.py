@@ -9,11 +9,11 @@ from tests.truth.mpastream import TrueFPDU, build_stream
 
 
 def placed(ulpdu: bytes, phase: int | None, **options: Any) -> tuple[bytes, TrueFPDU]:
-    """An FPDU that begins so many octets behind a Marker, and the record of it.
+    """An FPDU that begins so many octets after a Marker, and the record of it.
 
     :param phase: 0 to 508, but for 4: the Marker before it would be its own.  None: there are no
         Markers.
-    :param options: those of the maker of streams; damage is that of this FPDU.
+    :param options: those of ``build_stream``; damage is that of this FPDU.
     """
     # The one before it has a leading Marker and another, its ULPDU_Length and CRC.
     before = [] if phase is None else [bytes(512 + (phase or 512) - 2 * 4 - 2 - 4)]

@@ -41,23 +41,23 @@ def test_headers_of_the_figures(octets: str) -> None:
     assert build_ddp(header).hex() == octets.replace(" ", "")
 
 
-@pytest.mark.parametrize("behind", [b"", bytes(17), b"\xff" * 30])
-def test_t_is_the_first_bit(behind: bytes) -> None:
-    """Whatever else its octets say, a header has 14 octets if their first bit is set, else 18; of
-    no octets the longer one is assumed."""
+@pytest.mark.parametrize("rest", [b"", bytes(17), b"\xff" * 30])
+def test_t_is_the_first_bit(rest: bytes) -> None:
+    """A header has 14 octets if its first bit is set, else 18, whatever follows.  Without octets
+    the longer one is assumed."""
     assert ddp_header_length(b"") == 18
     for first in range(256):
-        octets = bytes((first,)) + behind
+        octets = bytes((first,)) + rest
         is_tagged = f"{first:08b}".startswith("1")
         assert (octets >= TAGGED) == is_tagged
         assert ddp_header_length(octets) == (14 if is_tagged else 18)
-        if len(behind) >= 17:
+        if len(rest) >= 17:
             header = parse_ddp(octets)
             assert (header.tagged, header.length) == (is_tagged, ddp_header_length(octets))
 
 
 def test_version_1_and_nothing_else_is_the_default() -> None:
-    """A header of which only the kind is given is a conforming one."""
+    """A header is a conforming one if only its kind is given."""
     assert build_ddp(DDPHeader(tagged=True, last=True)) == bytes.fromhex("c1") + bytes(13)
     assert build_ddp(DDPHeader(tagged=False, last=True)) == bytes.fromhex("41") + bytes(17)
 
@@ -72,7 +72,7 @@ def test_version_1_and_nothing_else_is_the_default() -> None:
     ],
 )
 def test_too_short(octets: bytes, text: str) -> None:
-    """The error says how many octets were there and how many are needed."""
+    """The error says how many octets there are and how many are needed."""
     with pytest.raises(RemoteProtocolError, match=text):
         parse_ddp(octets)
 
@@ -90,7 +90,7 @@ def test_too_short(octets: bytes, text: str) -> None:
         DDPHeader(False, True, stag=0),
     ],
 )
-def test_what_no_header_can_hold(header: DDPHeader) -> None:
+def test_numbers_that_no_header_can_hold(header: DDPHeader) -> None:
     """A number that is too large, or has no field in this kind of header, is refused."""
     with pytest.raises(LocalProtocolError):
         build_ddp(header)
@@ -98,8 +98,7 @@ def test_what_no_header_can_hold(header: DDPHeader) -> None:
 
 @given(st.binary(min_size=UNTAGGED_LENGTH, max_size=40))
 def test_parse_then_build(octets: bytes) -> None:
-    """Whatever the octets say, the header built from them is the same octets, which any kind of
-    buffer may hold."""
+    """Any octets, read and built again, are the same.  Any kind of buffer may hold them."""
     header = parse_ddp(octets)
     assert build_ddp(header) == octets[: header.length]
     assert parse_ddp(memoryview(octets)) == parse_ddp(bytearray(octets)) == header
@@ -107,7 +106,7 @@ def test_parse_then_build(octets: bytes) -> None:
 
 @given(st.binary(max_size=20))
 def test_a_header_or_our_own_error(octets: bytes) -> None:
-    """Arbitrary octets give a header exactly if they are enough for one."""
+    """Arbitrary octets give a header if they are enough for one, else an error."""
     needed = TAGGED_LENGTH if octets[:1] >= b"\x80" else UNTAGGED_LENGTH
     try:
         header = parse_ddp(octets)
@@ -129,7 +128,7 @@ def test_a_header_or_our_own_error(octets: bytes) -> None:
 def test_message_is_cut_up(
     payload: bytes, mulpdu: int, number: int, to: int, kind: Callable[[bytes], bytes]
 ) -> None:
-    """Segments are those of an independent generator (RFC 5041 5.2), whatever holds the octets."""
+    """Segments are those of an independent generator (RFC 5041 5.2), for any kind of buffer."""
     tagged = DDPHeader(True, True, 0, 1, 0x40, number, to)
     assert cut_up(tagged, kind(payload), mulpdu) == messages.write(number, to, payload, mulpdu)
     untagged = DDPHeader(False, False, 0, 1, 0x43, None, None, None, 0, number, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a startup frame tells of the dialect, and a dialect that the user says is spoken."""
+"""The dialect that a startup frame shows, and the dialect that the user forces."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
     ],
 )
 def test_request_and_reply(key: bytes, s: int, revision: int, dialect: str | None) -> None:
-    """Rev tells; S alone does not, for Linux siw echoes it."""
+    """Rev shows the dialect.  S alone does not, since Linux siw echoes it."""
     found = parse_startup(startup_frame(key, revision=revision, enhanced=s))
     assert found.dialect == dialect
 
 
 @pytest.mark.parametrize("key", [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"])
-def test_the_rtr_frame_tells(key: bytes) -> None:
-    """Only the proposal has such a frame."""
+def test_rtr_frame_shows_the_dialect(key: bytes) -> None:
+    """Only the Rtr Frame proposal has such a frame."""
     assert parse_startup(startup_frame(key)).dialect is Dialect.RTR_PROPOSAL_2007
 
 
 def test_names() -> None:
-    """Each dialect has a name, by which it is found; None and the dialect itself are taken, too."""
+    """Each dialect is found by its name.  None and the dialect itself are accepted, too."""
     assert len(DIALECT_NAMES) == len(Dialect)
     for name in DIALECT_NAMES:
         dialect = dialect_named(name)
@@ -53,8 +53,8 @@ def frame_of(kind: StartupKind, revision: int) -> StartupFrame:
     return parse_startup(KEYS[kind] + bytes([0x40, revision, 0, 0]))
 
 
-def test_what_contradicts_the_octets_has_no_effect() -> None:
-    """Only what goes with a revision is in force on it."""
+def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
+    """A forced dialect has no effect on a revision that it does not have."""
     for revision in range(256):
         frame = frame_of(StartupKind.REQUEST, revision)
         assert dialect_in_force(frame) is frame.dialect
@@ -64,8 +64,8 @@ def test_what_contradicts_the_octets_has_no_effect() -> None:
             assert dialect_in_force(frame, other) is frame.dialect
 
 
-def test_an_rtr_frame_is_what_it_is() -> None:
-    """Only the Rtr frame proposal has one, whatever is said."""
+def test_rtr_frame_has_one_dialect() -> None:
+    """It belongs to the Rtr Frame proposal, whatever dialect is forced."""
     frame = frame_of(StartupKind.RTR, 1)
     for forced in (None, *Dialect):
         assert dialect_in_force(frame, forced) is Dialect.RTR_PROPOSAL_2007

@@ -24,23 +24,23 @@ from tests.truth.mpastream import build_stream
 from tests.wire.placed import placed
 
 PHASES = [phase for phase in range(0, 512, 4) if phase != 4]
-"""Where in a marked stream an FPDU can begin, modulo 512.  Not at 4: the Marker before it would
-be its own."""
+"""Where in a stream with Markers an FPDU can begin, modulo 512.  Not at 4: the Marker before it
+would be its own."""
 
 OCTETS = random.Random(5044).randbytes(65535)
 
 
 def lengths(phase: int) -> Iterator[int]:
-    """ULPDU_Lengths that matter at a phase: the shortest, and those around a Marker's place."""
+    """ULPDU_Lengths that matter at a phase: the shortest, and those that end near a Marker."""
     yield from range(9)
     for interval in (0, 1):
-        # With length field, pad and CRC, so many octets end where that Marker begins.
+        # An FPDU with so many octets in its ULPDU ends where that Marker begins.
         fit = 512 - phase + 508 * interval - 6
         yield from range(max(9, fit - 10), fit + 11)
 
 
 def check(ulpdu_length: int, phase: int | None) -> None:
-    """Everything that can be asked about such an FPDU is what it is in the stream."""
+    """All that is computed about such an FPDU agrees with the stream."""
     octets, truth = placed(OCTETS[:ulpdu_length], phase)
     layout = fpdu_layout(ulpdu_length, phase)
 
@@ -69,7 +69,7 @@ def check(ulpdu_length: int, phase: int | None) -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("phase", PHASES)
 def test_around_every_marker(phase: int) -> None:
-    """At every phase: the shortest FPDUs, and those that end just before or behind a Marker."""
+    """At every phase: the shortest FPDUs, and those that end just before or after a Marker."""
     for ulpdu_length in lengths(phase):
         check(ulpdu_length, phase)
 
@@ -113,7 +113,7 @@ def test_longer_than_fpduptr_can_say(ulpdu_length: int, phase: int) -> None:
     data=st.data(),
 )
 def test_markers_can_be_overridden(ulpdu_length: int, phase: int, data: st.DataObject) -> None:
-    """Given Markers stand in the places of the first ones; the rest are as they must be."""
+    """Given Markers replace the first ones.  The rest are computed."""
     octets, _ = placed(OCTETS[:ulpdu_length], phase)
     layout = fpdu_layout(ulpdu_length, phase)
     unmarked = strip_markers(octets, layout.markers)
@@ -142,7 +142,7 @@ def test_no_such_phase(phase: int) -> None:
 
 
 @given(st.binary(max_size=2000), st.sampled_from([None, *PHASES]))
-def test_crc_that_is_not_in_use(ulpdu: bytes, phase: int | None) -> None:
-    """The CRC field may hold anything, all before it stays (RFC 5044 7.1.1)."""
+def test_unused_crc_field(ulpdu: bytes, phase: int | None) -> None:
+    """The CRC field may hold anything.  All octets before it stay the same (RFC 5044 7.1.1)."""
     octets = build_fpdu(ulpdu, phase, crc=b"idle")
     assert octets == build_fpdu(ulpdu, phase)[:-4] + b"idle"

@@ -35,10 +35,10 @@ U16 = st.integers(0, 0xFFFF)
 
 @given(st.binary(min_size=64, max_size=80))
 def test_4_1_any_octets_are_rebuilt(octets: bytes) -> None:
-    """Whatever 64 octets are, they are read and written again."""
-    told = parse_indication(octets)
-    assert build_indication(told) == octets[:64]
-    assert told.crc_is_good() == (crc32c(octets[:60]) == int.from_bytes(octets[60:64], "little"))
+    """Any 64 octets are read, and written as the same octets."""
+    found = parse_indication(octets)
+    assert build_indication(found) == octets[:64]
+    assert found.crc_is_good() == (crc32c(octets[:60]) == int.from_bytes(octets[60:64], "little"))
 
 
 @pytest.mark.parametrize("length", [0, 63])
@@ -55,8 +55,8 @@ def test_4_2_flags_from_the_most_significant_bit(place: int, flag: str) -> None:
     fields: dict[str, Any] = {**blank, flag: True}
     octets = build_indication(AdaptionIndication(**fields))
     assert struct.unpack_from(">I", octets, 8) == (1 << 31 - place,)
-    told = parse_indication(octets)
-    assert [name for name in FLAGS if getattr(told, name)] == [flag]
+    found = parse_indication(octets)
+    assert [name for name in FLAGS if getattr(found, name)] == [flag]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_4_2_flags_from_the_most_significant_bit(place: int, flag: str) -> None:
     ],
 )
 def test_4_2_versions_and_reserved_bits(fields: dict[str, Any], texts: list[str]) -> None:
-    """What a receiver must reject, and what it must ignore."""
-    told = parse_indication(build_indication(ONE._replace(**fields)))
-    assert [each.text for each in told.problems()] == texts
+    """Values that a receiver must reject, and values that it must ignore."""
+    found = parse_indication(build_indication(ONE._replace(**fields)))
+    assert [each.text for each in found.problems()] == texts
 
 
 def test_4_2_the_crc_is_required() -> None:
@@ -99,7 +99,7 @@ def test_4_2_the_crc_is_required() -> None:
     ],
 )
 def test_4_1_numbers_that_do_not_fit(fields: dict[str, Any]) -> None:
-    """They are our own error."""
+    """They raise LocalProtocolError."""
     with pytest.raises(LocalProtocolError):
         build_indication(ONE._replace(**fields))
 
@@ -109,8 +109,8 @@ def test_4_1_numbers_that_do_not_fit(fields: dict[str, Any]) -> None:
 
 @given(st.lists(st.booleans(), min_size=18, max_size=18))
 def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
-    """CRCs and SP are the sender's word; who checks them, and the VTag, the receiver's; markers
-    want both."""
+    """The sender decides on CRCs and SP.  The receiver decides who checks CRCs, and on the VTag.
+    Markers need both."""
     one, other = (
         base._replace(**dict(zip(FLAGS, part, strict=True)))
         for base, part in ((ONE, flags[:9]), (OTHER, flags[9:]))
@@ -126,8 +126,8 @@ def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
         assert direction.vtag == receiver.vtag
         assert direction.speculative == sender.sp
         assert direction.markers == (sender.sm and receiver.rm)
-    told = [each.clause for each in agreement.failures]
-    assert ("9" in told) == any(each.markers for each in agreement.directions)
+    failed = [each.clause for each in agreement.failures]
+    assert ("9" in failed) == any(each.markers for each in agreement.directions)
 
 
 # -- 5.1: frames -----------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_5_1_frames(ddp: bytes, payload: bytes, vtag: int, hc: bool, pc: bool) -
 
 
 def test_5_1_anything_can_be_written() -> None:
-    """Sizes and CRCs that are wrong are written as they are, if they fit."""
+    """Wrong sizes and CRCs are written as given, if they fit."""
     octets = build_frame(
         b"ddp", b"x", 1, header_crc=b"HCRC", payload_crc=b"", header_size=7, payload_size=9
     )
@@ -171,7 +171,7 @@ def test_5_1_anything_can_be_written() -> None:
 
 @given(st.integers(60, 9000), st.booleans(), st.booleans())
 def test_5_1_the_largest_segment_that_fits(emss: int, hc: bool, pc: bool) -> None:
-    """A frame with as much in it as fits is as long as the TCP segment."""
+    """A frame of the largest size is as long as the TCP segment."""
     size = mulpdu(emss, header_crc=hc, payload_crc=pc)
     assert len(build_frame(bytes(14), bytes(size - 14), 0, header_crc=hc, payload_crc=pc)) == emss
 

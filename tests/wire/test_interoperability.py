@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What kinds of RNIC two startup frames can be from (RFC 5044 C), and the figures there.
+"""The kinds of RNIC that can have sent two startup frames (RFC 5044 C), and its figures.
 
-``tests.stream.test_rnics`` holds connections against these.
+``tests.stream.test_rnics`` compares connections with these.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ CELLS = [
 ]
 
 
-def test_markers_that_two_frames_agree_on() -> None:
-    """Those that each side asks for (7.1.1); all, if an RDMAC RNIC was asked with revision 1
-    (C.2.5)."""
+def test_agreed_markers() -> None:
+    """Those that each side asks for (7.1.1).  All, if an RDMAC RNIC answers revision 1 (C.2.5)."""
     asked = Offer(1, False, True)
     assert agreed_markers(asked, Offer(0, True, True)) == (True, True)
     assert agreed_markers(asked, Offer(1, True, True)) == (False, True)
-    # Beyond the appendix M alone tells.
+    # Outside the appendix only M counts.
     assert agreed_markers(Offer(2, False, True), Offer(2, True, True)) == (False, True)
     assert agreed_markers(Offer(1, True, True), Offer(0, False, True)) == (True, False)
 
@@ -66,19 +65,19 @@ def test_markers_that_two_frames_agree_on() -> None:
         ((0, 1, 1), (1, 0, 1), ((RDMAC,), (NON_PERMISSIVE,))),
         ((1, 0, 0), (0, 1, 1), ((NON_PERMISSIVE, PERMISSIVE), (RDMAC,))),
         ((1, 1, 0), (1, 0, 1), ((NON_PERMISSIVE, PERMISSIVE), (NON_PERMISSIVE, PERMISSIVE))),
-        # No RDMAC RNIC, and no IETF RNIC asks with revision 0.
+        # These are no RDMAC RNICs, and no IETF RNIC asks with revision 0.
         ((0, 0, 1), (0, 0, 1), None),
         ((0, 1, 0), (0, 1, 1), None),
         ((0, 1, 1), (0, 0, 1), None),
-        # Beyond the appendix.
+        # Outside the appendix.
         ((2, 0, 1), (2, 0, 1), None),
         ((1, 0, 1), (2, 0, 1), None),
         ((129, 0, 0), (129, 0, 0), None),
     ],
 )
-def test_what_kinds_startup_frames_are_from(
+def test_kinds_of_rnic(
     request_: tuple[int, ...], reply: tuple[int, ...], kinds: Kinds | None
 ) -> None:
-    """An IETF RNIC cannot tell permissive from non-permissive ones (C.3), nor can we."""
+    """Permissive IETF RNICs cannot be distinguished from non-permissive ones (C.3)."""
     offers = (Offer(each[0], bool(each[1]), bool(each[2])) for each in (request_, reply))
     assert kinds_of(*offers) == kinds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a Request and a Reply come to (RFC 6581 9 and 10), and what the draft before it has."""
+"""What a Request and a Reply agree on (RFC 6581 9 and 10), also by the draft before it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ request, reply = partial(frame, StartupKind.REQUEST), partial(frame, StartupKind
 
 
 def agreed(one: StartupFrame, other: StartupFrame, dialect: Dialect | None = None) -> Negotiation:
-    """What they come to, which must be something."""
+    """What they agree on, which must be something."""
     found = negotiate(one, other, dialect)
     assert found is not None
     return found
@@ -58,7 +58,7 @@ AGREED: list[tuple[str, StartupFrame, StartupFrame, object]] = [
     # 9.2: an RTR indication is one that both can do.
     ("9.2", request("ACD"), reply("ABC"), (True, (RTR.WRITE,))),
     ("9.2", request("ABCD"), reply("ABCD"), (True, ALL)),
-    # Without A none is called for, whatever other flags say.
+    # Without A none is needed, whatever other flags say.
     ("9.2", request(""), reply(""), (False, None)),
     # The draft, 8: A, B and C of the Reply are a Send, a Write and a Read; D is ignored.
     ("draft", request("C"), reply("A"), (None, (RTR.SEND,))),
@@ -67,11 +67,11 @@ AGREED: list[tuple[str, StartupFrame, StartupFrame, object]] = [
     ("draft", request("C"), reply("ABC"), (None, ALL)),
     ("draft", request("C"), reply("AD"), (None, (RTR.SEND,))),
     ("draft", request("C"), reply(""), (None, ())),
-    # IRD of the Request is wanted of the Responder, who need not give it.
+    # The IRD of the Request is a wish.  The Responder need not grant it.
     ("draft, depths", request(ird=3, ord=9), reply(ird=5, ord=7), ((None, 5), (5, 7))),
 ]
-"""Both frames, and what they agree on: IRD and ORD (9.1), or whether as peers and with which RTR
-indications (9.2)."""
+"""Both frames, and what they agree on: IRD and ORD (9.1), or peer-to-peer and the RTR indications
+(9.2)."""
 
 BROKEN: list[tuple[StartupFrame, StartupFrame, list[str], object]] = [
     # The Initiator has too few resources, which is error code 6.
@@ -83,17 +83,17 @@ BROKEN: list[tuple[StartupFrame, StartupFrame, list[str], object]] = [
         for asked, offered in (("AB", "ACD"), ("A", "ABCD"), ("ABCD", "A"))
     ),
     (request("B"), reply("CD"), ["RFC 6581 9.2"] * 2, []),
-    # A of the Reply is that of the Request; if not, nobody speaks of peers.
+    # A of the Reply must be that of the Request.  If not, the two are no peers.
     (request("ABC"), reply(""), ["RFC 6581 9.2"], None),
     (request(""), reply("ABC"), ["RFC 6581 9.2"], None),
-    # A Reply to enhanced data has enhanced data; without them nothing is agreed.
+    # A Reply to enhanced data must have enhanced data.  Without them nothing is agreed on.
     *(
         (request("AB"), reply(flags, revision=revision), ["RFC 6581 10"], [])
         for flags, revision in ((None, 2), (None, 1), ("AB", 1), (None, 0))
     ),
 ]
-"""Both frames, the clauses that are broken, and the Terminates for them; None if RFC 6581 does not
-say which."""
+"""Both frames, the broken clauses, and the Terminates for them; None if RFC 6581 does not say
+which."""
 
 
 def clauses(found: Negotiation) -> list[str]:
@@ -103,7 +103,7 @@ def clauses(found: Negotiation) -> list[str]:
 
 @pytest.mark.parametrize(("clause", "one", "other", "wanted"), AGREED)
 def test_agreed(clause: str, one: StartupFrame, other: StartupFrame, wanted: object) -> None:
-    """What both frames come to, with no rule broken."""
+    """Both frames agree, and no rule is broken."""
     found = agreed(one, other, DRAFT if "draft" in clause else None)
     of_depths = clause in ("9.1", "draft, depths")
     assert ((found.ird, found.ord) if of_depths else (found.peer_to_peer, found.rtr)) == wanted
@@ -114,7 +114,7 @@ def test_agreed(clause: str, one: StartupFrame, other: StartupFrame, wanted: obj
 def test_broken(
     one: StartupFrame, other: StartupFrame, wanted: list[str], terminates: object
 ) -> None:
-    """What is broken, and what must be answered for it; as if nothing was agreed."""
+    """The broken clauses, and the Terminates that must answer them.  Nothing is agreed on."""
     found = agreed(one, other)
     assert clauses(found) == wanted
     assert terminates in (None, [each.terminate for each in found.refused])
@@ -122,7 +122,7 @@ def test_broken(
         assert found.ird[0] == 5, "it must have so many if it goes on"
     elif terminates:
         assert found.rtr == ()
-        # That there is no match was said of the Reply.
+        # The missing match was reported with the Reply.
         assert found.judge(SEND, 18) == (RTR.SEND, None)
     else:
         assert not found.peer_to_peer and found.rtr is None
@@ -141,7 +141,7 @@ def test_10_unenhanced_request() -> None:
 
 @pytest.mark.parametrize("there", range(4))
 def test_10_enhanced_data_that_were_not_captured(there: int) -> None:
-    """Nobody knows what they come to, and neither side lacks them."""
+    """What they agree on is unknown, and neither side breaks a rule."""
     one, other = request("AC"), reply("AC")
     for each in (one, other):
         cut = {each.kind: each._replace(data=each.data[:there])}
@@ -154,14 +154,14 @@ def test_rejected() -> None:
 
 
 def test_draft_8_reply_without_enhanced_data() -> None:
-    """The draft, 8: with its revision it is equal to A, B and C; with revision 1 it is RFC 5044."""
+    """The draft, 8: with its revision it means A, B and C.  With revision 1 it is RFC 5044."""
     found = agreed(request("A", ird=3, ord=5), reply(None), DRAFT)
     assert (found.rtr, found.ird, found.ord) == (ALL, (None, None), (5, None))
     assert negotiate(request("A"), reply(None, revision=1), DRAFT) is None
 
 
 def test_draft_9_unenhanced_request() -> None:
-    """The draft, 9: it is accepted, and what the Reply adds on its own agrees on nothing."""
+    """The draft, 9: it is accepted.  Enhanced data in the Reply alone agree on nothing."""
     assert negotiate(request(None), reply(None), DRAFT) is None
     found = agreed(request(None), reply("AB"), DRAFT)
     assert (found.ird, found.ord, found.rtr) == ((None, None), (None, None), None)
@@ -172,7 +172,7 @@ def test_draft_9_unenhanced_request() -> None:
 def test_any_numbers(
     asked: str, offered: str, ird: int, ord: int, reply_ird: int, reply_ord: int, dialect: Dialect
 ) -> None:
-    """Whatever is said, what is agreed on is in range and each side is bound by the other."""
+    """What is agreed on is in range, and an ORD is at most the IRD of the other side."""
     found = agreed(request(asked, ird, ord), reply(offered, reply_ird, reply_ord), dialect)
     for number in (*found.ird, *found.ord):
         assert number is None or 0 <= number < LEFT_TO_ULP
@@ -186,7 +186,7 @@ def test_any_numbers(
 
 
 def test_rtr_of_each_kind() -> None:
-    """RFC 6581 9.2: the three zero-length messages, and what is none of them."""
+    """RFC 6581 9.2: the three zero-length messages, and messages that are none of them."""
     read = messages.read_request(1, 7, 0, 0, 8, 0)[0]
     longer = messages.read_request(1, 7, 0, 1, 8, 0)[0]
     assert rtr_of(WRITE, 14) is RTR.WRITE
@@ -212,7 +212,8 @@ def test_judged() -> None:
 
 
 def test_draft_8_judged() -> None:
-    """The draft, 8: without a flag it is a Send of the ULP's; with some, that will do, too."""
+    """The draft, 8: without a flag the ULP's own Send is the indication.  With flags it is one,
+    too."""
     none = agreed(request("ABC"), reply(""), DRAFT)
     assert none.judge(REAL_SEND, len(REAL_SEND)) == (None, None)
     assert none.judge(SEND, 18)[1] is not None

@@ -25,7 +25,7 @@ def built(ulpdu: bytes, phase: int | None, *, crc: bool) -> bytes:
 
 @given(ULPDUS, st.booleans(), st.booleans())
 def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None:
-    """What is built one FPDU at a time is what counting octets one by one takes apart."""
+    """A walker that counts octets one by one reads what was built FPDU by FPDU."""
     stream = b""
     phase = 0 if markers else None
     phases, ends = [], []
@@ -48,14 +48,14 @@ def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None
 
 
 @given(st.binary(max_size=1400))
-def test_with_crcs_alone_it_is_the_standards(ulpdu: bytes) -> None:
-    """Without Markers nothing but the CRC field could differ."""
+def test_without_markers_it_is_as_in_rfc_5044(ulpdu: bytes) -> None:
+    """Without Markers, only the CRC field can differ."""
     assert built(ulpdu, None, crc=True) == build_fpdu(ulpdu)
     assert built(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
 
 
 def test_what_cannot_be() -> None:
-    """What does not fit the field, and a phase that is none."""
+    """A length that does not fit its field, and a phase that does not exist."""
     with pytest.raises(LocalProtocolError, match="65536"):
         built(bytes(65536), 0, crc=True)
     with pytest.raises(LocalProtocolError, match="modulo 512"):

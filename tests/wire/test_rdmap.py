@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMAP: names and numbers, headers, and what a ULPDU may begin with (RFC 5040 4, RFC 7306)."""
+"""RDMAP: names and numbers, headers, and how a ULPDU may begin (RFC 5040 4, RFC 7306)."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -40,7 +40,7 @@ FIGURES = [
 ]
 
 SIZES = {1: 28, 8: 8, 9: 8, 10: 52, 11: 12}
-"""Octets of messages that are a header only (RFC 5040 figure 6, RFC 7306 figures 4, 6, 7)."""
+"""Octets of messages without payload (RFC 5040 figure 6, RFC 7306 figures 4, 6, 7)."""
 
 
 # Names and numbers
@@ -55,8 +55,11 @@ def test_opcodes_of_the_figures(opcode: int, tagged: int, queue: int | None, nam
 
 
 def test_other_opcodes() -> None:
-    """What the figures reserve has a number for a name; the four Sends, and the two of
-    them with an Invalidate STag (RFC 5040 figure 4); operations of Atomics (RFC 7306 figure 5)."""
+    """Reserved opcodes are named by number.
+
+    Also: the four Sends, the two with an Invalidate STag (RFC 5040 figure 4), and the operations
+    of Atomics (RFC 7306 figure 5).
+    """
     assert list(Opcode) == [row[0] for row in FIGURES]
     for opcode in range(12, 16):
         assert message_name(opcode) == f"Reserved opcode {opcode}"
@@ -141,8 +144,11 @@ def test_headers_of_the_figures(
     header: Any,
     data: st.DataObject,
 ) -> None:
-    """Each field lies where its figure has it, whichever way one goes; from a header of any octets
-    the same octets are built; one octet less or more is an error that names both numbers."""
+    """Each field is read and written where its figure has it.
+
+    From a header of any octets the same octets are built.  One octet less or more is an error
+    that names both numbers.
+    """
     plain = bytes.fromhex(octets.replace(" ", ""))
     assert parse(plain) == parse(memoryview(plain)) == header
     assert build(header) == plain
@@ -171,11 +177,11 @@ def test_numbers_that_do_not_fit(build: Callable[..., bytes], numbers: tuple[Any
         build(*numbers)
 
 
-# What a ULPDU may begin with
+# How a ULPDU may begin
 
 
 def conforms(head: bytes, length: int) -> bool:
-    """Say, clause by clause, whether a conforming sender could have begun a ULPDU so."""
+    """Whether a conforming sender could have begun a ULPDU so, clause by clause."""
     if len(head) < 14 or length > 65535:
         return False
     t, last, rsvd, dv = head[0] >> 7, head[0] >> 6 & 1, head[0] >> 2 & 15, head[0] & 3
@@ -209,8 +215,8 @@ def conforms(head: bytes, length: int) -> bool:
 
 
 def test_plausible_clause_by_clause() -> None:
-    """With any bit of a header flipped or its end cut off, at either end of a message, and with any
-    length."""
+    """With any bit of a header flipped, its end cut off, or another length, at the first and last
+    MO."""
     flips = (0, *(1 << bit for bit in range(8 * 18)))
     lengths = (-20, -5, -1, 0, 1, 48, 49, 66000)
     for (opcode, tagged, queue, _), version, mo in product(FIGURES, (0, 1), (0, 2**32 - 1)):
@@ -240,7 +246,7 @@ def test_plausible_of_anything(head: bytes, length: int) -> None:
     st.integers(-1, 200),
 )
 def test_any_stag(control: Iterable[int], rest: bytes, length: int) -> None:
-    """Told so, the verdict is that of the clauses with zeros where the Invalidate STag is."""
+    """With ``any_stag``, the verdict is that of the clauses with an Invalidate STag of zeros."""
     head = bytes(control) + rest
     verdict = rdmap.plausible(head, length, any_stag=True)
     assert verdict is conforms(head[:2] + bytes(4)[: len(head[2:6])] + head[6:], length)

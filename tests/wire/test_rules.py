@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a DDP segment by itself shows to be wrong (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2)."""
+"""Faults that a single DDP segment shows (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_something_is_wrong(name: str) -> None:
-    """What a receiver must not accept is named with its clause and its Terminate."""
+    """A segment that a receiver must not accept is reported with its clause and its Terminate."""
     ulpdu, clause, terminate = WRONG[name]
     found = violation(ulpdu, len(ulpdu))
     assert found is not None
@@ -114,15 +114,15 @@ def test_something_is_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_nothing_is_wrong(name: str) -> None:
-    """What a receiver must accept, or must not check, is accepted.  So is any part of it that the
-    snap length left."""
+    """A segment that a receiver must accept, or must not check, has no fault.  Neither has any part
+    of it that the snap length left."""
     ulpdu = RIGHT[name]
     for there in range(len(ulpdu) + 1):
         assert violation(ulpdu[:there], len(ulpdu)) is None
 
 
 @given(st.binary(max_size=120), st.integers(0, 70000))
-def test_nothing_is_raised(ulpdu: bytes, more: int) -> None:
+def test_any_octets_have_a_verdict(ulpdu: bytes, more: int) -> None:
     """Whatever the octets are, there is an answer."""
     found = violation(ulpdu, len(ulpdu) + more)
     assert found is None or str(found)

@@ -57,13 +57,13 @@ def test_rfc4960_6_8_checksum() -> None:
 
 
 def chunks_of(octets: bytes) -> list[Chunk]:
-    """The chunks behind a common header."""
+    """The chunks after a common header."""
     return parse_chunks(bytes(12) + octets)
 
 
 @given(words, words, longs, longs)
 def test_rfc4960_3_1_common_header(source: int, target: int, tag: int, checksum: int) -> None:
-    """Whatever is written is read."""
+    """What is written is read again."""
     made = build_packet(source, target, tag, [], checksum=checksum)
     assert parse_header(made) == SctpHeader(source, target, tag, checksum)
 
@@ -78,8 +78,8 @@ def test_rfc4960_3_2_chunks_are_padded(chunks: list[tuple[int, int, bytes]]) -> 
 
 
 @given(st.binary(max_size=100))
-def test_whatever_the_octets_are_they_are_some_chunks(octets: bytes) -> None:
-    """Nothing is raised, and it ends."""
+def test_any_octets_are_some_chunks(octets: bytes) -> None:
+    """Nothing is raised, and reading ends."""
     assert len(parse_chunks(octets)) <= len(octets) // 4
 
 
@@ -87,21 +87,21 @@ def test_whatever_the_octets_are_they_are_some_chunks(octets: bytes) -> None:
 def test_rfc4960_3_3_1_data(
     tsn: int, stream: int, ssn: int, ppid: int, user_data: bytes, flags: int
 ) -> None:
-    """A DATA chunk as it is, with all its flags."""
+    """A DATA chunk comes back as it was, with all its flags."""
     chunk = DataChunk(tsn, stream, ssn, ppid, user_data, len(user_data), flags)
     (read,) = chunks_of(build_data(chunk))
     assert parse_data(read.flags, read.value, read.length) == chunk
 
 
 def test_rfc4960_3_3_1_data_octets() -> None:
-    """The octets are those that are written out by hand."""
+    """The octets are those written by hand."""
     chunk = DataChunk(5, 2, 0, 16, b"hello", 5)
     assert build_data(chunk) == sctpstream.data(5, 16, b"hello", stream=2)
 
 
 @pytest.mark.parametrize("size", range(16))
 def test_rfc4960_3_3_1_no_room_for_a_header(size: int) -> None:
-    """It is the last chunk if its length does not even count the chunk's own header."""
+    """A chunk is the last one if its length does not even count its own header."""
     short = bytes([0, 7, 0, size]) + bytes(max(0, size - 4 + 3 & ~3))
     first, *others = chunks_of(short + sctpstream.data(5, 16, b"hello"))
     assert (first.length, first.value) == (size - 4, bytes(max(0, size - 4)))
@@ -112,7 +112,7 @@ def test_rfc4960_3_3_1_no_room_for_a_header(size: int) -> None:
 def test_rfc4960_3_3_2_init(
     tag: int, window: int, out: int, into: int, tsn: int, adaptation: int | None, cookie: bytes
 ) -> None:
-    """The adaptation indication is found behind other parameters (RFC 5061 4.2.6)."""
+    """The adaptation indication is found after other parameters (RFC 5061 4.2.6)."""
     init = InitChunk(tag, window, out, into, tsn, adaptation)
     made = build_init(init, ChunkType.INIT_ACK, build_parameter(7, cookie))
     (read,) = chunks_of(made)
@@ -121,7 +121,7 @@ def test_rfc4960_3_3_2_init(
 
 
 def test_rfc5043_5_1_adaptation_indication() -> None:
-    """Parameter 0xC006 with value 1, in an INIT that is written out by hand."""
+    """Parameter 0xC006 with value 1, in an INIT written by hand."""
     init = InitChunk(sctpstream.TAGS[1], 65535, 4, 4, 9, 1)
     assert build_init(init) == sctpstream.init(0, 9)
     assert b"\xc0\x06\0\x08\0\0\0\x01" in build_init(init)
@@ -145,7 +145,7 @@ def test_rfc4960_3_3_4_sack() -> None:
     ],
 )
 def test_too_few_octets(parse: Callable[[bytes], object], octets: bytes) -> None:
-    """They are our own error."""
+    """They raise RemoteProtocolError."""
     with pytest.raises(RemoteProtocolError):
         parse(octets)
 
@@ -165,7 +165,7 @@ def test_too_few_octets(parse: Callable[[bytes], object], octets: bytes) -> None
     ],
 )
 def test_numbers_that_do_not_fit(build: Callable[[], bytes]) -> None:
-    """They are our own error."""
+    """They raise LocalProtocolError."""
     with pytest.raises(LocalProtocolError):
         build()
 
@@ -175,7 +175,7 @@ def test_numbers_that_do_not_fit(build: Callable[[], bytes]) -> None:
 
 @given(words, words, st.binary(max_size=30))
 def test_rfc5043_5_2_3_session_control(ddp_ssn: int, code: int, data: bytes) -> None:
-    """Whatever is written is read; the octets are those that are written out by hand."""
+    """What is written is read again.  The octets are those written by hand."""
     control = SessionControl(ddp_ssn, code, data)
     octets = build_session_control(control)
     assert octets == sctpstream.control(ddp_ssn, code, data)
@@ -192,7 +192,7 @@ def test_rfc5043_5_2_2_segment(ddp_ssn: int, ulpdu: bytes) -> None:
 
 @pytest.mark.parametrize("code", [5, 6, 7])
 def test_rfc6581_7_enhanced_data(code: int) -> None:
-    """The 4 octets of enhanced data come first, with the meaning they have in MPA."""
+    """The 4 octets of enhanced data come first, with the same meaning as in MPA."""
     data = sctpstream.enhanced(8, 0x3FFF, a=1, c=1) + b"hi"
     control = SessionControl(0, code, data)
     assert control.enhanced
@@ -213,7 +213,7 @@ def test_no_enhanced_data(control: SessionControl) -> None:
 
 
 def test_function_names() -> None:
-    """RFC 5043 5.2.3 and RFC 6581 7, and what has no name."""
+    """RFC 5043 5.2.3 and RFC 6581 7, and a function code without a name."""
     assert [function_name(code) for code in range(1, 9)] == [
         "Initiate",
         "Accept",
@@ -226,8 +226,8 @@ def test_function_names() -> None:
     ]
 
 
-def test_rfc5043_6_what_was_not_captured() -> None:
-    """A side that is not known may send what either may, and need not have sent an Initiate."""
+def test_rfc5043_6_unknown_side() -> None:
+    """An unknown side may send what either side may, and need not have sent an Initiate."""
     assert order_violation(None, HalfState.OPEN, FunctionCode.TERMINATE) is None
     assert "RFC 5043 6.6" in str(order_violation(None, HalfState.START, SEGMENT))
     assert unfinished_violation((HalfState.OPEN, None), (HalfState.OPEN, 2)) is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What others have written is shown such that it neither garbles a terminal nor fills it."""
+"""Text from outside neither garbles a terminal nor fills it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOSTILE = "\x1b[31mred\x07\r\n\u202edesrever\ud800"
 
 
 class Awkward:
-    """A stranger's object."""
+    """An object whose text may be hostile, or missing."""
 
     def __init__(self, text: str | None = None) -> None:
         self.text = text
@@ -26,21 +26,21 @@ class Awkward:
 
 
 @given(st.text())
-def test_whatever_the_text(text: str) -> None:
-    """Nothing is shown but printable characters, whoever shows it."""
-    for told in (shown(text), printable(text), quoted(text), quoted(Awkward(text))):
-        assert told.isprintable()
+def test_any_text(text: str) -> None:
+    """Only printable characters are shown, by each of the functions."""
+    for text_shown in (shown(text), printable(text), quoted(text), quoted(Awkward(text))):
+        assert text_shown.isprintable()
 
 
 def test_harmless_text_is_shown_as_it_is() -> None:
-    """Also what is no ASCII."""
+    """Also if it is not ASCII."""
     assert shown("größe.pcap") == printable("größe.pcap") == "größe.pcap"
     assert quoted("größe") == "'größe'"
     assert quoted(None) == "None" and quoted(1460) == "1460"
 
 
 def test_escapes() -> None:
-    """They say which character is there."""
+    """An escape shows which character was there."""
     assert printable(HOSTILE) == r"\x1b[31mred\x07\r\n\u202edesrever\ud800"
     assert quoted(HOSTILE) == rf"'{printable(HOSTILE)}'"
     assert shown("a\nb") == r"'a\nb'"
@@ -52,8 +52,8 @@ def test_escapes() -> None:
     ["x" * 10**6, "\0" * 10**6, b"x" * 10**6, [0] * 10**6, Awkward("x" * 10**6), 10**4000],
     ids=["text", "escapes", "octets", "list", "object", "number"],
 )
-def test_what_is_long_is_cut(value: Any) -> None:
-    """Its beginning is shown, and how long it is; file names are shown whole."""
+def test_long_values_are_cut(value: Any) -> None:
+    """Its beginning and its length are shown.  File names are shown whole."""
     assert len(quoted(value)) < LONGEST + 40
     assert "... (" in quoted(value)
     assert len(printable("x" * 10**6)) < LONGEST + 40
@@ -61,6 +61,6 @@ def test_what_is_long_is_cut(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [10**5000, Awkward()], ids=["number", "object"])
-def test_what_has_no_text(value: object) -> None:
-    """Integers that Python does not write, and classes that raise, are told by their type."""
+def test_values_without_text(value: object) -> None:
+    """The type stands for integers that Python does not print, and for classes that raise."""
     assert quoted(value) == f"<{type(value).__name__}>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which octets are one FPDU but for its ULPDU_Length (RFC 5044 4.1, 4.4)."""
+"""Which octets are one FPDU if its ULPDU_Length is ignored (RFC 5044 4.1, 4.4)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scapy_mpa.wire.sound_length import SoundLength
 from tests.truth.mpastream import Damage
 from tests.wire.placed import placed
 
-# None begins right behind a Marker, which then is its own.
+# No FPDU begins just after a Marker: that Marker is its own.
 phases = st.sampled_from([None, 0, *range(8, 512, 4)])
 
 
 def ends_of(octets: bytes, phase: int | None, steps: random.Random) -> list[int]:
-    """After how many octets they are said to be one FPDU, asked every few words and at the end."""
+    """The lengths at which the octets count as one FPDU, asked every few words and at the end."""
     measured = SoundLength(phase)
     at = measured.least
     measured.extend(octets[:at])
@@ -40,10 +40,10 @@ def ends_of(octets: bytes, phase: int | None, steps: random.Random) -> list[int]
     said=st.one_of(st.none(), st.integers(0, 65_535)),
     sender=st.booleans(),
 )
-def test_an_fpdu_is_one_where_it_ends_whatever_its_length_says(
+def test_fpdu_is_recognised_at_its_end_whatever_its_length(
     seed: int, phase: int | None, size: int, said: int | None, sender: bool
 ) -> None:
-    """Told the truth, lied by the sender, or changed on the way; and nowhere before."""
+    """The length may be right, wrong from the sender, or changed on the way."""
     rng = random.Random(seed)
     if phase is not None:
         size = min(size, 64_000)
@@ -58,10 +58,10 @@ def test_an_fpdu_is_one_where_it_ends_whatever_its_length_says(
     size=st.integers(0, 2_000),
     data=st.data(),
 )
-def test_any_other_damage_is_told(
+def test_any_other_damage_is_found(
     seed: int, phase: int | None, size: int, data: st.DataObject
 ) -> None:
-    """An octet that differs anywhere else is not made good by a length."""
+    """If any other octet is changed, no length makes it one FPDU."""
     rng = random.Random(seed)
     octets = bytearray(placed(rng.randbytes(size), phase)[0])
     field = 4 if phase == 0 else 0
@@ -71,12 +71,12 @@ def test_any_other_damage_is_told(
 
 
 @pytest.mark.parametrize("wrong", [-4, 4, 400])
-def test_a_length_that_makes_the_crc_good_must_be_that_of_the_octets(wrong: int) -> None:
+def test_length_that_makes_the_crc_good_must_be_the_true_one(wrong: int) -> None:
     """A CRC that fits another length than that of the octets is chance, or forged."""
     honest, _ = placed(bytes(range(200)), None)
     damage = Damage(ulpdu_length=200 + wrong, sender=True)
     forged, _ = placed(bytes(range(200)), None, damage=damage)
-    # As the sender had it, it would be good; on the way its length was set right.
+    # As sent, the CRC is good.  On the way the length was set right.
     mixed = honest[:2] + forged[2:]
     measured = SoundLength(None)
     measured.extend(mixed)
@@ -90,10 +90,10 @@ def test_a_length_that_makes_the_crc_good_must_be_that_of_the_octets(wrong: int)
     said=st.one_of(st.none(), st.integers(0, 65_535)),
     sender=st.booleans(),
 )
-def test_sifting_leaves_where_it_ends_and_little_else(
+def test_sifting_leaves_the_end_and_few_other_places(
     seed: int, phase: int | None, size: int, said: int | None, sender: bool
 ) -> None:
-    """Whatever is sifted at a time; and what it leaves is in order, and on words."""
+    """In blocks of any size.  The places that are left are in order, and at words."""
     rng = random.Random(seed)
     damage = None if said is None else Damage(ulpdu_length=said, sender=sender)
     fpdu, _ = placed(rng.randbytes(size), phase, damage=damage)

@@ -113,24 +113,24 @@ def test_no_enhanced_data(revision: int, s: int, data: bytes) -> None:
     ],
 )
 def test_problems(fields: dict[str, Any], problem: str | None) -> None:
-    """What a receiver must not accept, and what it must not look at."""
+    """Values that a receiver must not accept, and values that it must not check."""
     found = frame(**fields).problems()
     assert len(found) == (problem is not None)
     assert problem is None or problem in found[0]
 
 
-def test_every_problem_is_told() -> None:
+def test_every_problem_is_reported() -> None:
     """One problem does not hide another."""
     assert len(frame(revision=3, pd_length=513).problems()) == 2
 
 
 RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")
-"""Those that the proposal has beside the words, which spell it otherwise."""
+"""The octets of the Key in the proposal.  Its words spell the Key differently."""
 
 
 @pytest.mark.parametrize("key", [b"MPA ID Rtr Frame", RTR_OCTETS])
 def test_both_spellings_of_the_rtr_frame(key: bytes) -> None:
-    """rtr-frame-proposal-2007 1: both are read, whatever S says; the first one is written."""
+    """rtr-frame-proposal-2007 1: both are read, whatever S says.  The first one is written."""
     octets = key + bytes.fromhex("40 01 0003") + b"abc"
     found = parse_startup(octets)
     assert found.kind is StartupKind.RTR
@@ -142,14 +142,14 @@ def test_both_spellings_of_the_rtr_frame(key: bytes) -> None:
 
 @given(FRAMES, st.binary(max_size=20))
 @example(startup_frame(REQUEST_KEY, revision=129, pd_length=3), b"extended" + b"abc")
-def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
-    """Written anew from its fields, a frame is the octets that it was read from."""
-    found = parse_startup(octets + behind)
+def test_every_field_comes_back(octets: bytes, more: bytes) -> None:
+    """A frame that is written from its fields is the octets that it was read from."""
+    found = parse_startup(octets + more)
     # Alibaba's erdma has 8 octets that PD_Length does not count.
     header = 28 if found.revision == 129 else 20
     assert found.length == header + found.pd_length
-    assert found.extension == (octets + behind)[20:header]
-    assert found.data == (octets + behind)[header : found.length]
+    assert found.extension == (octets + more)[20:header]
+    assert found.data == (octets + more)[header : found.length]
     again = startup_frame(
         {"request": REQUEST_KEY, "reply": REPLY_KEY, "rtr": RTR_KEY}[found.kind],
         markers=found.markers,
@@ -161,8 +161,8 @@ def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
         private_data=found.extension + found.data,
         pd_length=found.pd_length,
     )
-    assert again == (octets + behind)[: found.length]
-    assert build_startup(found) == (octets + behind)[: len(build_startup(found))]
+    assert again == (octets + more)[: found.length]
+    assert build_startup(found) == (octets + more)[: len(build_startup(found))]
     assert build_startup(found)[20:] == found.extension + found.data
     if found.enhanced:
         assert found.control_flags is not None
@@ -179,7 +179,7 @@ def test_every_field_comes_back(octets: bytes, behind: bytes) -> None:
     )
 )
 def test_a_frame_or_our_own_error(octets: bytes) -> None:
-    """Arbitrary octets give a frame exactly if they have a Key and 20 octets."""
+    """Arbitrary octets give a frame if they have a Key and 20 octets, else an error."""
     keyed = octets[:16] in (REQUEST, REPLY)
     try:
         found = parse_startup(octets)
@@ -204,8 +204,8 @@ def test_a_key_with_one_wrong_octet(key: bytes, place: int) -> None:
 
 @pytest.mark.parametrize("whole", [startup_frame(REQUEST, private_data=b"abcdef"), ERDMA])
 def test_cut_short(whole: bytes) -> None:
-    """Fewer than 20 octets are no frame yet; fewer than PD_Length says are less Private Data, or
-    less of an extension; the frame says how long it is."""
+    """Fewer than 20 octets are no frame yet.  If some of the rest is missing, Private Data or the
+    extension are shorter, and the frame says how long it is."""
     for there in range(16, 20):
         with pytest.raises(RemoteProtocolError, match=f"needs 20 octets, {there} are there"):
             parse_startup(whole[:there])
@@ -233,7 +233,7 @@ UNFIT: list[Callable[[], object]] = [
 
 @pytest.mark.parametrize("build", UNFIT)
 def test_what_does_not_fit(build: Callable[[], object]) -> None:
-    """What does not fit its field cannot be written."""
+    """A value that does not fit its field cannot be written."""
     with pytest.raises(LocalProtocolError):
         build()
 
@@ -252,6 +252,6 @@ def test_erdma() -> None:
 
 @pytest.mark.parametrize(("flags", "named"), [(0x80, "M"), (0x40, "C")])
 def test_markers_and_crcs_are_refused(flags: int, named: str) -> None:
-    """erdma rejects M or C."""
+    """erdma rejects M and C."""
     (problem,) = parse_startup(ERDMA[:16] + bytes([flags]) + ERDMA[17:]).problems()
     assert problem == f"{named} is set, which erdma does not accept (erdma startup)"

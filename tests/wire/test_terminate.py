@@ -65,7 +65,7 @@ NAMES = {
     (2, 0, 0x06): "LLP / MPA / Insufficient IRD resources",
     (2, 0, 0x07): "LLP / MPA / No matching RTR option",
 }
-"""Every defined (Layer, EType, Error Code), written down from the standards."""
+"""Every defined (Layer, EType, Error Code), copied from the standards."""
 
 
 # Names
@@ -77,7 +77,7 @@ def test_every_defined_error_has_its_name() -> None:
 
 
 def test_nothing_else_is_defined() -> None:
-    """Apart from RDMA's Local Catastrophic Error, where any code is acceptable."""
+    """Except RDMA's Local Catastrophic Error, where any code is acceptable."""
     defined = {
         (layer, etype, code)
         for layer in range(16)
@@ -99,8 +99,8 @@ def test_nothing_else_is_defined() -> None:
         ((7, 8, 0xFE), "layer 7 / error type 8 / code 0xfe"),
     ],
 )
-def test_undefined_ones_are_numbers(error: tuple[int, int, int], text: str) -> None:
-    """What no standard names is told by its number."""
+def test_undefined_errors_are_numbers(error: tuple[int, int, int], text: str) -> None:
+    """An error that no standard names is shown by its number."""
     assert terminate_text(*error) == text
 
 
@@ -109,13 +109,13 @@ def test_undefined_ones_are_numbers(error: tuple[int, int, int], text: str) -> N
 LENGTH, IN_ERROR, COPY = "ddp_segment_length", "ddp_header", "rdmap_header"
 
 COPIED: dict[str, tuple[str, dict[str, object]]] = {
-    # What is not named is neither set nor there.
+    # Fields that are not listed are neither set nor present.
     "no header": ("12 03 00 00", {}),
     "tagged": (
         f"11 00 c0 00 0064 {TAGGED.hex()}",
         {"m": True, "d": True, LENGTH: 100, IN_ERROR: TAGGED},
     ),
-    "untagged, behind an error of tagged ones": (
+    "untagged, after an error of tagged ones": (
         f"11 00 c0 00 0064 {UNTAGGED.hex()} ab",
         {"m": True, "d": True, LENGTH: 100, IN_ERROR: UNTAGGED, "trailing": b"\xab"},
     ),
@@ -126,7 +126,7 @@ COPIED: dict[str, tuple[str, dict[str, object]]] = {
             **{IN_ERROR: READ_REQUEST[:18], COPY: READ_REQUEST[18:]},
         },
     ),
-    # M says that the length is valid, D that it is present (RFC 5040 4.8): either brings it.
+    # M says that the length is valid, D that it is present (RFC 5040 4.8).  With either it is read.
     "M alone": ("12 03 80 00 0064", {"m": True, LENGTH: 100}),
     "D alone": (
         f"12 03 40 00 0064 {UNTAGGED.hex()}",
@@ -149,7 +149,7 @@ CUT = {
 
 @pytest.mark.parametrize("what", COPIED)
 def test_copied_headers(what: str) -> None:
-    """Figures 7 and 8: bits say what is there; the copied DDP header's own T bit how long it is."""
+    """Figures 7 and 8: bits say what is copied.  The T bit of a DDP header gives its length."""
     octets, expected = COPIED[what]
     found = parse_terminate(bytes.fromhex(octets))
     bits = {**dict.fromkeys(("m", "d", "r", "mirrored"), False), "reserved": 0, "trailing": b""}
@@ -164,7 +164,7 @@ def test_copied_headers(what: str) -> None:
 
 @pytest.mark.parametrize("octets", CUT)
 def test_copied_headers_cut(octets: str) -> None:
-    """What is there of a copied header is given, and what is missing is said."""
+    """The part of a copied header that is there is given, and the missing part is reported."""
     found = parse_terminate(bytes.fromhex(octets))
     assert found.problem == CUT[octets]
     length = b"" if found.ddp_segment_length is None else b"\0\x64"
@@ -175,7 +175,7 @@ def test_copied_headers_cut(octets: str) -> None:
 
 @pytest.mark.parametrize("length", range(4))
 def test_too_short(length: int) -> None:
-    """Fewer than the 4 octets of figure 8 are an error that names both numbers."""
+    """Fewer octets than the 4 of figure 8 are an error that names both numbers."""
     with pytest.raises(RemoteProtocolError, match=f"needs 4 octets, {length} are there"):
         parse_terminate(bytes(length))
 
@@ -209,10 +209,10 @@ def test_build_sets_the_header_control_bits() -> None:
 # Which layout: RFC 5040's
 
 
-def test_conforming_is_never_taken_for_mirrored() -> None:
+def test_conforming_is_never_read_as_mirrored() -> None:
     """A defined error with reserved bits zero is read as RFC 5040 has it, whatever follows."""
-    behind = (b"", b"\0\x64" + TAGGED, b"\0\x64" + READ_REQUEST, bytes(60))
-    for error, bits, rest in product(NAMES, range(8), behind):
+    octets_after = (b"", b"\0\x64" + TAGGED, b"\0\x64" + READ_REQUEST, bytes(60))
+    for error, bits, rest in product(NAMES, range(8), octets_after):
         layer, etype, code = error
         found = parse_terminate(bytes((layer << 4 | etype, code, bits << 5, 0)) + rest)
         assert (found.mirrored, found[:3], found.reserved) == (False, error, 0)
@@ -252,19 +252,19 @@ EITHER_WAY = {
     "02060000": (0, 2, 6),
     "02070000": (0, 2, 7),
 }
-"""What siw sent of which the octets alone cannot say how they are meant, and RFC 5040's reading."""
+"""Octets that siw sent and that are ambiguous, and their meaning by RFC 5040."""
 
 
 @pytest.mark.parametrize(("control", "length", "copied", "error"), SIW)
 def test_siw(control: str, length: str, copied: bytes, error: tuple[int, int, int]) -> None:
-    """What siw meant is found from the octets, unless they are as good by RFC 5040; read as siw
-    writes it, each means what siw meant."""
+    """Read as siw writes it, each Terminate means what siw meant.  The octets alone show that, too,
+    unless RFC 5040's reading is as good."""
     octets = bytes.fromhex(control + length) + copied
-    told, found = parse_terminate(octets, mirrored=True), parse_terminate(octets)
-    assert (told[:3], told.mirrored, told.ambiguous) == (error, True, False)
-    assert (told.d, told.r) == (bool(copied), len(copied) > 18)
-    assert (told.ddp_header or b"") + (told.rdmap_header or b"") == copied
-    assert not length or told.ddp_segment_length == int(length, 16)
+    as_siw, found = parse_terminate(octets, mirrored=True), parse_terminate(octets)
+    assert (as_siw[:3], as_siw.mirrored, as_siw.ambiguous) == (error, True, False)
+    assert (as_siw.d, as_siw.r) == (bool(copied), len(copied) > 18)
+    assert (as_siw.ddp_header or b"") + (as_siw.rdmap_header or b"") == copied
+    assert not length or as_siw.ddp_segment_length == int(length, 16)
     if control in EITHER_WAY:
         assert (found.mirrored, found.ambiguous) == (False, True)
         assert found[:3] == EITHER_WAY[control]
@@ -281,7 +281,7 @@ def test_siw(control: str, length: str, copied: bytes, error: tuple[int, int, in
     [("20050000", True), ("20060000", True), ("20070000", False), ("02060000", False)],
 )
 def test_what_a_responder_sends(control: str, is_mirrored: bool) -> None:
-    """MPA errors 5 and 6 are the Initiator's to report (RFC 6581 8): a Responder means RDMAP's."""
+    """Only the Initiator reports MPA errors 5 and 6 (RFC 6581 8).  A Responder means RDMAP's."""
     octets = bytes.fromhex(control)
     found = parse_terminate(octets, by_responder=True)
     assert (found.mirrored, found.ambiguous) == (is_mirrored, True)
@@ -289,7 +289,7 @@ def test_what_a_responder_sends(control: str, is_mirrored: bool) -> None:
 
 
 def test_a_caller_can_insist_on_rfc_5040() -> None:
-    """The same octets by figure 8: another layer, no bits, the headers unaccounted for."""
+    """The same octets by figure 8: another layer, no bits, and the headers are trailing octets."""
     octets = bytes.fromhex("21 02 03 00 0008") + UNTAGGED
     found = parse_terminate(octets, mirrored=False)
     assert found[:7] == (2, 1, 2, False, False, False, 0x300)
@@ -316,7 +316,7 @@ def test_a_caller_can_insist_on_rfc_5040() -> None:
     ],
 )
 def test_evidence(octets: str, mirrored: bool, evidence: str) -> None:
-    """Each kind of evidence leads where it should and is told in one line."""
+    """Each kind of evidence gives the right reading, and is shown in one line."""
     found = parse_terminate(bytes.fromhex(octets))
     assert found.mirrored is mirrored
     assert evidence in found.evidence
@@ -332,8 +332,8 @@ CAPTURED = (PROBE, "term_sendnorecv.pcap", "term_writebad.pcap", "term_cmdsinv.p
 
 
 def test_what_siw_sent() -> None:
-    """Each Terminate of siw in the captures is one of the table; those that its test client has
-    sent in RFC 5040's layout, in the same capture, are read so."""
+    """Each Terminate of siw in the captures is in the table.  Those that its test client sent in
+    RFC 5040's layout, in the same capture, are read so."""
     mirrored, conforming = set(), []
     for name in CAPTURED:
         _, connections = walker.walk(CAPTURES / name)
@@ -358,17 +358,17 @@ def test_what_siw_sent() -> None:
 
 @given(st.binary(max_size=70), st.sampled_from([None, False, True]))
 def test_parse_then_build(octets: bytes, mirrored: bool | None) -> None:
-    """Arbitrary octets are too few, or give a header from which the same octets are built; every
+    """Arbitrary octets are too few, or give a header from which the same octets are built.  Every
     kind of buffer gives the same."""
     try:
         found = parse_terminate(octets, mirrored)
     except MPAError:
         assert len(octets) < 4
         return
-    told = found._asdict()
+    fields = found._asdict()
     for name in ("evidence", "ambiguous", "problem"):
-        del told[name]
-    assert build_terminate(**told) == octets
+        del fields[name]
+    assert build_terminate(**fields) == octets
     assert mirrored in (None, found.mirrored)
     for kind in (memoryview, bytearray):
         assert parse_terminate(kind(octets), mirrored) == found

@@ -24,7 +24,7 @@ class Vector(NamedTuple):
     """A published FPDU."""
 
     revision: int
-    """Of MPA, DDP and RDMAP alike."""
+    """The revision of MPA, and version of DDP and RDMAP."""
     start: int
     """Offset of the first octet, as the annotation counts it."""
     octets: bytes
@@ -35,7 +35,7 @@ class Vector(NamedTuple):
 
 
 def figure_5(revision: int, control: str, crc: str) -> Vector:
-    """The first FPDU of a stream, which a Marker precedes."""
+    """The first FPDU of a stream, with a Marker before it."""
     octets = (
         "00 00  00 00"  # Marker
         "00 2a"  # ULPDU Length
@@ -71,9 +71,10 @@ each_vector = pytest.mark.parametrize("vector", VECTORS.values(), ids=VECTORS)
 
 @each_vector
 def test_build(vector: Vector) -> None:
-    """Header, payload and place give the published octets; the one Marker lies where the annotation
-    has it, and says what it says there; the CRC is good, and is not for any other value of any bit,
-    Marker included."""
+    """Header, payload and place give the published octets, with the Marker as annotated.
+
+    The CRC is good.  With any bit changed, also in the Marker, it is bad.
+    """
     revision = vector.revision
     control = build_control(Opcode.SEND, revision)
     header = DDPHeader(False, True, 0, revision, control, qn=0, msn=vector.msn, mo=0)
