@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What this project says of a capture: rows with the same keys as :mod:`.tshark` has them."""
+"""What this project finds in a capture, as rows with the keys of :mod:`.tshark`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Reading(NamedTuple):
     found: dict[Half, list[Found]]
     """Startup frames and FPDUs of each half connection, each in stream order."""
     flow_of: dict[int, bytes]
-    """Captured frame to the flow that it belongs to."""
+    """Captured frame to its flow."""
 
 
 def read(capture: Path) -> Reading:
@@ -71,7 +71,7 @@ def _place(event: Found) -> int:
 
 
 def row(event: Found) -> Row:
-    """What an event says."""
+    """The row of an event."""
     return _startup(event) if isinstance(event, StartupSeen) else _fpdu(event)
 
 
@@ -131,7 +131,7 @@ def _segment(ulpdu: bytes) -> Row:
 
 
 def _body(opcode: int, tagged: bool, octets: bytes) -> Row:
-    """What lies behind the DDP header: an RDMAP header, or payload."""
+    """What follows the DDP header: an RDMAP header, or payload."""
     fields: Row = {}
     taken = 0
     if not tagged and opcode == Opcode.TERMINATE:
@@ -142,7 +142,7 @@ def _body(opcode: int, tagged: bool, octets: bytes) -> Row:
     elif not tagged and opcode == Opcode.ATOMIC_REQUEST:
         taken = ATOMIC_REQUEST_LENGTH
         fields = parse_atomic_request(octets[:taken])._asdict()
-        # The DDP header has a field of that name, too.
+        # The DDP header also has a field of that name.
         fields["atomic_reserved"] = fields.pop("reserved")
     elif not tagged and opcode == Opcode.ATOMIC_RESPONSE:
         taken = ATOMIC_RESPONSE_LENGTH
@@ -153,7 +153,7 @@ def _body(opcode: int, tagged: bool, octets: bytes) -> Row:
 
 
 def _terminate(octets: bytes) -> Row:
-    # Wireshark knows RFC 5040's layout and no other.
+    # Wireshark knows only RFC 5040's layout.
     read = parse_terminate(octets, mirrored=False)
     fields: Row = {
         "layer": read.layer,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which presets Wireshark reads as they are."""
+"""Presets that Wireshark reads without cleaning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["READABLE"]
 
 
 def _is_readable(name: str) -> bool:
-    """Whether it is MPA, without Markers and without what Wireshark has never heard of."""
+    """Whether a preset is MPA without Markers, and without what Wireshark does not know."""
     conversation = conversation_of(name)
     if type(conversation) is not Conversation:
         return False
@@ -22,4 +22,4 @@ def _is_readable(name: str) -> bool:
 
 
 READABLE = [name for name in PRESETS if _is_readable(name)]
-"""Names of the presets of which Wireshark finds everything."""
+"""Names of the presets in which Wireshark finds everything."""

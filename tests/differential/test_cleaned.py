@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What Wireshark's dissector finds in a cleaned capture is what this one found in the original.
+"""Wireshark's dissector finds in a cleaned capture what this one found in the original.
 
-Compared are, for each direction and in the order of the stream, all fields of every FPDU that both
-show, with the verdict on its CRC and the payload, however unreadable the original is for Wireshark.
+All fields of every FPDU that both show are compared, with the verdict on its CRC and the payload,
+for each direction and in stream order.  Wireshark need not be able to read the original.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CAPTURES = [path for path in OVER_TCP + OF_OSC if path.name != PROBE]
 NFS = PCAPS / "ulp_nfs4_rdma_crcoff.pcap"
 
 UNLIKE = ("frame", "crc_field")
-"""What cleaning changes: a CRC covers the Markers, too."""
+"""Fields that cleaning changes.  A CRC covers the Markers, too."""
 
 
-def told(event: FPDURecovered) -> Row:
-    """What we say of an FPDU, as far as Wireshark shows it."""
+def shown_row(event: FPDURecovered) -> Row:
+    """Our row of an FPDU, without what Wireshark does not show."""
     row = comparable(event)
     if event.markers or type(event) is not FPDURecovered:
-        # Taken from octets with a Marker among them, or not laid out as RFC 5044 has it.
+        # A Marker stands within the FPDU, or its layout is not that of RFC 5044.
         row.pop("pad", None)
     if miscut(row):
         for name in ("copied_ddp_header", "copied_rdmap_header"):
@@ -50,7 +50,7 @@ def told(event: FPDURecovered) -> Row:
 
 
 def found(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
-    """Our FPDUs by flow, in the order of the stream."""
+    """Our FPDUs by flow, in stream order."""
     by_flow: dict[bytes, list[tuple[int, FPDURecovered]]] = {}
     near: dict[bytes, int] = {}
     for event in events(frames):
@@ -65,7 +65,7 @@ def found(frames: list[Frame]) -> dict[bytes, list[FPDURecovered]]:
 
 
 def shown(cleaned: Cleaned, tshark: str, path: Path) -> dict[bytes, list[Row]]:
-    """Wireshark's FPDUs in a cleaned capture by flow, in the order of the file."""
+    """Wireshark's FPDUs in a cleaned capture by flow, in file order."""
     path.write_bytes(cleaned.file)
     decoder = Decoder()
     flow_of = {
@@ -81,7 +81,7 @@ def shown(cleaned: Cleaned, tshark: str, path: Path) -> dict[bytes, list[Row]]:
 
 
 def identity(row: Row) -> list[int]:
-    """Numbers that tell FPDUs of a direction apart."""
+    """Numbers that distinguish FPDUs of a direction."""
     return [
         int(row.get(name, -1)) for name in ("ulpdu_length", "opcode", "stag", "to", "msn", "mo")
     ]
@@ -89,14 +89,14 @@ def identity(row: Row) -> list[int]:
 
 def compare(frames: list[Frame], tshark: str, path: Path) -> int:
     """Clean a capture, and compare; return how many FPDUs there are."""
-    mine = {flow: list(map(told, fpdus)) for flow, fpdus in found(frames).items()}
+    mine = {flow: list(map(shown_row, fpdus)) for flow, fpdus in found(frames).items()}
     cleaned = clean(frames)
     theirs = shown(cleaned, tshark, path)
     for flow, fpdus in mine.items():
         there = theirs.pop(flow, [])
         assert len(there) == len(fpdus)
         if cleaned.report.late:
-            # The report says that there are some which are not in order.
+            # The report says that some are not in order.
             fpdus.sort(key=identity)
             there.sort(key=identity)
         for wanted, row in zip(fpdus, there, strict=True):
@@ -106,7 +106,7 @@ def compare(frames: list[Frame], tshark: str, path: Path) -> int:
 
 
 def spoken(conversation: Conversation) -> Conversation:
-    """A conversation about everything that Wireshark shows the payload of."""
+    """A conversation with every message whose payload Wireshark shows."""
     rng = random.Random(7)
     one, two = conversation.initiator, conversation.responder
     for size in (0, 1, 17, 600, 1500, 5000):
@@ -119,7 +119,7 @@ def spoken(conversation: Conversation) -> Conversation:
 
 
 def test_markers(tshark: str, tmp_path: Path) -> None:
-    """Markers in both directions, FPDUs lying as they will in their segments."""
+    """Markers in both directions, and FPDUs anywhere in their segments."""
     conversation = spoken(Conversation(markers=True, packing="stream", revision=2))
     frames = conversation.frames()
     assert compare(frames, tshark, tmp_path / "cleaned.pcapng") > 50
@@ -129,23 +129,23 @@ def test_markers(tshark: str, tmp_path: Path) -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.partition(".")[0])
 def test_real_captures(capture: Path, tshark: str, tmp_path: Path) -> None:
-    """Real captures."""
+    """All real captures but the probe."""
     compare(frames_of(capture), tshark, tmp_path / "cleaned.pcapng")
 
 
 @pytest.mark.parametrize("seed", range(32))
 def test_constructed_captures(seed: int, tshark: str, tmp_path: Path) -> None:
-    """Whatever may happen to a connection, but for what Wireshark cannot say of cut FPDUs."""
+    """Anything may happen to a connection, except cut FPDUs, which Wireshark does not show."""
     harm: dict[str, object] = {"damage": ("none", "CRC", "flip", "FPDUPTR")[seed % 4], "snap": 0}
     if harm["damage"] in ("CRC", "flip"):
-        # With CRCs off a length is damaged instead, of which Wireshark shows nothing.
+        # With CRCs off a length would be damaged instead, and Wireshark shows no such FPDU.
         harm["crc"] = True
     frames = frames_of(case(seed, **harm).pcap())
     compare(frames, tshark, tmp_path / "cleaned.pcapng")
 
 
 def test_an_acknowledged_reply_is_missing(tshark: str, tmp_path: Path) -> None:
-    """What is supplied is no copy of what was acknowledged before."""
+    """The supplied Reply does not look like a copy of acknowledged octets."""
     conversation = spoken(Conversation())
     _, _, _, asks, reply, *others = conversation.segments()
     ack = reply.seq + len(reply.octets)
@@ -155,42 +155,42 @@ def test_an_acknowledged_reply_is_missing(tshark: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("late", [1, 30])
-def test_acknowledged_before_it_was_captured(late: int, tshark: str, tmp_path: Path) -> None:
-    """What acknowledges the Request was captured before it."""
+def test_acknowledgement_before_its_octets(late: int, tshark: str, tmp_path: Path) -> None:
+    """The acknowledgement of the Request was captured before the Request."""
     conversation = spoken(Conversation(ack_every=1))
     segments = conversation.segments()
     segments.insert(3 + late, segments.pop(3))
     assert compare(conversation.frames(segments), tshark, tmp_path / "cleaned.pcapng") > 30
 
 
-def test_holes_are_seen(tshark: str, tmp_path: Path) -> None:
-    """Wireshark's TCP dissector says where octets are missing, and nothing else against it."""
+def test_holes_are_reported_by_wireshark(tshark: str, tmp_path: Path) -> None:
+    """Wireshark's TCP dissector reports where octets are missing, and no other fault."""
     conversation = spoken(Conversation(markers=True, packing="stream"))
     rng = random.Random(5)
     frames = conversation.frames(lose(conversation.segments(), rng))
     cleaned = clean(frames)
     path = tmp_path / "cleaned.pcapng"
     path.write_bytes(cleaned.file)
-    lost = said(tshark, path, "tcp.analysis.lost_segment")
+    lost = printed(tshark, path, "tcp.analysis.lost_segment")
     assert len(lost) == cleaned.report.holes > 0
     ill = "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.checksum.status == 0"
-    assert not said(tshark, path, ill)
+    assert not printed(tshark, path, ill)
 
 
-def test_nothing_is_amiss_where_nothing_is_missing(tshark: str, tmp_path: Path) -> None:
+def test_no_fault_where_nothing_is_missing(tshark: str, tmp_path: Path) -> None:
     """Sequence and acknowledgement numbers fit in both directions."""
     path = tmp_path / "cleaned.pcapng"
     path.write_bytes(clean(spoken(Conversation(markers=True, packing="stream")).frames()).file)
-    assert not said(tshark, path, "tcp.analysis.flags && !tcp.analysis.window_full")
-    assert not said(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
+    assert not printed(tshark, path, "tcp.analysis.flags && !tcp.analysis.window_full")
+    assert not printed(tshark, path, "tcp.checksum.status == 0 || ip.checksum.status == 0")
 
 
-def said(
+def printed(
     tshark: str, capture: Path, display_filter: str, *fields: str, preference: str | None = None
 ) -> list[str]:
-    """What tshark prints of the frames that a display filter selects."""
+    """What tshark prints for the frames that a display filter selects."""
     chosen = [each for field in fields for each in ("-e", field)]
-    with tempfile.TemporaryDirectory() as nobodys_preferences:
+    with tempfile.TemporaryDirectory() as empty_preferences:
         done = subprocess.run(
             [
                 *(tshark, "-n", "-r", os.fspath(capture), "-Y", display_filter),
@@ -201,7 +201,7 @@ def said(
             check=True,
             capture_output=True,
             text=True,
-            env={**os.environ, "WIRESHARK_CONFIG_DIR": nobodys_preferences},
+            env={**os.environ, "WIRESHARK_CONFIG_DIR": empty_preferences},
         )
     return done.stdout.splitlines()
 
@@ -210,9 +210,9 @@ RPC = ("rpcordma.xid", "rpc.msgtyp", "rpc.xid", "nfs.opcode")
 
 
 def test_rpc_over_rdma(tshark: str, tmp_path: Path) -> None:
-    """Wireshark decodes NFS over RPC over RDMA in a cleaned capture, all that there is of it."""
-    wanted = said(tshark, NFS, "rpcordma", *RPC)
+    """Wireshark decodes all NFS over RPC over RDMA in a cleaned capture."""
+    wanted = printed(tshark, NFS, "rpcordma", *RPC)
     assert len(wanted) == 70
     path = tmp_path / "cleaned.pcapng"
     path.write_bytes(clean(frames_of(NFS)).file)
-    assert said(tshark, path, "rpcordma", *RPC) == wanted
+    assert printed(tshark, path, "rpcordma", *RPC) == wanted

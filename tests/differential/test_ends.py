@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who ended the connections of real captures, why, how slow their Reads were, where they stalled.
+"""Who ended the connections of real captures and why, how slow Reads were, and where they stalled.
 
-What tshark finds says so: Terminates, FINs and RSTs; Requests, and Responses in their order.
+tshark is the oracle: its Terminates, FINs and RSTs, its Requests, and its Responses in order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows(tshark: str, path: Path) -> list[list[str]]:
 
 
 def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
-    """The opcode of each DDP segment that a frame completes, and whether it is a last one."""
+    """The opcode of each DDP segment that a frame completes, and whether L is set."""
     opcodes, last = row[7].split(","), row[8].split(",")
     return [
         (int(one, 16), two in ("1", "True")) for one, two in zip(opcodes, last, strict=True) if one
@@ -44,8 +44,10 @@ def opcodes_in(row: list[str]) -> list[tuple[int, bool]]:
 
 
 def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
-    """The frame and the cause of the first Terminate of a connection, else of its first FIN or RST,
-    by its sender."""
+    """Frame and cause of the end of each connection, by sender.
+
+    The end is the first Terminate, else the first FIN or RST.
+    """
     found: dict[str, list[tuple[bool, int, str, str]]] = {}
     for row in shown:
         frame, stream, one, other, port, fin, reset, *_ = row
@@ -61,8 +63,10 @@ def ends(shown: list[list[str]]) -> dict[str, tuple[int, str]]:
 
 
 def slowest(shown: list[list[str]]) -> tuple[int, int] | None:
-    """The frames of the Request and of the end of the Response of the slowest RDMA Read, of those
-    of which any octets were asked for; the n-th Response answers the n-th Request."""
+    """The slowest RDMA Read of at least one octet: frames of its Request and of its Response's end.
+
+    The n-th Response answers the n-th Request.
+    """
     asked: dict[tuple[str, str], list[tuple[float, int]]] = {}
     taken = []
     for row in shown:
@@ -79,7 +83,7 @@ def slowest(shown: list[list[str]]) -> tuple[int, int] | None:
 
 
 def captured_again(shown: list[list[str]]) -> dict[tuple[str, str], float]:
-    """Which share of the octets from one endpoint to another was captured before."""
+    """The share of the octets from one endpoint to another that was captured before."""
     seen: dict[tuple[str, str], set[int]] = {}
     sent: Counter[tuple[str, str]] = Counter()
     for row in (each for each in shown if each[10]):
@@ -93,7 +97,7 @@ def captured_again(shown: list[list[str]]) -> dict[tuple[str, str], float]:
 
 
 def connections(path: Path) -> list[dict[str, Any]]:
-    """The connections of a capture that carried MPA, and were not rejected."""
+    """The connections of a capture that carried MPA and were not rejected."""
     return [
         each
         for each in records("--type", "connection", path)
@@ -101,15 +105,17 @@ def connections(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-# Of connections that break a rule each, tshark does not find all Terminates.
+# The connections of live captures each break a rule.  tshark does not find all their Terminates.
 PLAIN = [path for path in REAL if not capture_name(path).startswith("live")]
 
 
 @pytest.mark.parametrize("path", PLAIN, ids=capture_name)
 def test_captures(tshark: str, path: Path) -> None:
-    """Who ended a connection by Terminate, FIN or RST; the slowest Read, from the last octet of its
-    Request to the last octet of its Response; which share of the octets came again; and of all one
-    was made with so much loss that a sender had to wait for its timeout."""
+    """End, slowest Read, share of retransmitted octets, and stalls of each connection.
+
+    A Read lasts from the last octet of its Request to the last octet of its Response.  In one
+    capture the loss was so high that a sender had to wait for its timeout.
+    """
     shown, ours = rows(tshark, path), connections(path)
     known, again = ends(shown), captured_again(shown)
     for each in ours:

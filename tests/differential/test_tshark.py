@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Wireshark's dissector and this one agree, FPDU by FPDU and field by field.
 
-Compared are, for each half connection and in stream order: the startup frames (kind, M, C, R,
-the other flag bits, Rev, PD_Length, Private Data) and the FPDUs (ULPDU_Length, pad, CRC field and
-verdict, every DDP and RDMAP header field, payload), and in which captured frame each is complete.
+For each half connection, in stream order, these are compared: the startup frames (kind, M, C, R,
+the other flag bits, Rev, PD_Length, Private Data), the FPDUs (ULPDU_Length, pad, CRC field and
+verdict, every DDP and RDMAP header field, payload), and the captured frame that completes each.
 
 Wireshark is an oracle only without Markers, with both startup frames captured and with nothing
-missing.  What is left out besides stands in ``NOT_COMPARED``, ``PAYLOAD_SHOWN``, ``miscut`` and
-``segments``, each time because the octets say that Wireshark is wrong or silent there.
+missing.  ``NOT_COMPARED``, ``PAYLOAD_SHOWN``, ``miscut`` and ``segments`` show what else is left
+out.  There the octets show that Wireshark is wrong or silent.
 Terminates are compared as RFC 5040 4.8 lays them out, also where the sender (siw) does not.
 """
 
@@ -40,7 +40,7 @@ NOT_COMPARED: dict[str, dict[int, str]] = {
     PROBE: {
         16: "frame 214 is a Reply without a Request; Wireshark wants a Request first",
         21: "the Reply has R=1, yet both sides send an FPDU (266, 268); Wireshark expects none",
-        27: "PD_Length is 513; Wireshark shows nothing behind a PD_Length above 512",
+        27: "PD_Length is 513; Wireshark shows nothing after a PD_Length above 512",
         28: "PD_Length is 65535 and nothing follows; Wireshark shows no incomplete startup frame",
         30: "an FPDU stands in the segment of its Request (351); Wireshark does not look for it",
         32: "the Request comes octet by octet (366 to 404); Wireshark wants 20 in one segment",
@@ -65,26 +65,26 @@ PAYLOAD_SHOWN = {
     (False, Opcode.SEND_WITH_SE),
     (False, Opcode.SEND_WITH_SE_AND_INVALIDATE),
 }
-"""T bit and opcode for which Wireshark shows what follows the headers: not for Immediate Data
-(which it does not know), Atomics, reserved opcodes and opcodes with the wrong T bit."""
+"""T bit and opcode for which Wireshark shows what follows the headers.  It does not for Immediate
+Data (which it does not know), Atomics, reserved opcodes and opcodes with the wrong T bit."""
 
 LEAST_CAPTURES = 28
 LEAST_FPDUS = 4900
 
 
 def in_full(capture: Path) -> bool:
-    """Whether nothing of a capture is left out."""
+    """Whether a capture is compared in full."""
     return capture.name not in NOT_COMPARED
 
 
 def expected(capture: Path, kind: str) -> int:
-    """How many FPDUs or startup frames there are to compare, by the expectations' own walk."""
+    """How many FPDUs or startup frames there are to compare, by the expected records."""
     listed = json.loads(expectation(capture).read_text(encoding="utf-8"))[kind]
     return sum(each[0] not in NOT_COMPARED.get(capture.name, ()) for each in listed)
 
 
 def differences(capture: Path, program: str, skip: Iterable[int] = ()) -> tuple[list[str], int]:
-    """What the two say differently of a capture, and how many rows they agree on.
+    """The differences between the two for a capture, and how many rows they agree on.
 
     :param program: tshark's path.
     :param skip: connections to leave out.
@@ -102,7 +102,7 @@ def differences(capture: Path, program: str, skip: Iterable[int] = ()) -> tuple[
         for index, (event, row) in enumerate(zip_longest(events, half)):
             mine, other = comparable(event), row or {}
             if isinstance(event, FPDURecovered) and event.out_of_order:
-                # Wireshark waits for all earlier octets, and says so in a later frame.
+                # Wireshark waits for all earlier octets, and shows the FPDU in a later frame.
                 mine["frame"] = other.get("frame", 0)
             if miscut(mine):
                 for name in ("copied_ddp_header", "copied_rdmap_header"):
@@ -112,8 +112,8 @@ def differences(capture: Path, program: str, skip: Iterable[int] = ()) -> tuple[
                 agreed += 1
                 continue
             where = f"connection {connection}, direction {direction}, number {index}"
-            told = f"Wireshark {unlike(other, mine)}, we {unlike(mine, other)}"
-            found.append(f"{where}: {told}")
+            what = f"Wireshark {unlike(other, mine)}, we {unlike(mine, other)}"
+            found.append(f"{where}: {what}")
     found += [f"only Wireshark: {row}" for half in theirs.values() for row in half]
     return found, agreed
 
@@ -129,7 +129,7 @@ def comparable(event: ours.Found | None) -> Row:
 def miscut(terminate: Row) -> bool:
     """Whether Wireshark takes more or fewer octets for the copied DDP header than it has.
 
-    It goes by the error type; the header's own T bit says it (RFC 5040 4.8).
+    It uses the error type.  The header's own T bit gives the length (RFC 5040 4.8).
     """
     header = terminate.get("copied_ddp_header", b"")
     assert isinstance(header, bytes)
@@ -138,7 +138,7 @@ def miscut(terminate: Row) -> bool:
 
 
 def unlike(row: Row, other: Row) -> Row:
-    """What a row says and the other one does not, and in which captured frame."""
+    """The values of a row that the other one does not have, and its captured frame."""
     return {key: row[key] for key in row if key == "frame" or row[key] != other.get(key)}
 
 
@@ -158,7 +158,7 @@ def test_real_capture(
 
 
 def test_enough_is_compared() -> None:
-    """At least 28 captures in full, and 4900 FPDUs, so that the comparison says something."""
+    """At least 28 captures in full, and 4900 FPDUs, so that the comparison proves something."""
     captures = sum(in_full(capture) for capture in OVER_TCP)
     fpdus = sum(expected(capture, "fpdus") for capture in OVER_TCP)
     startup = sum(expected(capture, "startup") for capture in OVER_TCP)
@@ -168,11 +168,10 @@ def test_enough_is_compared() -> None:
 
 
 def segments(half: impair.Half) -> list[impair.Sending]:
-    """Segments of 1460 octets, FPDUs lying as they will.
+    """Segments of 1460 octets, with FPDUs anywhere in them.
 
-    A segment that would end with fewer than 8 octets of an FPDU ends before it: if that segment
-    also completes an FPDU, Wireshark does not keep them, and takes the next segment's first octet
-    for an FPDU's first.
+    A segment that would end with fewer than 8 octets of an FPDU ends before it.  If that segment
+    also completes an FPDU, Wireshark drops these octets, and begins an FPDU at the next segment.
     """
     starts = {fpdu.start for fpdu in half.truth}
     pieces = []
@@ -203,8 +202,8 @@ def constructed(rng: random.Random, *, crc: bool) -> tuple[impair.Half, impair.H
 def terminates() -> list[bytes]:
     """A Terminate for each kind of header that can be copied, under each kind of error.
 
-    None with a tagged header under an error for which Wireshark expects an untagged one: it then
-    reads past the end, calls the packet malformed, and forgets what the segment ends with.
+    No tagged header stands under an error for which Wireshark expects an untagged one.  Wireshark
+    then reads past the end, calls the packet malformed, and ignores the end of the segment.
     """
     write = messages.write(1, 2, b"tagged")
     untagged = messages.send(3, b"untagged") + messages.read_request(4, 5, 6, 7, 8, 9)
@@ -231,7 +230,7 @@ VERDICTS = {True: "good", False: "bad", None: "off"}
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("impairment", IMPAIRMENTS)
 def test_constructed_conversation(tshark: str, tmp_path: Path, impairment: str, crc: bool) -> None:
-    """Both find every FPDU of a conversation of which it is known what is in it."""
+    """Both find every FPDU of a conversation whose content is known."""
     rng = random.Random(f"{impairment} {crc}")
     halves = constructed(rng, crc=crc)
     first, second = (IMPAIRMENTS[impairment](half, rng) for half in halves)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What Wireshark's dissector says of a capture: rows of fields, named as this project names them.
+"""What Wireshark's dissector finds in a capture: rows of fields, with this project's names.
 
-A row is one startup frame or one FPDU. Its keys are ``frame``, the number of the captured frame
-that completed it, ``kind``, and those of ``FIELDS`` that Wireshark shows; an FPDU's also ``crc``,
-the verdict. Numbers are ints, octets are bytes.
+A row is one startup frame or one FPDU.  Its keys are ``frame``, the number of the captured frame
+that completed it, ``kind``, and those of ``FIELDS`` that Wireshark shows.  An FPDU also has
+``crc``, the verdict.  Numbers are ints, octets are bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIELDS = {
     "iwarp_mpa.marker_flag": "markers",
     "iwarp_mpa.crc_flag": "crc_flag",
     "iwarp_mpa.rej_flag": "rejected",
-    # S among them: Wireshark reads startup frames by RFC 5044 alone.
+    # These include S: Wireshark reads startup frames by RFC 5044 alone.
     "iwarp_mpa.res": "reserved",
     "iwarp_mpa.rev": "revision",
     "iwarp_mpa.pdlength": "pd_length",
@@ -75,7 +75,7 @@ FIELDS = {
     "iwarp_rdma.atomic.original_request_identifier": "original_request_identifier",
     "iwarp_rdma.atomic.original_remote_data_value": "original_remote_data_value",
 }
-"""Wireshark's name of a number to ours."""
+"""Wireshark's name of a field with a number, to ours."""
 
 OCTETS = {
     "iwarp_mpa.privatedata": "data",
@@ -85,35 +85,36 @@ OCTETS = {
     "iwarp_rdma.term_rdma_h": "copied_rdmap_header",
     "data.data": "payload",
 }
-"""Wireshark's name of octets to ours."""
+"""Wireshark's name of a field with octets, to ours."""
 
 ARGUMENTS = (
-    # No names for numbers, and XML, the one form in which several FPDUs of a frame stay apart.
+    # No names for numbers, and XML: only there several FPDUs of a frame stay separate.
     *("-n", "-Y", "iwarp_mpa", "-T", "pdml", "-J", "iwarp_mpa iwarp_ddp_rdmap data"),
-    # Else some ports are never dissected as iWARP.
+    # Without this, some ports are never dissected as iWARP.
     *("-o", "tcp.try_heuristic_first:TRUE"),
-    # Else payloads are given to these, or gathered from several FPDUs, and not shown as octets.
+    # Without this, these dissectors take payloads, or several FPDUs are reassembled, and the octets
+    # are not shown.
     *("--disable-protocol", "rpcordma", "--disable-protocol", "smb_direct"),
     *("-o", "iwarp_ddp_rdmap.reassemble_iwarp_rdma_send:FALSE"),
 )
 
 
 REORDERING = ("-o", "tcp.reassemble_out_of_order:TRUE")
-"""Else reordered segments are dissected as they come.  With it, none is behind a hole."""
+"""Without it, reordered segments are dissected as they come.  With it, none after a hole is."""
 
 
 def rows(tshark: str, capture: Path, *, reordering: bool = True) -> list[Row]:
-    """Everything of MPA in a capture, in the order in which tshark comes to it.
+    """Everything of MPA in a capture, in the order in which tshark shows it.
 
     :param tshark: the program's path.
-    :param reordering: whether segments may be out of order, and none is missing.
+    :param reordering: True if segments may be out of order and none is missing.
     """
-    with tempfile.TemporaryDirectory() as nobodys_preferences:
+    with tempfile.TemporaryDirectory() as empty_preferences:
         pdml = subprocess.run(
             [tshark, "-r", os.fspath(capture), *ARGUMENTS, *(REORDERING if reordering else ())],
             check=True,
             capture_output=True,
-            env={**os.environ, "WIRESHARK_CONFIG_DIR": nobodys_preferences},
+            env={**os.environ, "WIRESHARK_CONFIG_DIR": empty_preferences},
         ).stdout
     found: list[Row] = []
     for packet in ElementTree.fromstring(pdml):
