@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafted segments, and records of a capture of them, by what they are and who sent them."""
+"""Crafted segments, and records of their capture, by type and sender."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INITIATOR = "10.0.0.1:40000"
 
 
 def places(segments: Sequence[Segment], side: int | None = None) -> list[int]:
-    """Where segments with octets are, of a side or of both."""
+    """The places of segments with octets, of one side or of both."""
     return [at for at, each in enumerate(segments) if each.octets and side in (None, each.side)]
 
 
@@ -22,6 +22,6 @@ def of(records: Sequence[Record], kind: str, src: str | None = None) -> list[Rec
     return [each for each in records if each["type"] == kind and src in (None, each.get("src"))]
 
 
-def told(records: Sequence[Record]) -> list[tuple[str, int]]:
+def fpdu_keys(records: Sequence[Record]) -> list[tuple[str, int]]:
     """Who sent each FPDU, and its sequence number."""
     return [(each["src"], each["seq"]) for each in of(records, "fpdu")]

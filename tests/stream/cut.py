@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures that hold the beginning of segments only."""
+"""Captures that hold only the beginning of segments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wrong(events: list[Event]) -> list[Event]:
 
 
 def fed_with_cuts(talk: Talk, there: Mapping[int, int | None]) -> list[Event]:
-    """The events of a connection of which, by segment, no more than so many octets are there."""
+    """The events of a connection whose segments are cut to so many octets, by index."""
     return feed(cut_to(talk, there))
 
 
@@ -47,7 +47,7 @@ def sent(
 ) -> list[Segment]:
     """A connection, then segments of the Initiator from one offset to another.
 
-    :param pieces: the two offsets, and how many octets of the segment were captured; None: all.
+    :param pieces: the two offsets, and how many octets of the segment were captured.  None: all.
     """
     talk, there = started(markers=markers, crc=crc), dict[int, int | None]()
     for begin, end, snap in pieces:
@@ -57,7 +57,7 @@ def sent(
 
 
 def cut_to(talk: Talk, there: Mapping[int, int | None]) -> list[Segment]:
-    """The segments of a connection, of which by index no more than so many octets are there."""
+    """The segments of a connection, cut to so many octets by index."""
     segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
     return [
         each._replace(payload=each.payload[: there.get(index)])

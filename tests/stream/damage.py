@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafted segments of which something is lost, out of order, cut off or altered, or nothing is."""
+"""Crafted segments that may be lost, out of order, cut off or altered."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from scapy_mpa.craft.impairments import CaptureLoss, Impairment, Reordering, imp
 def damaged(
     segments: list[Segment], data: st.DataObject, rng: Random, seed: int, *more: Impairment
 ) -> list[Segment]:
-    """The segments, hurt in one way or not at all.
+    """The segments, damaged in one way or not at all.
 
-    ``more`` is what else may happen to them than loss, disorder and an altered bit.
+    ``more`` are further ways than loss, disorder and an altered bit.
     """
     ways: tuple[Any, ...] = (None, "bit", CaptureLoss(0.1), Reordering(0.3), *more)
     damage = data.draw(st.sampled_from(ways))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Requests and Responses in words, and in words what is said of them."""
+"""Requests and Responses in shorthand, and in shorthand what is reported about them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from tests.truth.mpastream import Damage
 
 
 def spoken(words: str) -> list[tuple[int, bytes, str]]:
-    """What both sides say, in shorthand, as direction, ULPDU, and ``-`` or ``!``: ``>R1 <R``.
+    """The messages of a shorthand such as ``>R1 <R``, as direction, ULPDU, and ``-`` or ``!``.
 
     ``>`` is the Initiator, ``<`` the Responder. S is a Send, of the next MSN. ``>R1`` and ``>A1``
     are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
-    ``:`` is followed by the octets of an RDMA Read, ``@`` by its sink's TO, ``s`` by its STag,
-    ``/`` by MULPDU, ``|`` by the octets of an RDMAP header that each segment takes, ``%`` by the
-    order of the segments sent; ``=`` by the identifier of an Atomic Operation, ``*`` by how many
-    Sends there are. ``-``: not captured, or only these segments are not. ``!``: with a bad CRC,
-    likewise.
+    Numbers follow these marks: ``:`` octets of an RDMA Read, ``@`` TO of its sink, ``s`` its STag,
+    ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``%`` order of the segments,
+    ``=`` identifier of an Atomic Operation, ``*`` number of Sends. ``-``: not captured, or these
+    segments are not. ``!``: with a bad CRC, likewise.
     """
     said = []
     sends = [1, 1]
@@ -56,7 +55,7 @@ def spoken(words: str) -> list[tuple[int, bytes, str]]:
 
 
 def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
-    """The messages of what is said, one FPDU a segment; ``...``: the beginning is missing."""
+    """The messages found, with one FPDU a segment.  ``...``: the beginning is missing."""
     talk = started()
     if isinstance(said, str):
         if said.startswith("..."):
@@ -71,12 +70,12 @@ def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered
 
 
 def answers(found: list[MessageRecovered]) -> str:
-    """What is said of Responses, in shorthand, and behind ``/`` the Requests without one.
+    """The reports about Responses, in shorthand, and after ``/`` the Requests without one.
 
-    1: the one to MSN 1, as requested; ``1~``: not as requested; ``1.``: nothing tells that.  Of
-    others: ``-`` was not asked for; ``+`` was, by one of several; ``?``: nobody knows.
+    ``1``: the Response to MSN 1, as requested; ``1~``: not as requested; ``1.``: that is unknown.
+    Others: ``-`` was not asked for; ``+`` was, by one of several; ``?``: that is unknown.
     """
-    told, absent = [], []
+    given, absent = [], []
     for each in found:
         if each.opcode not in RESPONSES:
             continue
@@ -84,8 +83,8 @@ def answers(found: list[MessageRecovered]) -> str:
             absent.append(str(each.answers))
         elif each.answers is None:
             assert each.as_requested is None
-            told.append({True: "+", False: "-", None: "?"}[each.requested])
+            given.append({True: "+", False: "-", None: "?"}[each.requested])
         else:
             assert each.requested
-            told.append(f"{each.answers}{({True: '', False: '~', None: '.'})[each.as_requested]}")
-    return " ".join([*told, *["/"] * bool(absent), *absent])
+            given.append(f"{each.answers}{({True: '', False: '~', None: '.'})[each.as_requested]}")
+    return " ".join([*given, *["/"] * bool(absent), *absent])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the truth's segments to the stream core, and from its events back to what was true."""
+"""From the truth's segments to the stream core, and from its events back to the truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESPONDER_FLOW = bytes.fromhex("0a000002 0a000001 0fa0 9c40")
 
 
 def as_segment(number: int, segment: impair.Segment) -> Segment:
-    """One of the truth's segments as a capture would hand it over, one a millisecond."""
+    """One of the truth's segments as it comes from a capture, one a millisecond."""
     flow = RESPONDER_FLOW if segment.direction else INITIATOR_FLOW
     return Segment(
         flow,
@@ -47,7 +47,7 @@ def decoded(frames: Iterable[Frame]) -> Iterator[Segment]:
 def feed(
     segments: Iterable[Segment], dialect: Dialect | None = None, limits: Limits | None = None
 ) -> list[Event]:
-    """Events of a whole capture, in a dialect that is forced, and within limits."""
+    """Events of a whole capture, with a forced dialect and limits."""
     flows = Flows(limits=limits, dialect=dialect)
     events: list[Event] = []
     for segment in segments:
@@ -71,7 +71,7 @@ def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURec
 
 @dataclass(frozen=True)
 class Truth:
-    """What must be said of an FPDU."""
+    """What must be reported about an FPDU."""
 
     seq: int
     offset: int
@@ -82,14 +82,14 @@ class Truth:
 
 
 def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
-    """What must be said of this FPDU of a direction."""
+    """What must be reported about this FPDU of a direction."""
     verdict = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
     seq = (half.base + fpdu.seq_offset) % 2**32
     return Truth(seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu)
 
 
 def reported(event: FPDURecovered) -> Truth:
-    """What was said of it."""
+    """What was reported about it."""
     assert event.offset is not None
     return Truth(event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
 
@@ -108,7 +108,7 @@ def halves(
     for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
         startup = mpastream.startup_frame(
             key,
-            # Each side's M is about what the other one sends (RFC 5044 7.1.1).
+            # M asks the other side for Markers (RFC 5044 7.1.1).
             markers=int(markers[1 - direction]),
             crc=int(crc),
             private_data=rng.randbytes(rng.randint(0, 60)),

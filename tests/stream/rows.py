@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of one direction in words, what happens to them, and what must be reported of them.
+"""FPDUs of one direction in words, their damage, and what must be reported about them.
 
-A word is an FPDU: a letter for its ULPDU, how many octets of payload it has, and marks.
+A word is an FPDU: a letter for its ULPDU, its octets of payload, and marks.
 
 * ``s`` a Send of random octets, ``z`` of zeros, ``o`` of ones, ``h`` of words that read as headers
 * ``w`` a Write of random octets, ``v`` one whose header has a DDP version that does not exist
-* ``i`` a Send with FPDUs in its payload, between octets that are none; ``j`` one filled with FPDUs
-  of 84 octets, of which the last one may be a part
-* ``n`` octets that are no DDP segment, ``e`` nothing at all
+* ``i`` a Send with FPDUs in its payload, between other octets; ``j`` one full of FPDUs of 84
+  octets, where the last one may be cut
+* ``n`` octets that are no DDP segment, ``e`` no octets
 
-The marks say what is wrong with it:
+The marks say what is wrong with the FPDU:
 
 * ``!`` its CRC; ``~`` an octet of its payload, ``^`` one of its header
-* ``=99`` its ULPDU_Length says so, ``=>5`` it claims all up to the FPDU with this number; behind
-  it, ``^`` as well
-* ``p8`` the Marker in it says so, ``p9.1`` the second one
-* ``c`` is written behind one of these if the sender made its CRC over that
+* ``=99`` the value of its ULPDU_Length; with ``=>5`` it claims all up to the FPDU with this
+  number; ``^`` may follow
+* ``p8`` the value of its Marker, ``p9.1`` that of the second one
+* ``c`` after one of these: the sender's CRC covers it
 
 or what the capture lacks:
 
 * ``-`` all of it, ``-20:60`` its octets from 20 to 60, ``-:60`` those before 60, ``-20:`` the rest
-* ``/60`` its segment was captured up to octet 60; ``+`` it was captured late, ``+20:60`` a part
+* ``/60`` its segment was captured up to octet 60; ``+`` it was captured late, ``+20:60`` in part
 
-``*3`` at the end: three of them, all alike.
+``*3`` at the end: three equal ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 ISN, REQUEST = 1000, 20
 """Initial number of the Initiator, and octets of its Request."""
 HEADER = 20
-"""Octets of ULPDU_Length and an untagged header: of less nobody knows that it is an FPDU."""
+"""Octets of ULPDU_Length and an untagged header.  With less, it is not known to be an FPDU."""
 HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
 FILLERS = {"z": b"\0", "o": b"\xff", "h": HEADER_WORDS}
 WORD = re.compile(
@@ -54,8 +54,8 @@ WORD = re.compile(
 )
 
 
-class Told(NamedTuple):
-    """What is said of an FPDU: its offset, its length and the verdict on its CRC."""
+class Report(NamedTuple):
+    """What is reported about an FPDU: its offset, its length and the verdict on its CRC."""
 
     offset: int | None
     ulpdu_length: int
@@ -63,7 +63,7 @@ class Told(NamedTuple):
 
 
 def inner(rng: random.Random, count: int) -> list[bytes]:
-    """FPDUs that a payload holds."""
+    """FPDUs for a payload."""
     octets, truth = build_stream([messages.send(9, rng.randbytes(60))[0] for _ in range(count)])
     return [octets[each.start : each.end] for each in truth]
 
@@ -90,15 +90,15 @@ def ulpdu_of(kind: str, size: int, number: int) -> bytes:
 
 
 class Row:
-    """What words say, as a capture.
+    """A capture made from words.
 
-    :param size: octets of a segment; 0: an FPDU has one of its own.
+    :param size: octets of a segment.  0: one FPDU a segment.
     :param wrap: the offset whose sequence number is 0.
-    :param acknowledged: whether the peer acknowledges each piece, so that holes do not stay open.
+    :param acknowledged: whether the peer acknowledges each piece, so that holes are closed.
     :ivar base: the sequence number of offset 0 of the Full Operation Phase.
     :ivar truth: the FPDUs.
-    :ivar gaps: what is reported as missing.
-    :ivar events: what is reported of the capture.
+    :ivar gaps: the gaps to be reported.
+    :ivar events: the events of the capture.
     """
 
     def __init__(
@@ -118,12 +118,12 @@ class Row:
         self._words: list[int] = []
         ulpdus, harm = [], list[tuple[str, bool]]()
         for at, word in enumerate(words.split()):
-            said = WORD.fullmatch(word)
-            assert said, word
-            for _ in range(int(said["count"] or 1)):
-                ulpdus.append(ulpdu_of(said["kind"], int(said["size"] or 0), len(ulpdus)))
-                harm.append((said["damage"] or "", bool(said["sender"])))
-                self.fates.append(said["fate"] or "")
+            match = WORD.fullmatch(word)
+            assert match, word
+            for _ in range(int(match["count"] or 1)):
+                ulpdus.append(ulpdu_of(match["kind"], int(match["size"] or 0), len(ulpdus)))
+                harm.append((match["damage"] or "", bool(match["sender"])))
+                self.fates.append(match["fate"] or "")
                 self._words.append(at)
         plain = build_stream(ulpdus, markers=markers, crc=crc)[1]
         damage = {
@@ -171,8 +171,8 @@ class Row:
         talk.close()
         return cut_to(talk, snaps)
 
-    def wanted(self, words: str) -> list[tuple[Told, bool]]:
-        """What is to be told, and whether it must be; see :func:`check`."""
+    def wanted(self, words: str) -> list[tuple[Report, bool]]:
+        """The reports that may come, and whether each must; see :func:`check`."""
         verdicts = words.split()
         found = []
         for at, (fpdu, fate) in enumerate(zip(self.truth, self.fates, strict=True)):
@@ -181,26 +181,29 @@ class Row:
             verdict = verdicts[self._words[at]] if verdicts else usual
             if verdict == ".":
                 continue
-            lie = fpdu.damage.ulpdu_length if fpdu.damage else None
-            length = fpdu.ulpdu_length if lie is None else lie
+            wrong = fpdu.damage.ulpdu_length if fpdu.damage else None
+            length = fpdu.ulpdu_length if wrong is None else wrong
             crc = {"u": "unknown", "g": "good"}.get(verdict, "bad" if harmed else "good")
             found.append(
-                (Told(fpdu.seq_offset, length, crc if self._crc else "off"), verdict != "?")
+                (Report(fpdu.seq_offset, length, crc if self._crc else "off"), verdict != "?")
             )
         return found
 
     def check_fpdus(self, expected: str) -> set[int | None]:
-        """What is told is expected, and nothing else is; return where those are that are bad."""
-        told = [Told(each.offset, each.ulpdu_length, each.crc) for each in fpdus(self.events, 0)]
+        """Check the reports of FPDUs; return the offsets of bad ones."""
+        found = [Report(each.offset, each.ulpdu_length, each.crc) for each in fpdus(self.events, 0)]
         wanted = self.wanted(expected)
-        assert len(set(told)) == len(told)
-        assert set(told) <= {each for each, _ in wanted}
-        assert set(told) >= {each for each, is_due in wanted if is_due}
-        return {each.offset for each in told if each.crc == "bad"}
+        assert len(set(found)) == len(found)
+        assert set(found) <= {each for each, _ in wanted}
+        assert set(found) >= {each for each, is_due in wanted if is_due}
+        return {each.offset for each in found if each.crc == "bad"}
 
     def check_errors(self, bad: set[int | None]) -> None:
-        """Each bad FPDU is an error (RFC 5044 8 code 2), and so may be what a short lie leaves of
-        it; a good one whose sender has forged a Marker is another (code 3)."""
+        """Check that each bad FPDU is an error (RFC 5044 8 code 2).
+
+        A good FPDU with a forged Marker of its sender is another (code 3).  So may be the octets
+        that a length which is too short leaves.
+        """
         found = {
             ((each.seq - self.base) % 2**32, each.code)
             for each in self.events
@@ -213,16 +216,18 @@ class Row:
             if each.damage is not None and each.damage.fpduptr and each.crc_ok is not False
         }
         assert found >= due
-        lies = [each for each in self.truth if each.damage and each.damage.ulpdu_length is not None]
+        wrong = [
+            each for each in self.truth if each.damage and each.damage.ulpdu_length is not None
+        ]
         for at, code in found - due:
-            # Without CRCs, Markers contradict a lie.
+            # Without CRCs, Markers contradict a wrong length.
             contradicted = not self._crc and code is ErrorCode.MARKER_MISMATCH
             assert contradicted or code is ErrorCode.CRC_MISMATCH
-            assert any(each.seq_offset + (not contradicted) <= at < each.end for each in lies)
+            assert any(each.seq_offset + (not contradicted) <= at < each.end for each in wrong)
 
 
 def _damage(what: str, sender: bool, at: int, plain: list[TrueFPDU]) -> Damage:
-    """The damage of which a mark tells."""
+    """The damage for a mark."""
     fpdu = plain[at]
     if what.startswith("="):
         claim = int(what.strip("=>^"))
@@ -240,7 +245,7 @@ def _damage(what: str, sender: bool, at: int, plain: list[TrueFPDU]) -> Damage:
 
 
 def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Holes of which no two touch."""
+    """The holes, where those that touch are joined."""
     found: list[tuple[int, int]] = []
     for begin, end in holes:
         if found and found[-1][1] == begin:
@@ -251,12 +256,12 @@ def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def check(words: str, expected: str = "", **options: Any) -> Row:
-    """Read what words say; what is told is expected, and nothing else is.
+    """Read a capture made from words; check that all expected reports come, and no others.
 
-    :param expected: a letter for each word.  ``g``: reported as good, ``b``: reported as what it
-        says it is, ``u``: reported, its CRC being unknown, ``.``: not reported, ``?``: reported as
-        what it says, or not.  If there are none: what is whole is reported, what was cut off too,
-        and nothing of which octets are missing.
+    :param expected: a letter for each word.  ``g``: reported as good.  ``b``: reported with its
+        values, right or wrong.  ``u``: reported with an unknown CRC.  ``.``: not reported.  ``?``:
+        reported with its values, or not.  Without letters: whole and cut-off FPDUs are reported,
+        those with missing octets are not.
     """
     row = Row(words, **options)
     bad = row.check_fpdus(expected)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A connection in words, one for each segment, and what is said of its startup.
+"""A connection in words, one for each segment, and what must be reported about its startup.
 
-``>`` is what the side that opens the connection sends, ``<`` what the other one does, and then come
-the octets, by their letters:
+``>`` is sent by the side that opens the connection, ``<`` by the other side.  Letters for the
+octets follow:
 
 * ``Q`` a Request, ``A`` a Reply that accepts, ``R`` one that rejects, ``T`` an Rtr Frame
 * ``f`` an FPDU, ``b`` one with a bad CRC, ``t`` a Terminate, ``(`` and ``)`` the halves of an FPDU
@@ -10,10 +10,10 @@ the octets, by their letters:
 * ``w`` words in streaming mode, ``q`` and ``a`` the first half of a Request and of a Reply
 * ``F`` the FIN, ``X`` a RST; none: an acknowledgement
 
-A test may give other octets, and other letters.  What a word says is not captured behind ``-``,
-with ``+2`` it is captured two segments later, and with ``/9`` up to octet 9 only.  Each segment
-acknowledges all that was sent before it, but with ``!`` only what its sender had received when it
-sent its last segment.  ``...`` comes first if the SYNs are not captured.
+A test may give other octets, and other letters.  With ``-`` a word is not captured, with ``+2`` it
+is captured two segments later, and with ``/9`` only up to octet 9.  Each segment acknowledges all
+that was sent before it, but with ``!`` only what its sender had received when it sent its last
+segment.  ``...`` comes first if the SYNs are not captured.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class Wrong(NamedTuple):
     word: int
     code: ErrorCode | None
     text: str
-    behind: int = 0
+    offset: int = 0
     """Octets of the word before the place of the error."""
 
 
 class Scene(Talk):
-    """A connection that words tell.
+    """A connection made from words.
 
     :ivar at: direction and first sequence number of each word.
     :ivar frames: captured startup frames whose header is whole.
@@ -93,10 +93,10 @@ class Scene(Talk):
         due = [float(at) for at in range(len(self.segments))]
         for word in self.words:
             direction, is_captured = "><".index(word[0]), "-" not in word
-            said, _, left = word.partition("/")
-            said, _, late = said.partition("+")
+            sent, _, left = word.partition("/")
+            sent, _, late = sent.partition("+")
             self.at.append((direction, self.next[direction] % 2**32))
-            pieces = [self._octets(letter) for letter in said.strip("><-!FX")]
+            pieces = [self._octets(letter) for letter in sent.strip("><-!FX")]
             if left:
                 self._cuts[len(self.segments)] = int(left)
             octets = b"".join(each for each, _ in pieces)
@@ -104,14 +104,14 @@ class Scene(Talk):
                 continue
             if is_captured:
                 self._note(direction, pieces, int(left) if left else None)
-            flags = {"F": FIN | ACK, "X": RST | ACK}.get(said[-1], PSH | ACK)
+            flags = {"F": FIN | ACK, "X": RST | ACK}.get(sent[-1], PSH | ACK)
             self.say(direction, octets, flags=flags, size=size, captured=is_captured)
             if "!" in word:
                 self.segments[-1] = self.segments[-1]._replace(ack=had[direction] % 2**32)
             else:
                 had[direction] = self.next[1 - direction]
-            behind = int(late) + 0.5 if late else 0
-            due += [at + behind for at in range(len(due), len(self.segments))]
+            delay = int(late) + 0.5 if late else 0
+            due += [at + delay for at in range(len(due), len(self.segments))]
         order = sorted(range(len(due)), key=due.__getitem__)
         self.segments = [self.segments[at] for at in order]
         self._cuts = {at: self._cuts[each] for at, each in enumerate(order) if each in self._cuts}
@@ -124,7 +124,7 @@ class Scene(Talk):
         return feed(segments, dialect)
 
     def _octets(self, letter: str) -> tuple[bytes, list[TrueFPDU]]:
-        """The octets of a letter, and the FPDUs that are whole with them."""
+        """The octets of a letter, and the FPDUs that they complete."""
         octets = self._rest if letter == ")" else self._letters.get(letter)
         if octets is not None:
             return octets if isinstance(octets, tuple) else (octets, [])
@@ -141,22 +141,22 @@ class Scene(Talk):
     def _note(
         self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]], left: int | None
     ) -> None:
-        """Take note of what must be reported of a word, of which so many octets were captured."""
+        """Note what must be reported about a word of which so many octets were captured."""
         for octets, truth in pieces:
             self.ulpdus[direction].extend(each.ulpdu for each in truth if left is None)
             if KEY.match(octets) and len(octets[:left]) >= HEADER:
                 self.frames.append(octets[:left])
 
     def check(self, *wrong: Wrong, events: list[Event] | None = None) -> list[Event]:
-        """These errors, each startup frame and FPDU, and no other are told; return the events."""
+        """Check that these errors, all startup frames and FPDUs are reported; return the events."""
         events = self.fed() if events is None else events
         assert [
             (each.direction, each.seq, each.code, each.text)
             for each in events
             if isinstance(each, ErrorFound)
         ] == [
-            (self.at[word][0], (self.at[word][1] + behind) % 2**32, code, text)
-            for word, code, text, behind in wrong
+            (self.at[word][0], (self.at[word][1] + offset) % 2**32, code, text)
+            for word, code, text, offset in wrong
         ]
         assert sorted(each.octets for each in seen(events)) == sorted(self.frames)
         assert (found(events, 0), found(events, 1)) == self.ulpdus
@@ -166,9 +166,9 @@ class Scene(Talk):
 def say_without(
     talk: Talk, octets: bytes, holes: Iterable[tuple[int, int]], *, size: int | None = None
 ) -> None:
-    """The Initiator sends octets and all is closed; what lies in the holes is not captured.
+    """The Initiator sends octets and both sides close; octets in the holes are not captured.
 
-    The peer acknowledges each hole, and what comes before it.
+    The peer acknowledges each hole, and all octets before it.
     """
     at = 0
     for start, end in [*holes, (len(octets), len(octets))]:

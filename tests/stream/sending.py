@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Ways in which senders cut a direction into segments."""
+"""Ways to cut a direction into segments."""
 
 from __future__ import annotations
 

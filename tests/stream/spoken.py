@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Scripts of messages as the capture of a connection, and what must be said of them."""
+"""Scripts of messages as the capture of a connection, and what must be reported about them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Spoken:
     """A script as the capture of a connection, one FPDU a segment.
 
     :param missed: (message, ULPDU) that the capture lacks.
-    :param is_damaged: whether it has them, but with a bad CRC.
-    :param delays: by how many segments each one is late in the capture, for those that are.
-    :param startup: whether the capture has what comes before the FPDUs.
+    :param is_damaged: whether these are captured, but with a bad CRC.
+    :param delays: by how many segments an FPDU is captured late, by number.
+    :param startup: whether the capture holds the segments before the FPDUs.
     """
 
     def __init__(
@@ -80,23 +80,23 @@ class Spoken:
             talk.copy(direction, seq, octets, captured=is_damaged or which not in missed)
             talk.next[direction] = max(talk.next[direction], seq + len(octets))
         talk.close()
-        # Direction 0 of the events is whoever comes first in the capture.
+        # Direction 0 of the events is the one that was captured first.
         self.found = [
             each._replace(direction=each.direction ^ (each.connection.flow == RESPONDER_FLOW))
             for each in messages_of(talk.fed())
         ]
 
     def there(self, index: int) -> list[int]:
-        """Which ULPDUs of a message are in the capture."""
+        """The ULPDUs of a message that are in the capture."""
         count = len(self.script[index].ulpdus)
         return [piece for piece in range(count) if (index, piece) not in self.missed]
 
     def index_of(self, found: MessageRecovered) -> tuple[int, int]:
-        """The message and the ULPDU with which a message that was found begins."""
+        """The message and the ULPDU at the beginning of a message that was found."""
         return self.place[found.direction, found.parts[0].seq]
 
     def asked(self, index: int) -> bool:
-        """Whether a Request is in the capture, as a whole."""
+        """Whether a whole Request is in the capture."""
         return not any((index, piece) in self.missed for piece in range(99))
 
 
@@ -109,17 +109,20 @@ def cut(ulpdu: bytes, room: int) -> list[bytes]:
 
 
 def rng_isn(script: list[TrueMessage]) -> int:
-    """An initial sequence number, sometimes such that numbers wrap soon."""
+    """An initial sequence number with which sequence numbers may wrap soon."""
     return (2**32 - 5000 + 3 * len(script)) % 2**32
 
 
 def name_of(message: TrueMessage) -> int:
-    """The MSN by which a Request is named."""
+    """The MSN of a Request."""
     return message.name[1]
 
 
 def check_untagged(spoken: Spoken) -> None:
-    """Every Untagged message once, with what is there and what lacks; skipped ones, too."""
+    """Check that every Untagged message comes once, with its captured and missing parts.
+
+    Skipped messages are reported, too.
+    """
     script = spoken.script
     found = [each for each in spoken.found if each.qn is not None and each.fpdus]
     by_name = {(each.direction, each.qn, each.msn): each for each in found}
@@ -155,7 +158,7 @@ def check_untagged(spoken: Spoken) -> None:
 
 
 def check_tagged(spoken: Spoken) -> None:
-    """What is claimed of Tagged messages is true."""
+    """Check that reports of Tagged messages are true."""
     script = spoken.script
     pieces = 0
     for each in spoken.found:
@@ -188,7 +191,7 @@ def check_tagged(spoken: Spoken) -> None:
 
 
 def check_pairing(spoken: Spoken, *, all_of_them: bool) -> None:
-    """What is said of Requests and Responses is true, and if all is to be said, nothing lacks."""
+    """Check that reports of Requests and Responses are true, and complete with ``all_of_them``."""
     script = spoken.script
     seen: Counter[int] = Counter()
     missing: set[tuple[int, int]] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames and FPDUs behind them, and what is told of a connection that has both."""
+"""Startup frames and FPDUs after them, and what is reported about their connection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, TrueFPDU, build_stream
 INITIATOR, RESPONDER = "10.0.0.1:40000", "10.0.0.2:4000"
 ULPDUS = [messages.send(msn, bytes([msn]) * 300)[0] for msn in range(1, 9)]
 
-# What an RFC looks like on its way through a TCP connection.
+# The text of an RFC, sent over TCP.
 PROSE = b"""\
    Key:  This field contains the "key" used to validate that both sender
       and receiver of the frame are using MPA.  Initiator mode senders
@@ -30,12 +30,12 @@ MPA ID Rep Frame MPA ID Req FrameMPA ID Req Frame
 
 
 def request(**fields: Any) -> bytes:
-    """A Request that asks for CRCs, unless told otherwise."""
+    """A Request that asks for CRCs by default."""
     return startup_frame(REQUEST_KEY, **{"crc": 1, **fields})
 
 
 def reply(**fields: Any) -> bytes:
-    """A Reply that asks for CRCs, unless told otherwise."""
+    """A Reply that asks for CRCs by default."""
     return startup_frame(REPLY_KEY, **{"crc": 1, **fields})
 
 
@@ -68,7 +68,7 @@ def found(events: list[Event], direction: int) -> list[bytes]:
 
 
 def check_all(events: list[Event], truth: list[TrueFPDU]) -> None:
-    """The FPDUs of both directions are these, and nothing is wrong."""
+    """Check that both directions hold these FPDUs, and nothing is wrong."""
     for direction in (0, 1):
         assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
     assert errors(events) == []
@@ -79,7 +79,7 @@ def check_works(
     initiator: int = 0,
     wrong: list[tuple[int, ErrorCode | None, int]] | None = None,
 ) -> None:
-    """The connection was accepted, all FPDUs were found from the start, nothing else is wrong."""
+    """Check that the connection was accepted, and all FPDUs were found, with these errors only."""
     for direction in (0, 1):
         assert found(events, direction) == ULPDUS
         assert fpdus(events, direction)[0].located_by == "start"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A TCP connection written down segment by segment, and what is told of it."""
+"""A TCP connection written segment by segment, and its events."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ULPDUS = [fpdu.ulpdu for fpdu in TRUTH]
 
 
 class Talk:
-    """One TCP connection, written down segment by segment; direction 0 opens it.
+    """One TCP connection, written segment by segment.  Direction 0 opens it.
 
-    What is said follows what was said before in the same direction, and acknowledges all that the
-    other direction has said, captured or not.
+    Octets follow those sent before in the same direction.  They acknowledge all that the other
+    direction has sent, captured or not.
     """
 
     def __init__(self, isn: tuple[int, int] = (1000, 0xFFFFF000), *, syn: bool = True) -> None:
@@ -48,7 +48,7 @@ class Talk:
         size: int | None = None,
         captured: bool = True,
     ) -> int:
-        """Send octets, in segments of ``size``; return the sequence number of the first one."""
+        """Send octets in segments of ``size``; return the first sequence number."""
         first = self.next[direction]
         step = size or max(1, len(octets))
         for at in range(0, max(1, len(octets)), step):
@@ -64,19 +64,19 @@ class Talk:
         flags: int = PSH | ACK,
         captured: bool = True,
     ) -> None:
-        """Send a segment that moves nothing on: a retransmission, a probe, a forgery."""
+        """Send a segment that does not advance the stream: a retransmission, a probe, a forgery."""
         ack = self.next[1 - direction] % 2**32 if flags & ACK else 0
         if captured:
             self.segments.append(Segment(direction, seq % 2**32, ack, flags, octets))
 
     def miss(self, direction: int, octets: bytes) -> int:
-        """Send octets that the receiver gets and the capture does not."""
+        """Send octets that the receiver gets, but the capture does not."""
         return self.say(direction, octets, captured=False)
 
     def say_with_hole(
         self, direction: int, octets: bytes, begin: int, end: int, *, size: int | None = None
     ) -> int:
-        """Send octets; those from ``begin`` to ``end`` are not captured: return their number."""
+        """Send octets, not captured from ``begin`` to ``end``; return where that hole begins."""
         self.say(direction, octets[:begin], size=size)
         hole = self.miss(direction, octets[begin:end])
         self.say(direction, octets[end:], size=size)
@@ -91,24 +91,24 @@ class Talk:
     def speak(
         self, octets: bytes, *, size: int | None = None, dialect: Dialect | None = None
     ) -> list[Event]:
-        """Have both sides send the same octets and close; return the events of all of it."""
+        """Let both sides send the same octets and close; return all events."""
         self.say(0, octets, size=size)
         self.say(1, octets, size=size)
         return self.closed(dialect)
 
     def closed(self, dialect: Dialect | None = None) -> list[Event]:
-        """Close it; return the events of all of it."""
+        """Close the connection; return all events."""
         self.close()
         return self.fed(dialect)
 
     def fed(self, dialect: Dialect | None = None) -> list[Event]:
-        """The events of this connection alone, in a dialect that is forced."""
+        """The events of this connection alone, with a forced dialect."""
         segments = (as_segment(number, each) for number, each in enumerate(self.segments, 1))
         return feed(segments, dialect)
 
 
 def say_startup(talk: Talk, *, markers: bool = False, crc: bool = True) -> None:
-    """Have both sides ask for Markers and for CRCs, or not."""
+    """Let both sides send startup frames, with M and C as given."""
     for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
         talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
 
@@ -146,11 +146,11 @@ def received(
     connection: int | None = None,
     later: int = 0,
 ) -> list[Event]:
-    """The events of segments, one a millisecond, of a capture that goes on.
+    """The events of segments, one a millisecond, from a capture that continues.
 
     :param first: the frame of the first one.
-    :param connection: its number if it is one of many, see :func:`flow_of`.
-    :param later: by how many nanoseconds all of them come later.
+    :param connection: its number if there are several, see :func:`flow_of`.
+    :param later: nanoseconds by which all are delayed.
     """
     events: list[Event] = []
     for frame, each in enumerate(segments, first):
@@ -172,7 +172,7 @@ def found(events: list[Event], number: int, direction: int) -> list[bytes]:
 
 
 def check_whole(events: list[Event], number: int = 0) -> None:
-    """All FPDUs of a connection, each once, and nothing wrong with it."""
+    """Check that all FPDUs of a connection come once, without an error or a gap."""
     assert found(events, number, 0) == ULPDUS
     assert found(events, number, 1) == ULPDUS
     assert not [

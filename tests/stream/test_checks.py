@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rules of the order of segments, whatever happened to them on the way (RFC 5041 4.3, 5.4)."""
+"""Rules for the order of segments, whatever happens on the way (RFC 5041 4.3, 5.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.craft.strategies import conversations
 from tests.stream.feed import decoded, feed
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-"""Breaks one rule a connection: see the list of them in ``pcaps/README.md``."""
+"""Breaks one rule per connection, see the list in ``pcaps/README.md``."""
 
 PROBE_TERMINATES = {
     70: "1/2/0x03",
@@ -35,7 +35,7 @@ PROBE_TERMINATES = {
     75: "1/1/0x04",
     96: "1/2/0x03",
 }
-"""By connection, what siw has terminated it with, where that is as the standards have it."""
+"""By connection, the error that siw has sent in its Terminate, where it conforms."""
 
 OF_DRAFT = PCAPS / "crafted" / "draft_ulp_send.pcap"
 PROBE_OTHERS = {
@@ -44,13 +44,13 @@ PROBE_OTHERS = {
     *(77, 78, 79, 80, 81, 82, 83, 87, 88),  # versions, opcodes, T
     *(95, 99, 100, 101),  # RDMA Read
     112,  # a ULPDU of 65535 octets
-    *(105, 106, 119),  # Terminate on another queue, ULPDU_Length 0, behind a Terminate
+    *(105, 106, 119),  # Terminate on another queue, ULPDU_Length 0, after a Terminate
 }
-"""Connections in which the client, or in 38 the server, breaks another rule that octets show."""
+"""Connections in which the client, or in 38 the server, breaks another visible rule."""
 
 
 def events_of(conversation: Conversation, segments: list[Segment] | None = None) -> list[Event]:
-    """What the stream core says of a conversation."""
+    """The events of a conversation."""
     return feed(decoded(conversation.frames(segments)))
 
 
@@ -60,7 +60,7 @@ def errors_of(events: list[Event]) -> list[ErrorFound]:
     added: list[Event] = []
     for event in events:
         out = list(held.take(event))
-        # They are behind what is given, but before the end of a connection.
+        # They come after the given event, but before the end of a connection.
         given = out.pop(-1 if isinstance(event, ConnectionEnded) else 0)
         assert given is event or isinstance(given, ConnectionEnded)
         added += out
@@ -70,7 +70,7 @@ def errors_of(events: list[Event]) -> list[ErrorFound]:
 
 
 def sends(count: int, **options: Any) -> Conversation:
-    """Sends of both sides, short and long in turn."""
+    """Sends of both sides, short and long by turns."""
     conversation = Conversation(**options)
     for number in range(count):
         conversation.initiator.send(bytes(3000 if number % 3 == 0 else 40))
@@ -79,10 +79,10 @@ def sends(count: int, **options: Any) -> Conversation:
     return conversation
 
 
-def said(words: str, **startup: int) -> Conversation:
-    """What both sides say, in shorthand: ``>R3 <R3``.
+def spoken(words: str, **startup: int) -> Conversation:
+    """A conversation in shorthand such as ``>R3 <R3``.
 
-    ``>`` is the Initiator. S is a Send, R an RDMA Read of so many octets, A an Atomic Operation
+    ``>`` is the Initiator.  S is a Send, R an RDMA Read of so many octets, A an Atomic Operation
     with this identifier.
     """
     conversation = Conversation(revision=2)
@@ -110,17 +110,17 @@ def each_of(word: str, numbers: Iterable[int]) -> str:
 
 
 def after_hello(segments: list[Segment]) -> int:
-    """Where the first Send is over."""
+    """The place after the first Send."""
     return next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
 
 
 def data(segments: list[Segment]) -> list[int]:
-    """Which segments of the Initiator carry octets."""
+    """The segments of the Initiator that carry octets."""
     return [at for at, each in enumerate(segments) if each.octets and not each.side]
 
 
 def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
-    """The same with another MSN in the Initiator's message number ``chosen``."""
+    """The same, with another MSN in the Initiator's message ``chosen``."""
     return conversation.with_script(
         item.with_header(msn=msn)
         if isinstance(item, FPDUItem) and not item.side and item.header.msn == chosen
@@ -133,7 +133,7 @@ def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
 def test_valid_conversations_are_accepted(
     conversation: Conversation, seed: int, loses: bool, copies: bool, reorders: bool
 ) -> None:
-    """Nothing is said of them, nor if segments are missing, come twice, or in another order."""
+    """There is no error, even if segments are missing, come twice, or in another order."""
     rng = random.Random(seed)
     segments = [each for each in conversation.segments() if not (loses and rng.random() < 0.1)]
     segments += rng.sample(segments, min(3 * copies, len(segments)))
@@ -154,19 +154,19 @@ def captured_errors(path: Path) -> list[ErrorFound]:
 
 @pytest.mark.parametrize("path", sorted({*OVER_TCP} - {PROBE, OF_DRAFT}), ids=capture_name)
 def test_real_captures_are_accepted(path: Path) -> None:
-    """Of what real stacks have sent each other nothing is said that was not said before.
+    """The checks find no error in the traffic of real stacks.
 
-    But siw sends FPDUs over many segments, of ULPDUs that RFC 5044 3 does not allow.
+    But siw sends FPDUs over many segments, with ULPDUs longer than RFC 5044 3 allows.
     """
     is_too_long = "trygso" in path.name
     texts = [error.text for error in captured_errors(path)]
     assert [text for text in texts if not (is_too_long and "(RFC 5044 3)" in text)] == []
 
 
-def test_a_real_receiver_agrees() -> None:
-    """A client that breaks a rule a connection is found out where its peer, siw, has found it out.
+def test_checks_agree_with_a_real_receiver() -> None:
+    """The checks report each broken rule that the peer, siw, has terminated.
 
-    Not where siw knows its buffers, and also where siw does not mind.
+    Not those about siw's own buffers, but also rules that siw does not check.
     """
     found = {error.connection.number: error.text for error in captured_errors(PROBE)}
     for number, terminate in PROBE_TERMINATES.items():
@@ -177,19 +177,19 @@ def test_a_real_receiver_agrees() -> None:
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("msn", [0, 2, 4, 6, 9, 0x80000010, 0xFFFFFFFF])
 def test_msn_not_due(msn: int, markers: bool) -> None:
-    """A message with an MSN that is not due is reported where it begins."""
+    """A message with an MSN that is not due is reported at its beginning."""
     conversation = with_msn(sends(8, markers=markers), 5, msn)
     (first,) = errors_of(events_of(conversation))
     assert first.code is None
     assert "5 is due (RFC 5041 4.3): 1/2/0x03" in first.text
     sent = [each for each in conversation.layout() if isinstance(each.item, FPDUItem)]
     (before,) = [at for at, each in enumerate(sent) if each.item.side and each.item.header.msn == 4]
-    # Behind a leading Marker, if there is one.
+    # After a leading Marker, if there is one.
     assert first.seq - conversation.isns[0] - 1 - sent[before + 1].start in (0, 4)
 
 
 def test_msn_wraps() -> None:
-    """0 follows 0xFFFFFFFF; where the beginning is missing any MSN may come first."""
+    """0 follows 0xFFFFFFFF.  If the beginning is missing, any MSN may come first."""
     conversation = Conversation()
     conversation.initiator.send(b"first")
     conversation.initiator.set_msn(0, 0xFFFFFFFE)
@@ -201,7 +201,7 @@ def test_msn_wraps() -> None:
 
 
 def test_a_hole_makes_everything_unknown() -> None:
-    """Behind a hole any MSN may come; from there on the order is known again."""
+    """After a hole any MSN may come.  From then on the order is known again."""
     conversation = with_msn(sends(12), 10, 77)
     segments = conversation.segments()
     lost = data(segments)[5:9]
@@ -212,13 +212,13 @@ def test_a_hole_makes_everything_unknown() -> None:
 
 
 def interleaved(events: list[Event], count: int) -> Iterator[tuple[int, Event]]:
-    """The events of one connection as those of so many, and the number of each."""
+    """The events of one connection as those of ``count`` connections, with their numbers."""
     for event, number in product(events, range(count)):
         yield number, event._replace(connection=ConnectionId(number, event.connection.flow))
 
 
 def late_segment() -> list[Event]:
-    """Sixty Sends. The third one was captured last."""
+    """Sixty Sends.  The third one was captured last."""
     conversation = sends(60, markers=True)
     segments = conversation.segments()
     segments.append(segments.pop(data(segments)[2]))
@@ -226,8 +226,8 @@ def late_segment() -> list[Event]:
 
 
 def many_requests() -> list[Event]:
-    """Thirty Atomic Requests, and a Response to none of them."""
-    return events_of(said(each_of(">A", range(30)) + " <A4660"))
+    """Thirty Atomic Requests, and a Response that answers none of them."""
+    return events_of(spoken(each_of(">A", range(30)) + " <A4660"))
 
 
 @pytest.mark.parametrize(
@@ -235,13 +235,13 @@ def many_requests() -> list[Event]:
     [
         late_segment,
         many_requests,
-        lambda: events_of(said(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)),
+        lambda: events_of(spoken(">S >R1 >R2 >R3 >R4 <A0 <A1 <A2 <A3", ird=1, ord=1)),
     ],
 )
-def test_what_is_held_is_limited_in_total(
+def test_held_data_are_limited_in_total(
     events: Callable[[], list[Event]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments that wait, Atomic Requests, and errors that may be none, of however many
+    """Waiting segments, Atomic Requests, and uncertain errors share one limit for all
     connections."""
     most = 3000
     monkeypatch.setattr(checks, "HELD_IN_TOTAL", most)
@@ -267,9 +267,9 @@ EXCEEDING = (
         (f">S {each_of('<A', range(100))}", [UNASKED.format(each) for each in range(100)]),
     ],
 )
-def test_what_the_end_proves(words: str, expected: list[str]) -> None:
-    """It is reported at the end, if all was captured."""
-    conversation = said(words, ird=1, ord=2)
+def test_errors_that_the_end_proves(words: str, expected: list[str]) -> None:
+    """An error that only the end proves is reported then, if all was captured."""
+    conversation = spoken(words, ird=1, ord=2)
     found = errors_of(events_of(conversation))
     assert [each.text for each in found] == expected
     assert {each.direction for each in found} == {int("<A" in words)}
@@ -281,15 +281,15 @@ def test_what_the_end_proves(words: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("apart", [False, True])
 def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool) -> None:
-    """A Request acknowledges the Responses that make room for it, wherever the capture has them."""
+    """A Request acknowledges the Responses that make room for it, in any order of capture."""
     rng = random.Random(seed)
     depth = rng.choice((1, 2, 4))
     sizes = [rng.randint(1, 3000) for _ in range(20)]
     words = [f">R{size}" for size in sizes]
     for at, size in enumerate(sizes):
-        # As many Requests as may be are outstanding.
+        # The greatest allowed number of Requests is outstanding.
         words.insert(depth + 2 * at, f"<R{size}")
-    conversation = said(" ".join([">S", *words]), ird=depth, ord=depth)
+    conversation = spoken(" ".join([">S", *words]), ird=depth, ord=depth)
     segments = conversation.segments()
     hello = after_hello(segments)
     far = rng.choice((4, 8, 30))
@@ -302,8 +302,10 @@ def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool
 
 
 def test_atomic_response_whose_request_may_not_have_been_found() -> None:
-    """Nothing is said if the direction of Atomic Requests shows no beginning: without CRCs and its
-    Request Frame nobody knows what it carries."""
+    """No error if the direction of Atomic Requests has no known beginning.
+
+    Without CRCs and its Request Frame, its content is unknown.
+    """
     conversation = Conversation(crc=False)
     conversation.startup()
     request = conversation.initiator.atomic_request()
@@ -319,7 +321,7 @@ def test_atomic_response_whose_request_may_not_have_been_found() -> None:
 
 @pytest.mark.parametrize(("piece", "captured"), [(20, 1514), (52, 110)])
 def test_atomic_response_whose_request_is_in_pieces(piece: int, captured: int) -> None:
-    """A sender may make DDP segments as small as it likes (RFC 5041 5.2); a snap length cuts."""
+    """DDP segments may be of any size (RFC 5041 5.2), and a snap length may cut them."""
     conversation = Conversation()
     conversation.initiator.atomic_request(request_identifier=7)
     *before, item = conversation.script
@@ -346,7 +348,7 @@ def test_errors_are_counted() -> None:
 
 @pytest.mark.parametrize(("flags", "is_rtr"), [("AB", True), ("ABCD", True), ("AC", False)])
 def test_fpdu_of_no_octets_as_rtr(flags: str, is_rtr: bool) -> None:
-    """It needs no DDP header where it is the RTR indication that was agreed on (RFC 6581 9.2)."""
+    """It needs no DDP header if it is the agreed RTR indication (RFC 6581 9.2)."""
     conversation = Conversation(revision=2, strict=False)
     conversation.startup(control_flags=flags)
     conversation.initiator.fpdu(b"")

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which segments make up a connection, and how it ends (RFC 9293 3.4, 3.5, 3.6; RFC 5044 7.2, 8).
+"""The segments of a connection, and how it ends (RFC 9293 3.4, 3.5, 3.6; RFC 5044 7.2, 8).
 
-A situation is told in words, of a connection whose startup was captured:
+Words describe a connection whose startup was captured:
 
-* ``>S`` and ``<S``: the FPDUs of a side; ``1`` and ``2`` their first octets and the rest, ``t``
-  FPDUs of as many other octets
-* ``F`` a FIN, ``X`` a RST; alone or behind octets, and then in their segment
-* ``.`` an acknowledgement, ``Y`` the SYN again, ``w`` a word or two
+* ``>S`` and ``<S``: the FPDUs of a side; ``1`` and ``2`` their first octets and the rest; ``t``
+  other FPDUs of the same length
+* ``F`` a FIN, ``X`` a RST; alone, or in the segment of the octets before it
+* ``.`` an acknowledgement, ``Y`` the SYN again, ``w`` a few octets of text
 * ``-``: not captured, ``+``: captured two segments later, ``=``: the octets are a copy
-* ``@100``: so far from where it belongs, and nothing goes on from there
-* ``~30``: so many seconds later; ``new@100``: another connection on the same ports, with initial
-  numbers so far from those before; ``new@100/3``: its first three segments were not captured
+* ``@100``: so far from its place, and the stream does not continue there
+* ``~30``: a pause of so many seconds; ``new@100``: another connection on the same ports, with
+  initial numbers so far from the old ones; ``new@100/3``: without its first three segments
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ FLAGS = {"F": FIN | ACK, "X": RST | ACK, "Y": SYN, ".": ACK}
 WORD = re.compile(r"([><])([S12tw]?)([FXY.]?)([-+=]?)(?:@(-?\d+))?")
 
 
-def told(words: str) -> list[tuple[Segment, int]]:
-    """The segments that words tell, each with how many seconds it comes later."""
+def segments_of(words: str) -> list[tuple[Segment, int]]:
+    """The segments of words, each with its delay in seconds."""
     isn = (1_000_000_000, 2_000_000_000)
     talk, all_, seconds = started(isn), list[tuple[Segment, int]](), 0
     all_ += [(each, 0) for each in talk.segments]
@@ -71,32 +71,32 @@ def told(words: str) -> list[tuple[Segment, int]]:
             talk = started(isn)
             captured = talk.segments[int(missed or 0) :]
         else:
-            captured = _said(talk, word)
+            captured = _segments(talk, word)
         begin = len(all_)
         all_ += [(each, seconds) for each in captured]
         due += [at + 2.5 * ("+" in word) for at in range(begin, len(all_))]
     return [all_[at] for at in sorted(range(len(all_)), key=due.__getitem__)]
 
 
-def _said(talk: Talk, word: str) -> list[Segment]:
+def _segments(talk: Talk, word: str) -> list[Segment]:
     """The segments of a word."""
-    said = WORD.fullmatch(word)
-    assert said, word
-    side, octets = "><".index(said[1]), OCTETS.get(said[2], b"")
-    flags = FLAGS.get(said[3], PSH | ACK)
+    match = WORD.fullmatch(word)
+    assert match, word
+    side, octets = "><".index(match[1]), OCTETS.get(match[2], b"")
+    flags = FLAGS.get(match[3], PSH | ACK)
     before = len(talk.segments)
-    if said[4] == "=" or said[5] or said[3] == "Y":
-        place = talk.next[side] - len(octets) - bool(said[4] == "=" and flags & FIN)
-        if said[3] == "Y":
+    if match[4] == "=" or match[5] or match[3] == "Y":
+        place = talk.next[side] - len(octets) - bool(match[4] == "=" and flags & FIN)
+        if match[3] == "Y":
             place, flags = talk.isn[side], SYN | ACK * side
-        elif said[4] != "=":
+        elif match[4] != "=":
             place = talk.next[side]
-        talk.copy(side, place + int(said[5] or 0), octets, flags)
-    elif octets and said[3]:
+        talk.copy(side, place + int(match[5] or 0), octets, flags)
+    elif octets and match[3]:
         talk.say(side, octets[:-50], size=500)
         talk.say(side, octets[-50:], flags=flags | PSH)
     else:
-        talk.say(side, octets, flags=flags, size=500, captured=said[4] != "-")
+        talk.say(side, octets, flags=flags, size=500, captured=match[4] != "-")
     return talk.segments[before:]
 
 
@@ -112,13 +112,13 @@ SITUATIONS: dict[str, str] = {
     ">S >F <S": "half closed",
     ">S <S": "capture ended",
     ">S <S >F <F >S=@-1 <S=@-1": "closed",
-    # -- a RST that may lie in a window ends it: how large that is, is not known
+    # -- a RST that may lie in the window ends the connection; the size of the window is unknown
     **{
         f">S <S {by}X@{away}": "reset"
         for by in "><"
         for away in (0, 1, 65_535, WINDOW - 1, -1, -1000)
     },
-    # No window is larger than 1 GiB (RFC 7323 2.3), so it is dropped (RFC 9293 3.10.7.4).
+    # No window exceeds 1 GiB (RFC 7323 2.3), so the RST is dropped (RFC 9293 3.10.7.4).
     **{
         f">1 <1 {by}{what}X@{away} {pause}>2 <2 >. {NEXT[6:]}": "closed"
         for by in "><"
@@ -126,7 +126,7 @@ SITUATIONS: dict[str, str] = {
         for away in (WINDOW, -WINDOW, 1 << 31)
         for pause in ("", "~70 ")
     },
-    # It is not the next number, and challenged or dropped (RFC 5961 3.2).
+    # The RST does not have the next number.  It is challenged or dropped (RFC 5961 3.2).
     **{
         f">1 <1 {by}X@{away} {pause}>2 <2 >.{close}": end
         for by in "><"
@@ -134,7 +134,7 @@ SITUATIONS: dict[str, str] = {
         for pause in ("", "~70 ")
         for close, end in ((" >F <F", "closed"), ("", "capture ended"))
     },
-    # It is the next one, and its peer may have sent octets before it arrived.
+    # The RST has the next number.  Its peer may have sent octets before it arrived.
     **{
         f">S <1 >. {by}X@{away} {then}": "reset"
         for by in "><"
@@ -143,35 +143,35 @@ SITUATIONS: dict[str, str] = {
     },
     ">S <1 >. <X@100 <2": "reset",
     ">1 <1 >2 >X <2": "reset",
-    # After both FINs, it ends nothing but the wait for copies, if all octets have arrived.
+    # After both FINs, a RST only ends the wait for copies, if all octets have arrived.
     **{f">S <S {fins} {by}X": "closed" for fins in (">F <F >.", ">F <F", "<F >F") for by in "><"},
     ">S >F <SF >X": "reset",
-    # What precedes it was captured after it, and is acknowledged then.
+    # The octets before the RST were captured after it, and then acknowledged.
     ">1 <1 >2+ >X <. <.": "reset",
     "<1 >1 <2+ <X >. >.": "reset",
-    # -- the ports again: a SYN with another number is another connection, and so is a SYN,ACK
+    # -- ports used again: a SYN or SYN,ACK with another number is another connection
     **{f"{NEXT} new@{away} {NEXT}": "closed closed" for away in (70_000, 500_000_000)},
     f">S <S new@900000000 {NEXT}": "reused closed",
     f">S <S new@-900000000 {NEXT}": "reused closed",
-    # After both FINs, or a RST, no SYN is needed.
+    # After both FINs, or a RST, no SYN is necessary.
     **{
         f">S <S{end} new@{away}/3 {NEXT}": f"{how} closed"
         for end, how in ((" >F <F", "closed"), (" >X", "reset"))
         for away in (78_000_000, 900_000_000, -78_000_000, -900_000_000)
     },
-    # -- copies: of the SYN, of FINs of the connection before, and of all of it
+    # -- copies: of the SYN, of FINs of the old connection, and of all its segments
     ">Y >S <Y <S >Y ~100000 >F <F": "closed",
     f"{NEXT} new@0 {NEXT}": "closed",
     f"{NEXT} ~100000 new@0 {NEXT}": "closed",
     ">S <S >X new@0 >S <S >X": "reset",
     f"{NEXT} new@70000 >F=@-70000 {NEXT}": "closed closed",
-    # -- octets astray: they acknowledge what the peer did send, so they are of no other connection
+    # -- stray octets: they acknowledge octets of the peer, so they are of the same connection
     **{f">1 >w@{away} >2 <S >F <F": "closed" for away in (-300_000_000, -70_000, -1000)},
 }
 
 
 def read(segments: list[tuple[Segment, int]]) -> list[Event]:
-    """The events of segments, one a millisecond, some of them seconds later."""
+    """The events of segments, one a millisecond, some with a delay in seconds."""
     captured = (as_segment(number, each) for number, (each, _) in enumerate(segments, 1))
     return feed(
         each._replace(time_ns=each.time_ns + seconds * SECOND)
@@ -181,8 +181,8 @@ def read(segments: list[tuple[Segment, int]]) -> list[Event]:
 
 @pytest.mark.parametrize("words", SITUATIONS)
 def test_situations(words: str) -> None:
-    """All FPDUs of each connection, each once, nothing wrong, and how they ended."""
-    events = read(told(words))
+    """All FPDUs of each connection are found once, without errors, and the endings are right."""
+    events = read(segments_of(words))
     endings = re.findall("half closed|capture ended|[a-z]+", SITUATIONS[words])
     assert [each.ending for each in ends(events)] == endings
     for number in range(len(endings)):
@@ -199,9 +199,9 @@ def test_situations(words: str) -> None:
 @pytest.mark.parametrize("only", ["both", ">", "<"])
 @pytest.mark.parametrize("missed", [0, 3, 5])
 def test_the_same_numbers_and_other_octets(missed: int, only: str, end: str, how: str) -> None:
-    """There are senders that begin with the same number each time: it is another connection."""
+    """Some senders begin with the same number each time: it is another connection."""
     sides = [f"{side}{'t' if only in ('both', side) else 'S'}" for side in "><"]
-    events = read(told(f">S <S {end} new@0 {' '.join(sides)} >F <F")[missed:])
+    events = read(segments_of(f">S <S {end} new@0 {' '.join(sides)} >F <F")[missed:])
     if not missed:
         check_whole(events, 0)
     for direction in (0, 1):
@@ -213,16 +213,16 @@ def test_the_same_numbers_and_other_octets(missed: int, only: str, end: str, how
 @pytest.mark.parametrize("by", "><")
 @pytest.mark.parametrize("when", [True, False])
 def test_a_reset_in_a_hole_of_the_capture(when: bool, by: str) -> None:
-    """It lies where the captured octets end, but its receiver had acknowledged more."""
+    """The RST stands where the captured octets end, but its receiver had acknowledged more."""
     other = "<" if by == ">" else ">"
     acknowledged = f"{other}. " * when
     words = f"{by}1 {other}S {by}2- {acknowledged}{by}X@{FIRST - len(STREAM)} {other}. >F <F"
-    assert [each.ending for each in ends(read(told(words)))] == ["closed"]
+    assert [each.ending for each in ends(read(segments_of(words)))] == ["closed"]
 
 
 def test_syns_that_are_reset() -> None:
-    """A RST must acknowledge the SYN (RFC 9293 3.10.7.3); it has the number 0, since nothing says
-    which one is due (3.5.2).  Another SYN with another number is another connection."""
+    """A RST must acknowledge the SYN (RFC 9293 3.10.7.3).  Its number is 0, since none is due yet
+    (3.5.2).  A SYN with another number is another connection."""
     talk = Talk(syn=False)
     talk.copy(0, talk.isn[0], b"", SYN)
     talk.segments.append(Segment(1, 0, talk.isn[0] + 500, RST | ACK, b""))
@@ -244,9 +244,9 @@ def test_syns_that_are_reset() -> None:
     "away",
     [(0, 0), (3000, 3000), (70_000, 70_000), (500_000_000, 9), (1_500_000_000, -400_000_000)],
 )
-def test_late_words_of_the_connection_before(away: tuple[int, int]) -> None:
-    """Copies are captured after the next SYN: of octets, which do not acknowledge it, and of the
-    last acknowledgement, whose number is that after the FIN."""
+def test_late_copies_of_the_old_connection(away: tuple[int, int]) -> None:
+    """Copies are captured after the next SYN: octets that do not acknowledge it, and the last
+    acknowledgement, with the number after the FIN."""
     before = whole((1_000_000, 2_000_000)).segments
     isn = (before[-1].seq + away[0]) % 2**32, (before[-1].ack + away[1]) % 2**32
     after = whole(isn).segments[:-3]
@@ -260,10 +260,11 @@ def test_late_words_of_the_connection_before(away: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("lost", [0, 100])
 @pytest.mark.parametrize(("flags", "how"), [(RST | ACK, "reset"), (FIN | ACK, "closed"), (0, "")])
-def test_an_end_amid_an_fpdu(flags: int, how: str, lost: int) -> None:
-    """It is cut short, unless the peer acknowledges octets that were not captured (RFC 5044 8).
+def test_an_end_within_an_fpdu(flags: int, how: str, lost: int) -> None:
+    """The FPDU is cut short, unless the peer acknowledges octets that were not captured (RFC 5044
+    8).
 
-    Where the capture ends, nothing is known of what came then.
+    If the capture ends, nothing is known about the rest.
     """
     talk = started()
     talk.say(0, STREAM[:-100])
@@ -280,9 +281,12 @@ def test_an_end_amid_an_fpdu(flags: int, how: str, lost: int) -> None:
 
 
 @pytest.mark.parametrize("kept", ["one side", "no SYN", "no handshake", "late SYN", "strays first"])
-def test_what_was_captured_of_the_beginning(kept: str) -> None:
-    """The startup frames say where the Full Operation Phase begins; direction 0 is that of the
-    first captured segment, and the other's octets are not asked for if nothing of it is there."""
+def test_beginnings_captured_in_part(kept: str) -> None:
+    """The startup frames show where the Full Operation Phase begins.
+
+    Direction 0 is that of the first captured segment.  If no segment of the other one was
+    captured, its octets do not count as missing.
+    """
     talk = whole((3_000_000_000, 77))
     if kept == "one side":
         talk.segments = [each for each in talk.segments if each.direction == 0]
@@ -298,18 +302,18 @@ def test_what_was_captured_of_the_beginning(kept: str) -> None:
     events = talk.fed()
     last = ends(events)[-1]
     assert not [each for each in events if isinstance(each, ErrorFound | GapFound)]
-    told_of = [each for each in fpdus(events) if each.connection == last.connection]
-    assert sorted(each.ulpdu for each in told_of) == sorted(ULPDUS * (1 + (kept != "one side")))
-    assert told_of[0].located_by == "start"
-    assert [each.offset for each in told_of][: len(TRUTH)] == [each.seq_offset for each in TRUTH]
+    found_last = [each for each in fpdus(events) if each.connection == last.connection]
+    assert sorted(each.ulpdu for each in found_last) == sorted(ULPDUS * (1 + (kept != "one side")))
+    assert found_last[0].located_by == "start"
+    assert [each.offset for each in found_last][: len(TRUTH)] == [each.seq_offset for each in TRUTH]
     assert last.ending == ("half closed" if kept == "one side" else "closed")
     if kept == "no SYN":
         assert last.connection.endpoints[0] == last.responder == "10.0.0.2:4000"
 
 
-def test_a_connection_that_is_over_ends_while_the_capture_goes_on() -> None:
-    """Its end is told, and its memory free, once no late copy is to be expected; after the end of
-    a capture nothing is left of it."""
+def test_a_closed_connection_ends_while_the_capture_continues() -> None:
+    """Its end is reported, and its memory free, when no late copy can come any more.  After the end
+    of a capture nothing is left."""
     flows = Flows(first_number=7)
     assert not ends(received(flows, whole().segments))
     other = whole((5, 6)).segments[:1]
@@ -320,7 +324,7 @@ def test_a_connection_that_is_over_ends_while_the_capture_goes_on() -> None:
 
 
 def test_many_connections_at_once() -> None:
-    """0, 1, ... in the order of first segments; no state of one leaks into another."""
+    """Their numbers are in the order of first segments, and no state leaks between them."""
     talks = [whole((number * 4_000_000, 2**32 - 10 - number)).segments for number in range(60)]
     flows = Flows()
     events: list[Event] = []
@@ -336,8 +340,8 @@ def test_many_connections_at_once() -> None:
     assert {each.connection.number for each in ends(events)} == set(range(60))
 
 
-def test_thousands_of_connections_are_told_of_once() -> None:
-    """Whatever is done to make room, a connection that has just begun is not ended by it."""
+def test_thousands_of_connections_are_reported_once() -> None:
+    """A connection that has just begun is not ended to make room."""
     flows = Flows()
     events: list[Event] = []
     count = 5000
@@ -350,8 +354,8 @@ def test_thousands_of_connections_are_told_of_once() -> None:
 
 
 def test_endpoints() -> None:
-    """36 octets of flow are IPv6: text as in RFC 5952, in brackets.  From an endpoint to itself
-    both directions have one flow: nothing can be told apart, nothing breaks."""
+    """A flow of 36 octets is IPv6, shown as in RFC 5952, in brackets.  From an endpoint to itself
+    both directions have one flow.  They cannot be distinguished, but nothing fails."""
     address = bytes.fromhex("fd00" + "00" * 13 + "01"), bytes.fromhex("fd00" + "00" * 13 + "02")
     ports = b"\x9c\x40\x0f\xa0", b"\x0f\xa0\x9c\x40"
     flows = address[0] + address[1] + ports[0], address[1] + address[0] + ports[1]

@@ -19,7 +19,7 @@ from scapy_mpa.stream.segment import ACK, SYN, Segment
 from tests.stream.work import peak
 
 
-def said(isns: tuple[int, int], text: bytes) -> list[bytes]:
+def frames_of(isns: tuple[int, int], text: bytes) -> list[bytes]:
     """The frames of a conversation."""
     ends = (Endpoint("10.0.0.1", 40000, isn=isns[0]), Endpoint("10.0.0.2", 4420, isn=isns[1]))
     conversation = Conversation(*ends)
@@ -30,8 +30,8 @@ def said(isns: tuple[int, int], text: bytes) -> list[bytes]:
     return [frame.octets for frame in conversation.frames()]
 
 
-ONE = said((1000, 2000), b"one")
-OTHER = said((3_000_000_000, 1_500_000_000), b"other")
+ONE = frames_of((1000, 2000), b"one")
+OTHER = frames_of((3_000_000_000, 1_500_000_000), b"other")
 NONE, VLAN_5, VLAN_6 = b"", b"\x81\0\0\5", b"\x81\0\0\6"
 
 
@@ -41,7 +41,7 @@ def tagged(frames: list[bytes], tag: bytes) -> list[bytes]:
 
 
 def found(frames: list[bytes]) -> list[Any]:
-    """How many FPDUs of which text there are, by connection."""
+    """The texts of the FPDUs found, by connection."""
     decoder, flows = Decoder(), Flows(others=other_framings())
     events = []
     for number, octets in enumerate(frames, 1):
@@ -61,26 +61,26 @@ def found(frames: list[bytes]) -> list[Any]:
 
 
 def mixed(*frames: list[bytes]) -> list[bytes]:
-    """Frames of several points of capture, in turns."""
+    """Frames of several capture points, by turns."""
     return list(chain(*zip(*frames, strict=True)))
 
 
 @pytest.mark.parametrize("begin", [0, 3, 12], ids=["SYN", "startup", "FPDUs"])
 @pytest.mark.parametrize("tags", [(NONE, VLAN_5), (VLAN_5, NONE), (VLAN_5, VLAN_6)])
 def test_two_networks(tags: tuple[bytes, bytes], begin: int) -> None:
-    """Numbers that do not fit together tell two connections from one that is seen twice."""
+    """Numbers that do not fit show two connections, and not one that was captured twice."""
     one, other = (
         tagged(frames[begin:], tag) for frames, tag in zip((ONE, OTHER), tags, strict=True)
     )
     assert sorted(found(mixed(one, other))) == sorted(found(one) + found(other))
     copy = tagged(ONE[begin:], tags[1])
     assert found(mixed(one, copy)) == found(one)
-    # The next after the last, too: not before its numbers fit no more.
+    # One after the other, too: the first numbers of the second one do not fit.
     assert sorted(found(one + other)) == sorted(found(one) + found(other))
 
 
 def test_each_direction_in_a_vlan_of_its_own() -> None:
-    """Private VLANs do so: it is one connection."""
+    """It is one connection, as with private VLANs."""
     frames = [
         octets[:12] + (VLAN_5 if octets[26:30] == ONE[0][26:30] else VLAN_6) + octets[12:]
         for octets in ONE
@@ -89,7 +89,7 @@ def test_each_direction_in_a_vlan_of_its_own() -> None:
 
 
 def test_interfaces() -> None:
-    """They count as networks do."""
+    """Interfaces count as networks."""
     decoder = Decoder()
     networks = set()
     for number, name in enumerate(("eth0", "eth0", "eth1", None, "eth1"), 1):
@@ -100,8 +100,8 @@ def test_interfaces() -> None:
     assert networks == {b"", b"\0eth1"}
 
 
-def test_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many networks and connections there are, what is remembered is bounded."""
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory for networks and connections is bounded."""
     monkeypatch.setattr(networks, "_MOST", 1 << 9)
 
     def reach(flow: bytes) -> int:

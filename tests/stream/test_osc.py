@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """OSC's software iWARP: forced, or recognised by the revisions of its startup frames.
 
-What holds of any layout of FPDUs is asked of SoftUiWARP's as well.
+Tests for any layout of FPDUs also run with SoftUiWARP.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from scapy_mpa.craft.impairments import (
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 from tests.craft.reading import plain, printed
-from tests.stream.crafted import INITIATOR, Record, of, places, told
+from tests.stream.crafted import INITIATOR, Record, fpdu_keys, of, places
 
 FORCED = Dialect.OSC
 OF_REVISION_1 = (Dialect.RFC5044, Dialect.RTR_PROPOSAL_2007, Dialect.SOFTUIWARP)
@@ -44,7 +44,7 @@ CAPTURES = sorted((Path(__file__).parents[2] / "pcaps").glob("*.pcap"))
 
 
 def conversation(lengths: Sequence[int], dialect: str | None = "osc", **options: Any) -> Any:
-    """Sends of so many octets from the Initiator, and as many Writes from the Responder."""
+    """Sends of these lengths from the Initiator, and Writes of the same from the Responder."""
     made = Conversation(dialect=dialect, **options)
     rng = Random(str(lengths))
     for length in lengths:
@@ -66,7 +66,7 @@ def unlike(lengths: Sequence[int], **options: Any) -> Conversation:
 
 
 def but_request(records: list[Record]) -> list[Record]:
-    """Records without the dialect of the Request, which is told before anything can be known."""
+    """Records without the dialect of the Request, which is reported before it can be known."""
     return [
         {**each, "dialect": None} if each.get("kind") == "request" else each for each in records
     ]
@@ -78,7 +78,7 @@ MISSING = [CaptureLoss(0.1), SnapLength(120), LateStart(5)]
 
 
 def drawn(data: st.DataObject, dialect: Dialect, **options: Any) -> Any:
-    """A conversation in a dialect; SoftUiWARP has neither Markers nor CRCs."""
+    """A conversation in a dialect.  SoftUiWARP has neither Markers nor CRCs."""
     markers, crc = data.draw(MARKERS), data.draw(st.booleans())
     if dialect is not FORCED:
         markers, crc = (False, False), False
@@ -99,7 +99,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 
 @given(st.sampled_from(SPOKEN), st.data())
 def test_forced(dialect: Dialect, data: st.DataObject) -> None:
-    """All is as it was meant, on both ways of reading, and nothing is wrong."""
+    """All is as in the truth, on both reading paths, without errors."""
     made = drawn(data, dialect, packing=data.draw(PACKING), mss=data.draw(st.integers(40, 1460)))
     frames = made.frames()
     found = plain(frames, dialect)
@@ -112,12 +112,14 @@ def test_forced(dialect: Dialect, data: st.DataObject) -> None:
 @given(st.sampled_from(SPOKEN), st.data(), st.sampled_from(WHOLE + MISSING), st.integers(0, 2**32))
 @settings(max_examples=2 * settings.default.max_examples)
 def test_impaired(dialect: Dialect, data: st.DataObject, impairment: Impairment, seed: int) -> None:
-    """Where every octet was captured every FPDU is told once, whatever became of the segments, and
-    elsewhere no FPDU that is none, and none twice."""
+    """If every octet was captured, every FPDU is reported once.
+
+    Otherwise no false FPDU is reported, and none twice.
+    """
     made = drawn(data, dialect, packing="stream", mss=100)
     frames = made.frames(impair(made.segments(), impairment, seed=seed))
     records = plain(frames, dialect)
-    sent, found = sorted(told(made.truth())), sorted(told(records))
+    sent, found = sorted(fpdu_keys(made.truth())), sorted(fpdu_keys(records))
     if impairment in WHOLE:
         assert found == sent
         assert not of(records, "error") and not of(records, "gap")
@@ -129,7 +131,7 @@ def test_impaired(dialect: Dialect, data: st.DataObject, impairment: Impairment,
 
 @pytest.mark.parametrize("crc", [True, False])
 def test_damage(crc: bool) -> None:
-    """An FPDU that is damaged costs itself: its length tells where the next one begins."""
+    """A damaged FPDU costs only itself: its length shows where the next one begins."""
     made = conversation([100, 200, 300, 400], markers=True, crc=crc)
     segments = made.segments()
     hit = places(segments, 0)[2]
@@ -137,12 +139,12 @@ def test_damage(crc: bool) -> None:
     octets[4 if crc else 3] ^= 0x30
     segments[hit] = replace(segments[hit], octets=bytes(octets))
     found = plain(made.frames(segments), FORCED)
-    assert sorted(told(found)) == sorted(told(made.truth()))
+    assert sorted(fpdu_keys(found)) == sorted(fpdu_keys(made.truth()))
     assert [each["code"] for each in of(found, "error")] == [2] * crc
 
 
-def test_a_length_that_lies() -> None:
-    """What follows leads nowhere: the FPDU is bad, and what follows it is said to be none."""
+def test_a_wrong_length() -> None:
+    """The length leads nowhere.  The FPDU is bad, and an error says that no FPDU follows it."""
     made = conversation([100, 200, 300, 400], markers=True)
     places = [at for at, item in enumerate(made.script) if getattr(item, "ulpdu", None)]
     made.script[places[1]] = made.script[places[1]].override(ulpdu_length=40)
@@ -153,8 +155,8 @@ def test_a_length_that_lies() -> None:
 
 
 @pytest.mark.parametrize("crc", [True, False])
-def test_behind_a_hole(crc: bool) -> None:
-    """Nothing says where Markers are behind one that stays, so nothing more is found."""
+def test_after_a_hole(crc: bool) -> None:
+    """After a hole that stays, the places of Markers are unknown, so no more FPDUs are found."""
     made = conversation([600] * 12, markers=True, crc=crc, packing="stream", mss=536)
     segments = made.segments()
     data = places(segments, 0)
@@ -170,7 +172,7 @@ def test_behind_a_hole(crc: bool) -> None:
 
 @pytest.mark.parametrize("missing", ["its own", "the peer's"])
 def test_a_startup_frame_is_missing(missing: str) -> None:
-    """With one of its own a direction is read, though the peer's does not say what it holds."""
+    """A direction with its own startup frame is read, even without the peer's."""
     made = conversation([77, 110, 219, 300], markers=(False, True))
     segments = made.segments()
     del segments[places(segments, 0 if missing == "its own" else 1)[0]]
@@ -185,8 +187,8 @@ def test_a_startup_frame_is_missing(missing: str) -> None:
 
 @given(st.builds(conversation, **OPTIONS))
 def test_recognised(made: Conversation) -> None:
-    """What is reported without a word of the user is what is reported with one, but for the
-    Request: when it is reported there is no Reply."""
+    """Without a forced dialect the same is reported, except for the Request, since it comes before
+    the Reply."""
     frames = made.frames()
     for read in (plain, printed):
         assert but_request(read(frames)) == but_request(read(frames, FORCED))
@@ -204,29 +206,29 @@ def test_a_reply_before_its_request() -> None:
     frames = made.frames(segments)
     for found in (plain(frames), plain(frames, FORCED)):
         assert of(found, "connection")[0]["dialect"] == "osc"
-        assert sorted(told(found)) == sorted(told(made.truth()))
+        assert sorted(fpdu_keys(found)) == sorted(fpdu_keys(made.truth()))
 
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_without_the_syn(markers: bool) -> None:
-    """Its Request is told and recognised as one, though without flags it might be payload."""
+    """The Request is recognised and reported, although without flags it might be payload."""
     made = conversation([100, 3000, 7, 50], markers=markers, crc=False)
     frames = made.frames()
     found = plain(frames[3:])
     assert [each["frame"] for each in of(found, "startup")] == [1, 2]
-    assert told(found) == told(made.truth())
+    assert fpdu_keys(found) == fpdu_keys(made.truth())
     assert of(found, "connection")[0]["dialect"] == "osc"
 
 
 @pytest.mark.parametrize("name", ["osc", "osc-without-crcs", "softuiwarp"])
 def test_presets(name: str) -> None:
-    """They need no word of the user."""
+    """They need no forced dialect."""
     (connection,) = of(plain(conversation_of(name).frames()), "connection")
     assert name.startswith(connection["dialect"])
 
 
 def test_octets_before_the_reply() -> None:
-    """An Initiator that has not waited for it is looked at, too."""
+    """They are read, too, if the Initiator has not waited for the Reply."""
     made = conversation([700, 30, 700], markers=True)
     reply = next(
         at
@@ -239,15 +241,15 @@ def test_octets_before_the_reply() -> None:
     for dialect in (None, FORCED):
         found = plain(other.frames(), dialect)
         assert of(found, "connection")[0]["dialect"] == "osc"
-        assert sorted(told(found)) == sorted(told(made.truth()))
+        assert sorted(fpdu_keys(found)) == sorted(fpdu_keys(made.truth()))
 
 
-# -- what conforms -------------------------------------------------------------------------------
+# -- streams that conform to RFC 5044 ------------------------------------------------------------
 
 
 @given(st.builds(unlike, **OPTIONS))
 def test_a_reply_that_breaks_the_rule(made: Conversation) -> None:
-    """It is one, and the rest is read as ever, if the user says that RFC 5044 is spoken."""
+    """With RFC 5044 forced it is an error, and the rest is read as usual."""
     truth = made.truth(messages=True, payload=True)
     frames = made.frames()
     found = plain(frames, Dialect.RFC5044)
@@ -265,7 +267,7 @@ def test_a_reply_that_breaks_the_rule(made: Conversation) -> None:
 
 @given(st.builds(unlike, LENGTHS, markers=MARKERS, crc=st.booleans()))
 def test_forced_wrongly(made: Conversation) -> None:
-    """A conforming stream read as osc's: records or errors, and no more FPDUs than octets."""
+    """A conforming stream read as osc gives records or errors, and no more FPDUs than octets."""
     frames = made.frames()
     found = plain(frames, FORCED)
     printed(frames, FORCED)
@@ -284,14 +286,14 @@ def test_forced_wrongly(made: Conversation) -> None:
     )
 )
 def test_other_revisions_are_not_its_own(made: Conversation) -> None:
-    """Whatever is forced, but for the name of a Request of revision 0."""
+    """Forcing osc has no effect on them, except on the dialect of a Request of revision 0."""
     frames = made.frames()
     assert but_request(plain(frames, FORCED)) == but_request(plain(frames))
 
 
 @pytest.mark.parametrize("dialect", [each for each in Dialect if each is not FORCED])
-def test_another_is_forced(dialect: Dialect) -> None:
-    """One that has startup frames of the Reply's revision is believed, any other has no effect."""
+def test_another_dialect_is_forced(dialect: Dialect) -> None:
+    """A forced dialect is believed if it has the Reply's revision.  Any other has no effect."""
     frames = conversation_of("osc").frames()
     spoken = dialect if dialect in OF_REVISION_1 else FORCED
     (_, reply) = of(plain(frames, dialect), "startup")
@@ -303,7 +305,7 @@ def test_another_is_forced(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_forced_on_other_captures(path: Path) -> None:
-    """Whatever is in them, something is told of each connection, and nothing fails."""
+    """Each connection is reported, and nothing fails."""
     with open_capture(path) as capture:
         frames = list(capture)
     found = plain(frames, FORCED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7), one by one."""
+"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7): a table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tests.truth import messages, mpastream
 from tests.truth.impair import ACK
 
 
-def test_request_and_response_say_what_is_read() -> None:
-    """Both records have the Request's header; a Response of several segments is one message."""
+def test_request_and_response_show_what_is_read() -> None:
+    """Both records have the Request's header.  A Response of several segments is one message."""
     request, response = exchanged(">R1:3000 <R:3000/1014")
     header = (7, 1000, 3000, 99, 5001)
     assert request.read_request == response.read_request == header
@@ -37,66 +37,66 @@ def test_request_and_response_say_what_is_read() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        # Another size than was asked for (RFC 5040 5.2.2).
+        # Another size than requested (RFC 5040 5.2.2).
         (">R1 <R:40", "1~"),
         (">R1 <R:99", "1~"),
         (">R1 <R:101", "1~"),
         (">R1 <R:0", "1~"),
-        # STag and TO mean nothing where there are no octets (RFC 5041 5.2); the order decides.
+        # STag and TO mean nothing without octets (RFC 5041 5.2).  The order decides.
         (">R1:0 >R2 >R3:0 <R:0@2s1 <R <R:0@4s3", "1 2 3"),
-        # To elsewhere: nobody asked for it, and the Request stays unanswered.
+        # To another place: it was not asked for, and the Request stays unanswered.
         (">R1 <Rs8", "- / 1"),
         (">R1 <R@1001", "- / 1"),
-        # Everything was captured, and there is no Request.
+        # All was captured, and there is no Request.
         (">S <R", "-"),
         (">R1 <R <R", "1 -"),
         (">S <A1=5", "-"),
-        # The Request is not in the capture, whether something shows the hole or not.
+        # The Request was not captured, whether the hole is visible or not.
         (">S >R1- <R", "?"),
         (">R1- <R >S", "?"),
         (">R1- <R >R2 <R", "? 2"),
-        # Nobody knows what was in an FPDU with a bad CRC, be it the last one or not.
+        # The content of an FPDU with a bad CRC is unknown, of the last one or any other.
         (">S >R1! <R", "?"),
         (">S >R1! >S <R", "?"),
-        # Captured before its Request, as in captures that were put together of two.
+        # Captured before its Request, as in captures that were merged from two.
         (">S <R >R1 >S <R@5 >R2@5", "1 2"),
-        # One direction was captured on its own, and put before the other one.
+        # Each direction was captured alone, and one was put before the other.
         ("<R <A1=77 <R@5 >S*0 >R1 >S*0 >A2=77 >S*0 >R3@5 >S*0", "1 2. 3"),
         ("<R <A1=77 <R@5 >S*10 >R1 >S*10 >A2=77 >S*10 >R3@5 >S*10", "1 2. 3"),
         ("<R <A1=77 <R@5 >S*200 >R1 >S*200 >A2=77 >S*200 >R3@5 >S*200", "1 2. 3"),
-        # Nobody asks for it by the end: it waits, and so do those behind it.
+        # No Request comes for it before the end.  It waits, and so do those after it.
         (">S <R >S*10", "-"),
         (">S <R >S*10 >R1@5 <R@5", "- 1"),
         (">S <R >S*200", "-"),
         (">S <R >S*200 >R1@5 <R@5", "- 1"),
-        # Without octets, and the beginning is missing: there may be a Request for none before it.
+        # Without octets, and the beginning is missing: an earlier Request may have asked for none.
         ("... >R5:0 >R6 >S <R:0 <R", "? 6"),
         ("... >R6 >S <R:0 <R", "? 6"),
-        # Nor does one answer a Request to the same buffer that was captured after it.
+        # A Response does not answer a Request to the same buffer that was captured after it.
         ("... <S >S <R >R5 <R", "? 5"),
-        # Unless the capture has them in the wrong order: nobody knows whether it was answered.
+        # If the capture has them in the wrong order, it is unknown whether it was answered.
         ("... >R4@9 <S <R@9 <R >R5", "4 ?"),
         ("... >S <S >S <R >R5 <R >R6 <R", "? 5 6"),
         ("... >S <S <A1=1 >A2=1 <A2=1", "? 2."),
-        # Nor one of another size: a Request before the capture may have asked for that.
+        # A Response of another size answers none: an earlier Request may have asked for that.
         ("... >S <S >R4:3000 >S <R:1500", "?"),
         ("... >S <S >R4:1500 >S <R:3000", "?"),
-        # A missing Request may be the one that is answered; what comes later is told again.  Behind
-        # another Response nothing is missing, so one to a Request before it is told as well.
+        # A missing Request may be the one that is answered.  Later answers are known again.  If
+        # nothing is missing after another Response, an answer to a Request before it is known, too.
         ("... >R4@4 >R5@5 >R6@5- >R7@7 >R8@8 <R@4 <R@5 <R@5 <R@7 <R@8", "? 5 ? ? 8"),
         ("... >R4@4 >R5@5 >R6@6- >R7@7 >R8@8 <R@4 <R@5 <R@6 <R@7 <R@8", "? 5 ? ? 8"),
         ("... >R4@4 >R5@5 >R6@7- >R7@7 >R8@8 <R@4 <R@5 <R@7 <R@7 <R@8", "? 5 ? 7 8"),
         # Atomic Operations are in the order of all Requests (RFC 7306 5.2.2, 7).
         (">A1=77 >R2 >A3=77 >A4=78 <A1=77 <R <A2=77 <A3=99", "1. 2 3. - / 4"),
-        # No conforming sender cuts up an RDMAP header, so nobody knows what such a one asks for.
+        # No conforming sender cuts an RDMAP header, so what such a Request asks for is unknown.
         (">R1|10 <R", "?"),
         (">R1 >R2@2|10 >R3@3 <R <R@2 <R@3", "1 ? 3"),
         (">A1=77 >R2 <A1=77|8 <R", "? 2 / 1"),
-        # A hole as long as a Response: it cannot be told whether it was one.  Then one too short.
+        # A hole as long as a Response may have been one.  Then a hole that is too short.
         (">R1 <R >R2 <R >R3 <R", "1 2 3"),
         (">R1 <R >R2 <R- >R3 <R", "1 +"),
         (">R1 <R >R2 <S- <R >R3 <R", "1 2 3"),
-        # An MSN that comes late asks as well, whether something else is missing before or not.
+        # An MSN that comes late is a Request, too, with or without missing octets before it.
         (">S >R2@2 >R1@1 <R@1 <R@2", "1 2"),
         (">S >R2@2 >R1@1 <R@2 <R@1", "2 1"),
         (">S >R2@2 >R1@1 <R@2", "2 / 1"),
@@ -105,26 +105,26 @@ def test_request_and_response_say_what_is_read() -> None:
         (">S! >R2@2 >R1@1 <R@2", "2 / 1"),
         # A Request that was missing when its Response came does not wait for another one.
         (">R1! >R2@2 <R <R@2 >R1 >R3 <R", "? 2 3"),
-        # What is known late of a Request counts at its place in the order.
+        # A Request that becomes known late counts at its place in the order.
         (">R1! >R3:60 >R2:50 >R1:40 <R:40 <R:50 <R:60", "1 2 3"),
-        # A sender should keep to the order of Tagged Offsets, and need not (RFC 5041 5.3).
+        # A sender should keep the order of Tagged Offsets, but need not (RFC 5041 5.3).
         (">R1:380 >R2:50 <R:380/114%1023 <R:50", "1 2"),
         (">R1:380 >R2:50 <R:380/114%2103 <R:50", "1 2"),
         (">R1:380 >R2:50 <R:380/114%2013 <R:50", "1 2"),
         (">R1:380 >R2:50 <R:380/114%0213 <R:50", "1 2"),
-        # One of 100 octets answers a Request from before the capture, not one for 64 octets.
+        # A Response of 100 octets answers an earlier Request, not that for 64 octets.
         ("... <S >S >R2:64 <R <R:64", "? 2"),
-        # What they begin with is the same; how long they are tells them apart.
+        # They begin with the same octets, but their lengths distinguish them.
         ("... <S >R2:64 >R3:20 >R4:300 <R:20", "3 / 4"),
         ("... <S >R2:64 >R3:20 >R4:300 <R:64", "2 / 3 4"),
         ("... <S >R2:64 >R3:20 >R4:300 <R:300", "4"),
-        # Parts of two Responses, one to a Request of which only the MSN is known: which one the
-        # second part is of cannot be told, nor whether it asked for what follows.
+        # Parts of two Responses, where only the MSN of one Request is known.  It is unknown which
+        # Response the second part belongs to, and whether that Request asked for what follows.
         (">R1:300 >R2:300- >R3:10@9000 <R:300/114-12 <R:300/114-01 <R:10@9000", "1. ? ?"),
     ],
 )
-def test_what_is_answered(words: str, expected: str) -> None:
-    """Which Request, as far as the order, the octets and what was captured tell."""
+def test_answered_requests(words: str, expected: str) -> None:
+    """The Request, if the order, the octets and the capture show it."""
     found = exchanged(words)
     assert answers(found) == expected
     assert not any(each.duplicates for each in found)
@@ -136,11 +136,12 @@ def test_what_is_answered(words: str, expected: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 100])
 @pytest.mark.parametrize("far", [False, True])
-def test_a_request_that_shows_behind_its_response(size: int, far: bool) -> None:
-    """Where the beginning is missing, a direction may be known for what it is after the other one.
+def test_a_request_recognised_after_its_response(size: int, far: bool) -> None:
+    """If the beginning is missing, one direction may be recognised after the other one.
 
-    Which Request a Response answered is not known if several are alike; so one that was captured
-    before that Response is not unanswered.  One that was captured long after it may be.
+    If several Requests are equal, it is unknown which one a Response answers.  So a Request that
+    was captured before that Response is not unanswered.  One that was captured long after it may
+    be.
     """
     talk = Talk()
     talk.segments.clear()
@@ -156,7 +157,7 @@ def test_a_request_that_shows_behind_its_response(size: int, far: bool) -> None:
 
 
 def test_the_missing_response() -> None:
-    """A record of its own says what was asked for, in the direction in which it would have come."""
+    """A separate record shows what was asked for, in the direction of the Response."""
     found = exchanged(">R1 >R2:50@3 <R")
     assert answers(found) == "1 / 2"
     missing = found[-1]
@@ -167,39 +168,39 @@ def test_the_missing_response() -> None:
 
 
 def test_the_missing_response_to_a_request_for_nothing() -> None:
-    """It is missing, but no octets are."""
+    """The Response is missing, but no octets are."""
     found = exchanged(">R1:0")
     assert answers(found) == "/ 1"
     assert (found[-1].complete, found[-1].length, found[-1].missing) == (False, 0, ())
 
 
-def test_a_response_with_a_hole_in_its_midst() -> None:
-    """The Request says that what follows the hole belongs to it, and what is missing."""
+def test_a_response_with_a_hole_in_it() -> None:
+    """The Request shows which octets are missing, and that those after the hole belong to it."""
     found = exchanged(">R1:3000 <R:3000/1014-1 >R2 <R")
     assert answers(found) == "1 2"
-    torn = next(each for each in found if each.opcode == READ_RESPONSE)
-    assert (torn.complete, torn.captured_length, torn.length) == (False, 2000, 3000)
-    assert torn.missing == ((2000, 1000),)
+    response = next(each for each in found if each.opcode == READ_RESPONSE)
+    assert (response.complete, response.captured_length, response.length) == (False, 2000, 3000)
+    assert response.missing == ((2000, 1000),)
 
 
 @pytest.mark.parametrize("lost", ["0", "2", "01", "12"])
 def test_a_response_that_lost_its_beginning_or_end(lost: str) -> None:
-    """Where it begins and ends is known from the Request."""
+    """The Request shows where it begins and ends."""
     found = exchanged(f">R1:3000 <R:3000/1014-{lost} >R2@9 <R@9")
-    torn = next(each for each in found if each.opcode == READ_RESPONSE)
-    assert (torn.answers, torn.length, torn.complete) == (1, 3000, False)
-    assert torn.missing == ((1000 + 1000 * int(lost[0]), 1000 * len(lost)),)
+    response = next(each for each in found if each.opcode == READ_RESPONSE)
+    assert (response.answers, response.length, response.complete) == (1, 3000, False)
+    assert response.missing == ((1000 + 1000 * int(lost[0]), 1000 * len(lost)),)
     assert answers(found).endswith(" 2")
 
 
 @pytest.mark.parametrize("atomic", [False, True])
 @pytest.mark.parametrize("between", [0, 1, 3])
 def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
-    """Nobody looks for what it answers, and its Request is not said to have no Response."""
+    """It is not paired, and its Request is not reported as unanswered."""
     talk = started()
-    said = [f"A{msn}={100 + msn}" if atomic else f"R{msn}:50@{msn}" for msn in range(1, 5)]
+    words = [f"A{msn}={100 + msn}" if atomic else f"R{msn}:50@{msn}" for msn in range(1, 5)]
     asks, gives = (
-        [ulpdu for _, ulpdu, _ in spoken(" ".join(side + each for each in said))] for side in "><"
+        [ulpdu for _, ulpdu, _ in spoken(" ".join(side + each for each in words))] for side in "><"
     )
     talk.say(0, mpastream.build_stream(asks)[0])
     octets, truth = mpastream.build_stream(gives)
@@ -212,10 +213,10 @@ def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
     talk.copy(1, seq, late)
     talk.close()
     found = messages_of(talk.fed())
-    told, _, absent = answers(found).partition(" / ")
+    given, _, absent = answers(found).partition(" / ")
     expected = [f"{msn}{'.' * atomic}" for msn in range(2, between + 2)]
-    # Without another Atomic Response before it, its MSN says that it is none that comes late.
-    assert told.split() == [*expected, "1." if atomic and not between else "?"]
+    # Without another Atomic Response before it, its MSN shows that it is not late.
+    assert given.split() == [*expected, "1." if atomic and not between else "?"]
     assert set(absent.split()) <= {str(msn) for msn in range(between + 2, 5)}
 
 
@@ -237,7 +238,7 @@ def test_malformed_requests_ask_for_nothing() -> None:
 
 
 def test_outstanding_requests_are_limited() -> None:
-    """The oldest are forgotten; from then on nothing is denied."""
+    """The oldest are forgotten.  From then on no Response is reported as not asked for."""
     count = OUTSTANDING_REQUESTS + 100
     octets, _ = mpastream.build_stream(
         [messages.read_request(msn, 7, 1000 * msn, 10, 1, 1)[0] for msn in range(1, count + 1)]
@@ -254,7 +255,7 @@ def test_outstanding_requests_are_limited() -> None:
 
 
 def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peer that answers what nobody asked does not fill the memory."""
+    """Responses that were not asked for do not fill the memory."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
     count = 300
     octets, _ = mpastream.build_stream([messages.read_response(1, 0, b"x")[0]] * count)
@@ -267,14 +268,14 @@ def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(early) > 90
     late = taker.take(events[-1])
     assert len(early + late) == count
-    # Requests that would show after all have no chance any more to be found.
+    # Their Requests, if they still came, would not be found any more.
     assert all(each.complete and each.requested is None for each in early + late)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["holes", "floods", "strays"])
-def test_time_is_linear_whatever_is_asked_and_answered(kind: str) -> None:
-    """Requests that nobody answers, and a hole before every Response: each costs about the same."""
+def test_time_is_linear(kind: str) -> None:
+    """Each costs about the same, with unanswered Requests or a hole before every Response."""
 
     def spent(count: int) -> int:
         asks = [messages.read_request(msn, 7, 0, 50, 1, 1)[0] for msn in range(1, count + 1)]

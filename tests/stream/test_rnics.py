@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections of the RNICs of RFC 5044 appendix C, as a capture shows them, by its figures."""
+"""Connections of the RNICs of RFC 5044 appendix C, by its figures."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ KINDS = {
 }
 
 
-def said(heading: str, crc: bool) -> dict[str, int]:
-    """Rev, M and C of an RNIC that heads a row or a column (figure 14)."""
+def fields(heading: str, crc: bool) -> dict[str, int]:
+    """Rev, M and C of the RNIC in the heading of a row or column (figure 14)."""
     name, markers = heading.split(" M=")
     if name == "RDMAC":
         return {"revision": 0, "markers": 1, "crc": 1}
@@ -39,13 +39,14 @@ def of_version(ulpdu: bytes, version: int) -> bytes:
 @pytest.mark.parametrize(("figure", "initiator", "responder", "result"), CELLS)
 @pytest.mark.parametrize("crc", [False, True])
 def test_figures(figure: str, initiator: str, responder: str, result: str, crc: bool) -> None:
-    """Figures 14 to 17: what two RNICs come to is how their connection is read, and `rnics` has
-    them; where the figure has N/A, the Responder adapts (C.2.3).
+    """Figures 14 to 17: a connection is read as two RNICs agree, and `rnics` holds them.
 
-    The dialect is forced, for revisions 0 and 1 are else those of osc."""
-    asked, answered = said(initiator, crc), said(responder, crc)
+    Where the figure has N/A, the Responder adapts (C.2.3).  The dialect is forced, since
+    revisions 0 and 1 are otherwise those of osc.
+    """
+    asked, answered = fields(initiator, crc), fields(responder, crc)
     if initiator == "RDMAC M=1" and responder.startswith("Permissive"):
-        answered, result = said("RDMAC M=1", crc), "V=0 M=1/1"
+        answered, result = fields("RDMAC M=1", crc), "V=0 M=1/1"
     talk = Talk()
     talk.say(0, request(**asked))
     at = talk.say(1, reply(**answered))
@@ -53,7 +54,7 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
     markers: list[bool] | None = None
     if result != "close":
         version, own = int(result[2]), result[-3:]
-        # M of the receive direction of Initiator and Responder: the other one sends them.
+        # M of the receive direction of Initiator and Responder.  The peer sends the Markers.
         markers = [own[2] == "1", own[0] == "1"]
         crcs = bool(asked["crc"] or answered["crc"])
         for direction in (0, 1):
@@ -83,4 +84,4 @@ def test_figures(figure: str, initiator: str, responder: str, result: str, crc: 
     assert end.rnics is not None
     for kinds, heading in zip(end.rnics, (initiator, responder), strict=True):
         assert KINDS[heading.split(" M=")[0]] in kinds
-        assert (RNIC.RDMAC in kinds) <= (said(heading, crc)["revision"] == 0 or "V=0" in result)
+        assert (RNIC.RDMAC in kinds) <= (fields(heading, crc)["revision"] == 0 or "V=0" in result)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs in a row, of which some are damaged, missing or cut off (RFC 5044 4.3, 6, 8): tables.
+"""FPDUs in a row, some damaged, missing or cut off (RFC 5044 4.3, 6, 8): tables.
 
 The words are those of :mod:`tests.stream.rows`.
 """
@@ -13,10 +13,10 @@ import pytest
 from tests import effort
 from tests.stream.rows import Row, check
 
-LIES = (0, 18, 48, 64, 136, 700, 1000, 65_535)
+LENGTHS = (0, 18, 48, 64, 136, 700, 1000, 65_535)
 
 DAMAGED = {
-    # -- a bad CRC costs that FPDU only (6, 8 code 2)
+    # -- a bad CRC costs only that FPDU (6, 8 code 2)
     "s700! s700*11": "",
     "s700 s700! s700*10": "",
     "s700*11 s700!": "",
@@ -27,26 +27,26 @@ DAMAGED = {
     "s700~*11 s700": "",
     "s68 s60000!*2 s68*3": "",
     "s68 h60000! s68*3": "",
-    # -- where all the rest is bad, the first one is certain
+    # -- if all others are bad, the first one is certain
     "s700*10 s700~*2": "g ?",
     "s700~*12": "?",
-    # -- a good one between others whose headers are damaged
+    # -- a good FPDU between others with damaged headers
     "s700! s700^ s700 s700^*2 s700*7": "? ? g ? g",
     "s700*2 s700=99 s700^ s700 s700^ s700=2054 s700*5": "g ? ? g ? ? g",
     "s300*3 s300=31206c s300 s300^*2 s300*4": "g b g ? g",
-    # -- a length that lies is told as what it says, and nothing in its payload
+    # -- an FPDU with a wrong length is reported with that length, and nothing in its payload is
     **{
-        f"{kind}*2 {kind}={lie}{sender} {kind}*5": ""
+        f"{kind}*2 {kind}={bad}{sender} {kind}*5": ""
         for kind in ("z64", "h64", "h480")
-        for lie in LIES
+        for bad in LENGTHS
         for sender in ("", "c")
     },
-    # About the pad alone a sender does not lie.
-    **{f"s682={lie} s682*11": "" for lie in (696, 699, 704)},
-    **{f"s682*4 s682={lie}c s682*7": "" for lie in (696, 704)},
-    **{f"s682*10 s682={lie}c s682": "" for lie in (696, 704)},
+    # Lengths that are wrong only within the pad do not come from a sender.
+    **{f"s682={bad} s682*11": "" for bad in (696, 699, 704)},
+    **{f"s682*4 s682={bad}c s682*7": "" for bad in (696, 704)},
+    **{f"s682*10 s682={bad}c s682": "" for bad in (696, 704)},
     "w90*4 w0=57596 w90*7": "",
-    # -- it claims to end where an FPDU begins
+    # -- its wrong length leads to the start of an FPDU
     "s700*3 s700=>5 s700*26": "",
     "s700*3 s700=>5c s700*26": "",
     "s300*3 s300=>20 s300*5 s300! s300*20": "",
@@ -54,33 +54,33 @@ DAMAGED = {
     "s40*3 s40=>11c s40*3 s40=30000 s40*22": "",
     "s40*3 s40=>13 s40=34 s40*4 s40=65535 s40*20": "",
     "s40*3 s40=>7 s40*3 s40! s40*22": "",
-    # -- many that lie
+    # -- many wrong lengths
     "w8*10 w8=26 w8*10 w8=62c w8*10 w8=14 w8*10 w8=30c w8*300": "",
     "w8*3 w8=9000 w8*3 w8=26c w8*3 w8=65535 w8*3 w8=700c w8*300": "",
     "s1400*3 s30=40000c s200*3 s30! s1400*2 s200=65535c s30*40": "",
     # -- FPDUs in its payload
-    **{f"s300*3 i800={lie}{sender} s300*8": "" for lie in (0, 700, 65_535) for sender in ("", "c")},
+    **{f"s300*3 i800={bad}{sender} s300*8": "" for bad in (0, 700, 65_535) for sender in ("", "c")},
     "s40*2 i300=>6 s40! s40*7": "g b ? g",
     "j504*3 j504=60000c j504*4": "",
     "j504*3 j504! j504*4": "",
     **{f"s300*3 i800-:{there} s300*7": "" for there in (24, 200, 500)},
-    # One that ends in a hole, or where a good one begins behind it, is no liar.
+    # If an FPDU ends in a hole, or where a good one begins after it, its length is right.
     "s300*5 j1028-300:400 s300*33": "",
     "s300*5 j1028-300: s300-:40 s300*32": "",
-    # Lengths lead from one to the next, and on to what looks like one: but only where the liar ends
-    # does its CRC fit.
+    # Lengths lead from one FPDU to the next, and on to octets that look like one.  But the CRC fits
+    # only where the FPDU with the wrong length ends.
     **{
-        f"s900*3 j{size}={lie} s900*16 j{size}={lie}c j{size} s900*38 j{size}={lie} s900*38": ""
-        for size, lie in ((340, 0), (356, 60), (372, 700), (340, 65_535), (372, 0), (356, 700))
+        f"s900*3 j{size}={bad} s900*16 j{size}={bad}c j{size} s900*38 j{size}={bad} s900*38": ""
+        for size, bad in ((340, 0), (356, 60), (372, 700), (340, 65_535), (372, 0), (356, 700))
     },
-    # -- each word of its payload may be where another FPDU begins, so that thousands are asked; and
-    # a hole leaves nothing behind it but more of them
+    # -- each word of its payload may be the start of another FPDU, so thousands are candidates; and
+    # only more of them follow a hole
     **{
-        f"h{size}={lie} {before}h{size}-{hole}:{hole + 100} h{size}*3": ""
-        for size, lie in ((8_996, 18), (8_996, 65_535), (19_996, 20_000))
+        f"h{size}={bad} {before}h{size}-{hole}:{hole + 100} h{size}*3": ""
+        for size, bad in ((8_996, 18), (8_996, 65_535), (19_996, 20_000))
         for before, hole in (("", 100), ("h90 ", 4_000))
     },
-    # -- a header that makes no sense, a ULPDU that has none, or nothing
+    # -- a header that makes no sense, a ULPDU without header, or an empty one
     "s100*2 v50 s100*4": "",
     "s100*2 v50*3 s100*4": "",
     "s100*2 n1 n13 n9000 s100*4": "",
@@ -89,23 +89,23 @@ DAMAGED = {
 
 
 OPEN = {
-    # -- what is behind a hole that waits is found by its Markers, before the liar stands there
-    **{f"s400*3 s400={lie}+22:122 s400*7": "" for lie in (3000, 65_535)},
+    # -- FPDUs after an open hole are found by their Markers, before the wrong length is captured
+    **{f"s400*3 s400={bad}+22:122 s400*7": "" for bad in (3000, 65_535)},
     "z1480*20 z1480=4500+ z1480*18": "",
 }
 
 FORGED = {
-    # -- a Marker says otherwise: the FPDU is good if its sender made the CRC over that (8 code 3)
+    # -- a wrong Marker: the FPDU is good if its sender's CRC covers that (8 code 3)
     **{
-        f"s1382*4 s1382p{said}{marker}c s1382*7": "g g g"
-        for said in (0, 4, 500, 65_532)
+        f"s1382*4 s1382p{value}{marker}c s1382*7": "g g g"
+        for value in (0, 4, 500, 65_532)
         for marker in ("", ".1")
     },
     "s1382*4 s1382p8 s1382*7": "",
 }
 
 HOLES = {
-    # -- octets that were never captured cost the FPDUs that they are of, and are one gap (6)
+    # -- octets that were never captured cost their FPDUs, and are one gap (6)
     "s600-:1 s600*39": "",
     "s600-4:104 s600*39": "",
     "s600-:512 s600*39": "",
@@ -115,14 +115,14 @@ HOLES = {
     "s600*29 s600-622: s600-:1 s600*9": "",
     "s600*38 s600-20: s600-": "",
     "s600*5 s600-10:20 s600*10 s600-500: s600*10 s600-*3 s600*10": "",
-    # -- a late copy fills them, whoever has acknowledged what since then
+    # -- a late copy fills them, whatever was acknowledged since then
     "s600*11 s600+ s600*28": "",
     "s600+*3 s600*37": "",
     "s600 s600+ s600*2 s600+*2 s600 s600+ s600*90 s600+ s600*2": "",
     "s600*5 s600-10:20 s600*5 s600+ s600*5 s600- s600*20": "",
-    # -- a part of a header speaks against nothing
+    # -- a part of a header contradicts nothing
     **{f"s100*9 s100-{there}:{there + 40} s100*30": "" for there in (1, 2, 3, 8, 14, 20, 27, 31)},
-    # -- long ones
+    # -- long FPDUs
     "s60000-:1460 s60000*3": "",
 }
 
@@ -137,37 +137,37 @@ BETWEEN = [
     )
     for each in ("v50", "n1", "n13", "n400", "e", "s100", "w0")
 ]
-"""FPDUs between two holes, for which nothing speaks but their CRC (6)."""
+"""FPDUs between two holes, where only their CRC is evidence (6)."""
 
 CUT_OFF = {
-    # -- frames hold the beginning of an FPDU only: told with what there is of it
+    # -- frames hold only the beginning of an FPDU: it is reported with that part
     **{f"s1400/{there}*10": "" for there in (60, 500, 1000)},
     "s1400/200 s20 s1400/200 s30 s1400/200 s10": "",
     "s40*2 s400/100 s40*2 s400/30 s40*4": "",
 }
 
 HEADERS_CUT_OFF = {
-    # -- where its header was cut off it is a gap
+    # -- if its header was cut off, the FPDU is a gap
     **{f"s1400/{there}*10": "." for there in (1, 2, 10, 15)},
     **{f"s40*{before} s40/{there}": "g ." for before in (1, 3) for there in (0, 2, 14)},
     "s700 s700/0 s700*2": "g . g",
 }
 
 WITHOUT_CRCS = {
-    # -- a length that lies is told as what it says, and what it does not claim is found
+    # -- an FPDU with a wrong length is reported so, and FPDUs that it does not claim are found
     **{
-        f"{kind}600*5 {kind}600={lie} {kind}600*34": ""
+        f"{kind}600*5 {kind}600={bad} {kind}600*34": ""
         for kind in "sz"
-        for lie in (18, 300, 580, 634)
+        for bad in (18, 300, 580, 634)
     },
     "s600*5 s600=6000 s600*9 s600*25": "g b ? g",
     "z600*5 z600=30000 z600*48 z600*25": "g b ? g",
-    # Headers in a row outweigh what claims them all.
+    # Headers in a row outweigh a length that claims them all.
     "s600*5 s600=65535 s600*34": "",
     "z600*5 z600=65535 z600*34": "",
-    # A row between two lies.
+    # A row between two wrong lengths.
     "s900*3 s30*2 s70=18 s6 s7 s8 s50=18 s900*3": "",
-    # -- a header that makes no sense is told, since its length leads on
+    # -- an FPDU whose header makes no sense is reported, since its length leads to the next
     "v40 s40*11": "",
     "s40*5 v40 s40*2 v40 s40*3": "",
     "s40*11 v40": "",
@@ -177,7 +177,7 @@ WITHOUT_CRCS = {
 
 
 def hold(words: str, expected: str, **options: object) -> None:
-    """Check a row with Markers and without, in segments of several sizes; usually of two."""
+    """Check a row with Markers and without, in segments of several sizes, usually two."""
     ways = [(False, 1460), (True, 97), (True, 1460), (False, 97), (True, 65_000), (False, 65_000)]
     for markers, size in ways[: {"quick": 1, "usual": 2}.get(effort.chosen)]:
         check(words, expected, **{"markers": markers, "size": size, **options})
@@ -185,26 +185,26 @@ def hold(words: str, expected: str, **options: object) -> None:
 
 @pytest.mark.parametrize("words", DAMAGED)
 def test_damaged(words: str) -> None:
-    """Every other FPDU is found and good, and those that are damaged are told as what they say."""
+    """All other FPDUs are found and good.  Damaged ones are reported with their values."""
     hold(words, DAMAGED[words])
 
 
-def test_a_liar_may_lead_to_an_fpdu_in_the_payload_of_the_next() -> None:
-    """The next one is good and holds that: no payload reaches beyond its own FPDU.
+def test_a_wrong_length_may_lead_into_the_next_payload() -> None:
+    """The next FPDU is good and holds that one: no payload reaches beyond its own FPDU.
 
-    That is seen if all of it is there.
+    That is recognised if all of it is there.
     """
     check("s300*2 s300=338 j1680 s300*3", size=65_000)
 
 
 @pytest.mark.parametrize("words", OPEN)
-def test_damaged_behind_a_hole_that_waits(words: str) -> None:
-    """It does not matter what came first."""
+def test_damaged_after_an_open_hole(words: str) -> None:
+    """The order of capture does not matter."""
     hold(words, OPEN[words], markers=True, acknowledged=False)
 
 
-def many_liars(seed: int) -> tuple[str, str]:
-    """Words in which many lie, and what is to be told."""
+def many_wrong_lengths(seed: int) -> tuple[str, str]:
+    """Words with many wrong lengths, and the expected reports."""
     rng = random.Random(seed)
     words = [f"s{rng.choice((30, 200, 1400))}" for _ in range(179)]
     for at in range(3, 178):
@@ -216,35 +216,35 @@ def many_liars(seed: int) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        # Some claim 64 KiB, and wherever others stop in these one may truly end: to ask that of all
-        # leaves enough for the search behind the next.
-        *map(many_liars, range(6)),
+        # Some claim 64 KiB, and may truly end wherever another FPDU stops within these.  To check
+        # all these places leaves enough allowance for the next search.
+        *map(many_wrong_lengths, range(6)),
         # Lengths lead from garbled headers over rows that break.
         ("s6*10 s6! s6=>1000^ s6*488 s6=65535 s6*199 s6! s6*498", "g ? ? g ? g ? g"),
     ],
 )
-def test_liars_hide_no_good_ones(words: str, expected: str) -> None:
-    """All good ones are found, however many of those that were skipped are damaged."""
+def test_wrong_lengths_hide_no_good_fpdus(words: str, expected: str) -> None:
+    """All good FPDUs are found, however many damaged ones were skipped."""
     for markers in (False, True):
         Row(words, markers=markers).check_fpdus(expected)
 
 
 @pytest.mark.parametrize("words", FORGED)
 def test_forged_markers(words: str) -> None:
-    """No FPDU is missed."""
+    """All FPDUs are found."""
     hold(words, FORGED[words], markers=True)
     hold(words, FORGED[words], markers=True, crc=False)
 
 
-def test_a_liar_behind_a_hole_that_holds_no_marker() -> None:
-    """One in its payload points to it; without CRCs that is not enough (4.3)."""
+def test_a_wrong_length_without_marker_after_a_hole() -> None:
+    """A Marker in its payload points to it.  Without CRCs that is not enough (4.3)."""
     hold("s600*3 s600- h2000=30 s600*9", "g . ? g", markers=True, crc=False)
 
 
 @pytest.mark.parametrize("words", HOLES)
 @pytest.mark.parametrize("crc", [False, True])
 def test_holes(words: str, crc: bool) -> None:
-    """What no hole touches is found, each once; gaps are the holes."""
+    """FPDUs that no hole touches are found once, and gaps are the holes."""
     hold(words, HOLES[words], crc=crc)
 
 
@@ -256,24 +256,24 @@ def test_between_holes(words: str) -> None:
 
 @pytest.mark.parametrize("words", CUT_OFF)
 def test_cut_off(words: str) -> None:
-    """Nothing is made up, and nothing is wrong."""
+    """No false FPDU is reported, and no error."""
     for crc in (False, True):
         hold(words, CUT_OFF[words], crc=crc, size=0)
 
 
 @pytest.mark.parametrize("words", HEADERS_CUT_OFF)
 def test_headers_cut_off(words: str) -> None:
-    """No FPDU is claimed."""
+    """No FPDU is reported."""
     hold(words, HEADERS_CUT_OFF[words], size=0)
 
 
 @pytest.mark.parametrize("words", WITHOUT_CRCS)
 def test_without_crcs(words: str) -> None:
-    """Lengths and headers that lead on are all that tells (6)."""
+    """Only lengths and headers that lead to the next are evidence (6)."""
     hold(words, WITHOUT_CRCS[words], crc=False)
 
 
 @pytest.mark.parametrize("wrap", [-20, -7, -1, 0, 1, 2, 511, 512, 513, 5000])
 def test_sequence_numbers_wrap(wrap: int) -> None:
-    """Within the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
+    """They wrap in the Request, where FPDUs begin, in a Marker, in a header (RFC 5044 4.3)."""
     hold("s700*3 s700+ s700-20:30 s700*8", "", wrap=wrap)

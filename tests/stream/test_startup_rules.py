@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is reported of a startup, whatever was sent in which order (RFC 5044 7.1.2): a table.
+"""Reports of a startup, with any frames in any order (RFC 5044 7.1.2): a table.
 
-Connections that break a rule of startup are told which one.  A situation is told in the words of
+If a connection breaks a rule of startup, the rule is reported.  The words are those of
 :mod:`tests.stream.scene`.
 """
 
@@ -78,13 +78,13 @@ TOO_LONG = "PD_Length 513 exceeds 512 (RFC 5044 7.1.1, 7.1.2 rule 9)"
 
 
 def of_key(letter: str) -> str:
-    """What is told of a Key that is none."""
+    """The error for a wrong Key."""
     key = LETTERS[letter][:16]
     return f"the Key of the startup frame is {key!r} (RFC 5044 7.1.1, 7.1.2 rule 5)"
 
 
 STARTUPS: list[tuple[str, list[Wrong]]] = [
-    # -- as it is meant to be
+    # -- as the RFC wants it
     (">Q <A >f <f >F <F", []),
     ("<Q >A <f >f >F <F", []),
     (">w <w >Q <A >f <f >F <F", []),
@@ -92,7 +92,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <R >w <w >Q <A >f <f >F <F", []),
     (">Q <R >Q <R >Q <A >f <f >F <F", []),
     (">Q <R <Q >A <f >f >F <F", []),
-    # -- what stands in the place of the Request
+    # -- other octets in the place of the Request
     (">S <S >F <F", [Wrong(0, INVALID, OF_1)]),
     (">f >f <f >F <F", [Wrong(0, INVALID, OF_1)]),
     (">f >f >Q <A >f <f >F <F", [Wrong(2, INVALID, BEFORE)]),
@@ -104,14 +104,14 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">z <A >F <F", [Wrong(1, INVALID, OF_OCTETS)]),
     (">w <A >S <S >F <F", [Wrong(1, INVALID, OF_OCTETS)]),
     (">T <A >F <F", [Wrong(0, INVALID, NO_RTR), Wrong(1, INVALID, OF_OCTETS)]),
-    # -- both sides sent the same (rule 8), whether the second one had the first or not
+    # -- both sides sent the same (rule 8), whether the second side had received the first or not
     (">A <A >F <F", [Wrong(0, INVALID, OF_2), Wrong(1, INVALID, BOTH_REPLY)]),
     *(
         (asked + then, [Wrong(1, INVALID, BOTH_REQUEST)])
         for asked in (">Q <Q", "<Q >Q", ">Q <!Q", "<Q >!Q")
         for then in ("", " >F <F", " >S <S >F <F")
     ),
-    # -- FPDUs, and what answers the Request is no Reply (rules 3, 5)
+    # -- FPDUs, and octets that answer the Request, but are no Reply (rules 3, 5)
     (">Q >S <S >F <F", [Wrong(2, INVALID, NO_REPLY)]),
     (">Q <w >S <S >F <F", [Wrong(3, INVALID, NO_REPLY)]),
     (">Q <z >S <S >F <F", [Wrong(3, INVALID, NO_REPLY)]),
@@ -136,7 +136,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
         for letter, octets in (("x", 1), ("h", 28), ("O", 600))
         for then in ("<A >S <S", "<R")
     ),
-    # -- another Request, before the Reply that was captured late or not, or after it
+    # -- another Request, before the Reply (captured late or not) or after it
     (">Q >P <A >S <S >F <F", [Wrong(1, INVALID, AGAIN)]),
     (">Q >P >P <A >S <S >F <F", [Wrong(1, INVALID, AGAIN), Wrong(2, INVALID, AGAIN)]),
     (">Q >P <A+1 >S <S >F <F", [Wrong(1, INVALID, AGAIN)]),
@@ -166,13 +166,13 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <A >d >f <f >F <F", [Wrong(2, ErrorCode.CRC_MISMATCH, BAD_CRC)]),
     (">I <B >v <f >f >F <F", []),
     (">I <B >( <f >) >F <F", [Wrong(3, None, OF_4)]),
-    # The Responder's FIN counts as an octet, and is none.
+    # The Responder's FIN counts as an octet, but is none.
     (">Q <A <F >S <!", []),
     (">Q <A <-F >S <!", []),
-    # -- nobody answers it: in the words before it there is no answer
+    # -- no answer to the Request: earlier octets are no answer
     (">Q >F <F", [Wrong(1, LOST, CLOSED)]),
     (">Q <F >F", [Wrong(2, LOST, CLOSED)]),
-    (">Q <X", [Wrong(0, LOST, RESET, behind=20)]),
+    (">Q <X", [Wrong(0, LOST, RESET, offset=20)]),
     ("<w >Q >F <F", [Wrong(2, LOST, CLOSED)]),
     # -- the connection ends within a startup frame (rule 10)
     (">q >X", []),
@@ -180,9 +180,9 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <a <F >F", [Wrong(1, LOST, f"the connection was closed {WITHIN}")]),
     # -- PD_Length does not match, or the Initiator has not waited for the Reply
     (">Q >g >F <F", [Wrong(1, INVALID, f"44 {UNANSWERED}")]),
-    (">Qx >F <F", [Wrong(0, INVALID, f"1 {UNANSWERED}", behind=20)]),
-    (">Pc >F <F", [Wrong(0, INVALID, f"12 {UNANSWERED}", behind=25)]),
-    (">Qz >F <F", [Wrong(0, INVALID, f"300 {UNANSWERED}", behind=20)]),
+    (">Qx >F <F", [Wrong(0, INVALID, f"1 {UNANSWERED}", offset=20)]),
+    (">Pc >F <F", [Wrong(0, INVALID, f"12 {UNANSWERED}", offset=25)]),
+    (">Qz >F <F", [Wrong(0, INVALID, f"300 {UNANSWERED}", offset=20)]),
     # -- fields of the startup frame
     (">K >F <F", [Wrong(0, INVALID, of_key("K"))]),
     (">k >F <F", [Wrong(0, INVALID, of_key("k"))]),
@@ -191,12 +191,12 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">U >F <F", [Wrong(0, INVALID, "revision 77 is not one of 0, 1, 2 (RFC 5044 7.1.1)")]),
     (">Q <l >S <S >F <F", [Wrong(1, INVALID, f"PD_Length 9000 {CLAIMED}")]),
     (">Q <p >S <f >F <F", [Wrong(1, INVALID, OF_9)]),
-    # -- what is certain, whatever the snap length has cut off
+    # -- errors that are certain even if the snap length has cut off octets
     (">P/22 >F <F", [Wrong(1, LOST, CLOSED)]),
     *((f">Q <h/{there} >F <F", [Wrong(1, INVALID, f"28 {ANSWER}")]) for there in (1, 4, 27)),
-    # -- what is sent before a Reply that rejects is not for MPA
+    # -- octets before a Reply that rejects are not for MPA
     (">Q >w <R >F <F", []),
-    # -- the capture lacks what may have been there
+    # -- the capture may lack the right frames
     ("... >S <S >F <F", []),
     (">S <-x <S >F <F", []),
     (">Q >S <-A <S >F <F", []),
@@ -208,15 +208,16 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q", []),
     (">Q <-A >F <F", []),
     ("... >Q >F <F", []),
-    # -- what the Initiator had when it asked is no answer; ULPs that talked may agree on any place
+    # -- octets that the Initiator had received before its Request are no answer; ULPs may agree on
+    # any place for startup
     ("<w >Q <A >S <S >F <F", []),
     ("<w+1 >Q <A >S <S >F <F", []),
     ("... <w >Q <A >S <S >F <F", []),
     (">wQ <wA >S <S >F <F", []),
     (">Q <-R >-Q <A >S <S >F <F", []),
-    # -- who speaks first is not a matter of what is captured first
+    # -- the order of capture does not show which side sent first
     (">Q <A >S+1 <S >F <F", []),
-    # -- a few octets of a Request, or other ones, show nothing
+    # -- a few octets of a Request, or other octets, show nothing
     (">q >F <F", []),
     (">m >F <F", []),
     (">F <F", []),
@@ -224,12 +225,14 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
 
 
 @pytest.mark.parametrize(("words", "wrong"), STARTUPS, ids=[words for words, _ in STARTUPS])
-def test_what_is_told_of_a_startup(words: str, wrong: list[Wrong]) -> None:
-    """Each breach, with its place and its clause, and no other; all startup frames and FPDUs, and
-    whether the connection stays rejected."""
+def test_reports_of_a_startup(words: str, wrong: list[Wrong]) -> None:
+    """Each broken rule is reported, with its place and its clause, and no other.
+
+    Also all startup frames and FPDUs, and whether the connection stays rejected.
+    """
     seed = random.randrange(2**32)
     scene = Scene(words, LETTERS, seed=seed)
-    # What claims octets that are not there, or FPDUs, is not reported as a startup frame.
+    # A frame that claims missing octets, or FPDUs, is not reported as a startup frame.
     scene.frames = [each for each in scene.frames if each not in (LETTERS["l"], LETTERS["p"])]
     events = scene.check(*wrong)
     assert ended(events).rejected == (re.findall("[QRP]", words)[-1:] == ["R"]), f"seed {seed}"
@@ -240,8 +243,8 @@ def test_what_is_told_of_a_startup(words: str, wrong: list[Wrong]) -> None:
 @pytest.mark.parametrize(
     ("words", "wrong"), [row for row in STARTUPS if not set(row[0]) & set("!+-/.lp")]
 )
-def test_a_startup_captured_by_octets(words: str, wrong: list[Wrong]) -> None:
-    """In segments of one octet the same is found, and the same clauses are broken."""
+def test_a_startup_in_segments_of_one_octet(words: str, wrong: list[Wrong]) -> None:
+    """In segments of one octet the same is found, with the same broken clauses."""
     seed = random.randrange(2**32)
     scene = Scene(words, LETTERS, seed=seed)
     scene.segments = [
@@ -260,13 +263,13 @@ def test_a_startup_captured_by_octets(words: str, wrong: list[Wrong]) -> None:
 
 
 def clause_of(text: str) -> str:
-    """What an error cites, which stands at its end."""
+    """The clause at the end of an error's text."""
     return text[text.rindex("(") :]
 
 
 @pytest.mark.parametrize("place", range(16))
 def test_a_key_with_one_wrong_octet(place: int) -> None:
-    """A Key that is none, where one must stand: code 4, in pieces or in one (7.1.2 rule 5)."""
+    """A wrong Key in the place of a startup frame: code 4, in pieces or in one (7.1.2 rule 5)."""
     key = bytearray(request())
     key[place] ^= 0x80
     text = f"the Key of the startup frame is {bytes(key[:16])!r} (RFC 5044 7.1.1, 7.1.2 rule 5)"
@@ -275,7 +278,7 @@ def test_a_key_with_one_wrong_octet(place: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"abc"])
-def test_enhanced_data_that_are_not_there(data: bytes) -> None:
+def test_missing_enhanced_data(data: bytes) -> None:
     """S without room for its data (RFC 6581 6)."""
     scene = Scene(">Q >F <F", {"Q": request(revision=2, enhanced=1, private_data=data)})
     assert errors(scene.fed()) == [(0, INVALID, scene.at[0][1])]
@@ -295,17 +298,17 @@ def test_enhanced_data_that_are_not_there(data: bytes) -> None:
     ],
 )
 def test_revision_of_the_reply(asked: int, answered: int, is_wrong: bool) -> None:
-    """7.1.1, Rev: who asks with a revision cannot interoperate with a later one (C.2.1)."""
+    """7.1.1, Rev: the Initiator of a revision cannot interoperate with a later one (C.2.1)."""
     scene = Scene(
         ">Q <A >S <S >F <F", {"Q": request(revision=asked), "A": reply(revision=answered)}
     )
     text = f"revision {answered} of the Reply exceeds the Request's {asked} (RFC 5044 7.1.1)"
-    # Else revisions 0 and 1 are those of osc.
+    # Without a forced dialect, revisions 0 and 1 are those of osc.
     scene.check(*[Wrong(1, INVALID, text)] * is_wrong, events=scene.fed(Dialect.RFC5044))
 
 
 def with_markers(markers: int) -> dict[str, Octets]:
-    """Startup frames and FPDUs of a connection with Markers, or without."""
+    """Startup frames and FPDUs, with Markers or without."""
     return {
         "Q": request(markers=markers),
         "A": reply(markers=markers),
@@ -315,8 +318,8 @@ def with_markers(markers: int) -> dict[str, Octets]:
 
 @pytest.mark.parametrize("acknowledged", [0, 1, 320, 328])
 @pytest.mark.parametrize("markers", [0, 1])
-def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
-    """Rule 4: what the Responder had when it spoke is what it acknowledges there."""
+def test_the_responder_sends_first(acknowledged: int, markers: int) -> None:
+    """Rule 4: its acknowledgement shows what the Responder had received when it sent."""
     octets, truth = stream(markers=bool(markers))
     pieces: dict[str, Octets] = {"1": octets[:acknowledged], "2": (octets[acknowledged:], truth)}
     scene = Scene(">Q <A >1 <S >2 >F <F", with_markers(markers) | pieces)
@@ -325,7 +328,7 @@ def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begin", "acknowledged", "is_told"),
+    ("begin", "acknowledged", "is_reported"),
     [
         (">Q <1", 0, True),
         (">Q <1", 1, True),
@@ -335,21 +338,21 @@ def test_the_responder_speaks_first(acknowledged: int, markers: int) -> None:
         (">Q <1+1", 1, True),
         (">Q <1+1", 19, True),
         (">Q <1+1", 20, False),
-        # What the Initiator had sent then is known of segments behind the Request only.
+        # Which octets the Initiator had sent then is known only after the Request.
         (">Q+1 <1", 0, False),
     ],
 )
 @pytest.mark.parametrize("markers", [0, 1])
 def test_the_initiator_does_not_wait(
-    begin: str, acknowledged: int, is_told: bool, markers: int
+    begin: str, acknowledged: int, is_reported: bool, markers: int
 ) -> None:
-    """Rule 3: what the Initiator had when it went on is what it acknowledges there."""
+    """Rule 3: its acknowledgement shows what the Initiator had received when it went on."""
     frame, (octets, truth) = reply(markers=markers), stream(markers=bool(markers))
     pieces: dict[str, Octets] = {"1": frame[:acknowledged], "2": frame[acknowledged:]}
     pieces |= {"3": octets[:500], "4": (octets[500:], truth)}
     scene = Scene(f"{begin} >3 <2 >4 <S >F <F", with_markers(markers) | pieces)
     scene.frames[1:] = [frame]
-    scene.check(*[Wrong(2, None, OF_3)] * is_told)
+    scene.check(*[Wrong(2, None, OF_3)] * is_reported)
 
 
 @pytest.mark.parametrize("markers", [0, 1])
@@ -359,7 +362,7 @@ def test_the_initiator_does_not_wait(
 def test_a_terminate_may_come_first(
     markers: int, size: int, revision: int, code: int | None
 ) -> None:
-    """Rule 4, but for RFC 6581 9.3: who meets an error sends a Terminate before it resets."""
+    """Rule 4 has an exception (RFC 6581 9.3): after an error a Terminate comes before the RST."""
     first = messages.send(1, b"x") if code is None else messages.terminate(2, 0, code)
     fields: dict[str, object] = {"markers": markers, "revision": revision}
     if revision == 2:
@@ -381,7 +384,7 @@ def test_a_terminate_may_come_first(
 
 
 @pytest.mark.parametrize("octet", [b"", b"\0"])
-def test_a_probe_is_not_speaking(octet: bytes) -> None:
+def test_a_probe_does_not_break_rule_4(octet: bytes) -> None:
     """Rule 4: a keep-alive repeats the last octet of the Reply, or none (RFC 9293 3.8.4)."""
     scene = Scene(">Q <A")
     _, at = scene.at[1]
@@ -394,7 +397,7 @@ def test_a_probe_is_not_speaking(octet: bytes) -> None:
 
 @pytest.mark.parametrize("octets", [513, 20000, 65535])
 def test_private_data_of_revision_0(octets: int) -> None:
-    """draft-ietf-rddp-mpa-01 6.1.1: as long as PD_Length can say, and FPDUs begin behind them."""
+    """draft-ietf-rddp-mpa-01 6.1.1: of any PD_Length, and FPDUs follow the Private Data."""
     data = (bytes(range(251)) * 262)[:octets]
     fields = {"revision": 0, "markers": 1, "private_data": data}
     letters = with_markers(1) | {"Q": request(**fields), "A": reply(**fields)}
@@ -402,8 +405,8 @@ def test_private_data_of_revision_0(octets: int) -> None:
     assert [fpdus(events, direction)[0].offset for direction in (0, 1)] == [4, 4]
 
 
-def test_rejected_for_want_of_ird() -> None:
-    """RFC 6581 9.1: ORD of the Reply says what is needed; a Terminate after R is out of place."""
+def test_rejected_because_of_ird() -> None:
+    """RFC 6581 9.1: ORD of the Reply says what is needed.  A Terminate after R is wrong."""
     asked, answered = (
         {"revision": 2, "enhanced": 1, "private_data": enhanced_data(1, depth)} for depth in (1, 8)
     )
@@ -418,10 +421,8 @@ def test_rejected_for_want_of_ird() -> None:
 @pytest.mark.parametrize("there", [12, 16, 20, 119])
 @pytest.mark.parametrize("size", [7, 400])
 @pytest.mark.parametrize("words", [">P", ">Q <B", "<w >Q <B"])
-def test_the_end_in_the_midst_of_a_startup_frame(
-    words: str, size: int, there: int, how: str
-) -> None:
-    """Rule 10, and code 1 of section 8: what there is of the frame shows what it was to be."""
+def test_the_end_within_a_startup_frame(words: str, size: int, there: int, how: str) -> None:
+    """Rule 10, and code 1 of section 8: the captured part shows that it is a startup frame."""
     end = {"closed": " >F <F", "reset": " >X", "capture ended": ""}[how]
     asked, answered = (each(private_data=bytes(100))[:there] for each in (request, reply))
     scene = Scene(words + end, {"P": asked, "B": answered}, size=size)

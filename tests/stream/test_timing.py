@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""When a connection began, where it stalled, and within which messages it ended.
+"""The beginning of a connection, its stalls, and the messages within which it ended.
 
-A word is a segment: the milliseconds at which it is captured, ``>`` or ``<`` for who sends it, and
+A word is a segment: the milliseconds at which it is captured, ``>`` or ``<`` for the sender, and
 
 * ``S`` a SYN, ``Q`` a Request, ``A`` a Reply, ``F`` a FIN, ``X`` a RST, ``.`` an acknowledgement
 * ``f`` an FPDU, ``g`` one without the Last flag, ``b`` one with a bad CRC
@@ -40,7 +40,7 @@ OCTETS = {
 }
 
 
-def said(words: str) -> list[Segment]:
+def segments_of(words: str) -> list[Segment]:
     """The segments of a connection in words."""
     talk, segments = Talk(syn=False), []
     if "S" in words:
@@ -67,7 +67,7 @@ def said(words: str) -> list[Segment]:
 
 
 def end_of(segments: list[Segment]) -> ConnectionEnded:
-    """The end of the one connection, which is the same on both ways of reading."""
+    """The end of the one connection, the same on both reading paths."""
     found = []
     for straight in (True, False):
         flows = Flows(straight=straight)
@@ -78,7 +78,7 @@ def end_of(segments: list[Segment]) -> ConnectionEnded:
 
 
 BEGUN = "5>S 6<S 8>. 20>Q 21<. 70<A 71>. "
-"""What takes 3 and 50 milliseconds, and seven frames."""
+"""A handshake of 3 and a startup of 50 milliseconds, in seven frames."""
 NO_STALL = (0, 0, None, "")
 
 STALLS = {
@@ -89,12 +89,12 @@ STALLS = {
     "a FIN is late": ("80>f 400>F 401<F 402>.", (1, 320, 9, ">")),
     "the last acknowledgement is late": ("80>F 81<F 500>.", (1, 419, 10, "<")),
     "copies are no progress": ("80>f 180>c 279>c 301<.", (1, 221, 11, ">")),
-    "nor are acknowledgements again": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
-    "new octets are": ("80>f 179>f 278>f 377<.", NO_STALL),
-    "so are those that fill a hole": ("80>m 90>f 390>r 391<.", (1, 300, 9, ">")),
+    "acknowledgements again are no progress": ("80>f 90<d 180<d 290<.", (1, 210, 11, ">")),
+    "new octets are progress": ("80>f 179>f 278>f 377<.", NO_STALL),
+    "octets that fill a hole are progress": ("80>m 90>f 390>r 391<.", (1, 300, 9, ">")),
     "the longest of three counts": ("80>f 300<. 301>f 701<. 702<f 1000>.", (3, 400, 11, ">")),
     "octets of the Responder wait": ("80>f 81<f 300>.", (1, 219, 10, "<")),
-    "it lasts to the end": ("80>f 280>c 680>c", (1, 600, None, ">")),
+    "a stall lasts to the end": ("80>f 280>c 680>c", (1, 600, None, ">")),
     "a RST is no progress": ("80>f 480<X", (1, 400, None, ">")),
     "a late copy is no part of it": ("80>f 90<. 500>c 501<.", NO_STALL),
 }
@@ -107,9 +107,9 @@ def sides(senders: str) -> int:
 
 @pytest.mark.parametrize("name", STALLS)
 def test_stalls(name: str) -> None:
-    """How many, how long the longest was, which frame ended it, and whose octets waited."""
+    """Their number; of the longest: its time, the frame that ended it, and whose octets waited."""
     words, (count, longest, frame, senders) = STALLS[name]
-    segments = said(BEGUN + words)
+    segments = segments_of(BEGUN + words)
     found = end_of(segments)
     assert found.timing == (1, 5 * MS, 3 * MS, 50 * MS, count, longest * MS, frame, sides(senders))
     assert found.time_ns == segments[-1].time_ns
@@ -128,17 +128,17 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("name", BEGINNINGS)
 def test_beginnings(name: str) -> None:
-    """How long handshake and startup took, None if that was not captured."""
+    """The times of handshake and startup, None if these were not captured."""
     words, took = BEGINNINGS[name]
-    timing = end_of(said(words)).timing
+    timing = end_of(segments_of(words)).timing
     assert timing is not None
     expected = tuple(None if each is None else each * MS for each in took)
     assert (timing.handshake_ns, timing.startup_ns) == expected
 
 
 def test_acknowledgements_not_captured() -> None:
-    """Of one direction alone nobody knows what is outstanding."""
-    segments = [each for each in said("20>Q 30<A 40>f 500>f 900>f") if each.frame != 2]
+    """With one direction alone it is unknown which octets are outstanding."""
+    segments = [each for each in segments_of("20>Q 30<A 40>f 500>f 900>f") if each.frame != 2]
     timing = end_of(segments).timing
     assert timing is not None and timing.stalls == 0
 
@@ -161,7 +161,7 @@ WITHIN = {
 def test_within_messages(name: str) -> None:
     """The last FPDU of a direction has no Last flag, and nothing is missing after it."""
     words, text = WITHIN[name]
-    end = end_of(said(BEGUN + words)).end
+    end = end_of(segments_of(BEGUN + words)).end
     assert end is not None
     how = "closed by the Initiator" if "F" in words else "capture ended"
     assert end.text == how + text
@@ -179,8 +179,8 @@ def test_a_whole_message_after_two_holes() -> None:
 
 
 CAPTURES = {
-    # By tshark: SYN and next segment, Request and Reply, the frames before and after the longest
-    # time in which neither side got anything through, and who stopped within a message.
+    # By tshark: from the SYN to the next segment, from Request to Reply, the frames around the
+    # longest time without progress of either side, and the sides that stopped within a message.
     "close_midmsg_clientkill.pcap.gz": (351, 147_613, NO_STALL, ["initiator"]),
     "netem_loss15_heavy_crcoff_at_server_B.pcap.gz": (
         15_872,
@@ -193,7 +193,7 @@ CAPTURES = {
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_captures(name: str) -> None:
-    """Of real stacks: microseconds."""
+    """Captures of real stacks, in microseconds."""
     handshake, startup, (count, longest, frame, senders), within = CAPTURES[name]
     with open_capture(PCAPS / name) as capture:
         found = end_of(list(decoded(capture)))

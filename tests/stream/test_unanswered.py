@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many Requests lack the end of their Response when a connection ends."""
+"""The number of Requests without the end of their Response when a connection ends."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.stream.talk import started
 from tests.truth.messages import ATOMIC_REQUEST, ATOMIC_RESPONSE, READ_REQUEST, READ_RESPONSE
 from tests.truth.mpastream import Damage, build_stream
 
-SAID = {
+SITUATIONS = {
     "nothing is asked for": (">S <S", (0, 0), ""),
     "all is answered": (">R1 >R2 <R <R >A3=1 <A1=1", (0, 0), ""),
     "one Read is not": (">R1 >R2 <R", (1, 0), ", 1 Request of the Initiator unanswered"),
-    "nor are an Atomic and a Read": (
+    "an Atomic and a Read are not": (
         ">R1 >A2=9",
         (2, 0),
         ", 2 Requests of the Initiator unanswered",
@@ -34,12 +34,12 @@ SAID = {
     ),
     "a Response may be to a Request that is missing": (">R1- <R >R2", (None, None), ""),
     "a bad CRC may hide the end": (">R1 <R!", (None, 0), ""),
-    "a hole beside does not": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
+    "another hole does not": (">R1 >S- >S", (1, None), ", 1 Request of the Initiator unanswered"),
 }
 
 
 def end_of(words: str, *, straight: bool) -> ConnectionEnded:
-    """The end of a connection in which this is said."""
+    """The end of a connection with these messages."""
     talk = started()
     if words.startswith("..."):
         talk.segments.clear()
@@ -58,18 +58,18 @@ def end_of(words: str, *, straight: bool) -> ConnectionEnded:
 
 
 @pytest.mark.parametrize("straight", [True, False])
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", SITUATIONS)
 def test_unanswered(name: str, straight: bool) -> None:
-    """By direction, None if it is not known; and in words."""
-    words, counts, text = SAID[name]
+    """The count by direction, None if it is unknown, and the text."""
+    words, counts, text = SITUATIONS[name]
     end = end_of(words, straight=straight).end
     assert end is not None
     assert (end.unanswered, end.text) == (counts, f"closed by the Initiator{text}")
 
 
 @pytest.mark.parametrize("words", ["... >S <S <R >R3 <R >R4", "... >S >S >R1 <R!"])
-def test_of_which_the_beginning_is_missing(words: str) -> None:
-    """A Response may be to a Request before the capture, or in octets that nothing explains."""
+def test_the_beginning_is_missing(words: str) -> None:
+    """A Response may answer a Request before the capture, or stand in unexplained octets."""
     end = end_of(words, straight=True).end
     assert end is not None
     assert end.unanswered[0] is None
@@ -78,7 +78,7 @@ def test_of_which_the_beginning_is_missing(words: str) -> None:
 
 @pytest.mark.parametrize("path", REAL, ids=capture_name)
 def test_captures(path: Path) -> None:
-    """What is counted agrees with the messages, and is known where nothing is missing or bad."""
+    """The counts agree with the messages, and are known if nothing is missing or bad."""
     asked: Counter[tuple[int, str]] = Counter()
     answered: set[tuple[int, str]] = set()
     for each in records("--type", "message", path):
@@ -89,10 +89,10 @@ def test_captures(path: Path) -> None:
             answered.add((each["connection"], each["dst"]))
     for each in records("--type", "connection", path):
         known = (each["end"] or {}).get("unanswered") or {}
-        torn = {end: each["gaps"][end] or each["crc_bad"][end] for end in ("src", "dst")}
+        damaged = {end: each["gaps"][end] or each["crc_bad"][end] for end in ("src", "dst")}
         for side, other in (("src", "dst"), ("dst", "src")):
             count, asks = known.get(side), (each["connection"], each[side])
             if count is None:
-                assert not known or torn[other] or (torn[side] and asks in answered)
+                assert not known or damaged[other] or (damaged[side] and asks in answered)
             else:
                 assert count == max(0, asked[asks])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How much work something is, without a clock: a busy machine does not change it; and memory."""
+"""Work, counted without a clock so that a busy machine does not change it, and memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["calls", "peak", "steps", "traced"]
 
 
 def calls(work: Callable[[], object]) -> int:
-    """Return how many functions are called while ``work`` is done, built-in ones included."""
+    """Return how many functions ``work`` calls, built-in ones included."""
     count = 0
 
     def note(frame: FrameType, what: str, argument: object) -> None:
@@ -32,11 +32,11 @@ def calls(work: Callable[[], object]) -> int:
 
 
 def steps(work: Callable[[], object], package: str) -> int:
-    """Return how many lines of a package are executed while ``work`` is done.
+    """Return how many lines of a package ``work`` executes.
 
-    A line counts as often as a comprehension on it takes another turn, which calls nothing.
+    A line also counts for each turn of a comprehension on it, which calls nothing.
 
-    :param package: the name that its modules begin with.
+    :param package: the prefix of the names of its modules.
     """
     count = 0
 
@@ -58,7 +58,7 @@ def steps(work: Callable[[], object], package: str) -> int:
 
 @contextmanager
 def traced() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Give a function that says how many octets of what came since then are held, and were."""
+    """Give a function that returns the octets allocated since then, held now and at most."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -68,7 +68,7 @@ def traced() -> Iterator[Callable[[], tuple[int, int]]]:
 
 
 def peak(work: Callable[[], object]) -> int:
-    """Return how many octets of memory ``work`` takes at most, beside those that there are."""
+    """Return how many octets of memory ``work`` takes at most, in addition to those held."""
     with traced() as memory:
         work()
         return memory()[1]
