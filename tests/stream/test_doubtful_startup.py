@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Keys in octets of which earlier ones are missing: startup frames, or payload (RFC 5044 7.1.1)."""
+"""Keys after missing octets: startup frames, or payload (RFC 5044 7.1.1)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import REQUEST_KEY, build_stream
 
-# With a Marker right behind it, whose reserved bits are flags 0 and Rev 0, it reads as a Request.
+# Directly before a Marker it reads as a Request: the reserved bits are flags 0 and Rev 0.
 KEYS = b"The quick brown fox jumps over MPA ID Req Frame. "
 
 
 def key_before_a_marker(*, crc: bool = True) -> tuple[bytes, list[bytes]]:
-    """FPDUs with Markers, before one of which a Key happens to end."""
+    """FPDUs with Markers.  A Key ends directly before one of them."""
     ulpdus = [messages.send(1, bytes(600))[0]]
     for shift in range(49):
         text = (KEYS * 80)[shift : shift + 3000]
@@ -47,16 +47,16 @@ def key_before_a_marker(*, crc: bool = True) -> tuple[bytes, list[bytes]]:
     [
         (0, 0, False),
         (100, 1, False),
-        # The second one begins before the capture does.
+        # The second FPDU begins before the capture does.
         (700, 2, False),
-        # What the Responder said is no answer to what the Initiator sent later.
+        # The Responder cannot answer what the Initiator sent later.
         (100, 1, True),
     ],
 )
 def test_a_key_before_a_marker_is_payload(
     begin: int, lost: int, replied: bool, syn: bool, size: int
 ) -> None:
-    """Where the beginning is missing, a Key in an FPDU's payload is no startup frame."""
+    """If the beginning is missing, a Key in an FPDU's payload is no startup frame."""
     octets, ulpdus = key_before_a_marker()
     talk = Talk(syn=syn)
     talk.miss(0, request())
@@ -72,10 +72,10 @@ def test_a_key_before_a_marker_is_payload(
 
 
 @pytest.mark.parametrize("size", [33, 1460])
-@pytest.mark.parametrize("behind", [4, 40])
+@pytest.mark.parametrize("before", [4, 40])
 @pytest.mark.parametrize("crc", [False, True])
-def test_a_marker_by_what_follows_the_next_one(size: int, behind: int, crc: bool) -> None:
-    """What it says of its FPDU leads to the next Marker, too, before which an FPDU ends."""
+def test_a_key_whose_length_leads_to_the_next_marker(size: int, before: int, crc: bool) -> None:
+    """The length of the false frame leads to the next Marker, and an FPDU ends before that."""
     text = (bytes(508 - 16 - 16) + REQUEST_KEY + KEYS * 12)[: 1012 - 16]
     (write,) = messages.write(1, 0, text, mulpdu=1010)
     few = [messages.send(msn, bytes([msn]) * 250)[0] for msn in range(1, 20)]
@@ -84,8 +84,8 @@ def test_a_marker_by_what_follows_the_next_one(size: int, behind: int, crc: bool
     assert octets[at + 16 : at + 20].hex() == "000001fc"
     assert truth[1].start == at + 16 + 512
     talk = Talk(syn=False)
-    talk.miss(0, octets[: at - behind])
-    talk.say(0, octets[at - behind :], size=size)
+    talk.miss(0, octets[: at - before])
+    talk.say(0, octets[at - before :], size=size)
     events = talk.closed()
     assert seen(events) == []
     assert found(events, 0) == [each.ulpdu for each in truth[1:]]
@@ -93,8 +93,8 @@ def test_a_marker_by_what_follows_the_next_one(size: int, behind: int, crc: bool
 
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize("size", [25, 1460])
-def test_a_request_of_rev_0_with_which_a_capture_begins(answered: bool, size: int) -> None:
-    """It fills its segment, and nothing that follows speaks against it."""
+def test_a_request_of_rev_0_at_the_beginning_of_a_capture(answered: bool, size: int) -> None:
+    """The Request fills its segment, and nothing after it contradicts it."""
     octets, truth = stream(crc=False)
     talk = Talk(syn=False)
     at = talk.say(0, request(crc=0, revision=0, private_data=b"hello"), size=size)
@@ -107,11 +107,11 @@ def test_a_request_of_rev_0_with_which_a_capture_begins(answered: bool, size: in
 
 
 def key_at_the_end(begin: int) -> tuple[bytes, bytes, bytes]:
-    """FPDUs without CRCs: some, the first octets of one, and what is captured behind a hole in it.
+    """FPDUs without CRCs: a few, the first octets of one, and the octets after a hole in it.
 
-    Its payload ends with a Key, and a CRC field that is not used makes that a Request of Rev 0.
+    Its payload ends with a Key.  The unused CRC field after it makes that a Request of Rev 0.
 
-    begin: how many octets the first octets are.
+    begin: the number of first octets.
     """
     few = [messages.send(msn, bytes([msn]) * 150)[0] for msn in range(1, 9)]
     (text,) = messages.send(9, KEYS * 12 + b"." * 4 + REQUEST_KEY)
@@ -126,16 +126,16 @@ def key_at_the_end(begin: int) -> tuple[bytes, bytes, bytes]:
 @pytest.mark.parametrize(
     ("captured", "begin", "syn"),
     [
-        # The header of its FPDU says that it ends there, though a hole lies between.
+        # The header of its FPDU shows that it ends there, over a hole.
         *(("the header", begin, syn) for begin in (30, 100) for syn in (False, True)),
-        # FPDUs before a hole that hides the header show that there is no Request behind it.
+        # FPDUs before a hole that hides the header show that no Request follows it.
         ("FPDUs", 8, False),
-        # The Reply acknowledges the Request that it accepts; there is none behind that.
+        # The Reply acknowledges the Request that it accepts.  No Request follows that.
         ("the Reply", 8, True),
     ],
 )
 def test_a_key_at_the_end_of_a_payload(captured: str, begin: int, syn: bool, size: int) -> None:
-    """It is no startup frame, as what was captured before it tells."""
+    """Octets captured before it show that it is no startup frame."""
     octets, head, rest = key_at_the_end(begin)
     talk = Talk(syn=syn)
     talk.miss(0, request(crc=0))
@@ -151,8 +151,8 @@ def test_a_key_at_the_end_of_a_payload(captured: str, begin: int, syn: bool, siz
 
 @pytest.mark.parametrize("size", [33, 1460])
 @pytest.mark.parametrize("there", [4, 20, 300])
-def test_a_key_in_a_payload_behind_fpdus_of_the_peer(size: int, there: int) -> None:
-    """Who had received FPDUs sends no Request any more."""
+def test_a_key_in_a_payload_after_fpdus_of_the_peer(size: int, there: int) -> None:
+    """A side that has received FPDUs sends no Request any more."""
     octets, _, rest = key_at_the_end(8)
     rest = rest[rest.index(REQUEST_KEY + bytes(4)) - there :]
     talk = Talk(syn=False)
@@ -171,11 +171,11 @@ def test_a_key_in_a_payload_behind_fpdus_of_the_peer(size: int, there: int) -> N
 @pytest.mark.parametrize(
     ("syn", "size"), [(False, 40), (False, 1460), (True, 1), (True, 40), (True, 1460)]
 )
-def test_delayed_startup_of_which_something_is_missing(
+def test_delayed_startup_with_a_missing_frame(
     lost: int | None, text: bytes, markers: bool, syn: bool, size: int
 ) -> None:
-    """A Reply that answers it shows that a Request is one (7.1.2, 7.1.3); so do FPDUs right behind
-    it, and that a Reply is one."""
+    """A Reply that answers a Request confirms it (7.1.2, 7.1.3).  FPDUs directly after a Request or
+    a Reply confirm it, too."""
     octets, truth = stream(markers=markers)
     frames = request(markers=int(markers), private_data=b"hello"), reply(markers=int(markers))
     talk = Talk(syn=syn)
@@ -184,7 +184,7 @@ def test_delayed_startup_of_which_something_is_missing(
     for direction in (0, 1):
         talk.say(direction, frames[direction], size=size, captured=direction != lost)
     events = talk.speak(octets, size=size)
-    # In segments of one octet, only the FPDUs that follow show it: then the Reply may come first.
+    # In segments of one octet, only later FPDUs confirm it.  Then the Reply may be reported first.
     captured = [each for direction, each in enumerate(frames) if direction != lost]
     assert sorted(each.octets for each in seen(events)) == sorted(captured)
     assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
@@ -195,7 +195,7 @@ def test_delayed_startup_of_which_something_is_missing(
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_request_that_nobody_answers(alone: bool) -> None:
-    """In a segment of its own it is one; amid text of which more is missing nobody knows."""
+    """In a segment of its own it is a Request.  Within text it may be anything."""
     talk = Talk(syn=False)
     talk.say(0, b"login\r\n")
     frame = request(private_data=bytes(60))
@@ -206,13 +206,13 @@ def test_a_request_that_nobody_answers(alone: bool) -> None:
 
 
 def records_of(frames: list[bytes]) -> bytes:
-    """Octets as a capture file holds them: in front of each a record header that is none of MPA."""
+    """The octets of a capture file: before each frame stands a record header without MPA."""
     return b"".join(b"\x80\x21\x5a\x6b" * 4 + b"\x45\x00" * 27 + each for each in frames)
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 1460])
 def test_startup_frames_and_fpdus_in_a_file(size: int) -> None:
-    """What directly follows a Request is no FPDU: it is streaming mode octets (7.1.2 rule 3)."""
+    """Octets directly after a Request are no FPDU, but streaming mode octets (7.1.2 rule 3)."""
     _, truth = stream()
     octets = [build_stream([each.ulpdu])[0] for each in truth]
     talk = Talk()
@@ -225,8 +225,8 @@ def test_startup_frames_and_fpdus_in_a_file(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 1460])
-def test_delayed_startup_behind_such_a_file(size: int) -> None:
-    """The true Request is found all the same."""
+def test_delayed_startup_after_such_a_file(size: int) -> None:
+    """The true Request is still found."""
     octets, _ = stream()
     talk = Talk()
     talk.say(0, records_of([request(), reply(), octets[:200], b""]), size=size)
@@ -237,7 +237,7 @@ def test_delayed_startup_behind_such_a_file(size: int) -> None:
     assert {each.located_by for each in fpdus(events)} == {"start", "length"}
 
 
-def test_streaming_mode_octets_behind_a_delayed_rejection() -> None:
+def test_streaming_mode_octets_after_a_delayed_rejection() -> None:
     """A connection that was rejected goes back to streaming mode (7.1.2 rule 3)."""
     talk = Talk()
     for direction in (0, 1):
@@ -252,14 +252,14 @@ def test_streaming_mode_octets_behind_a_delayed_rejection() -> None:
 
 @pytest.mark.parametrize("lead", [b"", b"login\r\n"])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_key_behind_a_hole_and_no_fpdu_for_long(lead: bytes, swapped: bool) -> None:
-    """What followed it is no longer looked at when the connection ends, and was never FPDUs."""
+def test_a_key_after_a_hole_and_no_fpdu(lead: bytes, swapped: bool) -> None:
+    """What follows the Key was never FPDUs, and is not looked at when the connection ends."""
     talk = Talk()
-    said, other = (1, 0) if swapped else (0, 1)
-    talk.miss(said, b"octets that nobody captured")
-    talk.say(said, lead + (reply() if swapped else request()))
+    sender, other = (1, 0) if swapped else (0, 1)
+    talk.miss(sender, b"octets that nobody captured")
+    talk.say(sender, lead + (reply() if swapped else request()))
     talk.say(other, PROSE)
-    talk.say(said, PROSE * 600, size=1400)
+    talk.say(sender, PROSE * 600, size=1400)
     talk.say(other, PROSE)
     events = talk.closed()
     assert fpdus(events) == []

@@ -27,7 +27,7 @@ def talk(**options: Any) -> Conversation:
 
 
 def ends(frames: list[Frame], *, straight: bool = True, limits: Limits | None = None) -> list[End]:
-    """How the connections of a capture ended."""
+    """The ends of the connections of a capture."""
     decoder = Decoder()
     flows = Flows(others=other_framings(), straight=straight, limits=limits)
     events = []
@@ -65,8 +65,8 @@ SITUATIONS: list[tuple[Script, str, str, str]] = [
 
 
 @pytest.mark.parametrize("straight", [True, False])
-def test_who_and_why(straight: bool) -> None:
-    """On both ways of reading; the frame is that of the first FIN, not of what follows it."""
+def test_ends(straight: bool) -> None:
+    """On both reading paths.  The frame is that of the first FIN, not of a later one."""
     for end, *expected in SITUATIONS:
         conversation = talk()
         end(conversation)
@@ -80,8 +80,8 @@ def test_who_and_why(straight: bool) -> None:
 
 @pytest.mark.parametrize("by", [0, 1])
 @pytest.mark.parametrize("copies", [0, 1])
-def test_who_closed_first_is_told_by_acknowledgements(by: int, copies: int) -> None:
-    """Not by the order of capture: a FIN that acknowledges the other one answers it."""
+def test_acknowledgements_show_who_closed_first(by: int, copies: int) -> None:
+    """A FIN that acknowledges the other one answers it.  The order of capture does not count."""
     conversation = talk()
     conversation.close(by)
     frames = conversation.frames()
@@ -94,7 +94,7 @@ def test_who_closed_first_is_told_by_acknowledgements(by: int, copies: int) -> N
 
 
 def test_without_startup_frames() -> None:
-    """Where nobody knows who is the Initiator, the endpoint is named."""
+    """If the Initiator is unknown, the endpoint is named."""
     conversation = talk()
     conversation.close(1)
     (found,) = ends(conversation.frames()[5:])
@@ -102,14 +102,14 @@ def test_without_startup_frames() -> None:
 
 
 def test_rejected() -> None:
-    """By the Responder with its Reply, whoever closes then."""
+    """The Responder ends the connection with its Reply, whoever closes it then."""
     (found,) = ends(frames_of(PCAPS / "reject_pdata.pcap"))
     assert (found.by, found.cause, found.frame) == ("responder", "rejected", 6)
     assert found.text == "rejected by the Responder, closed"
 
 
 def test_limit() -> None:
-    """A connection that made room for another was ended by neither side."""
+    """A connection that was ended to make room was ended by neither side."""
     frames = talk().frames()
     other = talk(initiator=Endpoint("10.0.0.3", 5)).frames()
     first, last = ends([*frames, *other], limits=Limits(connections=1))
@@ -117,9 +117,9 @@ def test_limit() -> None:
     assert last.cause == "open"
 
 
-COMPLAINTS = {
-    # What siw complains of, as Wireshark shows it: frame of the Terminate, message, seq of its
-    # FPDU, and the frame of that.
+IN_TERMINATES = {
+    # The messages in siw's Terminates, as Wireshark shows them: frame of the Terminate, message,
+    # sequence number of its FPDU, and frame of that FPDU.
     "term_sendnorecv.pcap": (10, "Send qn 0 msn 1 mo 0, seq 630298884 in frame 8"),
     "term_writebad.pcap": (
         12,
@@ -140,10 +140,10 @@ COMPLAINTS = {
 
 
 @pytest.mark.parametrize("straight", [True, False])
-@pytest.mark.parametrize("name", COMPLAINTS)
-def test_of_what_it_complains(name: str, straight: bool) -> None:
-    """The copied DDP header tells, and leads to the FPDU."""
+@pytest.mark.parametrize("name", IN_TERMINATES)
+def test_message_of_a_terminate(name: str, straight: bool) -> None:
+    """The copied DDP header shows the message, and leads to its FPDU."""
     (found,) = ends(frames_of(PCAPS / name), straight=straight)
-    frame, of = COMPLAINTS[name]
+    frame, of = IN_TERMINATES[name]
     assert found.frame == frame
     assert found.text.endswith(f", of the {of}")

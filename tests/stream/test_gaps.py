@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets that were sent and never captured: what they cost, and when it is said (RFC 5044 6)."""
+"""Octets that were sent and never captured: what they cost, and when gaps come (RFC 5044 6)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def gaps(events: list[Event], direction: int = 0, base: int = BASE) -> list[tupl
 
 
 def reasons(events: list[Event]) -> set[str]:
-    """Why gaps are told."""
+    """The reasons of gaps."""
     return {each.reason for each in events if isinstance(each, GapFound)}
 
 
 def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[int, int]]) -> None:
-    """Every FPDU that no hole touches is found once, and no other."""
+    """Check that every FPDU that no hole touches is found once, and no other."""
     wanted = [
         (fpdu.seq_offset, fpdu.ulpdu)
         for fpdu in truth
@@ -61,7 +61,7 @@ def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[
     ],
 )
 def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) -> None:
-    """A FIN tells of them, or an acknowledgement: of one octet, it may be that of a FIN."""
+    """A FIN shows them, or an acknowledgement.  That of one octet may be of a FIN."""
     octets, truth = stream([600] * 5, markers=False)
     talk = started()
     talk.say(0, octets[:2000], size=500)
@@ -73,16 +73,16 @@ def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) ->
         talk.close()
     events = talk.fed()
     check_outside(events, truth, [(2000, 1200)])
-    told = [
+    found = [
         (each.seq - BASE, each.length, each.reason) for each in events if isinstance(each, GapFound)
     ]
-    assert told == [(2000, lost, expected)] * (expected is not None)
-    assert len(wrong(events)) == len(told)
+    assert found == [(2000, lost, expected)] * (expected is not None)
+    assert len(wrong(events)) == len(found)
 
 
 @pytest.mark.parametrize("markers", [False, True])
-def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
-    """No more than so many behind a hole: the oldest island goes first, and the hole is a gap."""
+def test_octets_after_a_hole_are_limited(markers: bool) -> None:
+    """At a limit of octets after a hole, the oldest island goes first, and the hole is a gap."""
     limits = Limits(octets_per_half=300_000)
     octets, truth = stream([3900] * 120, markers=markers)
     assert len(octets) > limits.octets_per_half + 100_000
@@ -100,13 +100,13 @@ def test_octets_behind_a_hole_are_limited(markers: bool) -> None:
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_islands_are_limited(markers: bool) -> None:
-    """HELD_ISLANDS islands: the oldest go first; what they held that was whole is found."""
+    """At HELD_ISLANDS islands the oldest go first.  Their whole FPDUs are found."""
     octets, truth = stream([20] * 2300, markers=markers)
     talk = started(markers=markers)
     holes = [(each.start, each.end - each.start) for each in truth[1::2]]
     for each in truth[::2]:
         talk.copy(0, BASE + each.start, octets[each.start : each.end], ACK)
-    # Nothing behind the startup frames is acknowledged.
+    # Nothing after the startup frames is acknowledged.
     events = received(flows := Flows(), talk.segments)
     assert reasons(events) == {"limit"}
     assert len(gaps(events)) >= len(holes) - HELD_ISLANDS - 1
@@ -117,8 +117,8 @@ def test_islands_are_limited(markers: bool) -> None:
 
 @pytest.mark.parametrize("markers", [False, True])
 def test_closed_holes_are_limited(markers: bool) -> None:
-    """So many holes that the peer has acknowledged may still be filled; the oldest is a gap, and
-    stays one if its octets come after all."""
+    """Only so many acknowledged holes may still be filled.  The oldest becomes a gap, and stays a
+    gap if its octets still come."""
     octets, truth = stream([500] * 300, markers=markers)
     talk = started(markers=markers)
     holes = [(each.start, each.end - each.start) for each in truth[1::2]]
@@ -126,11 +126,11 @@ def test_closed_holes_are_limited(markers: bool) -> None:
         talk.say(0, octets[each.start : each.end], captured=index % 2 == 0)
         talk.say(1, flags=ACK)
     events = received(flows := Flows(), talk.segments)
-    told = gaps(events)
-    assert told == holes[: len(told)]
-    assert len(told) >= 10
+    found = gaps(events)
+    assert found == holes[: len(found)]
+    assert len(found) >= 10
     assert reasons(events) == {"acknowledged"}
-    at, length = told[0]
+    at, length = found[0]
     late = impair.Segment(0, BASE + at, 0, ACK, octets[at : at + length])
     events += received(flows, [late], 10_000) + flows.finish()
     check_outside(events, truth, holes)
@@ -139,7 +139,7 @@ def test_closed_holes_are_limited(markers: bool) -> None:
 
 @pytest.mark.parametrize("short", [0, 1])
 def test_a_hole_is_closed_when_its_last_octet_is_acknowledged(short: int) -> None:
-    """FPDUs of later segments are in order then, and not before."""
+    """Then FPDUs of later segments are in order, and not before."""
     octets, truth = stream([600] * 5, markers=False)
     talk = started()
     talk.say(0, octets[: truth[1].start])
@@ -161,12 +161,12 @@ SEGMENTS_AFTER_A_HOLE: dict[str, tuple[list[float], int | None, list[int]]] = {
     "the first FPDU is bad": ([2, 3, 4, 5, 6], 2, []),
     "another one is bad": ([2, 3, 4, 5, 6], 4, [2, 3, 4, 5]),
 }
-"""Between which FPDUs segments end, the FPDU that is bad, and those that need not wait."""
+"""The places in FPDUs where segments end, the bad FPDU, and the FPDUs that need not wait."""
 
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_fpdus_after_a_hole_begin_at_multiples_of_four(straight: bool) -> None:
-    """What begins elsewhere must be part of a payload, whatever it looks like."""
+    """Octets that begin elsewhere are part of a payload, whatever they look like."""
     octets, truth = stream([600] * 2, markers=False)
     talk = started()
     for begin in (0, 1002, 2002, 3000):
@@ -177,7 +177,7 @@ def test_fpdus_after_a_hole_begin_at_multiples_of_four(straight: bool) -> None:
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_fpdus_in_a_payload_that_fill_segments(straight: bool) -> None:
-    """An FPDU that a hole cuts off says how far it reaches: none begins before that."""
+    """The length of an FPDU that a hole cuts off shows its end.  No FPDU begins before that."""
     inner = stream([50] * 90, markers=False)[0]
     ulpdus = [messages.write(7, 0, inner, 9000)[0], messages.send(1, b"end")[0]]
     octets = build_stream(ulpdus)[0]
@@ -193,7 +193,7 @@ def test_fpdus_in_a_payload_that_fill_segments(straight: bool) -> None:
 
 @pytest.mark.parametrize("straight", [True, False])
 def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
-    """The one that it leads to came before, and ends within an FPDU."""
+    """The segment that it leads to came before, and ends within an FPDU."""
     octets, truth = stream([600] * 6, markers=False)
     size = truth[0].end // 2
     talk = started()
@@ -206,8 +206,8 @@ def test_a_segment_that_leads_on_may_come_late(straight: bool) -> None:
 @pytest.mark.parametrize("straight", [True, False])
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("name", SEGMENTS_AFTER_A_HOLE)
-def test_what_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
-    """Good FPDUs that fill the first segment after a hole, and those that lengths lead to then."""
+def test_fpdus_that_need_not_wait_without_markers(name: str, crc: bool, straight: bool) -> None:
+    """Good FPDUs that fill the first segment after a hole, and FPDUs that lengths lead to then."""
     places, bad, ahead = SEGMENTS_AFTER_A_HOLE[name]
     damage = {} if bad is None else {bad: Damage(crc_xor=1)}
     ulpdus = [messages.send(msn, bytes(600))[0] for msn in range(1, 8)]
@@ -230,8 +230,8 @@ def test_what_need_not_wait_without_markers(name: str, crc: bool, straight: bool
 @pytest.mark.parametrize(
     ("crc", "forged"), [(True, {}), (False, {}), (True, {2: Damage(fpduptr={1: 8}, sender=True)})]
 )
-def test_markers_lead_behind_a_hole_that_waits(crc: bool, forged: dict[int, Damage]) -> None:
-    """What one points to is found at once, if its CRC is good or its own Markers agree."""
+def test_markers_lead_to_fpdus_after_an_open_hole(crc: bool, forged: dict[int, Damage]) -> None:
+    """The FPDU that one points to is found at once, if its CRC is good or its Markers agree."""
     ulpdus = [messages.send(msn, bytes(1382))[0] for msn in range(1, 8)]
     octets, truth = build_stream(ulpdus, markers=True, crc=crc, damage=forged)
     talk = started(markers=True, crc=crc)
@@ -242,7 +242,7 @@ def test_markers_lead_behind_a_hole_that_waits(crc: bool, forged: dict[int, Dama
 
 
 BEFORE = bytes(range(1, 101))
-"""What the Responder says before the startup frames."""
+"""The octets of the Responder before the startup frames."""
 
 
 @given(
@@ -250,7 +250,7 @@ BEFORE = bytes(range(1, 101))
     data=st.data(),
 )
 def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None:
-    """What is missing before a Reply is a gap, unless a late copy brings it: also behind FPDUs."""
+    """Missing octets before a Reply are a gap, unless a late copy brings them, even after FPDUs."""
     octets, truth = stream([600] * 3, markers=False)
     talk = Talk()
     talk.say(0, b"?")
@@ -262,7 +262,7 @@ def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None
         captured.update(range(start, end) if is_captured else ())
     say_startup(talk)
     talk.say(0, octets)
-    # Copies, of whatever was captured or not.
+    # Copies of octets, captured or not.
     again = 0
     places = st.tuples(*[st.integers(0, len(BEFORE))] * 2).map(sorted)
     for start, end in data.draw(st.lists(places, max_size=3)):
@@ -273,13 +273,13 @@ def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None
     talk.say(1, octets)
     events = talk.closed()
     lost = [at for at in range(len(BEFORE)) if at not in captured]
-    told = gaps(events, 1, begin)
-    assert [place for at, length in told for place in range(at, at + length)] == lost
+    found = gaps(events, 1, begin)
+    assert [place for at, length in found for place in range(at, at + length)] == lost
     (end_of_it,) = ends(events)
     half = end_of_it.halves[1]
     # Each stretch is one gap.
     stretches = sum(at - 1 not in lost for at in lost)
-    assert (half.gaps, len(told), half.retransmitted) == (stretches, stretches, again)
+    assert (half.gaps, len(found), half.retransmitted) == (stretches, stretches, again)
     assert half.octets == len(captured) + 20 + len(octets)
     for direction in (0, 1):
         assert [each.ulpdu for each in fpdus(events, direction)] == [each.ulpdu for each in truth]
@@ -301,7 +301,7 @@ def test_before_the_startup_frames(edges: set[int], data: st.DataObject) -> None
 def test_a_copy_that_reaches_beyond_a_hole(
     holes: list[tuple[int, int]], copy: tuple[int, int], known: list[tuple[int, int]]
 ) -> None:
-    """Before the startup frames, too, what had been captured is compared, to the octet."""
+    """Octets before the startup frames are compared, too, octet by octet."""
     talk = Talk()
     talk.say(0, b"?")
     begin = talk.next[1]
@@ -329,8 +329,8 @@ def test_a_copy_that_reaches_beyond_a_hole(
     } == lacking
 
 
-def test_copies_leave_no_more_than_so_many_holes_behind() -> None:
-    """Copies that split a hole before the startup frames make two of it: the first are reported."""
+def test_holes_that_copies_leave_are_limited() -> None:
+    """Copies split a hole before the startup frames.  At a limit the first holes are reported."""
     talk = Talk()
     talk.say(0, b"?")
     begin = talk.next[1]

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.octets.islands import Islands
 
-# Small enough that stretches meet, overlap and enclose one another all the time.
+# So small that stretches often touch, overlap and enclose each other.
 PLACES = st.integers(1000, 1120)
 STRETCH = st.tuples(PLACES, st.integers(1, 60))
 
 
 class Model:
-    """The naive truth: position -> (octet, frame), the first one to come stays."""
+    """The simple truth: position -> (octet, frame), where the first one stays."""
 
     def __init__(self) -> None:
         self.known: dict[int, tuple[int, int]] = {}
 
     def insert(self, position: int, octets: bytes, frame: int) -> tuple[set[int], set[int]]:
-        """Return the positions that were new, and those that were not."""
+        """Insert octets; return the new positions, and those known before."""
         places = set(range(position, position + len(octets)))
         repeated = places & self.known.keys()
         for at, octet in enumerate(octets, position):
@@ -45,30 +45,28 @@ class Model:
 
 
 def octets_of(number: int, length: int) -> bytes:
-    """Octets that say which insertion they belong to."""
+    """Octets that differ for each insertion."""
     return bytes((number * 37 + at * 11) & 0xFF for at in range(length))
 
 
 def check(islands: Islands, model: Model) -> None:
-    """Islands are the model's stretches, and read like them."""
+    """Check that islands are the stretches of the model, with the same octets."""
     assert [(each.start, each.end) for each in islands.items] == model.stretches()
     for island in islands.items:
         assert island.read(island.start, island.end) == model.octets(island.start, island.end)
 
 
 @given(stretches=st.lists(STRETCH, min_size=1, max_size=25), data=st.data())
-def test_islands_are_what_a_dictionary_would_hold(
-    stretches: list[tuple[int, int]], data: st.DataObject
-) -> None:
-    """Any order, any overlap: same octets, same holes, same frames, same account."""
+def test_islands_equal_the_model(stretches: list[tuple[int, int]], data: st.DataObject) -> None:
+    """In any order, with any overlap: same octets, holes, frames and counts."""
     islands, model = Islands(), Model()
     for number, (position, length) in enumerate(stretches, 1):
         octets = octets_of(number, length)
         fresh, repeated = model.insert(position, octets, number)
         inserted = islands.insert(position, octets, number)
         assert inserted.fresh == len(fresh)
-        told = [at for start, end in inserted.repeated for at in range(start, end)]
-        assert len(told) == len(set(told)) and set(told) == repeated
+        again = [at for start, end in inserted.repeated for at in range(start, end)]
+        assert len(again) == len(set(again)) and set(again) == repeated
         check(islands, model)
         for at in fresh:
             assert sum(each.start <= at < each.end for each in inserted.islands) == 1
@@ -81,7 +79,7 @@ def test_islands_are_what_a_dictionary_would_hold(
 
 
 def test_octets_below_the_floor_are_not_taken() -> None:
-    """What lies before a gap that was reported can fill nothing any more."""
+    """Octets before a reported gap cannot fill a hole any more."""
     islands = Islands()
     islands.floor = 100
     inserted = islands.insert(90, octets_of(1, 20), 1)
