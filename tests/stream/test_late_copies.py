@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Copies of octets that come when their connection was ended long ago (RFC 9293 3.4.2, 3.6.1)."""
+"""Copies of octets long after the end of their connection (RFC 9293 3.4.2, 3.6.1)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from tests.truth.impair import ACK, FIN, PSH, SYN, Segment
 ISN = (1000, 0xFFFFF000)
 BEGIN = ISN[0] + 1
 END = whole(ISN).next[0] - 1
-"""Behind the last octet of direction 0, where its FIN is."""
+"""The place after the last octet of direction 0, that of its FIN."""
 
 
 LINGERING = 64
-"""Connections that linger in these tests; others are let go."""
+"""Connections that linger in these tests.  Others are released."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def _few_linger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ended(flows: Flows) -> list[Event]:
-    """The events of a connection from SYN to FIN, and of others until it is let go."""
+    """The events of a connection from SYN to FIN, and of others until it is released."""
     events = received(flows, whole(ISN).segments)
     brief = [Segment(0, 1, 0, FIN | SYN, b""), Segment(1, 1, 2, FIN | SYN | ACK, b"")]
     for number in range(LINGERING):
@@ -62,7 +62,7 @@ def late(seq: int, octets: bytes, flags: int = PSH | ACK, *, after: int = 3 * SE
 
 
 def opened(flows: Flows) -> int:
-    """How many connections there are that :func:`ended` did not open."""
+    """The number of connections that :func:`ended` did not open."""
     return sum(each.connection.number > LINGERING for each in ends(flows.finish()))
 
 
@@ -73,31 +73,31 @@ def opened(flows: Flows) -> int:
         (late(BEGIN, STREAM[:300]), True),
         (late(END - 20, bytes(20), FIN | PSH | ACK), True),
         (late(END - 1, b"\0", ACK), True),
-        # Direction 1 as well, whose sequence numbers wrap.
+        # Direction 1, too, where sequence numbers wrap.
         (late(ISN[1] + 1, STREAM[:100])._replace(flow=RESPONDER_FLOW), True),
-        # What lies behind the last octet, if only in part, was never there.
+        # Octets after the last one, even a part of a segment, are new.
         (late(END, b"ab"), False),
         (late(END - 1, b"ab"), False),
-        # Segments do not live for four minutes.
+        # Segments do not live longer than four minutes.
         (late(BEGIN, STREAM[:300], after=(PAST_SECONDS - 10) * SECOND), True),
         (late(BEGIN, STREAM[:300], after=(PAST_SECONDS + 10) * SECOND), False),
-        # By a clock that was set back it came before its connection was ended.
+        # By a clock that was set back, it came before the end of its connection.
         (late(BEGIN, STREAM[:300], after=-20 * SECOND), True),
     ],
 )
 def test_one_segment(segment: Captured, is_copy: bool) -> None:
-    """A copy is counted and opens nothing; anything else is of a connection."""
+    """A copy is counted and opens no connection.  Any other segment opens one."""
     flows = Flows()
     check_whole(ended(flows))
-    told = flows.receive(segment)
+    events = flows.receive(segment)
     assert flows.late_copies == is_copy
-    # Others linger no more after so long, and are reported.
-    assert told == [] or not is_copy or segment.time_ns > LINGER_NS
+    # After so long, the other connections are released and reported.
+    assert events == [] or not is_copy or segment.time_ns > LINGER_NS
     assert opened(flows) == (not is_copy)
 
 
 def test_the_same_ports_and_numbers_again() -> None:
-    """With a SYN, too, it is no connection, whatever time has passed."""
+    """Even with a SYN it is no connection, at any time."""
     for after in (0, 100_000 * SECOND, -100_000 * SECOND):
         flows = Flows()
         ended(flows)
@@ -109,7 +109,7 @@ def test_the_same_ports_and_numbers_again() -> None:
 
 @pytest.mark.parametrize("longer", [-1, 0, 1])
 def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
-    """It is another connection: the last octets are remembered, and how many there were."""
+    """It is another connection: the last octets are remembered, and their number."""
     flows = Flows()
     ended(flows)
     ulpdus = [
@@ -126,7 +126,7 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
 
 
 def test_a_copy_from_before_the_ports_were_used_again() -> None:
-    """It belongs to the connection before, and the one that is there goes on."""
+    """It belongs to the old connection, and the new one goes on."""
     flows = Flows()
     first, second = whole((1000, 2000)), whole((2_000_000_000, 3_000_000_000))
     events = received(flows, first.segments)
@@ -141,8 +141,8 @@ def test_a_copy_from_before_the_ports_were_used_again() -> None:
     assert flows.late_copies == sum(bool(each.payload) for each in second.segments)
 
 
-def test_behind_the_time_for_which_connections_linger() -> None:
-    """It is the same if time has passed, and not others have come."""
+def test_after_connections_have_lingered() -> None:
+    """The same after a time, without other connections."""
     flows = Flows()
     received(flows, whole(ISN).segments)
     received(flows, Talk().segments[:1], 100, connection=1, later=LINGER_NS + SECOND)
@@ -160,10 +160,10 @@ def test_behind_the_time_for_which_connections_linger() -> None:
     direction=st.integers(0, 1),
     second=st.integers(-(2**40), 2**40),
 )
-def test_every_place(
+def test_segments_at_every_place(
     begin: int, length: int, at: int, size: int, direction: int, second: int
 ) -> None:
-    """A segment is known if all its octets are the connection's, wherever they wrap."""
+    """A segment is a copy if all its octets are the connection's, with any wrap."""
     past = PastConnections()
     spans = ((begin, begin + length), (7, 7))
     past.add(INITIATOR_FLOW, second * SECOND, spans if direction == 0 else (spans[1], spans[0]))
@@ -183,8 +183,8 @@ def test_every_place(
     assert not past.spans(segment._replace(flags=SYN))
 
 
-def test_the_last_octets_of_many() -> None:
-    """Of more than can be kept, those that were sent last."""
+def test_the_last_octets_are_remembered() -> None:
+    """If there are too many octets to remember, the last ones are."""
     past = PastConnections()
     past.add(INITIATOR_FLOW, 0, ((0, 2**40), (5, 5)))
     copy = late(-1000, bytes(1000), after=0)
@@ -192,8 +192,8 @@ def test_the_last_octets_of_many() -> None:
     assert not past.spans(copy._replace(seq=2**31))
 
 
-def test_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last ones are known, the first ones are not any more."""
+def test_remembered_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last connections are known, the first ones are forgotten."""
     most = 1 << 10
     monkeypatch.setattr(past_connections, "PAST_CONNECTIONS", most)
     past = PastConnections()
@@ -207,7 +207,7 @@ def test_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_hole_of_a_connection_that_was_ended() -> None:
-    """What fills it then is counted, and found no more; the next connection goes on."""
+    """Octets that fill the hole then are counted, but not read.  The next connection goes on."""
     flows = Flows()
     talk = started(ISN)
     hole = talk.say_with_hole(0, STREAM, TRUTH[2].start, TRUTH[4].end)

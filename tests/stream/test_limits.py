@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Limits of memory that the user sets: nothing false because of them, and every loss is told."""
+"""Limits of memory that the user sets: they cause no false report, and every loss is reported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ COUNTS = "octets_per_half", "octets_in_total", "connections"
     ],
 )
 def test_values_that_make_no_sense(name: str, value: Any) -> None:
-    """Counts are integers of at least 1, a time is a number above 0."""
+    """Counts must be integers of at least 1, and a time must be above 0."""
     with pytest.raises(ValueError, match=name):
         Limits(**{name: value})
 
@@ -63,7 +63,7 @@ def run(segments: list[Segment], limits: Limits) -> list[Event]:
 
 
 def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, int]]:
-    """From and up to which offset, in order."""
+    """The offsets of gaps, from and to, in order."""
     found = [
         ((each.seq - base + 2**31) % 2**32 - 2**31, each.length)
         for each in events
@@ -73,7 +73,7 @@ def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, i
 
 
 def check_the_gap(talk: Talk, most: int, seq: int, length: int) -> list[Event]:
-    """So many octets are too many: they are a gap, and nothing is wrong with them."""
+    """Check that with this limit the octets become a gap, and no error."""
     events = run(talk.segments, Limits(octets_per_half=most))
     (gap,) = [each for each in events if isinstance(each, GapFound)]
     assert (gap.seq, gap.length, gap.reason) == (seq, length, "limit")
@@ -82,7 +82,7 @@ def check_the_gap(talk: Talk, most: int, seq: int, length: int) -> list[Event]:
 
 
 def test_part_of_an_fpdu() -> None:
-    """Octets that wait for the rest of their FPDU are a gap if there are too many of them."""
+    """Too many octets that wait for the rest of their FPDU become a gap."""
     octets, truth = mpastream.build_stream([messages.send(1, bytes(3000), 4000)[0]])
     talk = started()
     at = talk.say(0, octets, size=1000)
@@ -94,8 +94,8 @@ def test_part_of_an_fpdu() -> None:
     assert [each.ulpdu for each in fpdus(events)] == ULPDUS
 
 
-def test_what_waits_for_the_reply() -> None:
-    """FPDUs that come before the Reply, whose first octets are not there to tell what they are."""
+def test_octets_that_wait_for_the_reply() -> None:
+    """Octets that come before the Reply, and do not yet show what they are."""
     talk = Talk()
     talk.say(0, REQUEST)
     seq = talk.say(0, STREAM[:190], size=100)
@@ -108,8 +108,8 @@ def test_what_waits_for_the_reply() -> None:
     half=st.one_of(st.integers(1, 3000), st.integers(1, 200_000)),
     total=st.one_of(st.integers(1, 3000), st.integers(1, 400_000)),
 )
-def test_whatever_the_limits(seed: int, copies: str, half: int, total: int) -> None:
-    """No error, no FPDU that is not there, none twice; one that is not found touches a gap."""
+def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
+    """No error, no false FPDU, none twice.  An FPDU that is not found touches a gap."""
     known: dict[str, Any] = {"begin": "SYN", "startup": "both", "startup_pieces": "whole"}
     made = case(seed, **known, copies=copies, damage="none", payload="random", snap=0)
     events = run(made.segments, Limits(octets_per_half=half, octets_in_total=total))
@@ -124,7 +124,7 @@ def test_whatever_the_limits(seed: int, copies: str, half: int, total: int) -> N
         assert end.halves[direction].gaps == len(gaps)
         assert all(one[1] <= other[0] for one, other in itertools.pairwise(gaps))
         if not made.dimensions.crc:
-            # Where no CRC speaks for them, a few next to a gap are passed over.
+            # Without CRCs, a few FPDUs next to a gap are not found.
             continue
         for fpdu in impair.capturable(made.segments, each, direction):
             assert wanted[fpdu.start] in found or any(
@@ -135,27 +135,27 @@ def test_whatever_the_limits(seed: int, copies: str, half: int, total: int) -> N
 @pytest.mark.parametrize("limit", [1, 2000, 70_000])
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path, limit: int) -> None:
-    """Limits take from what is found, and add nothing to it."""
-    told = []
+    """Limits only reduce what is found."""
+    found = []
     for limits in (None, Limits(octets_per_half=limit, octets_in_total=2 * limit)):
         with open_capture(path) as capture:
             events = feed(decoded(capture), limits=limits)
-        # Whose FPDU it is may take more octets to tell than the limit lets be held.
-        told.append(
+        # Other values are not compared: the limit may hold too few octets to find them.
+        found.append(
             {
                 (each.connection, each.direction, each.seq, isinstance(each, ErrorFound))
                 for each in events
                 if isinstance(each, FPDURecovered | ErrorFound)
             }
         )
-    assert told[1] <= told[0]
+    assert found[1] <= found[0]
 
 
 # -- connections -----------------------------------------------------------------------------------
 
 
 def opened(flows: Flows, numbers: list[int], second: int = 0) -> list[Event]:
-    """What is said when connections begin, one a millisecond."""
+    """The events when connections begin, one a millisecond."""
     syn = Segment(0, 1000, 0, SYN, b"")
     later = (1_700_000_000 + second) * SECOND
     return [
@@ -167,7 +167,7 @@ def opened(flows: Flows, numbers: list[int], second: int = 0) -> list[Event]:
 
 @pytest.mark.parametrize("most", [1, 2, 7, 8, 100, 1000])
 def test_connections_are_limited(most: int) -> None:
-    """Those idle for longest go, for the reason that there are too many."""
+    """The connections that were idle longest are ended, with the reason "limit"."""
     flows = Flows(limits=Limits(connections=most))
     ended: list[int] = []
     for number in range(3 * most):
@@ -179,21 +179,21 @@ def test_connections_are_limited(most: int) -> None:
     assert ended == list(range(len(ended)))
 
 
-def test_what_an_ended_connection_holds_is_a_gap() -> None:
-    """Its holes, and what waits for the rest of an FPDU."""
+def test_octets_of_an_ended_connection_are_a_gap() -> None:
+    """Its holes, and octets that wait for the rest of an FPDU."""
     talk = started()
     talk.miss(0, STREAM[:50])
     talk.say(0, STREAM[50:100])
     flows = Flows(limits=Limits(connections=1, idle_seconds=math.inf))
     events = received(flows, talk.segments) + opened(flows, [5])
-    told = [each for each in events if isinstance(each, GapFound)]
-    assert {each.reason for each in told} == {"limit"}
-    assert sum(each.length for each in told) == 100
+    gaps = [each for each in events if isinstance(each, GapFound)]
+    assert {each.reason for each in gaps} == {"limit"}
+    assert sum(each.length for each in gaps) == 100
     assert [each.ending for each in ends(events)] == ["limit"]
 
 
 def test_idle_connections_make_room() -> None:
-    """They are ended as idle, all of them, when there are as many as may be."""
+    """At the limit of connections, all idle ones are ended as idle."""
     flows = Flows(limits=Limits(connections=20, idle_seconds=60))
     opened(flows, list(range(15)))
     opened(flows, list(range(15, 20)), second=100)
@@ -202,23 +202,23 @@ def test_idle_connections_make_room() -> None:
     assert [each.connection.number for each in ends(events)] == list(range(15))
 
 
-@pytest.mark.parametrize("in_turn", [False, True])
-def test_a_limit_of_one(in_turn: bool) -> None:
-    """Connections one after the other need no more.
+@pytest.mark.parametrize("by_turns", [False, True])
+def test_a_limit_of_one_connection(by_turns: bool) -> None:
+    """Connections one after the other need only one.
 
-    In turn, each segment ends the connection of the one before: nothing breaks or is false.
+    By turns, each segment ends the connection of the last one.  Nothing fails or is false.
     """
     segments = whole().segments
-    said = [(each, number) for number in range(5) for each in segments]
-    if in_turn:
-        said = [(each, number) for each in segments for number in range(2)]
+    sent = [(each, number) for number in range(5) for each in segments]
+    if by_turns:
+        sent = [(each, number) for each in segments for number in range(2)]
     flows = Flows(limits=Limits(connections=1))
     events: list[Event] = []
-    for frame, (each, number) in enumerate(said, 1):
+    for frame, (each, number) in enumerate(sent, 1):
         events += received(flows, [each], frame, connection=number)
     events += flows.finish()
     assert not [each for each in events if isinstance(each, ErrorFound)]
     assert {each.ulpdu for each in fpdus(events)} <= set(ULPDUS)
-    if not in_turn:
+    if not by_turns:
         assert [each.ending for each in ends(events)] == ["closed"] * 5
         assert not [each for each in events if isinstance(each, GapFound)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""For how long what is over lingers where interfaces have clocks of their own."""
+"""How long closed connections linger if interfaces have their own clocks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.stream.talk import STREAM, check_whole, ends, received, started
 from tests.truth.impair import SYN, Segment
 
 SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
-"""With which another connection begins."""
+"""The beginning of another connection."""
 
 
-def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
-    """Who is let go when something of others comes."""
+def released(lingering: Lingering[str], time_ns: int) -> list[str]:
+    """The ones that are released when a segment of others comes."""
     gone = []
     for each in lingering.witness(time_ns):
         lingering.discard(each)
@@ -25,32 +25,32 @@ def let_go(lingering: Lingering[str], time_ns: int) -> list[str]:
 
 
 def test_one_clock() -> None:
-    """Each stays for half a minute behind its own end."""
+    """Each stays for half a minute after its end."""
     lingering: Lingering[str] = Lingering()
     lingering.add("a", 1 * SECOND, may_gain=False)
     lingering.add("b", 9 * SECOND, may_gain=False)
-    assert let_go(lingering, 1 * SECOND + LINGER_NS) == []
-    assert let_go(lingering, 2 * SECOND + LINGER_NS) == ["a"]
+    assert released(lingering, 1 * SECOND + LINGER_NS) == []
+    assert released(lingering, 2 * SECOND + LINGER_NS) == ["a"]
     assert lingering.outstays("b", 9 * SECOND + LINGER_NS) is False
     assert lingering.outstays("b", 10 * SECOND + LINGER_NS) is True
     assert lingering.outstays("a", 1 << 62) is False
-    assert let_go(lingering, 10 * SECOND + LINGER_NS) == ["b"]
-    assert let_go(lingering, 1 << 62) == []
+    assert released(lingering, 10 * SECOND + LINGER_NS) == ["b"]
+    assert released(lingering, 1 << 62) == []
 
 
 def test_a_clock_that_is_ahead() -> None:
-    """It is not held against who ended by another one."""
+    """It does not shorten the time of those that ended by another clock."""
     lingering: Lingering[str] = Lingering()
-    assert let_go(lingering, 1000 * SECOND) == []
+    assert released(lingering, 1000 * SECOND) == []
     lingering.add("a", 1 * SECOND, may_gain=False)
-    assert let_go(lingering, 1001 * SECOND) == []
-    assert let_go(lingering, 2 * SECOND) == []
-    assert let_go(lingering, 1001 * SECOND + LINGER_NS) == ["a"]
+    assert released(lingering, 1001 * SECOND) == []
+    assert released(lingering, 2 * SECOND) == []
+    assert released(lingering, 1001 * SECOND + LINGER_NS) == ["a"]
     assert lingering.apart_ns == 999 * SECOND
 
 
 def test_idle_by_another_clock() -> None:
-    """None is ended as idle because another interface is hours ahead."""
+    """No connection is ended as idle because another interface is hours ahead."""
     flows = Flows(limits=Limits(connections=40, idle_seconds=60))
     talks = [started() for _ in range(20)]
     hours = 7200 * SECOND

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How much memory connections take, whatever they carry and whether they end."""
+"""The memory that connections take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.truth.impair import ACK
 
 @pytest.mark.parametrize("hole", [False, True])
 def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
-    """16 MiB that are not iWARP leave next to nothing behind, with a hole or without."""
+    """16 MiB of other traffic leave almost nothing in memory, with a hole or without."""
     flows = Flows()
     payload = random.Random(1).randbytes(65_000)
     talk = Talk()
@@ -39,7 +39,7 @@ def test_memory_of_ordinary_traffic_is_bounded(hole: bool) -> None:
 
 
 def test_memory_of_connections_in_order() -> None:
-    """What an idle connection costs, whose FPDUs all came: there may be 100,000 of them."""
+    """The cost of an idle connection without missing FPDUs: there may be 100,000 of them."""
     talk = started()
     for direction in (0, 1):
         talk.say(direction, STREAM, size=500)
@@ -49,15 +49,13 @@ def test_memory_of_connections_in_order() -> None:
         for number in range(count):
             received(flows, talk.segments, 100 * number, connection=number, later=17 * 10**17)
         held = memory()[0]
-    # But for the octets kept for comparison, which all share.
+    # Without the octets that are kept for comparison, which all share.
     assert held - (256 << 10) < 2 * count * 1300
 
 
 @pytest.mark.parametrize(("consumer", "most"), [(Messages, 2000), (Checks, 1000)])
-def test_memory_of_what_is_known_of_messages(
-    consumer: type[Messages] | type[Checks], most: int
-) -> None:
-    """What an idle connection costs whoever follows its messages: octets for each direction."""
+def test_memory_of_messages_and_checks(consumer: type[Messages] | type[Checks], most: int) -> None:
+    """The cost of an idle connection for messages and for checks, in octets a direction."""
     talk = started()
     for direction in (0, 1):
         talk.say(direction, STREAM, size=500)
@@ -66,7 +64,7 @@ def test_memory_of_what_is_known_of_messages(
     events = []
     for number in range(count):
         events += received(flows, talk.segments, 100 * number, connection=number)
-    # What all connections share is not theirs.
+    # What all connections share does not count.
     for event in events[: len(events) // count]:
         consumer().take(event)
     with traced() as memory:

@@ -36,9 +36,9 @@ def carried(
     damage: dict[int, Damage] | None = None,
     acknowledged: int | None = None,
 ) -> list[MessageRecovered]:
-    """The messages of a connection with one FPDU a segment, some of them not captured.
+    """The messages of a connection with one FPDU a segment, where some are not captured.
 
-    :param acknowledged: the FPDU up to which the peer acknowledges them while they are sent.
+    :param acknowledged: the FPDU up to which the peer acknowledges octets before the end.
     """
     octets, truth = mpastream.build_stream(ulpdus, markers=markers, damage=damage)
     talk = started(markers=markers)
@@ -55,8 +55,8 @@ def carried(
     return messages_of(talk.closed())
 
 
-def told(found: list[MessageRecovered]) -> list[tuple[int, int, int, bool]]:
-    """Opcode, octets, segments and whether all is there, of messages that are there at all."""
+def parts_of(found: list[MessageRecovered]) -> list[tuple[int, int, int, bool]]:
+    """Opcode, octets, segments and completeness of messages with captured parts."""
     return [
         (each.opcode, each.captured_length, each.fpdus, each.complete)
         for each in found
@@ -65,7 +65,7 @@ def told(found: list[MessageRecovered]) -> list[tuple[int, int, int, bool]]:
 
 
 def payload(length: int) -> bytes:
-    """Octets that say nothing."""
+    """Random octets."""
     return random.Random(length).randbytes(length)
 
 
@@ -75,20 +75,20 @@ THREE = messages.send(1, payload(3000), 1018)
 @pytest.mark.parametrize(
     ("made", "lost", "expected"),
     [
-        # Nothing to carry is a message, too (RFC 5041 5.1).
+        # A message without payload is a message, too (RFC 5041 5.1).
         (messages.send(1, b""), (), [(SEND, 0, 1, True)]),
         (messages.write(5, 9, b""), (), [(WRITE, 0, 1, True)]),
-        # All that was sent is there, but not the beginning, or not the end (RFC 5041 5.2).
+        # The beginning or the end was never sent (RFC 5041 5.2).
         (THREE[1:], (), [(SEND, 2000, 2, False)]),
         (THREE[:2], (), [(SEND, 2000, 2, False)]),
         (messages.write(1, 0, payload(3000), 1014)[:2], (), [(WRITE, 2000, 2, False)]),
-        # A message that is complete is over; the same MSN later is another one (RFC 5041 5.3).
+        # A complete message is over.  The same MSN later is another message (RFC 5041 5.3).
         (
             messages.send(1, b"one") + messages.send(1, b"again"),
             (),
             [(SEND, 3, 1, True), (SEND, 5, 1, True)],
         ),
-        # An FPDU without ULPDU may come first (RFC 6581 9.2), and hides nothing.
+        # An FPDU without ULPDU may come first (RFC 6581 9.2), and hides no message.
         (
             [b"", *messages.write(1, 0, b"first"), b"", *messages.write(1, 5, b"second")],
             (),
@@ -102,18 +102,18 @@ THREE = messages.send(1, payload(3000), 1018)
         ),
     ],
 )
-def test_what_is_there_of_messages(
+def test_messages_with_missing_parts(
     made: list[bytes], lost: tuple[int, ...], expected: list[tuple[int, int, int, bool]]
 ) -> None:
-    """Each message once, with its octets and segments."""
-    assert Counter(told(carried(made, lost=lost))) == Counter(expected)
+    """Each message comes once, with its octets and segments."""
+    assert Counter(parts_of(carried(made, lost=lost))) == Counter(expected)
 
 
 def test_writes_to_the_same_buffer_around_a_hole() -> None:
-    """What follows the hole goes on where the Write before it stopped, but is the next Write's."""
+    """The TO after the hole continues the first Write, but belongs to the next Write."""
     made = messages.write(1, 0, payload(3000), 1014)
     found = carried(made * 3, lost=(1, 2, 3))
-    assert told(found) == [
+    assert parts_of(found) == [
         (WRITE, 1000, 1, False),
         (WRITE, 2000, 2, False),
         (WRITE, 3000, 3, True),
@@ -122,7 +122,7 @@ def test_writes_to_the_same_buffer_around_a_hole() -> None:
     assert found[1].missing == ((None, None),)
 
 
-BEFORE, *TORN, AFTER, LATER = (
+BEFORE, *CUT, AFTER, LATER = (
     *messages.write(1, 0, b"before"),
     *messages.write(2, 10_000, payload(3000), 1014),
     *messages.write(3, 0, b"after"),
@@ -145,8 +145,8 @@ BEFORE, *TORN, AFTER, LATER = (
 def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(
     lost: tuple[int, ...], expected: list[tuple[int, int, int, bool]]
 ) -> None:
-    """Nothing says where one begins: what follows a gap is not called complete."""
-    found = carried([BEFORE, *TORN, AFTER, LATER], lost=lost)
+    """Its beginning is unknown, so the first message after a gap is not complete."""
+    found = carried([BEFORE, *CUT, AFTER, LATER], lost=lost)
     there = sorted(
         (each.stag or 0, each.captured_length, each.fpdus, each.complete) for each in found
     )
@@ -154,9 +154,11 @@ def test_a_gap_that_may_hold_the_beginning_of_a_tagged_message(
 
 
 @pytest.mark.parametrize("startup", [False, True])
-def test_a_beginning_that_nothing_tells(startup: bool) -> None:
-    """Without the SYN, what a direction begins with may be the rest of a message, also if the
-    startup frame that tells otherwise was captured after it."""
+def test_an_unknown_beginning(startup: bool) -> None:
+    """Without the SYN, a direction may begin with the rest of a message.
+
+    That holds even if the startup frame, captured later, shows otherwise.
+    """
     talk = Talk(syn=False)
     if startup:
         talk.say(0, request())
@@ -175,9 +177,9 @@ def test_a_beginning_that_nothing_tells(startup: bool) -> None:
     "made", [messages.send(1, payload(1800), 618), messages.write(7, 0, payload(1800), 614)]
 )
 def test_the_frame_that_completes_a_message(made: list[bytes], markers: bool) -> None:
-    """It is the one captured last, which need not bring what is last in the stream.
+    """It is the one captured last, which may not be the last one in the stream.
 
-    The first FPDU is in frame 6, behind the SYNs, their acknowledgement and the startup frames.
+    The first FPDU is in frame 6, after the SYNs, their acknowledgement and the startup frames.
     """
     for order in ([0, 1, 2], [0, 2, 1], [1, 2, 0], [2, 1, 0]):
         (only,) = carried(made, order=order, markers=markers)
@@ -188,7 +190,7 @@ def test_the_frame_that_completes_a_message(made: list[bytes], markers: bool) ->
 def untagged(
     *pieces: tuple[int, int], last: int | None = None, msn: int = 1, opcode: int = SEND
 ) -> list[bytes]:
-    """Segments of one Untagged message at (MO, octets); ``last``: which of them has L."""
+    """Segments of one Untagged message at (MO, octets).  ``last``: the one with L."""
     return [
         messages.untagged_header(opcode, 0, msn, mo, index == last) + bytes(length)
         for index, (mo, length) in enumerate(pieces)
@@ -206,7 +208,7 @@ def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> 
 @pytest.mark.parametrize(
     ("ulpdus", "expected"),
     [
-        # What is missing: in the midst, at the beginning, at the end, everywhere.
+        # Missing octets: in the middle, at the beginning, at the end, everywhere.
         (untagged((0, 100), (250, 50), last=1), (150, 300, [(100, 150)], 0, 0, 0)),
         (untagged((80, 20), last=0), (20, 100, [(0, 80)], 0, 0, 0)),
         (untagged((0, 100)), (100, None, [(100, None)], 0, 0, 0)),
@@ -218,7 +220,7 @@ def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> 
         (untagged((0, 100), (50, 100), (150, 9), last=2), (159, 159, [], 0, 1, 0)),
         (untagged((50, 50), (0, 60), (90, 20), last=2), (110, 110, [], 0, 2, 0)),
         (untagged((0, 10), (20, 10), (5, 30), (35, 1), last=3), (36, 36, [], 0, 1, 0)),
-        # Two ends, and octets behind the end.
+        # Two ends, and octets after the end.
         (untagged((0, 100), (150, 10), (120, 10), last=2), (120, 130, [(100, 20)], 0, 0, 1)),
         (untagged((100, 10), (150, 10), (0, 90), last=0), (110, 110, [(90, 10)], 0, 0, 1)),
         (tagged((1000, 100), (1150, 50), last=1), (150, 200, [(1100, 50)], 0, 0, 0)),
@@ -226,17 +228,17 @@ def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> 
         (tagged((1000, 100), (1050, 60), (1110, 0), last=2), (110, 110, [], 0, 1, 0)),
         (tagged((1000, 100), (900, 100), last=1), (200, 100, [], 0, 0, 1)),
         (tagged((1000, 100)), (100, None, [(1100, None)], 0, 0, 0)),
-        # A second Last segment at another place denies the first.
+        # A second Last segment at another place contradicts the first.
         (
             untagged((100, 10), last=0) + untagged((50, 10), last=0),
             (20, 110, [(0, 50), (60, 40)], 0, 0, 1),
         ),
     ],
 )
-def test_what_segments_say_of_their_message(
+def test_missing_and_repeated_octets(
     ulpdus: list[bytes], expected: tuple[int, int | None, list[object], int, int, int]
 ) -> None:
-    """Missing, repeated and contradictory octets (RFC 5041 5.2); nothing was lost by TCP here."""
+    """Missing, repeated and contradictory octets (RFC 5041 5.2), all as the sender made them."""
     (found,) = carried(ulpdus)
     counts = found.duplicates, found.overlaps, found.conflicts
     assert (found.captured_length, found.length, list(found.missing), *counts) == expected
@@ -245,17 +247,17 @@ def test_what_segments_say_of_their_message(
 
 
 def skipped(found: list[MessageRecovered]) -> list[tuple[int | None, int | None, int]]:
-    """QN, MSN and number of the messages of which nothing was captured."""
+    """QN, MSN and number of messages without captured parts."""
     return [(each.qn, each.msn, each.messages) for each in found if each.opcode is None]
 
 
 def duplicates(found: list[MessageRecovered]) -> list[tuple[int | None, int]]:
-    """MSN and duplicates of the messages of which something was captured."""
+    """MSN and duplicates of messages with captured parts."""
     return [(each.msn, each.duplicates) for each in found if each.fpdus]
 
 
 def test_messages_that_were_never_sent() -> None:
-    """MSNs begin with 1 and rise by 1 on each queue (RFC 5041 4.3): the others are missing."""
+    """On each queue MSNs count from 1 (RFC 5041 4.3).  Skipped ones are missing."""
     made = [
         *messages.send(3, b"third"),
         *messages.read_request(1, 1, 2, 3, 4, 5),
@@ -265,14 +267,14 @@ def test_messages_that_were_never_sent() -> None:
     ]
     found = carried(made)
     assert skipped(found) == [(0, 1, 2), (0, 5, 4), (2, 1, 1)]
-    # Nothing was lost, so nothing was waited for.
+    # Nothing was lost, so the report does not wait.
     assert [each.opcode for each in found][:2] == [None, SEND]
     missing = next(each for each in found if each.opcode is None)
     assert (missing.captured_length, missing.fpdus, missing.complete) == (0, 0, False)
     assert missing.missing == ((0, None),)
 
 
-def amid(ulpdus: list[bytes]) -> list[MessageRecovered]:
+def without_beginning(ulpdus: list[bytes]) -> list[MessageRecovered]:
     """The messages of a connection whose beginning was not captured."""
     talk = Talk(syn=False)
     talk.say(0, mpastream.build_stream(ulpdus)[0], size=40)
@@ -283,15 +285,15 @@ def amid(ulpdus: list[bytes]) -> list[MessageRecovered]:
     ("missing", "expected"), [((), []), ((2**32 - 1, 0, 1), [(0, 2**32 - 1, 3)])]
 )
 def test_msn_wraps(missing: tuple[int, ...], expected: list[tuple[int, int, int]]) -> None:
-    """0 follows 0xFFFFFFFF (RFC 5041 4.3); a capture may begin anywhere before that."""
+    """0 follows 0xFFFFFFFF (RFC 5041 4.3).  A capture may begin anywhere before that."""
     msns = [msn for msn in (2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 2) if msn not in missing]
-    found = amid([messages.send(msn, b"x")[0] for msn in msns])
+    found = without_beginning([messages.send(msn, b"x")[0] for msn in msns])
     assert duplicates(found) == [(msn, 0) for msn in msns]
     assert skipped(found) == expected
 
 
 def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
-    """The hole is long passed and acknowledged when its octets come after all."""
+    """The octets of a hole come long after it was passed and acknowledged."""
     made = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
     octets, truth = mpastream.build_stream(made)
     talk = started()
@@ -329,7 +331,7 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
 
 
 def test_missing_stretches_are_limited() -> None:
-    """So many are listed of one message, and so many are kept."""
+    """The number that is listed for a message is limited, and so is the number that is kept."""
     count = LISTED_PARTS + 100
     (found,) = carried(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
     assert found.missing == tuple(
@@ -350,7 +352,7 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_skipped_msns_are_limited() -> None:
-    """A peer that jumps about leaves no more than so many stretches behind holes."""
+    """A peer that jumps between MSNs leaves a limited number of stretches after holes."""
     count = LATE_SEGMENTS + 20
     made = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
     found = carried(made, lost=tuple(range(0, 2 * count, 2)), markers=False)
@@ -363,9 +365,9 @@ ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
 @pytest.mark.parametrize(
     ("made", "expected", "missing"),
     [
-        # Each MSN is used once (RFC 5041 4.3): the segments of a second message are nothing new.
+        # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.
         ([*ONE, *ONE, *TWO], [(1, 0), (1, 2), (2, 0)], []),
-        # The sender uses it late, against RFC 5041 4.3, but for the first time; then again.
+        # The sender uses it late, against RFC 5041 4.3, but for the first time.  Then again.
         ([*TWO, *ONE], [(2, 0), (1, 0)], [(0, 1, 1)]),
         ([TWO[0], *ONE, TWO[1], *ONE], [(1, 0), (2, 0), (1, 2)], [(0, 1, 1)]),
     ],
@@ -373,21 +375,21 @@ ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
 def test_only_an_msn_that_was_used_is_a_duplicate(
     made: list[bytes], expected: list[tuple[int, int]], missing: list[tuple[int, int, int]]
 ) -> None:
-    """Not one that is behind higher ones."""
+    """An MSN that comes after higher ones is no duplicate by itself."""
     found = carried(made)
     assert (duplicates(found), skipped(found)) == (expected, missing)
 
 
 def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
-    """Nobody knows whether it was used before, but not what is in the capture."""
-    found = amid([messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)])
+    """Whether it was used before the capture is unknown.  The second use in it is a duplicate."""
+    found = without_beginning([messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)])
     assert duplicates(found) == [(7, 0), (8, 0), (5, 0), (5, 1)]
     assert not skipped(found)
 
 
 @pytest.mark.parametrize("others", [0, LATE_SEGMENTS // 2, LATE_SEGMENTS])
-def test_an_msn_that_was_told_to_be_missing_is_no_duplicate(others: int) -> None:
-    """Behind a hole it might have been captured late, and then too many others were missing."""
+def test_an_msn_that_was_reported_missing_is_no_duplicate(others: int) -> None:
+    """After a hole it may be captured late, when too many others were missing."""
     msns = range(2, 2 * others + 4, 2)
     made = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
     lost = tuple(range(0, len(made), 2))
@@ -397,13 +399,13 @@ def test_an_msn_that_was_told_to_be_missing_is_no_duplicate(others: int) -> None
     assert duplicates(found) == [(msn, 0) for msn in (*msns, 3 if others else 1)]
 
 
-def test_what_is_left_of_skipped_msns_is_limited() -> None:
-    """Every other one comes late: what lies between is told before there is too much of it."""
+def test_remains_of_skipped_msns_are_limited() -> None:
+    """Every other MSN comes late.  Those between are reported before there are too many."""
     count = 4 * LATE_SEGMENTS
     late = range(1, 2 * count, 2)
     made = [b"", *messages.send(2 * count, b"x")]
     made += [messages.send(msn, b"x")[0] for msn in late]
-    # The hole is passed, but a late copy may still fill it.
+    # The hole was passed, but a late copy may still fill it.
     found = carried(made, lost=(0,), acknowledged=1)
     assert duplicates(found) == [(msn, 0) for msn in (2 * count, *late)]
     assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
@@ -412,7 +414,7 @@ def test_what_is_left_of_skipped_msns_is_limited() -> None:
 
 
 def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is forgotten of skipped MSNs is not said to have been there."""
+    """Skipped MSNs that were forgotten do not count as used."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 1)
     msns = [*range(2, 80, 2), *range(3, 80, 2), 1]
     found = carried([messages.send(msn, b"x")[0] for msn in msns])
@@ -421,7 +423,7 @@ def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyP
 
 
 def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are reported as incomplete when they take too much memory."""
+    """They are reported as incomplete if they take too much memory."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
     header = messages.untagged_header
     count = 250
@@ -441,7 +443,7 @@ def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @st.composite
 def segments_of_any_kind(draw: st.DrawFn) -> bytes:
-    """A DDP segment with numbers so small that they meet others again and again."""
+    """A DDP segment with small numbers, which often equal those of others."""
     opcode, last = draw(st.integers(0, 12)), draw(st.booleans())
     body = bytes(draw(st.sampled_from((0, 1, 5, 12, 28, 52))))
     if draw(st.booleans()):
@@ -452,17 +454,17 @@ def segments_of_any_kind(draw: st.DrawFn) -> bytes:
 
 
 @given(
-    said=st.lists(
+    sent=st.lists(
         st.tuples(
             st.integers(0, 1), segments_of_any_kind() | st.binary(max_size=14), st.booleans()
         ),
         max_size=40,
     )
 )
-def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
-    """Every segment belongs to one message, and what is not complete has a reason."""
+def test_any_segments(sent: list[tuple[int, bytes, bool]]) -> None:
+    """Every segment belongs to one message, and an incomplete message has a reason."""
     talk = started()
-    for direction, ulpdu, captured in said:
+    for direction, ulpdu, captured in sent:
         talk.say(direction, mpastream.build_stream([ulpdu])[0], captured=captured)
     events = talk.closed()
     found = messages_of(events)
@@ -473,7 +475,7 @@ def test_whatever_is_said(said: list[tuple[int, bytes, bool]]) -> None:
     assert sum(each.fpdus for each in found) == len(carrying)
     for each in found:
         assert each.complete == (each.fpdus > 0 and not each.missing and not each.conflicts)
-        # Of a Response to a Request for nothing no octets are missing.
+        # A Response to a Request for no octets lacks none.
         assert each.fpdus or each.missing or each.length == 0
         assert each.complete <= (each.captured_length == each.length)
         assert (each.answers is not None) <= (each.requested is True)

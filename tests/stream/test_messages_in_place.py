@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is missing behind damaged FPDUs and gaps, told as soon as nothing more can come of it."""
+"""Messages with damaged FPDUs and gaps: reported as soon as no more of them can come."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.truth.mpastream import Damage
 
 FLIPPED = Damage(flip=(20, 1))
 
-Told = tuple[int | None, int | None, int, bool]
-"""QN, MSN, FPDUs, and whether all of it is there."""
+Found = tuple[int | None, int | None, int, bool]
+"""QN, MSN, number of FPDUs, and whether the message is complete."""
 
 
 def payload(length: int) -> bytes:
-    """Octets that say nothing."""
+    """Random octets."""
     return random.Random(length).randbytes(length)
 
 
@@ -43,7 +43,7 @@ def say(
     lost: Sequence[int] = (),
     direction: int = 0,
 ) -> list[tuple[int, bytes]]:
-    """Have FPDUs sent, one a segment; return of those that were not captured where they lie."""
+    """Send FPDUs, one a segment; return place and octets of those that were not captured."""
     missed = []
     octets, truth = mpastream.build_stream(ulpdus, damage=damage)
     for index, fpdu in enumerate(truth):
@@ -54,9 +54,8 @@ def say(
     return missed
 
 
-def pass_by(talk: Talk, first: int) -> int:
-    """Have so many Sends sent and acknowledged that no hole before them stays open; return the
-    next MSN.
+def close_holes(talk: Talk, first: int) -> int:
+    """Send so many acknowledged Sends that holes before them are closed; return the next MSN.
 
     :param first: the MSN of the first one.
     """
@@ -66,12 +65,12 @@ def pass_by(talk: Talk, first: int) -> int:
     return msn + 1
 
 
-def told(talk: Talk) -> tuple[list[Told], list[Told]]:
-    """The messages of a connection that are told before it is closed, and those then."""
+def reported(talk: Talk) -> tuple[list[Found], list[Found]]:
+    """The messages reported before a connection is closed, and those reported then."""
     end = len(talk.segments)
     talk.close()
     taker = Messages()
-    found: tuple[list[Told], list[Told]] = [], []
+    found: tuple[list[Found], list[Found]] = [], []
     for event in talk.fed():
         is_late = isinstance(event, ConnectionEnded) or event.frame > end
         for each in taker.take(event):
@@ -84,13 +83,13 @@ def told(talk: Talk) -> tuple[list[Told], list[Told]]:
     "damage", [FLIPPED, Damage(crc_xor=1), Damage(ulpdu_length=300), Damage(ulpdu_length=3000)]
 )
 def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
-    """It is told when the next one of its queue begins, whatever the FPDU says of its length."""
+    """It is reported when the next one of its queue begins, with any length in the FPDU."""
     talk = started()
     say(talk, [*messages.send(1, payload(1500), 518), *sends(2, 3)], damage={bad: damage})
-    # What a lie claims is looked at once so much has come.
+    # The octets that a wrong length claims are searched when so many have come.
     say(talk, messages.write(1, 0, payload(80_000)))
     say(talk, sends(4))
-    early, late = told(talk)
+    early, late = reported(talk)
     write = (None, None, 57, False)
     assert sorted(early[:3]) == [(0, 1, 2, False), (0, 2, 1, True), (0, 3, 1, True)]
     assert early[0][1] != 3
@@ -98,11 +97,11 @@ def test_a_message_that_lacks_a_damaged_fpdu(bad: int, damage: Damage) -> None:
     assert not late
 
 
-def test_a_message_of_which_every_fpdu_is_damaged() -> None:
-    """Its MSN is missing as soon as a higher one is there."""
+def test_a_message_with_damaged_fpdus_only() -> None:
+    """Its MSN is missing as soon as a higher one comes."""
     talk = started()
     say(talk, sends(1, 2, 3, 4, 5), damage={1: FLIPPED, 2: FLIPPED})
-    early, late = told(talk)
+    early, late = reported(talk)
     assert early == [(0, 1, 1, True), (0, 4, 1, True), (0, 2, 0, False), (0, 5, 1, True)]
     assert not late
 
@@ -112,57 +111,56 @@ def test_a_message_whose_end_is_damaged_waits_for_the_next_one_of_its_queue() ->
     talk = started()
     say(talk, messages.send(1, payload(1000), 518), damage={1: FLIPPED})
     say(talk, messages.read_request(1, 1, 2, 3, 4, 5))
-    early, late = told(talk)
+    early, late = reported(talk)
     assert early == [(1, 1, 1, True)]
     assert (0, 1, 1, False) in late
 
 
 def test_a_response_whose_fpdu_is_damaged() -> None:
-    """It is missing as soon as the Response to a later Request is there."""
+    """It is missing as soon as the Response to a later Request comes."""
     talk = started()
     say(talk, [messages.read_request(msn, 7, 1000 * msn, 50, 9, 0)[0] for msn in (1, 2, 3)])
     gives = [messages.read_response(7, 1000 * msn, payload(50))[0] for msn in (1, 2, 3)]
     say(talk, gives, damage={0: FLIPPED}, direction=1)
-    early, late = told(talk)
+    early, late = reported(talk)
     assert early[3:] == [(None, None, fpdus, bool(fpdus)) for fpdus in (1, 0, 1)]
     assert not late
 
 
 @pytest.mark.parametrize("filled", [False, True])
-def test_behind_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
-    """Nothing is certain there: the copy completes a message, though another one is damaged."""
+def test_after_a_hole_that_a_late_copy_may_fill(filled: bool) -> None:
+    """The copy may complete a message, while another one is damaged."""
     talk = started()
     two, three = messages.send(2, payload(1000), 518), messages.send(3, payload(1000), 518)
-    said = [*sends(1), *two, *three, *sends(4)]
-    ((seq, octets),) = say(talk, said, damage={4: FLIPPED}, lost=(2,))
-    msn = pass_by(talk, 5)
+    sent = [*sends(1), *two, *three, *sends(4)]
+    ((seq, octets),) = say(talk, sent, damage={4: FLIPPED}, lost=(2,))
+    msn = close_holes(talk, 5)
     if filled:
         talk.copy(0, seq, octets)
     say(talk, sends(msn))
-    early, late = told(talk)
+    early, late = reported(talk)
     assert [each[1] for each in early if each[1] not in (2, 3)] == [1, *range(4, msn + 1)]
-    torn = [(0, 2, 2, True)] if filled else [(0, 2, 1, False)]
+    second = [(0, 2, 2, True)] if filled else [(0, 2, 1, False)]
     assert [each for each in (early if filled else late) if each[1] in (2, 3)] == [
-        *torn,
+        *second,
         (0, 3, 1, False),
     ]
     assert not (late if filled else set(early) & {(0, 2, 1, False), (0, 3, 1, False)})
 
 
 def test_a_sender_that_interleaves_messages() -> None:
-    """Against RFC 5041 5.3, but where nothing is missing all of it is put together."""
+    """This breaks RFC 5041 5.3.  If nothing is missing, the messages are still complete."""
     talk = started()
     one, two = messages.send(1, payload(1000), 518), messages.send(2, payload(900), 518)
     say(talk, [one[0], two[0], one[1], two[1], *sends(3)])
-    early, late = told(talk)
+    early, late = reported(talk)
     assert sorted(early) == [(0, 1, 2, True), (0, 2, 2, True), (0, 3, 1, True)]
     assert not late
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_nothing_is_found_before_what_is_settled(seed: int) -> None:
-    """Whatever happens to a connection: no FPDU is told later that lies before one behind which
-    nothing is waited for."""
+def test_no_fpdu_is_found_before_a_settled_one(seed: int) -> None:
+    """No FPDU is reported that stands before an earlier settled one."""
     settled: dict[tuple[int, int], int] = {}
     near: dict[tuple[int, int], int] = {}
     for event in feed_truth(case(seed).segments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was negotiated on a connection, and whether its peers kept to it (RFC 6581 9)."""
+"""The negotiation of a connection, and whether its peers kept to it (RFC 6581 9)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def connections(path: Path) -> list[dict[str, Any]]:
     return sorted(records("--type", "connection", path), key=lambda each: int(each["connection"]))
 
 
-def told(record: dict[str, Any]) -> list[Any]:
-    """What a record says of what was negotiated; numbers as pairs of Initiator and Responder."""
+def negotiated_in(record: dict[str, Any]) -> list[Any]:
+    """The negotiation in a record, with numbers as pairs of Initiator and Responder."""
     return [
         (value["src"], value["dst"]) if isinstance(value, dict) else value
         for value in (record[key] for key in KEYS)
@@ -55,12 +55,12 @@ def told(record: dict[str, Any]) -> list[Any]:
 
 
 def depths(ird: tuple[int, int], ord: tuple[int, int]) -> list[Any]:
-    """What is said of client and server that kept to it."""
+    """The report for a client and a server that kept to it."""
     return [False, ird, ord, None, None, True, []]
 
 
 def peers(depth: int, rtr: str) -> list[Any]:
-    """What is said of peers that agreed on one RTR indication and kept to it."""
+    """The report for peers that agreed on one RTR indication and kept to it."""
     return [True, (depth, depth), (depth, depth), [rtr], rtr, True, []]
 
 
@@ -86,12 +86,12 @@ def peers(depth: int, rtr: str) -> list[Any]:
     ],
 )
 def test_captures(name: str, number: int, dialect: str | None, wanted: list[Any]) -> None:
-    """What the Linux kernel's siw has negotiated, as ``pcaps/README.md`` tells it."""
+    """The negotiations of the Linux kernel's siw, as in ``pcaps/README.md``."""
     (path,) = (each for each in REAL if each.name.startswith(f"{name}.pcap"))
     record = connections(path)[number]
     if dialect != "rfc5044" or number != 11:
         assert record["dialect"] == dialect
-    assert told(record) == wanted
+    assert negotiated_in(record) == wanted
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,8 @@ def test_captures(name: str, number: int, dialect: str | None, wanted: list[Any]
         (39, None, ["RFC 6581 9.2"]),  # no RTR indication at all
     ],
 )
-def test_captures_in_which_it_was_not_kept(
-    number: int, rtr: str | None, clauses: list[str]
-) -> None:
-    """Those in which siw, or the client, did otherwise, by number."""
+def test_captures_that_did_not_keep_to_it(number: int, rtr: str | None, clauses: list[str]) -> None:
+    """Connections in which siw, or the client, did not keep to it, by number."""
     (path,) = (each for each in REAL if "probe" in each.name)
     record = connections(path)[number]
     assert (record["rtr"], record["kept"]) == (rtr, False)
@@ -115,7 +113,7 @@ def test_captures_in_which_it_was_not_kept(
 
 @pytest.mark.parametrize("path", REAL, ids=capture_name)
 def test_all_other_captures_kept_to_it(path: Path) -> None:
-    """In no other connection of any capture is anything said to be broken."""
+    """No other connection of any capture is reported to break a rule."""
     for record in connections(path):
         if "probe" not in path.name or record["connection"] not in (6, 38, 39):
             assert record["kept"] is not False and not record["broken"]
@@ -133,10 +131,7 @@ CHANGED = [
 @pytest.mark.examples
 @pytest.mark.parametrize("mutation", CHANGED, ids=lambda mutation: mutation.name)
 def test_broken_rules(mutation: Any) -> None:
-    """What a mutation breaks is told as its truth has it, and nothing of the valid one is.
-
-    (In one of them nothing is negotiated before.)
-    """
+    """The rule that a mutation breaks is reported as in its truth; the valid case breaks none."""
     for seed in range(3):
         case = mutation.case(seed)
         for conversation in (case.valid, case.conversation):
@@ -155,7 +150,7 @@ def test_broken_rules(mutation: Any) -> None:
 def events_of(
     conversation: Conversation, segments: Sequence[Segment] | None = None, checks: bool = False
 ) -> list[Event]:
-    """What the stream core says, with the errors above MPA if they are wanted."""
+    """The events, with the errors above MPA if ``checks`` is true."""
     flows, decoder, held = Flows(dialect=conversation.options.dialect), Decoder(), Checks()
     events: list[Event] = []
     for frame in conversation.frames(segments):
@@ -169,7 +164,7 @@ def events_of(
 def ended(
     conversation: Conversation, segments: Sequence[Segment] | None = None, checks: bool = False
 ) -> Any:
-    """What was negotiated, by the last event."""
+    """The negotiation in the last event."""
     event = events_of(conversation, segments, checks)[-1]
     assert isinstance(event, ConnectionEnded)
     return event.negotiated
@@ -188,8 +183,10 @@ def too_early() -> Conversation:
 
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_responder_before_the_rtr(is_swapped: bool) -> None:
-    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has received one.  Its
-    acknowledgements show that, and not the order of capture."""
+    """RFC 5044 7.1.2 rule 4: the Responder sends no FPDU before it has received one.
+
+    Its acknowledgements show that.  The order of capture does not count.
+    """
     conversation = too_early()
     segments = conversation.segments()
     early = next(n for n, each in enumerate(segments) if b"already?" in each.octets)
@@ -205,10 +202,10 @@ def test_responder_before_the_rtr(is_swapped: bool) -> None:
 @pytest.mark.parametrize("name", [*OF_PEERS, *OF_DRAFT])
 @pytest.mark.parametrize("first_is_responders", [False, True])
 def test_captured_near_either_side(name: str, first_is_responders: bool) -> None:
-    """A Responder that has waited is not blamed, though its FPDU was captured before the RTR."""
+    """A Responder that has waited is not blamed if its FPDU was captured before the RTR."""
     conversation = conversation_of(name, 3)
     segments = conversation.segments()
-    # Behind the startup frames.
+    # After the startup frames.
     data = places(segments)[2:]
     rtr = data[0]
     answer = next(place for place in data if segments[place].side == 1)
@@ -233,9 +230,9 @@ def test_captured_near_either_side(name: str, first_is_responders: bool) -> None
     ),
 )
 def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: Any) -> None:
-    """Whatever happens to its segments, nothing that was kept is said to be broken.
+    """Whatever happens to its segments, no broken rule is reported.
 
-    What is told is what was negotiated, or that it is not known; both ways tell the same.
+    The negotiation is reported, or unknown.  Both reading paths report the same.
     """
     conversation = conversation_of(name, seed)
     segments = impair(conversation.segments(), impairment, seed=seed)
@@ -251,10 +248,10 @@ def test_a_valid_connection_is_never_blamed(name: str, seed: int, impairment: An
 
 
 def test_the_first_fpdu_was_not_captured() -> None:
-    """Then nobody can tell whether it was kept."""
+    """Then it is unknown whether the peers kept to it."""
     conversation = conversation_of("rtr-send", 1)
     segments = conversation.segments()
-    # Behind the startup frames.
+    # After the startup frames.
     del segments[places(segments)[2]]
     result = ended(conversation, segments)
     assert (result.rtr, result.kept, result.broken) == (None, None, ())
@@ -262,8 +259,8 @@ def test_the_first_fpdu_was_not_captured() -> None:
 
 
 @pytest.mark.parametrize("is_captured", [True, False])
-def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
-    """Segments go straight once the RTR indication is acknowledged, or was waited for too long."""
+def test_straight_path_after_the_rtr_indication(is_captured: bool) -> None:
+    """Segments take the straight path once the RTR indication is acknowledged, or overdue."""
     conversation = Conversation(revision=2)
     conversation.startup(rtr="write")
     for _ in range(200):
@@ -285,7 +282,7 @@ def test_the_ordinary_way_is_taken_once_it_is_known(is_captured: bool) -> None:
 
 
 def test_a_first_fpdu_with_a_bad_crc() -> None:
-    """It is no FPDU that a receiver knows anything of, so the Responder speaks too early."""
+    """A receiver discards it, so the Responder sends too early."""
     conversation = conversation_of("rtr-write", 1)
     script = list(conversation.script)
     at = next(n for n, item in enumerate(script) if isinstance(item, FPDUItem))
@@ -298,7 +295,7 @@ def test_a_first_fpdu_with_a_bad_crc() -> None:
 
 
 def test_a_second_startup_counts() -> None:
-    """What a rejected startup asked for has no part in what the next one agrees on."""
+    """A rejected startup has no effect on the negotiation of the next one."""
     conversation = Conversation(revision=2)
     conversation.startup(ird=1, ord=1, rejected=True, rtr=None, control_flags="AB")
     conversation.startup(ird=6, ord=7)
@@ -312,8 +309,10 @@ def test_a_second_startup_counts() -> None:
 @pytest.mark.parametrize("packing", ["aligned", "packed"])
 @pytest.mark.parametrize("rtr", ["send", "write", "read"])
 def test_reply_captured_in_another_place(rtr: str, packing: str) -> None:
-    """Before its Request, or after FPDUs.  Then the RTR indication is found before the Reply asks
-    for it.  The order of capture does not count."""
+    """The Reply comes before its Request, or after FPDUs, such as the RTR indication.
+
+    The order of capture does not count.
+    """
     conversation = Conversation(revision=2, packing=packing)
     conversation.startup(rtr=rtr)
     for _ in range(20):
@@ -329,7 +328,7 @@ def test_reply_captured_in_another_place(rtr: str, packing: str) -> None:
 
 @pytest.mark.parametrize("way", [plain, printed])
 def test_an_rtr_indication_that_was_cut_off_is_not_judged(way: Any) -> None:
-    """Of a first FPDU that the snap length cut nobody can tell whether it is the one agreed on."""
+    """If the snap length cut the first FPDU, it is unknown whether it is the agreed one."""
     conversation = conversation_of("rtr-read")
     longest = max(len(each.octets) for each in conversation.segments()[:5])
     segments = impair(conversation.segments(), SnapLength(54 + max(longest, 44)))

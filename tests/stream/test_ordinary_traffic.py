@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that do not carry iWARP: nothing is said of them but that they were there.
+"""Connections without iWARP: only their end is reported.
 
-Nobody sends FPDUs without a Request in the one direction and a Reply in the other (RFC 5044 7.1.2).
-So where these cannot have been missed, not even what looks like FPDUs is taken for some, unless
-good CRCs say so; and where they can, headers that make sense are not enough.
+FPDUs need a Request in one direction and a Reply in the other (RFC 5044 7.1.2).  If the capture
+cannot lack these, octets that look like FPDUs are none, unless CRCs are good.  If it can, headers
+that make sense are not enough.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def stream(*, crc: bool, markers: bool = False, fpdus: int = 40) -> tuple[bytes,
 
 
 PEERS = {"nothing": b"", "words": b"220 ready\r\n", "the same": None}
-"""What the other direction says."""
+"""The octets of the other direction."""
 
 
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("direction", [0, 1])
 @pytest.mark.parametrize("size", [100, 1460, 9000])
-def test_nobody_asked(markers: bool, peer: str, direction: int, size: int) -> None:
-    """Whatever the headers say: both directions were captured whole, without a startup frame."""
+def test_no_startup_frames(markers: bool, peer: str, direction: int, size: int) -> None:
+    """No FPDUs, with any headers: both directions are whole, without a startup frame."""
     octets, _ = stream(crc=False, markers=markers)
     talk = Talk()
     answer = PEERS[peer]
@@ -52,8 +52,8 @@ def test_nobody_asked(markers: bool, peer: str, direction: int, size: int) -> No
 
 @pytest.mark.parametrize("direction", [0, 1])
 @pytest.mark.parametrize("size", [100, 1460])
-def test_the_peer_neither_asked_nor_answered(direction: int, size: int) -> None:
-    """One direction was captured whole; so what the other one lacks was no startup frame."""
+def test_no_startup_frame_of_the_peer(direction: int, size: int) -> None:
+    """One direction was captured whole, so the missing octets of the other are no startup frame."""
     octets, _ = stream(crc=False)
     talk = Talk()
     talk.say(1 - direction, b"USER anonymous\r\n")
@@ -69,8 +69,8 @@ def test_the_peer_neither_asked_nor_answered(direction: int, size: int) -> None:
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("direction", [0, 1])
 @pytest.mark.parametrize("size", [100, 1460])
-def test_somebody_may_have_asked(missing: str, markers: bool, direction: int, size: int) -> None:
-    """The same octets are FPDUs where the capture may lack the startup frames."""
+def test_missing_startup_frames(missing: str, markers: bool, direction: int, size: int) -> None:
+    """The same octets are FPDUs if the capture may lack the startup frames."""
     octets, truth = stream(crc=False, markers=markers)
     talk = Talk(syn=missing == "startup frames")
     if missing != "the SYNs":
@@ -85,8 +85,8 @@ def test_somebody_may_have_asked(missing: str, markers: bool, direction: int, si
 
 @pytest.mark.parametrize("direction", [0, 1])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_good_crcs_though_nobody_asked(direction: int, count: int) -> None:
-    """Two in a row are FPDUs of somebody who breaks the rules; one alone is not, in its segment."""
+def test_good_crcs_without_startup_frames(direction: int, count: int) -> None:
+    """Two in a row are FPDUs of a sender that breaks the rules.  One alone in a segment is none."""
     octets, truth = stream(crc=True, fpdus=count)
     talk = Talk()
     talk.say(1 - direction, b"220 ready\r\n")
@@ -125,12 +125,12 @@ ROWS: dict[str, tuple[list[bytes], bool]] = {
     "STags differ": ([written([0], stag=at)[0] for at in range(40)], False),
     "MSN is the same": ([messages.send(1, bytes([at]) * 300)[0] for at in range(40)], False),
 }
-"""ULPDUs, and whether one of them goes on where another one has ended."""
+"""ULPDUs, and whether one of them continues another one."""
 
 
 @pytest.mark.parametrize("size", [90, 536, 1460, 21_888])
 @pytest.mark.parametrize("row", ROWS)
-def test_headers_that_go_on(row: str, size: int) -> None:
+def test_headers_that_continue(row: str, size: int) -> None:
     """From the middle, without CRCs and Markers, one header must continue another (RFC 5041 5)."""
     ulpdus, goes_on = ROWS[row]
     octets, truth = build_stream(ulpdus, crc=False)
@@ -138,7 +138,7 @@ def test_headers_that_go_on(row: str, size: int) -> None:
     talk.say(0, octets, size=size)
     talk.close()
     assert found(talk.fed()) == [each.ulpdu for each in truth if goes_on]
-    # Where good CRCs tell, it does not matter.
+    # With good CRCs, it does not matter.
     octets, truth = build_stream(ulpdus)
     talk = Talk(syn=False)
     talk.say(0, octets, size=size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets that come twice: the first captured stay, and a difference is told (RFC 5044 A.3)."""
+"""Octets that come twice: the first captured stay, and differences are reported (RFC 5044 A.3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STREAM, TRUTH = mpastream.build_stream(
 
 
 def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
-    """Direction, sequence number and length of what differs."""
+    """Direction, sequence number and length of each difference."""
     return [
         (each.direction, each.seq, each.length)
         for each in events
@@ -35,12 +35,12 @@ def retransmitted(events: list[Event]) -> int:
 
 
 def changed(octets: bytes, *places: int) -> bytes:
-    """The same octets but for these."""
+    """The same octets, changed at these places."""
     return bytes(octet ^ 0xFF if at in places else octet for at, octet in enumerate(octets))
 
 
 def check_all_found(events: list[Event]) -> None:
-    """Every FPDU is there once, as first captured."""
+    """Check that every FPDU comes once, as first captured."""
     assert [each.ulpdu for each in fpdus(events, 0)] == [each.ulpdu for each in TRUTH]
 
 
@@ -49,26 +49,25 @@ EQUAL = [(500, 1000, []), (700, 800, [])]
 
 
 @pytest.mark.parametrize(
-    ("captured", "copies", "told"),
+    ("captured", "copies", "differ"),
     [
-        # Counted once a segment, and nothing is told of them.
+        # Counted once a segment, and no difference is reported.
         (ALL, EQUAL, None),
         (ALL, EQUAL * 3, None),
-        # The FPDU was passed on long before: still told, with the place of that octet.
+        # The FPDU was reported long before: the difference is still reported, with its place.
         *((ALL, [(500, 1000, [at])], (500 + at, 1)) for at in (0, 1, 200, 499)),
-        # One octet that is not the newest is no probe, and must be the same.
+        # One octet that is not the newest is no probe, and must be equal.
         (ALL, [(40, 41, [0])], (40, 1)),
-        # The FPDU is not whole yet; the first copy is what it is made of (RFC 5044 A.3).
+        # The FPDU is not whole yet.  Its octets are those of the first copy (RFC 5044 A.3).
         (100, [(20, 100, [3, 70])], (23, 68)),
-        # Across the end of the Request it is one stretch, though nobody waits for that any more.
+        # Across the end of the Request it is one stretch, although the Request was reported before.
         (100, [(-2, 10, [0, 2])], (-2, 3)),
     ],
 )
 def test_copies(
-    captured: int, copies: list[tuple[int, int, list[int]]], told: tuple[int, int] | None
+    captured: int, copies: list[tuple[int, int, list[int]]], differ: tuple[int, int] | None
 ) -> None:
-    """What differs is told from the first octet that does to the last; FPDUs stay as first
-    captured."""
+    """A difference is reported from its first octet to its last.  FPDUs stay as first captured."""
     talk = started()
     seq = talk.say(0, STREAM[:captured], size=500)
     for begin, end, places in copies:
@@ -77,14 +76,14 @@ def test_copies(
     talk.say(0, STREAM[captured:], size=500)
     talk.close()
     events = talk.fed()
-    assert overlaps(events) == ([] if told is None else [(0, seq + told[0], told[1])])
+    assert overlaps(events) == ([] if differ is None else [(0, seq + differ[0], differ[1])])
     assert retransmitted(events) == len(copies)
     assert {each.crc for each in fpdus(events, 0)} == {"good"}
     check_all_found(events)
 
 
-def test_the_first_captured_copy_wins_even_if_it_is_the_wrong_one() -> None:
-    """Which one the receiver got is not known; the later one is not put in its place."""
+def test_the_first_captured_copy_stays_even_if_it_is_wrong() -> None:
+    """Which copy the receiver got is unknown.  The later one does not replace the first."""
     talk = started()
     bad = changed(STREAM, 100)
     seq = talk.say(0, bad, size=500)
@@ -96,7 +95,7 @@ def test_the_first_captured_copy_wins_even_if_it_is_the_wrong_one() -> None:
 
 
 def test_startup_octets_are_compared_as_well() -> None:
-    """A second, other Request in the same place is a difference, not a second Request."""
+    """Another Request in the same place is a difference, not a second Request."""
     talk = Talk()
     seq = talk.say(0, REQUEST)
     talk.copy(0, seq, changed(REQUEST, 16))
@@ -131,12 +130,12 @@ def test_a_keepalive_probe_is_no_overlap(garbage: bool) -> None:
     rate=st.sampled_from((0.1, 0.5)),
     differing=st.booleans(),
 )
-def test_differences_are_told_where_they_are(
+def test_differences_are_reported_at_their_places(
     seed: int, markers: bool, rate: float, differing: bool
 ) -> None:
-    """Retransmissions with other boundaries: each differing octet is told, and none that agrees.
+    """Retransmissions with other boundaries: each differing octet is reported, and no equal one.
 
-    What is told of a stretch runs from its first differing octet to its last.
+    The report of a stretch runs from its first differing octet to its last.
     """
     rng = random.Random(seed)
     pair = halves(rng, markers=(markers, False), crc=True, count=8, mulpdu=600)
@@ -157,15 +156,15 @@ def test_differences_are_told_where_they_are(
             newest = len(segment.payload) == 1 and at == max(first)
             differ.append(set() if newest else places)
     events = feed_truth(segments)
-    told = [
+    differences = [
         ((each.seq - pair[0].isn) % 2**32, each.length)
         for each in events
         if isinstance(each, OverlapDiffers)
     ]
     wanted = set().union(*differ)
-    covered = {place for start, length in told for place in range(start, start + length)}
+    covered = {place for start, length in differences for place in range(start, start + length)}
     assert wanted <= covered
-    assert all({start, start + length - 1} <= wanted for start, length in told)
+    assert all({start, start + length - 1} <= wanted for start, length in differences)
     found = [reported(each) for each in fpdus(events, 0)]
     assert sorted(found, key=lambda each: each.offset) == [
         expected(pair[0], fpdu) for fpdu in impair.capturable(segments, pair[0], 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which Response answers which Request, whatever is missing (RFC 5040 5.2, RFC 7306 5.2 and 7).
+"""Which Response answers which Request, with missing FPDUs (RFC 5040 5.2, RFC 7306 5.2 and 7).
 
-The truth is the script of a conversation and which of its FPDUs are in the capture.
+The truth is the script of a conversation, with the FPDUs of it that were captured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS = {
     "damaged": (0.1, True),
     "beginning": (0.0, False),
 }
-"""What a capture lacks: how much of it, and whether it is there with a bad CRC."""
+"""What a capture lacks: the share, and whether it is captured with a bad CRC."""
 
 
 @given(
@@ -49,11 +49,11 @@ def test_conversations(
     late: float,
     sizes: tuple[int, ...],
 ) -> None:
-    """What is said is true, and all of it if nothing is missing."""
+    """All reports are true, and complete if nothing is missing."""
     rng = random.Random(seed)
     begins = lacks != "beginning"
     if not begins:
-        # One buffer, or a Request without Response, hides which Request is the first.
+        # With one buffer, or a Request without Response, the first Request is ambiguous.
         buffers, late = None, 0
     script = messages.random_script(
         rng, 60, 700, 4000, depth=depth, buffers=buffers, sizes=sizes, unanswered=0.5 * begins

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Placement ahead of Delivery (RFC 5044 2, 7.2): how many FPDUs, and how far ahead."""
+"""Placement before Delivery (RFC 5044 2, 7.2): how many FPDUs, and how far ahead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.truth import impair
 
 
 def summary(events: list[Event], direction: int = 0) -> HalfSummary:
-    """What was counted of a direction."""
+    """The counters of a direction."""
     (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
     return ended.halves[direction]
 
@@ -25,7 +25,7 @@ def summary(events: list[Event], direction: int = 0) -> HalfSummary:
     rate=st.sampled_from((0.1, 0.5)),
 )
 def test_the_distance_is_that_of_the_capture(seed: int, size: int, rate: float) -> None:
-    """Whatever the order: what the frames captured by then say is the distance."""
+    """In any order, the distance follows from the frames captured until then."""
     rng = random.Random(seed)
     pair = halves(rng, markers=(True, True), crc=True, count=25)
     sendings = [impair.reorder(impair.cut_mss(half.octets, size), rng, rate) for half in pair]

@@ -23,12 +23,12 @@ ALL, NONE = ">Q <A >T >S <S >F <F", ">Q <A >S <S >F <F"
 
 
 def rtr(key: bytes = KEYS[0], **fields: Any) -> bytes:
-    """An Rtr Frame with C set, unless told otherwise."""
+    """An Rtr Frame, with C set by default."""
     return startup_frame(key, **{"crc": 1, **fields})
 
 
 def with_markers(markers: int) -> dict[str, Octets]:
-    """Startup frames with S, and FPDUs, of a connection with Markers, or without."""
+    """Startup frames with S, and FPDUs, with Markers or without."""
     return {
         "Q": request(enhanced=1, markers=markers),
         "A": reply(enhanced=1, markers=markers),
@@ -37,12 +37,12 @@ def with_markers(markers: int) -> dict[str, Octets]:
 
 
 def of_s(asked: int, answered: int, **fields: int) -> dict[str, Octets]:
-    """Startup frames in which S is set or not."""
+    """Startup frames with or without S."""
     return {"Q": request(enhanced=asked), "A": reply(enhanced=answered, **fields)}
 
 
 def check(scene: Scene, *wrong: Wrong, dialect: str = PROPOSAL, markers: int = 0) -> list[Event]:
-    """These errors and no other; FPDUs begin where the startup frames say."""
+    """Check for these errors and no others; FPDUs begin where the startup frames say."""
     events = scene.check(*wrong)
     for direction in (0, 1):
         found = fpdus(events, direction)
@@ -65,7 +65,7 @@ OTHER_C = "C of the Rtr Frame is {}, that of the Reply {} (" + PROPOSAL + " 2)"
 REJECTS: dict[str, Octets] = {**S_IN_BOTH, "R": reply(enhanced=1, rejected=1)}
 
 SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
-    # 2: it comes if both have set S; siw merely echoes S, and an FPDU follows.
+    # 2: it comes if both have set S.  siw only echoes S, and an FPDU follows.
     *((ALL, with_markers(markers), [], PROPOSAL) for markers in (0, 1)),
     *((NONE, with_markers(markers), [], "rfc5044") for markers in (0, 1)),
     (">Q <A >T <S >S >F <F", S_IN_BOTH, [], PROPOSAL),
@@ -75,13 +75,13 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     ),
     (">Q <A >T >F <F", with_markers(1), [], PROPOSAL),
     (">Q <A >F <F", with_markers(1), [], "rfc5044"),
-    # 2 and 5: else there is none; one that comes is named, and gone over.
+    # 2 and 5: otherwise there is none.  If one comes, it is an error, and is skipped.
     *((NONE, of_s(*each), [], "rfc5044") for each in ((1, 0), (0, 1), (0, 0))),
     (ALL, of_s(1, 0), [Wrong(2, INVALID, AWAITS_NONE)], PROPOSAL),
     (ALL, of_s(0, 1), [Wrong(2, INVALID, NOT_ANNOUNCED)], PROPOSAL),
     (">Q <R >F <F", REJECTS, [], "rfc5044"),
     (">Q <R >T >F <F", REJECTS, [Wrong(2, INVALID, NOT_ACCEPTED)], "rfc5044"),
-    # 2: C is that of the Reply; S is ignored, and R, M and Res are as in a Request.
+    # 2: C must be that of the Reply.  S is ignored, and R, M and Res are as in a Request.
     *((ALL, of_s(1, 1, crc=c) | {"T": rtr(crc=c)}, [], PROPOSAL) for c in (0, 1)),
     *(
         (
@@ -93,15 +93,15 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
         for c in (0, 1)
     ),
     (ALL, S_IN_BOTH | {"T": rtr(enhanced=1, rejected=1, markers=1, reserved=9)}, [], PROPOSAL),
-    # Who speaks too early.
+    # A side that sends too early.
     (">Q <A <S >T >S >F <F", S_IN_BOTH, [Wrong(2, None, SPOKE_EARLY)], PROPOSAL),
     (">Q >T <A >S <S >F <F", S_IN_BOTH, [Wrong(1, None, TOO_EARLY)], PROPOSAL),
 ]
 
 
 @pytest.mark.parametrize("at", range(len(SITUATIONS)))
-def test_what_is_reported(at: int) -> None:
-    """In one segment each, and in pieces."""
+def test_situations(at: int) -> None:
+    """With each in one segment, and in pieces."""
     words, letters, wrong, dialect = SITUATIONS[at]
     markers = int(letters["Q"] == with_markers(1)["Q"])
     for size in (None, 20) if not wrong else (None,):
@@ -116,8 +116,8 @@ def test_what_is_reported(at: int) -> None:
         ] * 2 or "R" in words
 
 
-def test_s_that_is_set_in_neither() -> None:
-    """An Rtr Frame stands where an FPDU must: that is an error, and FPDUs follow it."""
+def test_s_that_is_not_set() -> None:
+    """An Rtr Frame in the place of an FPDU is an error, and FPDUs follow it."""
     scene = Scene(ALL)
     events = scene.fed()
     assert errors(events) == [(0, INVALID, scene.at[2][1])]
@@ -128,7 +128,7 @@ def test_s_that_is_set_in_neither() -> None:
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_captured_out_of_order(order: tuple[int, ...]) -> None:
-    """2: behind octets in streaming mode too, a Request that an Rtr Frame follows is one."""
+    """2: a Request before an Rtr Frame is one, even after octets in streaming mode."""
     letters = S_IN_BOTH | {"T": rtr(private_data=bytes(5))}
     words = [">w", "<w", ">Q", "<A", ">T", ">S"]
     for size in (100, 1460):
@@ -142,10 +142,10 @@ def test_captured_out_of_order(order: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("dialect", [None, *Dialect])
 @pytest.mark.parametrize("s", [(1, 1), (1, 0), (0, 0)])
 @pytest.mark.parametrize("words", [ALL, NONE, ">Q <A >F <F"])
-def test_what_is_due_where_the_proposal_is_forced(
+def test_frames_that_are_due_if_the_proposal_is_forced(
     dialect: Dialect | None, s: tuple[int, int], words: str
 ) -> None:
-    """2: the frame comes if S is set in both; only the user knows that it is no echo."""
+    """2: the frame comes if S is set in both.  Only the user knows that S is no echo."""
     scene = Scene(words, of_s(*s))
     events = scene.fed(dialect)
     is_missed = dialect is Dialect.RTR_PROPOSAL_2007 and s == (1, 1) and words == NONE
@@ -156,7 +156,7 @@ def test_what_is_due_where_the_proposal_is_forced(
 
 @pytest.mark.parametrize("upto", [1, 15, 16, 19, 20, 24])
 def test_an_rtr_frame_that_never_becomes_whole(upto: int) -> None:
-    """Whatever is there of it, there is a result."""
+    """Any part of it gives a result."""
     letters = S_IN_BOTH | {"T": rtr(private_data=b"private")[:upto]}
     events = Scene(">Q <A >T >F <F", letters).fed()
     assert len(errors(events)) == 1
@@ -165,10 +165,10 @@ def test_an_rtr_frame_that_never_becomes_whole(upto: int) -> None:
 
 @pytest.mark.parametrize("markers", [0, 1])
 def test_frames_that_were_not_captured(markers: int) -> None:
-    """Behind an Rtr Frame are FPDUs, whatever is known of the frames before it.
+    """FPDUs follow an Rtr Frame, whatever is known about the frames before it.
 
-    Where it is missing itself, FPDUs behind the hole are found; where the phase begins nothing
-    tells, nor the dialect.
+    If the Rtr Frame itself is missing, FPDUs after the hole are found.  The beginning of the
+    phase and the dialect stay unknown.
     """
     letters = with_markers(markers)
     letters |= {"s": build_stream(ULPDUS * 4, markers=bool(markers))}

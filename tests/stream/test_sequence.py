@@ -15,27 +15,27 @@ HALF = 2**31
 
 @given(seq=st.integers(0, SPACE - 1))
 def test_first_position_keeps_the_sequence_number(seq: int) -> None:
-    """A position's low 32 bits are the sequence number, from the first one on."""
+    """The low 32 bits of a position are the sequence number, also of the first one."""
     assert sequence_number(first_position(seq)) == seq
 
 
 @given(seq=st.integers(0, SPACE - 1), back=st.integers(0, HALF))
 def test_octets_before_the_first_ones_have_positions_above_zero(seq: int, back: int) -> None:
-    """A late segment from before the first captured one has a place, too."""
+    """A late segment before the first captured one has a position, too."""
     position = unwrap((seq - back) % SPACE, first_position(seq))
     assert position > 0
 
 
 @given(near=st.integers(SPACE, 2**63), distance=st.integers(-HALF, HALF - 1))
 def test_unwrap_finds_what_is_near(near: int, distance: int) -> None:
-    """What lies less than half the space away is found there, on either side of a wrap."""
+    """A number less than half the space away is found, on both sides of a wrap."""
     position = near + distance
     assert unwrap(position % SPACE, near) == position
 
 
 @given(near=st.integers(SPACE, 2**63), seq=st.integers(0, SPACE - 1))
 def test_unwrap_names_the_same_octet(near: int, seq: int) -> None:
-    """Whatever the sequence number: the position has it, and none with it is closer."""
+    """The position has that sequence number, and no closer one has it."""
     position = unwrap(seq, near)
     assert position % SPACE == seq
     assert -HALF <= position - near < HALF
@@ -52,5 +52,5 @@ def test_unwrap_names_the_same_octet(near: int, seq: int) -> None:
     ],
 )
 def test_unwrap_by_hand(seq: int, near: int, position: int) -> None:
-    """The places around a wrap, counted by hand."""
+    """Positions around a wrap, counted by hand."""
     assert unwrap(seq, near) == position

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures that hold the beginning of each frame only: said as far as it goes, and no further."""
+"""Captures that hold only the beginning of each frame: only the captured part is reported."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.truth.mpastream import TrueFPDU, build_stream
 
 
 def offsets(truth: Iterable[TrueFPDU]) -> list[int]:
-    """Where FPDUs begin."""
+    """The offsets of FPDUs."""
     return [fpdu.seq_offset for fpdu in truth]
 
 
 def found(events: list[Event], crc: str | None = None) -> list[int | None]:
-    """Where the FPDUs of the Initiator were found, or those with such a CRC."""
+    """The offsets of the Initiator's FPDUs that were found, or of those with such a CRC."""
     return [each.offset for each in fpdus(events, 0) if crc in (None, each.crc)]
 
 
@@ -35,14 +35,14 @@ Piece = tuple[int, int, int | None]
 
 
 def of_fpdus(truth: Iterable[TrueFPDU], snap: int | None) -> list[Piece]:
-    """Segments of one FPDU each, of which so many octets were captured."""
+    """Segments of one FPDU each, with so many captured octets."""
     return [(fpdu.start, fpdu.end, snap) for fpdu in truth]
 
 
 def cut_and_closed(
     octets: bytes, cuts: list[int], there: int, how: str, *, markers: bool, crc: bool = True
 ) -> list[Event]:
-    """The events of a connection that ends behind octets, of the last segment with ``there``."""
+    """The events of a connection that ends after octets, with the last segment cut to ``there``."""
     talk = started(markers=markers, crc=crc)
     for begin, end in pairwise([0, *cuts, len(octets)]):
         talk.say(0, octets[begin:end])
@@ -57,10 +57,10 @@ def cut_and_closed(
 @pytest.mark.parametrize("how", ["closed", "reset"])
 @pytest.mark.parametrize("crc", [False, True])
 @pytest.mark.parametrize("there", [2, 14, 30])
-def test_an_fpdu_that_the_connection_cut_short_and_the_snap_length_too(
+def test_an_fpdu_cut_short_by_the_connection_and_the_snap_length(
     there: int, crc: bool, how: str
 ) -> None:
-    """Its ULPDU_Length was captured, and claims more than was sent: that is certain."""
+    """Its ULPDU_Length was captured, and certainly exceeds what was sent."""
     octets, truth = stream([40, 400], markers=False, crc=crc)
     events = cut_and_closed(octets[:-100], [truth[0].end], there, how, markers=False, crc=crc)
     (error,) = wrong(events)
@@ -72,7 +72,7 @@ def test_an_fpdu_that_the_connection_cut_short_and_the_snap_length_too(
 
 @pytest.mark.parametrize("cut", [1, 2, 4])
 def test_a_terminate_whose_crc_was_cut_off_after_a_hole(cut: int) -> None:
-    """What it copies begins as an FPDU does, with a length and a DDP header, and is none."""
+    """The copied length and DDP header look like the beginning of an FPDU, but are none."""
     failed = messages.send(9, b"")[0]
     ulpdus = [messages.send(msn, b"abc")[0] for msn in (1, 2, 3)]
     octets, truth = build_stream([*ulpdus, *messages.terminate(1, 2, 2, failed)])
@@ -88,7 +88,7 @@ def test_a_terminate_whose_crc_was_cut_off_after_a_hole(cut: int) -> None:
 
 
 def test_octets_captured_before_a_cut_copy_stay_captured() -> None:
-    """A retransmission whose end was cut off takes nothing away (RFC 5044 A.3)."""
+    """A retransmission with a cut-off end removes nothing (RFC 5044 A.3)."""
     octets, truth = stream([600, 600], markers=False)
     middle = truth[0].end
     events = feed(sent(octets, [(300, middle, None), (0, middle, 310), (middle, 2 * middle, None)]))
@@ -97,8 +97,8 @@ def test_octets_captured_before_a_cut_copy_stay_captured() -> None:
 
 
 @pytest.mark.parametrize("markers", [False, True])
-def test_a_copy_brings_nothing_back(markers: bool) -> None:
-    """What was cut off stays so, and is reported at once; a whole copy differs in nothing."""
+def test_a_copy_does_not_restore_cut_off_octets(markers: bool) -> None:
+    """A cut-off FPDU stays cut off, and is reported at once.  A whole copy is no difference."""
     octets, truth = stream([600] * 6, markers=markers)
     second = truth[1]
     pieces = of_fpdus(truth, None)
@@ -113,7 +113,7 @@ def test_a_copy_brings_nothing_back(markers: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("crc", "whole", "verdict", "told"),
+    ("crc", "whole", "verdict", "crcs_on"),
     [
         (True, 14, "unknown", True),
         (False, 14, "off", False),
@@ -121,15 +121,15 @@ def test_a_copy_brings_nothing_back(markers: bool) -> None:
         (False, 0, "unknown", None),
     ],
 )
-def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(
-    crc: bool, whole: int, verdict: str, told: bool | None
+def test_cut_off_fpdus_do_not_show_whether_crcs_are_on(
+    crc: bool, whole: int, verdict: str, crcs_on: bool | None
 ) -> None:
-    """Without startup frames: FPDUs that are whole tell; if there are none, it stays unknown."""
+    """Without startup frames, whole FPDUs show it.  Without whole FPDUs it stays unknown."""
     octets, truth = stream([600] * 8 + [20] * whole, markers=False, crc=crc)
     # Handshake, startup frames and the first FPDU were not captured.
     events = feed(sent(octets, of_fpdus(truth, 200), crc=crc)[6:])
     assert {each.crc for each in fpdus(events, 0) if each.ulpdu_length > 200} == {verdict}
-    assert ended(events).crc is told
+    assert ended(events).crc is crcs_on
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,11 @@ def test_whether_crcs_are_on_is_not_concluded_from_what_was_cut_off(
         (400, [150, 170]),
     ],
 )
-def test_a_few_are_whole_and_no_startup_frame_was_captured(count: int, whole: list[int]) -> None:
-    """Nearly each segment is cut before the end of its FPDU: nothing but what the snap length has
-    left of FPDUs stands around those that are whole, from which lengths lead to the next."""
+def test_a_few_whole_fpdus_without_startup_frames(count: int, whole: list[int]) -> None:
+    """Nearly each segment is cut before the end of its FPDU.
+
+    Only cut FPDUs stand around the whole ones.  From these, lengths lead to the next.
+    """
     octets, truth = stream([40] * count, markers=False)
     talk = Talk(syn=False)
     there: dict[int, int | None] = {}
@@ -163,10 +165,8 @@ def test_a_few_are_whole_and_no_startup_frame_was_captured(count: int, whole: li
     markers=st.booleans(),
     crc=st.booleans(),
 )
-def test_what_was_captured_is_compared_and_nothing_else(
-    seed: int, markers: bool, crc: bool
-) -> None:
-    """Of a copy a difference is told where the octet was captured; what was cut off differs not."""
+def test_only_captured_octets_are_compared(seed: int, markers: bool, crc: bool) -> None:
+    """A difference is reported where the octet was captured.  Cut-off octets do not differ."""
     rng = random.Random(seed)
     octets, _ = stream([rng.randrange(300) for _ in range(20)], markers=markers, crc=crc)
     talk, cuts = started(markers=markers, crc=crc), dict[int, int | None]()
@@ -186,7 +186,7 @@ def test_what_was_captured_is_compared_and_nothing_else(
             piece[place - begin] ^= 0x55
             differing.append((BASE + place, 1))
         if begin == at:
-            # What only a late copy brings need not be kept.
+            # Octets that only a late copy brings need not be kept.
             known.update(range(begin, begin + there))
         at = max(at, end)
         cuts[len(talk.segments)] = there
@@ -195,5 +195,5 @@ def test_what_was_captured_is_compared_and_nothing_else(
         for _ in range(rng.randrange(3)):
             talk.say(1, flags=ACK)
     events = fed_with_cuts(talk, cuts)
-    told = [(each.seq, each.length) for each in events if isinstance(each, OverlapDiffers)]
-    assert told == differing
+    found = [(each.seq, each.length) for each in events if isinstance(each, OverlapDiffers)]
+    assert found == differing

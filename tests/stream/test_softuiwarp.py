@@ -36,8 +36,8 @@ _CUT = SnapLength(120)
 FORCED = Dialect.SOFTUIWARP
 
 
-def stated(ulpdu: bytes) -> bytes:
-    """An FPDU by the words of the facts."""
+def with_pad(ulpdu: bytes) -> bytes:
+    """An FPDU with SoftUiWARP's pad."""
     pad = (len(ulpdu) + 2) % 4
     return struct.pack(">H", len(ulpdu)) + ulpdu + b"\0" * pad + b"\0\0\0\0"
 
@@ -60,9 +60,10 @@ def without(records: list[Record], *names: str) -> list[Record]:
 
 @given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))
 def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
-    """Behind an FPDU of odd length three others prove it; none is lost, none is made up.
+    """After an FPDU of odd length three others prove the dialect.  No FPDU is lost, and none is
+    false.
 
-    When it is known, and what brought the FPDU where the pads part, may be a little later.
+    The dialect, and the first FPDU with another pad, may be reported a little later.
     """
     made = conversation([*lengths, 1, 2, 3, 4, 5], "softuiwarp", packing=packing, mss=mss)
     frames = made.frames()
@@ -88,7 +89,7 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
 
 @pytest.mark.parametrize("read", [plain, printed])
 def test_captured(read: Callable[..., list[Record]]) -> None:
-    """The stack itself: known with the fourth FPDU that is off the grid, and an STag in a Send."""
+    """The stack itself: recognised at the fourth FPDU off the grid, with an STag in a Send."""
     with open_capture(PCAPS / "softuiwarp_crcoff.pcap") as capture:
         records = read(list(capture))
     assert not of(records, "error")
@@ -106,13 +107,13 @@ def test_captured(read: Callable[..., list[Record]]) -> None:
 
 @pytest.mark.parametrize(("markers", "crc"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
-    """Who has agreed on either speaks RFC 5044, though headers go on where the other pads lead."""
+    """With either agreed on it is RFC 5044, even if headers stand where the other pads lead."""
     ulpdus = [messages.send(msn, bytes(msn + 8))[0] for msn in range(8)]
     whole, _ = build_stream(ulpdus[:1], markers=bool(markers), crc=bool(crc))
     letters: dict[str, Octets] = {
         "Q": request(markers=markers, crc=crc),
         "A": reply(markers=markers, crc=crc),
-        "1": whole + b"".join(map(stated, ulpdus[1:])),
+        "1": whole + b"".join(map(with_pad, ulpdus[1:])),
         "2": whole,
     }
     events = Scene(">Q <A >1 <2 >F <F", letters).fed()
@@ -124,15 +125,15 @@ def test_only_without_markers_and_crcs(markers: int, crc: int) -> None:
         assert [each.crc for each in fpdus(events, 0)] == ["good", "bad"]
 
 
-def test_even_lengths_are_the_standards() -> None:
-    """Where both pads agree nothing tells: the stream is RFC 5044's."""
+def test_even_lengths_are_rfc_5044() -> None:
+    """If both pads are equal, the stream counts as RFC 5044."""
     records = plain(conversation([2, 4, 6, 8, 10, 12], "softuiwarp").frames())
     assert of(records, "connection")[0]["dialect"] == "rfc5044"
     assert not of(records, "error")
 
 
 def test_two_at_the_end_are_enough() -> None:
-    """The stream ends where their lengths say."""
+    """Two are enough, since the stream ends where their lengths say."""
     one, two = (
         of(plain(conversation(lengths, "softuiwarp").frames()), "connection")[0]["dialect"]
         for lengths in ([1, 2], [1, 2, 4])
@@ -141,15 +142,15 @@ def test_two_at_the_end_are_enough() -> None:
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=9), st.integers(0, 2**32), st.data())
-def test_conforming_streams_are_not_taken_for_it(
+def test_conforming_streams_are_not_recognised_as_it(
     lengths: list[int], seed: int, data: st.DataObject
 ) -> None:
-    """Nor with damage, nor if payload looks like FPDUs of SoftUiWARP."""
+    """Even with damage, or with payload that looks like FPDUs of SoftUiWARP."""
     made = Conversation(crc=data.draw(st.booleans()), packing="stream", mss=300)
     rng = Random(seed)
     for length in lengths:
         row = [bytes([0x41, 0x43]) + bytes(16) + bytes(each) for each in (length, 1, 3, 2)]
-        payload = b"".join(map(stated, row))
+        payload = b"".join(map(with_pad, row))
         shift = data.draw(st.integers(0, 7))
         made.initiator.send(rng.randbytes(shift) + payload)
         made.initiator.send(rng.randbytes(length))
@@ -162,8 +163,8 @@ def test_conforming_streams_are_not_taken_for_it(
 
 @pytest.mark.parametrize("dialect", [None, FORCED])
 @pytest.mark.parametrize("at", range(1, 7))
-def test_order_is_checked_whatever_the_pads(dialect: Dialect | None, at: int) -> None:
-    """An MSN that is used twice is told, whichever FPDU it is and however odd those before it."""
+def test_order_is_checked_with_any_pads(dialect: Dialect | None, at: int) -> None:
+    """An MSN that is used twice is reported, for any FPDU and any lengths before it."""
     made = Conversation(dialect="softuiwarp", crc=False)
     for number, length in enumerate([1, 3, 5, 2, 7, 9, 4]):
         if number == at:

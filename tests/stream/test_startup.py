@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Startup Phase as it may be captured (RFC 5044 7.1.1 to 7.1.3): a table of what works.
+"""The Startup Phase in captures (RFC 5044 7.1.1 to 7.1.3): a table of what works.
 
-In each situation all startup frames and FPDUs that were captured are reported, and nothing is
-wrong.  The words are those of :mod:`tests.stream.scene`.
+In each situation all captured startup frames and FPDUs are reported, without an error.  The words
+are those of :mod:`tests.stream.scene`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ORDINARY = ">Q <A >S <S >F <F"
 INSIDE = build_stream([messages.send(1, b"x" * 20)[0]] * 6)[0]
 FLAGS = list(itertools.product((0, 1), repeat=2))
 
-# What begins like a startup frame, and what might be an adaption indication that is not whole.
+# Octets that begin like a startup frame, or like a part of an adaption indication.
 BEGUN = [
     b"MPA ID Re",
     b"> MPA ID Req Fram",
@@ -52,7 +52,7 @@ TEXTS = [b"HELLO\r\n", PROSE, bytes(range(256)) * 20, *BEGUN]
 
 
 def both(**fields: int | bytes) -> dict[str, Octets]:
-    """Request, Replies and FPDUs of sides that want the same."""
+    """Request, Replies and FPDUs, where both sides want the same."""
     frames = {"Q": request(**fields), "A": reply(**fields), "R": reply(rejected=1, **fields)}
     markers, crc = bool(fields.get("markers", 0)), bool(fields.get("crc", 1))
     return {**frames, "S": stream(markers=markers, crc=crc)}
@@ -61,7 +61,7 @@ def both(**fields: int | bytes) -> dict[str, Octets]:
 WORKS: list[tuple[str, Mapping[str, Octets]]] = [
     (ORDINARY, {}),
     ("<Q >A <S >S >F <F", {}),
-    # -- fields: R, S, Res of a Request mean nothing; M is for the other side, C for both
+    # -- fields: R, S, Res of a Request mean nothing; M asks the other side, C counts for both
     (ORDINARY, {"Q": request(rejected=1)}),
     (ORDINARY, {"Q": request(reserved=1), "A": reply(reserved=15)}),
     *(
@@ -84,24 +84,24 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
         for asked in (0, 1)
     ),
     *((ORDINARY, both(crc=crc, markers=markers)) for crc, markers in FLAGS),
-    # -- Private Data, also those that look like something else
+    # -- Private Data, also data that look like something else
     *(
         (ORDINARY, both(private_data=data))
         for data in (b"x", bytes(512), request() * 4, reply(rejected=1), INSIDE, b"abc" + INSIDE)
     ),
     (">Q <A >F <F", both(private_data=INSIDE, markers=1)),
     (ORDINARY, {"S": build_stream([messages.send(1, request() + reply() * 3)[0]] * 3)}),
-    # -- MPA may begin anywhere in a segment, behind whatever was said (7.1.3)
+    # -- MPA may begin anywhere in a segment, after any octets (7.1.3)
     *((">wQ <wA >S <S >F <F", {"w": text}) for text in TEXTS),
     *((">w <w >Q <A >S <S >F <F", {"w": text}) for text in TEXTS),
     (">w <w >Q <A >S <S >F <F", {"w": b"text" * 10_000}),
-    # -- the Keys stand in the RFC, too, which travels over TCP
+    # -- the Keys stand in the RFC, too, which may be sent over TCP
     (
         ">1 <2 >F <F",
         {"1": b"GET /rfc5044.txt HTTP/1.0\r\n\r\n", "2": b"200 OK\r\n\r\n" + PROSE * 3},
     ),
     ("... >1 <2 >F <F", {"1": b"GET /rfc5044.txt\r\n\r\n", "2": b"200 OK\r\n\r\n" + PROSE * 3}),
-    # -- behind a Reply that rejects: another startup, from either side, or none (rules 2, 3)
+    # -- after a Reply that rejects: another startup, from either side, or none (rules 2, 3)
     (">Q <R >w <w >Q <A >S <S >F <F", {"w": b"no?\r\n"}),
     (">Q <R >w <w >Q <A >S <S >F <F", {"w": b"x" * 20_000}),
     (">Q <R <Q >A <S >S >F <F", {}),
@@ -131,9 +131,9 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
     ),
     # Without the SYN, another Request after a rejected one does not show that this was no frame.
     ("... >Q <R >P <A >f >f <f", {"P": request(private_data=b"abcdefgh")}),
-    # FPDUs do not show that the hole before them stays: it may hold the Reply.
+    # FPDUs do not show that the hole before them stays.  It may hold the Reply.
     *((f">Q <A+{late} {'>f <f ' * 12}", {}) for late in range(1, 24, 3)),
-    # -- and those that the snap length has cut off
+    # -- startup frames that the snap length has cut off
     *(
         (words.format(there), both(private_data=bytes(16), markers=markers))
         for markers in (0, 1)
@@ -158,13 +158,13 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
 
 
 def is_known(words: str) -> bool:
-    """Whether all of a startup that was accepted is in its place."""
+    """Whether an accepted startup was captured whole and in order."""
     return not set("-+/.!") & set(words) and "A" in words and "S" in words
 
 
 @pytest.mark.parametrize("at", range(len(WORKS)), ids=lambda at: WORKS[at][0][:40])
-def test_what_works(at: int) -> None:
-    """In one segment each, and in pieces."""
+def test_situations_that_work(at: int) -> None:
+    """With each in one segment, and in pieces."""
     words, letters = WORKS[at]
     for size in (None, 1000) if "/" in words else (None, 30):
         scene = Scene(words, letters, size=size)
@@ -180,7 +180,7 @@ def test_what_works(at: int) -> None:
 
 
 def test_immediate_startup() -> None:
-    """What is said of Request and Reply, and of what they agree on (7.1.4.2, RFC 6581 6)."""
+    """The reports of Request and Reply, and what they agree on (7.1.4.2, RFC 6581 6)."""
     data = enhanced_data(16, 8, a=1, d=1)
     letters = {
         "Q": request(revision=2, enhanced=1, private_data=data + b"ulp"),
@@ -217,7 +217,7 @@ def test_startup_frames_in_pieces(size: int) -> None:
 @pytest.mark.parametrize("markers", [0, 1])
 @pytest.mark.parametrize("by", [0, 1])
 def test_pieces_in_any_order(by: int, markers: int) -> None:
-    """Those of a startup frame and of the FPDU behind it: whichever completes what (7.1.1)."""
+    """Pieces of a startup frame and of the FPDU after it, where any piece may come last (7.1.1)."""
     octets, truth = build_stream(ULPDUS[:1], markers=bool(markers))
     frames = request(markers=markers), reply(markers=markers)
     sent = frames[by] + octets
@@ -233,19 +233,19 @@ def test_pieces_in_any_order(by: int, markers: int) -> None:
         if not by:
             talk.say(1, frames[1])
         events = talk.fed()
-        # The Responder has spoken first, or the Initiator has not waited for the Reply.
+        # The Responder has sent first, or the Initiator has not waited for the Reply.
         texts = [getattr(each, "text", "gap") for each in wrong(events)]
         assert texts in ([], texts[:1])
         assert all(text.endswith(f"(RFC 5044 7.1.2 rule {3 + by})") for text in texts)
         assert [each.startup.kind.value for each in seen(events)] == ["request", "reply"]
-        said = [(each.offset, each.ulpdu) for each in fpdus(events, by)]
-        assert said == [(truth[0].seq_offset, ULPDUS[0])]
+        reports = [(each.offset, each.ulpdu) for each in fpdus(events, by)]
+        assert reports == [(truth[0].seq_offset, ULPDUS[0])]
 
 
 @pytest.mark.parametrize(("upto", "again"), [(1, 1), (10, 10), (20, 20), (27, 27), (27, 0)])
 def test_octets_in_the_syn(upto: int, again: int) -> None:
-    """TCP Fast Open: the first octet is the one behind the SYN (RFC 7413 2), and what it carried
-    may come again behind it (4.1.3)."""
+    """TCP Fast Open: the first octet follows the SYN (RFC 7413 2).  Octets in the SYN may come
+    again after it (4.1.3)."""
     frame = request(private_data=b"private")
     talk = Talk(syn=False)
     talk.next = [1000, 5000]
@@ -262,7 +262,7 @@ def test_octets_in_the_syn(upto: int, again: int) -> None:
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("late", [0, 1])
-def test_delayed_startup_captured_behind_fpdus(first: int, late: int) -> None:
+def test_delayed_startup_captured_after_fpdus(first: int, late: int) -> None:
     """Acknowledgements captured before a Reply do not show that it answers another Request."""
     octets, truth = stream()
     scene = Scene(">w <w >Q <A")
@@ -287,9 +287,9 @@ def test_delayed_startup_captured_behind_fpdus(first: int, late: int) -> None:
 def test_fpdus_do_not_wait_for_a_startup_frame(
     crc: int, size: int, words: str, markers: tuple[int, int]
 ) -> None:
-    """The peer says where it ends, and what stands there that FPDUs begin.
+    """The peer shows where it ends, and the octets there show that FPDUs begin.
 
-    If it is captured later, it is reported then, and they are not reported again.
+    If it is captured later, it is reported then, and the FPDUs are not reported again.
     """
     ulpdus = [each for _ in range(12) for each in ULPDUS]
     letters: dict[str, Octets] = {
@@ -302,13 +302,13 @@ def test_fpdus_do_not_wait_for_a_startup_frame(
     for direction in (0, 1):
         late = [each.frame - max(each.frames) for each in fpdus(events, direction)]
         assert len(late) == len(ulpdus)
-        # Octets are looked at each time that they have doubled.  Without CRCs, four FPDUs in a row
-        # must show it.
+        # Octets are searched each time that they have doubled.  Without CRCs, it takes four FPDUs
+        # in a row.
         assert len(late) - late.count(0) <= (1 if crc else 7)
 
 
-def test_a_late_reply_where_what_comes_first_acknowledges_more() -> None:
-    """The Initiator's first FPDU is late, too: the next one does not say where the Reply ends."""
+def test_a_late_reply_and_a_late_first_fpdu() -> None:
+    """The Initiator's first FPDU is late, too.  The next one does not show where the Reply ends."""
     scene = Scene(">Q <A+4 >f+9 <f+9 >f <ff <f >F <F")
     events = scene.fed()
     assert [each.octets for each in seen(events)] == scene.frames
@@ -321,9 +321,11 @@ def test_a_late_reply_where_what_comes_first_acknowledges_more() -> None:
 def test_a_reply_in_a_segment_that_acknowledges_fpdus(
     syn: bool, markers: int, order: tuple[int, int, int]
 ) -> None:
-    """What was received together is often captured as one segment, with the last acknowledgement:
-    the Responder had FPDUs then, whether these were captured before, or the Request was."""
-    # Without a startup frame, no more than these would tell what they are.
+    """Octets received together are often captured as one segment, with the last acknowledgement.
+
+    The Responder had FPDUs then, whether these were captured before, or the Request was.
+    """
+    # Without a startup frame, only these FPDUs show what they are.
     few = ULPDUS[:3]
     octets, truth = build_stream(few, markers=bool(markers))
     second = truth[1].start
@@ -338,13 +340,13 @@ def test_a_reply_in_a_segment_that_acknowledges_fpdus(
     talk.close()
     events = talk.fed()
     assert sorted(each.ulpdu for each in fpdus(events)) == sorted(2 * few)
-    # Without the SYN, none is looked for after FPDUs.
+    # Without the SYN, no startup frame is searched for after FPDUs.
     assert len(seen(events)) == 2 or not syn
 
 
 @pytest.mark.parametrize("first", [(5, 0), (5, 0, 1), (2, 5, 0)])
 def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> None:
-    """A Marker has led to the FPDUs before the SYN was there; the Reply answers that Request."""
+    """A Marker has led to the FPDUs before the SYN came.  The Reply answers that Request."""
     octets, truth = build_stream(ULPDUS, markers=True)
     talk = Talk()
     talk.say(0, request())
@@ -363,13 +365,13 @@ def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> N
     ("words", "count"),
     [
         (">f >Q+2 >f+3 >f >f <A <f", 5),
-        # Those before the Request are not found.
+        # FPDUs before the Request are not found.
         ("... >f >f <f >Q+3 >f >f <A+3 <f >f <f <f >F <F", 7),
         (">w+1 >L <L <L >Q+5 > >f >L- >L < <f >Q", 6),
     ],
 )
 def test_a_request_captured_between_fpdus(words: str, count: int) -> None:
-    """Those after it were found before it was captured, and it is not one of them."""
+    """FPDUs after the Request were found before it was captured, and it is no FPDU."""
     scene = Scene(words, {"L": build_stream([messages.send(1, bytes(600))[0]])})
     events = scene.fed()
     assert [each.octets for each in seen(events)] == scene.frames
@@ -378,8 +380,8 @@ def test_a_request_captured_between_fpdus(words: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("beginning", ["", "... ", ">-z <-z "])
-def test_rejecting_again_costs_no_more_each_time(beginning: str) -> None:
-    """Work does not grow with how often that was done before."""
+def test_each_rejection_costs_the_same(beginning: str) -> None:
+    """Work does not grow with the number of rejections before."""
 
     def cost(times: int) -> int:
         talk = Scene(beginning + ">Q <R " * times, {"z": bytes(100)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of connections whose startup frames were not captured, and of what is no iWARP at all."""
+"""FPDUs of connections whose startup frames were not captured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.truth import messages, mpastream
 @pytest.mark.parametrize("octets", [1_300, 17_600, 44_000, 65_000])
 @pytest.mark.parametrize("size", [100, 1_448, 65_000])
 def test_fpdus_in_the_payload_of_the_first_one(octets: int, markers: bool, size: int) -> None:
-    """Many are there, good and back to back, before the one is whole whose payload they are."""
+    """Many good ones in a row are captured before the FPDU around them is whole."""
     rng = random.Random(octets)
     inner = [messages.send(msn, rng.randbytes(20))[0] for msn in range(1, octets // 44)]
     payloads = [mpastream.build_stream(inner)[0], b"y" * 300, b"z" * 20]
@@ -32,8 +32,8 @@ def test_fpdus_in_the_payload_of_the_first_one(octets: int, markers: bool, size:
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("others", [1, 3])
 def test_an_fpdu_of_zero_length_comes_first(missing: str, markers: bool, others: int) -> None:
-    """It may be the RTR indication (RFC 6581 9.2), and there is no header in it to be found by."""
-    # So long that Markers lie in them, which tell where all are.
+    """It may be the RTR indication (RFC 6581 9.2), and has no header by which it is found."""
+    # So long that they hold Markers, which show where all Markers are.
     size = 1400 if markers else 30
     ulpdus = [b"", *(messages.send(msn, bytes(size))[0] for msn in range(1, 1 + others))]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
@@ -56,8 +56,8 @@ def test_an_fpdu_of_zero_length_comes_first(missing: str, markers: bool, others:
 def test_fpdus_of_zero_length_before_one_that_a_marker_leads_to(
     zeros: int, size: int, swapped: bool
 ) -> None:
-    """Behind a hole that may yet be filled they are found when it is closed; captured late, they
-    join it from the left."""
+    """After an open hole they are found when it is closed.  If they are captured late, they join
+    the island from the left."""
     sent = [messages.send(msn, bytes(size))[0] for msn in range(1, 6)]
     ulpdus = [sent[0], *[b""] * zeros, *sent[1:]]
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
@@ -78,7 +78,7 @@ def test_fpdus_of_zero_length_before_one_that_a_marker_leads_to(
 @pytest.mark.parametrize("count", [2, 4, 8])
 @pytest.mark.parametrize("seed", range(6))
 def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: int) -> None:
-    """Each of 32 bits may be a Marker, many the first word of an FPDU, but for its ULPDU_Length."""
+    """Each may be a Marker, and many the first word of an FPDU, except for its ULPDU_Length."""
     rng = random.Random(seed)
     ulpdus = []
     for number in range(count + 2):
@@ -100,8 +100,8 @@ def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: i
 @pytest.mark.parametrize("others", [1, 3, 7])
 @pytest.mark.parametrize("begin", [100, 300])
 def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, begin: int) -> None:
-    """The MSNs around it tell that it is one, and where the Marker is."""
-    # The FPDU in whose header the Marker lies begins so far before offset 512.
+    """The MSNs around it show that it is an MSN, and where the Marker is."""
+    # The FPDU with the Marker in its header begins so far before offset 512.
     sizes = [236, 512 - back - 264 - 24, *[30] * (1 + others)]
     ulpdus = [messages.send(number, bytes(size))[0] for number, size in enumerate(sizes, msn - 2)]
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
@@ -114,16 +114,16 @@ def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, 
 
 @pytest.mark.parametrize("syn", [True, False])
 @pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize("behind", [0, 20])
-def test_an_fpdu_of_zero_length_and_nothing_else(syn: bool, markers: bool, behind: int) -> None:
-    """All that was captured of a connection is its RTR indication (RFC 6581 9.2)."""
-    ulpdus = [b"", messages.send(1, random.Random(behind).randbytes(300))[0]]
+@pytest.mark.parametrize("more", [0, 20])
+def test_an_fpdu_of_zero_length_and_nothing_else(syn: bool, markers: bool, more: int) -> None:
+    """Only the RTR indication of a connection was captured (RFC 6581 9.2)."""
+    ulpdus = [b"", messages.send(1, random.Random(more).randbytes(300))[0]]
     octets, truth = mpastream.build_stream(ulpdus, markers=markers)
     talk = Talk(syn=syn)
     for direction in (0, 1):
         talk.miss(direction, bytes(20))
-    talk.say(0, octets[: truth[0].end + behind])
-    talk.miss(0, octets[truth[0].end + behind :])
+    talk.say(0, octets[: truth[0].end + more])
+    talk.miss(0, octets[truth[0].end + more :])
     talk.close()
     found = [(each.ulpdu, each.markers, each.crc) for each in fpdus(talk.fed())]
     assert found == [(b"", truth[0].markers, "good")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Any octets at all, however they are cut into segments."""
+"""Any octets, cut into segments in any way."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ PAYLOADS = st.one_of(
 
 
 @given(
-    said=st.lists(st.tuples(st.integers(0, 1), PAYLOADS), max_size=8),
+    sent=st.lists(st.tuples(st.integers(0, 1), PAYLOADS), max_size=8),
     size=st.sampled_from((1, 3, 64, 500)),
 )
-def test_octet_by_octet_or_in_one_piece(said: list[tuple[int, bytes]], size: int) -> None:
-    """The same octets give the same startup frames and FPDUs, however they are cut.
+def test_octet_by_octet_or_in_one_piece(sent: list[tuple[int, bytes]], size: int) -> None:
+    """The same octets give the same startup frames and FPDUs in segments of any size.
 
-    As long as all is in order, that is: after a lie, where segments begin is evidence itself.  So
-    it is of a startup frame after a damaged FPDU, which is looked for as octets come.
+    That holds without errors.  After a wrong length the starts of segments are evidence.  They also
+    are for a startup frame after a damaged FPDU, which is searched for as octets come.
     """
     results = []
     for step in (None, size):
         talk = started()
-        for direction, octets in said:
+        for direction, octets in sent:
             if octets:
                 talk.say(direction, octets, size=step)
         talk.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs that are not verified: which are told, and what is not taken for one (RFC 5044 8)."""
+"""FPDUs that are not verified: which are reported, and which octets are no FPDU (RFC 5044 8)."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from tests.stream.talk import started
 from tests.truth import messages
 from tests.truth.mpastream import TrueFPDU, build_stream
 
-Told = tuple[int, int, str]
+Found = tuple[int, int, str]
 """Offset, ULPDU_Length and verdict."""
 
 
 def sends(count: int, size: int, seed: int = 1) -> list[bytes]:
-    """ULPDUs of Sends whose octets say nothing."""
+    """ULPDUs of Sends with random octets."""
     rng = random.Random(seed)
     return [messages.send(msn, rng.randbytes(size))[0] for msn in range(1, count + 1)]
 
 
-def told(events: list[Event]) -> list[Told]:
-    """What was found, in the order of the stream."""
+def in_order(events: list[Event]) -> list[Found]:
+    """The FPDUs found, in stream order."""
     return sorted((each.offset or 0, each.ulpdu_length, each.crc) for each in fpdus(events, 0))
 
 
-def true(truth: Sequence[TrueFPDU]) -> list[Told]:
-    """What must be said of those that are good."""
+def true(truth: Sequence[TrueFPDU]) -> list[Found]:
+    """The reports of good FPDUs."""
     return [(each.seq_offset, each.ulpdu_length, "good") for each in truth]
 
 
-def good(said: Sequence[Told]) -> list[Told]:
-    """Of these, the good ones."""
-    return [each for each in said if each[2] == "good"]
+def good(all_found: Sequence[Found]) -> list[Found]:
+    """The good ones of all that were found."""
+    return [each for each in all_found if each[2] == "good"]
 
 
-def found(octets: bytes, *, markers: bool = False, size: int = 1460) -> list[Told]:
-    """What is told of a connection that carries these octets."""
+def found(octets: bytes, *, markers: bool = False, size: int = 1460) -> list[Found]:
+    """The FPDUs found in a connection that carries these octets."""
     talk = started(markers=markers)
     talk.say(0, octets, size=size)
-    return told(talk.closed())
+    return in_order(talk.closed())
 
 
 def garble(octets: bytearray, begin: int, end: int, rng: random.Random, *, markers: bool) -> None:
-    """Change each octet from ``begin`` to ``end``, but those of Markers."""
+    """Change each octet from ``begin`` to ``end``, except those of Markers."""
     for at in range(begin, end):
         if not markers or at % 512 >= 4:
             octets[at] ^= rng.randrange(1, 256)
@@ -57,28 +57,26 @@ def garble(octets: bytearray, begin: int, end: int, rng: random.Random, *, marke
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("several", [2, 3])
 @pytest.mark.parametrize("markers", [False, True])
-def test_good_ones_in_a_row_between_others_that_were_garbled(
-    seed: int, several: int, markers: bool
-) -> None:
-    """No FPDU reaches over them from where one begins for certain, and no payload holds them."""
+def test_good_fpdus_in_a_row_between_garbled_ones(seed: int, several: int, markers: bool) -> None:
+    """No FPDU with a certain start spans them, and no payload holds them."""
     rng = random.Random(seed)
     octets, truth = build_stream(sends(15, 200, seed), markers=markers)
     garbled = {3, 4, 5 + several, 6 + several}
     wrong = bytearray(octets)
     for index in garbled:
         garble(wrong, truth[index].seq_offset, truth[index].end, rng, markers=markers)
-    said = found(bytes(wrong), markers=markers, size=rng.choice((97, 500, 1460)))
-    assert good(said) == true([each for at, each in enumerate(truth) if at not in garbled])
-    # A garbled one is told if its length leads on, and one begins for certain where it does.
+    reports = found(bytes(wrong), markers=markers, size=rng.choice((97, 500, 1460)))
+    assert good(reports) == true([each for at, each in enumerate(truth) if at not in garbled])
+    # A garbled FPDU is reported if its length leads to an FPDU with a certain start.
     starts = {truth[index].seq_offset for index in garbled}
-    assert {each[0] for each in said if each[2] == "bad"} <= starts
+    assert {each[0] for each in reports if each[2] == "bad"} <= starts
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("markers", [False, True])
-def test_many_garbled_beginnings_hide_no_good_ones(seed: int, markers: bool) -> None:
-    """Where one with a garbled length and header ends nothing tells but what follows it; to look
-    for that in all that it may reach takes, of many, more than searches may cost."""
+def test_many_garbled_headers_hide_no_good_fpdus(seed: int, markers: bool) -> None:
+    """Only the octets after an FPDU with garbled length and header show where it ends.  To search
+    all that it may reach costs too much for many of them."""
     rng = random.Random(seed)
     ulpdus = [messages.send(msn, rng.randbytes(rng.randrange(60, 400)))[0] for msn in range(2000)]
     octets, truth = build_stream(ulpdus, markers=markers)
@@ -89,17 +87,17 @@ def test_many_garbled_beginnings_hide_no_good_ones(seed: int, markers: bool) -> 
     for index in garbled:
         begin = truth[index].seq_offset
         garble(wrong, begin, begin + rng.randrange(6, 40), rng, markers=markers)
-    said = found(bytes(wrong), markers=markers)
-    assert good(said) == true([each for at, each in enumerate(truth) if at not in garbled])
+    reports = found(bytes(wrong), markers=markers)
+    assert good(reports) == true([each for at, each in enumerate(truth) if at not in garbled])
 
 
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
-def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, int, int]) -> None:
-    """Where an island began is no place where an FPDU begins."""
+def test_an_island_without_fpdu_hides_none(order: tuple[int, int, int]) -> None:
+    """The start of an island is not the start of an FPDU."""
     octets, truth = build_stream(sends(39, 600, 3))
     talk = started()
     first = talk.next[0]
-    # Three pieces of one FPDU, each captured late, the last of them with what follows.
+    # Three pieces of one FPDU, each captured late, the last one with later octets.
     begin = truth[3].start
     edges = [0, *(begin + at for at in (100, 200, 300, 400, 500, 520)), truth[20].end]
     pieces = list(pairwise(edges))
@@ -113,4 +111,4 @@ def test_an_island_without_fpdu_that_joins_others_hides_none(order: tuple[int, i
     for index in order:
         start, end = pieces[2 * index + 1]
         talk.copy(0, first + start, octets[start:end])
-    assert told(talk.closed()) == true(truth)
+    assert in_order(talk.closed()) == true(truth)
