@@ -109,8 +109,8 @@ def test_connections_within_startup_are_not_searched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
-def test_what_was_not_searched_is_reported(tmp_path: Path, command: str) -> None:
-    """Standard error says how many directions, for a pipe as for a file."""
+def test_unsearched_directions_are_reported(tmp_path: Path, command: str) -> None:
+    """Standard error says how many, for a pipe as for a file."""
     path = tmp_path / "hostile.pcap"
     path.write_bytes(pcapfile.pcap(HOSTILE_ONES(60).hostile))
     result = run(command, "--json", path)

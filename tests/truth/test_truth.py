@@ -242,7 +242,7 @@ def test_walker_agrees_with_the_count(path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
-def test_expectations_are_the_walkers(path: pathlib.Path) -> None:
+def test_expected_files_are_up_to_date(path: pathlib.Path) -> None:
     """The files are what the walker writes, and JSON of the documented shape."""
     text = expectation(path).read_text()
     walk = iftwalker.walk if path in OVER_IFT else walker.expectations

@@ -105,7 +105,7 @@ def test_parse_then_build(octets: bytes) -> None:
 
 
 @given(st.binary(max_size=20))
-def test_a_header_or_our_own_error(octets: bytes) -> None:
+def test_a_header_or_an_error(octets: bytes) -> None:
     """Arbitrary octets give a header if they are enough for one, else an error."""
     needed = TAGGED_LENGTH if octets[:1] >= b"\x80" else UNTAGGED_LENGTH
     try:

@@ -109,8 +109,8 @@ def test_4_1_numbers_that_do_not_fit(fields: dict[str, Any]) -> None:
 
 @given(st.lists(st.booleans(), min_size=18, max_size=18))
 def test_4_2_each_direction_by_itself(flags: list[bool]) -> None:
-    """The sender decides on CRCs and SP.  The receiver decides who checks CRCs, and on the VTag.
-    Markers need both."""
+    """The sender decides on CRCs and SP.  The receiver decides whether CRCs are checked, and on the
+    VTag.  Markers need both."""
     one, other = (
         base._replace(**dict(zip(FLAGS, part, strict=True)))
         for base, part in ((ONE, flags[:9]), (OTHER, flags[9:]))

@@ -54,7 +54,7 @@ def test_without_markers_it_is_as_in_rfc_5044(ulpdu: bytes) -> None:
     assert built(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
 
 
-def test_what_cannot_be() -> None:
+def test_impossible_fpdus() -> None:
     """A length that does not fit its field, and a phase that does not exist."""
     with pytest.raises(LocalProtocolError, match="65536"):
         built(bytes(65536), 0, crc=True)

@@ -43,7 +43,7 @@ def ends_of(octets: bytes, phase: int | None, steps: random.Random) -> list[int]
 def test_fpdu_is_recognised_at_its_end_whatever_its_length(
     seed: int, phase: int | None, size: int, said: int | None, sender: bool
 ) -> None:
-    """The length may be right, wrong from the sender, or changed on the way."""
+    """With a right length, a wrong one of the sender, or one changed on the way; nowhere before."""
     rng = random.Random(seed)
     if phase is not None:
         size = min(size, 64_000)

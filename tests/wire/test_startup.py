@@ -178,7 +178,7 @@ def test_every_field_comes_back(octets: bytes, more: bytes) -> None:
         st.tuples(st.sampled_from((REQUEST, REPLY)), st.binary(max_size=40)).map(b"".join),
     )
 )
-def test_a_frame_or_our_own_error(octets: bytes) -> None:
+def test_a_frame_or_an_error(octets: bytes) -> None:
     """Arbitrary octets give a frame if they have a Key and 20 octets, else an error."""
     keyed = octets[:16] in (REQUEST, REPLY)
     try:
@@ -232,7 +232,7 @@ UNFIT: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("build", UNFIT)
-def test_what_does_not_fit(build: Callable[[], object]) -> None:
+def test_values_that_do_not_fit(build: Callable[[], object]) -> None:
     """A value that does not fit its field cannot be written."""
     with pytest.raises(LocalProtocolError):
         build()

@@ -280,7 +280,7 @@ def test_siw(control: str, length: str, copied: bytes, error: tuple[int, int, in
     ("control", "is_mirrored"),
     [("20050000", True), ("20060000", True), ("20070000", False), ("02060000", False)],
 )
-def test_what_a_responder_sends(control: str, is_mirrored: bool) -> None:
+def test_terminate_of_a_responder(control: str, is_mirrored: bool) -> None:
     """Only the Initiator reports MPA errors 5 and 6 (RFC 6581 8).  A Responder means RDMAP's."""
     octets = bytes.fromhex(control)
     found = parse_terminate(octets, by_responder=True)
@@ -331,7 +331,7 @@ PROBE = "live_siw_probe_guest_eth0.pcap.gz"
 CAPTURED = (PROBE, "term_sendnorecv.pcap", "term_writebad.pcap", "term_cmdsinv.pcap")
 
 
-def test_what_siw_sent() -> None:
+def test_terminates_of_siw() -> None:
     """Each Terminate of siw in the captures is in the table.  Those that its test client sent in
     RFC 5040's layout, in the same capture, are read so."""
     mirrored, conforming = set(), []

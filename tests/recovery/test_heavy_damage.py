@@ -23,7 +23,7 @@ MOST = 300
 SEEDS = range(80)
 
 
-def torn(seed: int) -> bytes:
+def heavily_damaged(seed: int) -> bytes:
     """A capture of a conversation with many faults, perhaps with another conversation in it."""
     rng = random.Random(seed)
     made = case(seed)
@@ -72,9 +72,9 @@ def garbled(segment: Segment, rng: random.Random) -> Segment:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_torn_capture_has_records(seed: int) -> None:
+def test_a_heavily_damaged_capture_has_records(seed: int) -> None:
     """An exception in one connection would lose all connections of the capture."""
-    octets = torn(seed)
+    octets = heavily_damaged(seed)
     for checks in (False, True):
         found = plain(octets, messages=True, checks=checks)
         last = {each["connection"]: each["type"] for each in found if each["type"] != "message"}
