@@ -47,8 +47,8 @@ _FORMATS: Final[dict[str, tuple[tuple[str, ...], _Make, _Make]]] = {
     ),
     "lz4": (("lz4.frame",), lambda lz4: lz4.LZ4FrameDecompressor(), lambda _: RuntimeError),
 }
-"""By the names of :data:`~scapy_mpa.capture.source.COMPRESSIONS`: modules, of which the first that
-is there is used; what makes the decompressor of a member of it; what that raises."""
+"""By the names of :data:`~scapy_mpa.capture.source.COMPRESSIONS`: modules (the first that is there
+is used), what makes a decompressor, and what that raises."""
 
 
 def decompress(name: str, chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ ETHERNET: Final = 1
 """LINKTYPE_ value."""
 
 SNAP_LENGTH: Final = 262144
-"""Octets of a frame that tcpdump and dumpcap take at most, unless they are told otherwise."""
+"""Octets of a frame that tcpdump and dumpcap take at most by default."""
 
 MAXIMUM_CAPTURED: Final = 1 << 24
 """Captured octets of one frame beyond which a length is taken for damage, not for a frame.

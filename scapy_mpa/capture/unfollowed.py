@@ -27,7 +27,7 @@ def unfollowed(
 
     :param decoder: took the segments out of the frames.
     :param flows: was given these.
-    :param associations: was given the SCTP packets; None: there were none, or nobody took them.
+    :param associations: was given the SCTP packets; None: there were none.
     """
     counts = decoder.not_followed.copy()
     counts[_LATE_COPY] += flows.late_copies

@@ -16,7 +16,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LATEST_SECOND: Final = ((1 << 64) - 1) // SECOND
-"""Since the epoch, of which a timestamp can tell anything without an offset: it is in 2554."""
+"""The last second since the epoch that a timestamp without an offset can have: it is in 2554."""
 
 _SECTION_HEADER: Final = 0x0A0D0D0A
 _INTERFACE_DESCRIPTION: Final = 1

@@ -78,9 +78,9 @@ class Attention:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Have a signal end a block that opens a capture, be it a pipe that nobody writes to yet.
+        """Have a signal end a block that opens a capture, such as a pipe that has no writer yet.
 
-        Once it can be read, signals are heeded where it is waited for.
+        Once it can be read, signals are seen to where the next octets are waited for.
 
         :raises Stopped: a signal came.
         """

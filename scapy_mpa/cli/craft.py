@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa craft``: a capture of connections of which it is known what is in them."""
+"""``scapy-mpa craft``: a capture with known content."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     ctx.exit(CLEAN)
 
 
-@click.command(short_help="Make a capture of which it is known what is in it.", epilog=_EXAMPLES)
+@click.command(short_help="Make a capture with known content.", epilog=_EXAMPLES)
 @click.argument("scenario", required=False, type=click.Path(allow_dash=True))
 @click.option(
     "-o",
@@ -110,7 +110,7 @@ def craft(
     connections: int,
     **impairing: Any,
 ) -> None:
-    """Make a capture of iWARP connections of which it is known what is in them.
+    """Make a capture of iWARP connections whose content is known.
 
     SCENARIO is the name of a preset (see --list), or a file that tells what is said, a line a step;
     - is standard input.  Options tell what happens to the segments.  It happens in the order of the

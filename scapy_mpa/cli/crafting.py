@@ -183,7 +183,7 @@ def _another(conversation: Conversation, number: int, rng: Random) -> Conversati
     initiator, responder = ends
     port = _port(initiator.port, number)
     if initiator.octets == responder.octets:
-        # All after the peer's port have the next one, since nobody could have that as well.
+        # The peer has that port: all from there on have the next one.
         port = _port(port, int(number >= (responder.port - initiator.port) % _PORTS > 0))
     begin = conversation.options.start_ns
     end = max((segment.time_ns for segment in conversation.segments()), default=begin)

@@ -69,7 +69,7 @@ class Assembled(NamedTuple):
     crc: bool | None
     """Whether the CRC field is right; None if CRCs are off."""
     is_regular: bool
-    """Whether it begins and ends, and its Markers lie, where its ULPDU_Length says."""
+    """Whether its beginning, its end and its Markers are where its ULPDU_Length says."""
     agrees: bool
     """Whether its Markers point to its ULPDU_Length field."""
 

@@ -71,7 +71,8 @@ def recorded(
         by default, it is a warning of Python's.
     :raises TypeError: ``path`` is neither a name nor a file that is read in octets.
     :raises CaptureError: the capture cannot be read.
-    :raises LocalProtocolError: there is no such connection in it, or nobody could have said so.
+    :raises LocalProtocolError: there is no such connection in it, or no conversation can be like
+    it.
     """
     if connection is not None:
         number("connection", connection, 0, _MOST)

@@ -62,7 +62,7 @@ def segments_of(placed: Iterable[Placed], isns: tuple[int, int], options: Option
 
 
 class TCPSender:
-    """Both ends of a TCP connection, as far as what they send goes."""
+    """What both ends of a TCP connection send."""
 
     def __init__(self, isns: tuple[int, int], options: Options) -> None:
         self.segments: list[Segment] = []

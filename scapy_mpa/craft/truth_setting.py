@@ -69,7 +69,7 @@ class Setting(NamedTuple):
     numbers: Sequence[int]
     """The numbers of their frames."""
     clock: Clock
-    """Of the capture, as far as these segments are in it."""
+    """Of the capture that has these segments."""
     is_impaired: bool
     """Whether the segments are other than the conversation's own."""
     messages: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What carries DDP in another way than MPA: nobody who reads the stream core meets it."""
+"""Other carriers of DDP than MPA.  The stream core does not know them."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         or connection.failed
         or not (one.phase is Phase.FULL or other.phase is Phase.FULL)
         or connection.segments < connection.resume_at
-        # A connection from an endpoint to itself: nobody could tell the two apart.
+        # A connection from an endpoint to itself: its directions cannot be distinguished.
         or connection.identity.flow == connection.reverse
         or one.acknowledged is None
         or other.acknowledged is None

@@ -12,16 +12,16 @@ LATE_SEGMENTS: Final = 64
 acknowledgement of it.  What is still missing then is waited for no more."""
 
 STREAMING_OCTETS: Final = 1 << 18
-"""Octets of a half connection in streaming mode after which it is taken for something else than
-iWARP, unless a startup frame comes: enough for a few of the longest FPDUs.  All other TCP traffic
-pays for what is looked for in them."""
+"""Octets in streaming mode after which a direction is not taken for iWARP any more, unless a
+startup frame comes: enough for a few of the longest FPDUs.  All other TCP traffic pays for the
+search in them."""
 
 FRAMING_WINDOW: Final = 66_560
 """No FPDU is longer: 64 KiB of ULPDU, 130 Markers, header, pad and CRC.  Octets that could not
 be placed are of no use once this much follows them."""
 
 LONGEST_WAIT: Final = 4 * FRAMING_WINDOW
-"""Octets for which a decision is waited for, and in which a place is searched to go on from."""
+"""Octets after which a decision is due, and in which a place to go on is searched."""
 
 READ_FIRST: Final = 2 << 10
 READ_AT_A_TIME: Final = 64 << 10
@@ -79,7 +79,7 @@ class Limits(_Limits):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be an integer of at least 1")
-        # Written so that it is not true of what is not a number.
+        # Written so that NaN fails, too.
         if not isinstance(self.idle_seconds, (int, float)) or not self.idle_seconds > 0:
             raise ValueError(f"idle_seconds is {self.idle_seconds!r}; it must be more than 0")
         return self

@@ -132,7 +132,7 @@ def lacking_crcs(rng: Random) -> Conversation:
 
 
 def padded_otherwise(rng: Random) -> Conversation:
-    """Return one of SoftUiWARP's, in the midst of which ULPDUs have 3 octets more than words."""
+    """Return one of SoftUiWARP's.  Some of its ULPDUs have 3 octets more than whole words."""
     conversation = Conversation(dialect=Dialect.SOFTUIWARP)
     _start(conversation, rng)
     initiator, responder = conversation.sides

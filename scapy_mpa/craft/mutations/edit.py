@@ -54,7 +54,7 @@ def fpdus(
     """Return FPDUs of a script by their places, in its order.
 
     :param opcodes: only of these messages.
-    :param where: only those of which this is true.
+    :param where: only those for which this is true.
     :param side: only of this side.
     """
 
@@ -156,7 +156,7 @@ def change_fpdu(
     """Return what puts something else in the place of one FPDU, chosen at random.
 
     :param opcodes: of these messages only.
-    :param where: of those only of which this is true.
+    :param where: only those for which this is true.
     """
     return change_item(edit, lambda given, rng: rng.choice([*fpdus(given, opcodes, where)]))
 

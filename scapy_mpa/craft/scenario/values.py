@@ -31,7 +31,7 @@ _ENDPOINT: Final = re.compile(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})")
 
 
 class Chance:
-    """Where octets come from of which only the number is given, and how many there have been.
+    """Gives octets if only their number is given, and counts them.
 
     :param seed: the same one gives the same octets.
     :param room: how many octets of payload an FPDU carries.

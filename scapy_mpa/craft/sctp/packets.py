@@ -142,7 +142,7 @@ class _Sender:
         self._unacknowledged = [0, 0]
         """By sender, packets with DATA that the other side has not acknowledged."""
         self._pending: tuple[int, list[bytes], list[int]] | None = None
-        """Who has said which chunks of which items, that are to be packed."""
+        """The side, its chunks that are to be packed, and the items that they are of."""
         self._size = 0
 
     def take(self, number: int, item: Any) -> None:

@@ -162,7 +162,7 @@ class Association:
                 elif kind in (ChunkType.SACK, ChunkType.SHUTDOWN):
                     self._tsns[1 - direction].acknowledge(parse_cumulative_ack(chunk.value))
             except RemoteProtocolError:
-                # The snap length cut it, or nobody can make anything of it.
+                # The snap length cut it, or it makes no sense.
                 continue
         self._weigh()
 
@@ -180,7 +180,7 @@ class Association:
         self.carries_ddp = self.carries_ddp or speaks_ddp(init)
         is_answer = chunk.type == ChunkType.INIT_ACK
         asked = self._inits[1 - direction] if is_answer else init
-        # Without the INIT nobody knows what it accepts.
+        # Without the INIT it is not known what it accepts.
         accepted = init.outbound_streams if asked is None else asked.inbound_streams
         name, whole = "INIT ACK" if is_answer else "INIT", len(chunk.value) == chunk.length
         for what in init_violations(init, name, accepted=accepted, whole=whole):
@@ -190,7 +190,7 @@ class Association:
         try:
             data = parse_data(chunk.flags, chunk.value, chunk.length)
         except RemoteProtocolError:
-            # The snap length cut it, or nobody can make anything of it.
+            # The snap length cut it, or it makes no sense.
             self._unplaced = True
             return
         position = self._tsns[direction].position(data.tsn)

@@ -152,7 +152,7 @@ class Associations:
         return events
 
     def _find(self, packet: SctpPacket, kinds: set[int]) -> tuple[Association, int] | None:
-        """Return whose packet it is, and in which direction; None if it is nobody's."""
+        """Return the association of a packet, and its direction; None if it has none."""
         association = self._by_flow.get(packet.flow)
         if association is not None:
             direction = association.direction_of(packet)

@@ -103,7 +103,7 @@ class HalfMessages:
             self.responses.settle(end)
 
     def _note_last_gap(self) -> None:
-        """Take note of octets given up of which no segment after them tells."""
+        """Take note of octets given up that no segment follows."""
         if self._turns.expected is not None and self._given_up > self._turns.expected:
             self._note_hole()
 

@@ -63,8 +63,8 @@ class Requests:
     _out: list[MessageRecovered]
     """To which the missing Responses are added."""
     hidden: bool = False
-    """Whether Requests may be outstanding that are not known, from before the capture for one.
-    Then a Response is paired only if one Request alone fits."""
+    """Whether unknown Requests may be outstanding, for example from before the capture.  Then a
+    Response is paired only if one Request alone fits."""
     captured: int = 0
     """The last frame that brought a segment of the requesting direction that was looked at."""
     now: int = 0

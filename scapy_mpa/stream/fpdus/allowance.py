@@ -6,7 +6,7 @@ So no content makes the cost of an octet grow.
 
 from typing import Final
 
-# What there is at first: enough for a few short FPDUs amid holes.
+# At first: enough for a few short FPDUs between holes.
 _AT_FIRST: Final = 1 << 12
 # What each octet brings.  The first ones bring more.  To look at an octet costs 1.
 _FOR_AN_OCTET: Final = 6

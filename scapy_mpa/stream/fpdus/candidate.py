@@ -67,7 +67,7 @@ def header_octets(octets: bytes, layout: Layout) -> bytes:
 
 
 def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
-    """Return what Markers say for an FPDU, and against it, in bits, as far as they are there.
+    """Return what the Markers that are there say for an FPDU, and against it, in bits.
 
     :param octets: of the FPDU, from its first one on.
     """

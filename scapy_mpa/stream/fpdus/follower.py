@@ -90,7 +90,7 @@ class Follower:
     # -- what is found -------------------------------------------------------------------------
 
     def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
-        """Report an FPDU and count it to the run after which it stands."""
+        """Report an FPDU, and add it to the run that it follows."""
         if fpdu.crc == "bad" and self._doubt:
             is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
             fpdu = fpdu._replace(crc="off" if is_off else "unknown")
@@ -99,7 +99,7 @@ class Follower:
         if is_readable or fpdu.is_pointed_at:
             self._sink.found(island, fpdu, run.next_by)
         else:
-            # It leads to the next one, but nobody knows which of its octets are Markers.
+            # It leads to the next one, but the places of its Markers are not known.
             self._sink.cut_off(fpdu.start, fpdu.end)
         run.next_by = "length"
         run.last = fpdu.start
@@ -441,7 +441,7 @@ class Follower:
         return is_certain and not self.is_guess
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
-        """Say what stays unexplained, now that nothing more will come."""
+        """Report what stays unexplained, now that nothing more will come."""
         if run.broken_at is None:
             return
         if not self.crc and run.is_certain and self.reader.makes_sense(island, run.end, limit):
@@ -468,7 +468,7 @@ class Follower:
     def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
         """Tell whether the FPDU after a run says that it goes on after all that was sent.
 
-        Where Markers may as well be elsewhere, nobody knows how many of them it holds.
+        If Markers may be elsewhere, it is not known how many it holds.
         """
         if limit < island.end or not run.is_certain or run.end != run.broken_at or self.is_guess:
             return False

@@ -19,7 +19,7 @@ def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 
 
 def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
-    """Tell the same of octets of which the first word makes sense.
+    """Tell the same of octets whose first word makes sense.
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """

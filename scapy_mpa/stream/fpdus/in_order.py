@@ -177,7 +177,7 @@ class InOrder:
         return True
 
     def _end(self, island: Island, run: Run, limit: int) -> None:
-        """Say what is not explained up to a limit, now that nothing more will come."""
+        """Report what is not explained up to a limit, now that nothing more will come."""
         if run.end >= limit:
             return
         if run.end < island.held or not island.is_captured(run.end, limit):

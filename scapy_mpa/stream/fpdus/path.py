@@ -35,8 +35,8 @@ _COST_OF_JUMP: Final = 16
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
-"""``enter``: anywhere in the region.  ``at``: an FPDU is read there.  ``wrong length``: nobody
-knows where the FPDU there ends.  ``nothing``: no FPDU is found after it.  ``done``: at the end."""
+"""``enter``: anywhere in the region.  ``at``: an FPDU is read there.  ``wrong length``: the end of
+the FPDU there is not known.  ``nothing``: no FPDU is found after it.  ``done``: at the end."""
 
 
 class Step(NamedTuple):

@@ -61,9 +61,9 @@ _COST_WITHOUT_CRC: Final = 32
 _CRC_OCTETS_FOR_ONE: Final = 12
 # Octets from the control octets of a Terminate to the ULPDU_Length that it copies.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
-# Markers that may say that octets are of an FPDU that began before.
+# Markers that may point to an FPDU that began before.
 _MARKERS: Final = 4
-# What the allowance pays to try a place that only a CRC can prove, beside the octets of its FPDU.
+# The cost of a place that only a CRC can prove, beside the octets of its FPDU.
 _COST_OF_TRY: Final = 768
 # The share of what is left that the octets of one such place may take.
 _SHARE_OF_TRY: Final = 16
@@ -89,7 +89,7 @@ class Edge(NamedTuple):
     bits: int
     """What speaks for it, if nothing leads to it."""
     marks: int
-    """What of that its Markers say."""
+    """The part of that from its Markers."""
     makes_sense: bool
     """Whether its header does, as far as it is there."""
     head: bytes

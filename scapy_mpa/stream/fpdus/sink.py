@@ -11,8 +11,8 @@ from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.wire.errors import ErrorCode
 
 Handover: TypeAlias = Literal["done", "refused", "undecided"]
-"""What became of a run that was offered to another stack's framing; ``undecided`` if octets are
-missing to tell whose it is."""
+"""The answer of another stack's framing to which a run was offered; ``undecided`` while octets are
+missing."""
 
 
 class Sink(Protocol):
@@ -32,10 +32,10 @@ class Sink(Protocol):
 
     @property
     def reached(self) -> int:
-        """Up to where the FPDU reaches that the last hole cut off (:meth:`reaches`)."""
+        """Where the FPDU ends that the last hole cut off (:meth:`reaches`)."""
 
     def reaches(self, end: int) -> None:
-        """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
+        """Take note of where an FPDU ends that will never be whole; 0: there is none."""
 
     def before(self, island: Island) -> Island | None:
         """Return the island before another one, if it is still held."""
@@ -44,14 +44,13 @@ class Sink(Protocol):
         """Return the first island that lies after a position."""
 
     def unfinished(self, position: int, length: int) -> None:
-        """Take note of an FPDU of which only the first ``length`` octets will ever be there."""
+        """Take note of an FPDU that ends after ``length`` octets."""
 
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
-        """Have a run read on as SoftUiWARP's, if the sender's pads are seen to be its; return
-        whether that was done.  If so, it is no longer the business of who asks.
+        """Have a run read on as SoftUiWARP's, if the pads show that; return whether that was done.
 
         :param run: after which the chain of lengths broke.
         :param final: nothing more will come.

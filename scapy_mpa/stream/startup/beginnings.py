@@ -40,9 +40,9 @@ def conclude(startup: StartupPhase) -> None:
 
 
 def decide(startup: StartupPhase, half: HalfConnection) -> None:
-    """Decide what a direction carries with what is there, as if nothing more came.
+    """Decide what a direction carries, as if nothing more came.
 
-    Called more than once: also where octets have become many, or memory short.
+    Called more than once: also when there are many octets, or little memory.
     """
     cut_short = half.purse.cut_short
     look(startup, half, must_decide=True)
@@ -57,8 +57,8 @@ def look(
 ) -> None:
     """Look at a direction of which not all is known; at the other one, too, if that helps.
 
-    That CRCs are off is concluded only if the other direction does not show any: the headers in a
-    payload are nothing beside a CRC.
+    CRCs count as off only if the other direction does not show any: headers in a payload weigh
+    nothing beside a CRC.
 
     :param must_decide: as if nothing more came.
     :param crc: only CRCs are to be looked for.

@@ -61,7 +61,7 @@ def of_frame(
     elif frame.kind is StartupKind.RTR:
         texts += rtr_problems(own, peers, frame)
     there = len(found.octets)
-    # Where the capture ends first, nobody knows whether the rest came.
+    # If the capture ends first, the rest may have come.
     how = half.how_it_ended(found.position + there) if found.lacking else None
     code = ErrorCode.INVALID_STARTUP_FRAME
     breaches = [Breach(half, code, found.position, text) for text in texts]

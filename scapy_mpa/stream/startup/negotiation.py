@@ -109,7 +109,7 @@ class Negotiating:
             return
         self._is_decided = True
         if fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length:
-            # Of others nobody can tell what they were.
+            # What others were is not known.
             self._first = fpdu.ulpdu[:LONGEST_RTR], fpdu.ulpdu_length
 
     def result(self) -> Negotiated | None:

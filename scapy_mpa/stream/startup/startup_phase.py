@@ -186,7 +186,7 @@ class StartupPhase(Agreement):
         return island is not None and has_key(island, island.start, StartupKind.REQUEST)
 
     def _unasked(self, other: HalfConnection) -> Step:
-        """Return what a Reply is on a connection of which no Request is known."""
+        """Return what a Reply is if no Request is known."""
         if not other.octets:
             return Step.REPLY_WITHOUT_REQUEST
         island = None if other.begin is None else other.islands.at(other.begin)
@@ -194,7 +194,7 @@ class StartupPhase(Agreement):
         return Step.BOTH_RESPOND if is_reply else Step.REPLY_TO_OCTETS
 
     def _may_be_unasked(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a startup frame that nobody has asked for may be one, by where it stands."""
+        """Tell whether a startup frame may be one that is not asked for, by its place."""
         is_next = self.state is StartupState.REJECTED and self.ends_at(
             half.direction, found.position
         )
@@ -240,7 +240,7 @@ class StartupPhase(Agreement):
             self.resume_streaming(self.halves[1 - direction])
 
     def _enter_full_operation(self) -> None:
-        """Start both half connections, or the one of which it is known where FPDUs begin."""
+        """Start both directions, or the one whose first FPDU is known to come next."""
         assert self.initiator is not None
         self.is_silent = True
         if rtr_may_follow(*self.declared) and not self.saw_rtr:

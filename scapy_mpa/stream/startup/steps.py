@@ -7,8 +7,8 @@ The rules of RFC 5044 7.1.2, and where what breaks them is reported:
    :func:`~scapy_mpa.stream.startup.breaches.of_beginning`.
 2. The Responder waits for the Request: a Reply that answers none is out of place, unless the
    capture began too late to hold the Request.  Octets that stand where the Request must are named
-   with it.  What makes a frame improperly formatted is told by
-   :meth:`~scapy_mpa.wire.startup.StartupFrame.problems`.
+   with it.  :meth:`~scapy_mpa.wire.startup.StartupFrame.problems` says what makes a frame
+   improperly formatted.
 3. The Initiator waits for the Reply (``REQUESTED``); a Reply with R ends MPA and leaves the TCP
    connection open, on which a new Request may follow (``REJECTED``).  A Reply of a revision above
    that of the Request is one that the Initiator cannot interoperate with (7.1.1, Rev).  Octets
@@ -17,7 +17,7 @@ The rules of RFC 5044 7.1.2, and where what breaks them is reported:
    :func:`~scapy_mpa.stream.startup.breaches.of_silence`.  An Initiator that goes on before it has
    the Reply: :func:`~scapy_mpa.stream.startup.breaches.speak`.
 4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's after one of the
-   Initiator.  What it had received is told by the acknowledgement in its segment
+   Initiator.  The acknowledgement in its segment says what it had received
    (:func:`~scapy_mpa.stream.startup.breaches.hear`).
 5. A Key that was meant to be one and is none: :func:`~scapy_mpa.stream.octets.scan.almost_key`.
    Another one where the Request's must be: 2; where the Reply's:
