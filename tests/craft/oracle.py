@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What must be found of a conversation's captured segments, by rules that know none of its code.
+"""What must be found in a conversation's captured segments. These rules share no code with it.
 
-The streams are made once more from the ULPDUs that the script has (``tests/truth/mpastream.py``),
-and ``tests/truth/findable.py`` says what of them must be found and what may be.
+``tests/truth/mpastream.py`` makes the streams again from the ULPDUs of the script, and
+``tests/truth/findable.py`` says which of their FPDUs must be found, and which may be.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from tests.truth.wanted import Wanted
 
 @dataclass
 class Oracle:
-    """What there is to be found of segments."""
+    """The FPDUs that can be found in segments."""
 
     endpoints: tuple[str, str]
     wanted: dict[tuple[int, int], Wanted]
     """By side and sequence number."""
     whole: set[tuple[int, int]]
-    """Those of them of which every octet was captured, and is that of the stream."""
+    """The FPDUs of which every octet was captured unchanged."""
 
     def judge(self, records: Iterable[Record], *, with_payload: bool) -> None:
-        """Hold what a dissector says against it."""
+        """Compare a dissector's records with the oracle."""
         outcome = judge_fpdus(self.wanted, self.endpoints, records, with_payload=with_payload)
         assert outcome.is_right, outcome
 
     def judge_truth(self, records: Iterable[Record]) -> None:
-        """Hold what a conversation says against it: exactly those that are whole, payload too."""
-        told = [record for record in records if record["type"] == "fpdu"]
-        assert len(told) == len(self.whole)
-        for record in told:
+        """Compare a conversation's truth with the oracle: exactly the whole FPDUs, with their
+        payload."""
+        reported = [record for record in records if record["type"] == "fpdu"]
+        assert len(reported) == len(self.whole)
+        for record in reported:
             key = self.endpoints.index(record["src"]), record["seq"]
             assert key in self.whole
             wanted = self.wanted[key]
@@ -49,7 +50,7 @@ class Oracle:
 
 
 def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle:
-    """What there is to be found of a conversation in which everything is right."""
+    """The oracle for a conversation in which everything is right."""
     one, other = (_half(conversation, side) for side in (0, 1))
     options = conversation.options
     marked = tuple(options.has_markers(side) for side in (0, 1))
@@ -86,7 +87,7 @@ def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle
 
 
 def _half(conversation: Conversation, side: int) -> impair.Half:
-    """One direction: what came before the Full Operation Phase is taken over as it is."""
+    """One direction. What precedes the Full Operation Phase is copied unchanged."""
     before = b""
     streaming: int | None = None
     ulpdus = []

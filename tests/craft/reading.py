@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What this project's dissector says of frames, on both of its ways."""
+"""The records that this project's dissector makes of frames, on both of its ways."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 
 
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """All records, with messages and payload, made of events, without what is only measured."""
+    """All records, made of events, with messages and payload, without what is only measured."""
     found = reading.plain(file_of(frames), messages=True, dialect=dialect)
     return [untimed(each) for each in found]
 
 
-def as_told(found: list[Record], wanted: list[Record]) -> list[Record]:
-    """What was found, without who ended a connection where the truth leaves that out."""
-    told = {each["connection"] for each in wanted if "end" in each}
+def without_unknown_end(found: list[Record], wanted: list[Record]) -> list[Record]:
+    """The records found, without who ended a connection if the truth leaves that out."""
+    with_end = {each["connection"] for each in wanted if "end" in each}
     return [
-        {key: each[key] for key in each if key != "end" or each["connection"] in told}
+        {key: each[key] for key in each if key != "end" or each["connection"] in with_end}
         for each in found
     ]
 
 
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """The records, without messages, payload and what is only measured, as ``dissect --json``
-    prints them."""
+    """The records as ``dissect --json`` prints them: without messages, payload and what is only
+    measured."""
     return [untimed(each) for each in reading.printed(file_of(frames), dialect=dialect)]
 
 
 def untimed(record: Record) -> Record:
-    """A record without the times that no truth tells."""
+    """A record without times, which the truth leaves out."""
     return {key: value for key, value in record.items() if key not in TIMING_KEYS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Small conversations, their segments one by one, and what the dissector says of them."""
+"""Small conversations, their single segments, and what the dissector reports of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scapy_mpa.craft import Conversation, Segment
 from tests.craft.reading import Record, plain
 
 REQUEST, REPLY, FPDU = 3, 4, 5
-"""Where the startup frames and the first FPDU are among the segments."""
+"""Indexes of the startup frames and of the first FPDU among the segments."""
 
 
 def one_send() -> Conversation:
@@ -21,7 +21,7 @@ def one_send() -> Conversation:
 
 
 def pieces(segment: Segment, *cuts: int) -> list[Segment]:
-    """A segment cut up."""
+    """A segment divided into several."""
     ends = [*cuts, len(segment.octets)]
     return [
         replace(segment, seq=segment.seq + start, octets=segment.octets[start:end])
@@ -30,11 +30,11 @@ def pieces(segment: Segment, *cuts: int) -> list[Segment]:
 
 
 def found(conversation: Conversation, segments: list[Segment]) -> list[Record]:
-    """Startup frames, FPDUs and errors."""
-    told = ("startup", "fpdu", "error")
-    return [each for each in plain(conversation.frames(segments)) if each["type"] in told]
+    """The startup frames, FPDUs and errors that the dissector reports."""
+    types = ("startup", "fpdu", "error")
+    return [each for each in plain(conversation.frames(segments)) if each["type"] in types]
 
 
 def kinds(records: list[Record]) -> list[str]:
-    """Their types."""
+    """The types of records."""
     return [record["type"] for record in records]

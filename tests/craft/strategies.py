@@ -15,14 +15,14 @@ OFFSETS = st.integers(0, (1 << 64) - (1 << 20))
 FLAGS = st.tuples(st.booleans(), st.booleans())
 
 STREAMING = st.binary(min_size=1, max_size=40).filter(lambda octets: b"MPA" not in octets)
-"""Octets before the startup frames, none of them."""
+"""Octets that precede the startup frames and contain none."""
 
 FILLERS = (b"\0", b"The quick brown fox. ", bytes(range(256)))
 
 
 @st.composite
 def payloads(draw: st.DrawFn, most: int = 6000) -> bytes:
-    """ULP payload, short or long, of content that is quickly made."""
+    """ULP payload, short or long, with content that is quickly made."""
     size = draw(st.one_of(st.integers(0, 64), st.integers(0, most)))
     filler = draw(st.sampled_from(FILLERS))
     return (filler * (size // len(filler) + 1))[:size]
@@ -30,14 +30,14 @@ def payloads(draw: st.DrawFn, most: int = 6000) -> bytes:
 
 @st.composite
 def endpoints(draw: st.DrawFn, version: int, number: int) -> Endpoint:
-    """An end of a connection; many a stream wraps its sequence numbers."""
+    """An end of a connection. Many of its streams wrap their sequence numbers."""
     isn = draw(st.one_of(st.none(), WORDS, st.integers(0xFFFFE000, 0xFFFFFFFF)))
     address = f"10.0.0.{number}" if version == 4 else f"fd00::{number}"
     return Endpoint(address, draw(st.integers(1024, 0xFFFF)), isn=isn)
 
 
 def speak(draw: st.DrawFn, side: Side) -> None:
-    """Let a side say something."""
+    """Let a side send something."""
     verb = draw(st.sampled_from(VERBS))
     if verb == "send":
         stag = draw(st.one_of(st.none(), WORDS))
@@ -63,7 +63,7 @@ def speak(draw: st.DrawFn, side: Side) -> None:
 
 
 def talk(draw: st.DrawFn, conversation: Conversation, least: int = 0) -> None:
-    """Let both sides say something, so many times at least."""
+    """Let both sides send something, at least ``least`` times."""
     for side in draw(st.lists(st.sampled_from((0, 1)), min_size=least, max_size=8)):
         speak(draw, conversation.sides[side])
         if draw(st.integers(0, 9)) == 0:
@@ -71,7 +71,7 @@ def talk(draw: st.DrawFn, conversation: Conversation, least: int = 0) -> None:
 
 
 def finish(draw: st.DrawFn, conversation: Conversation, endings: tuple[str, ...]) -> None:
-    """Let a conversation end in one of these ways, or not."""
+    """Perhaps end a conversation, in one of these ways."""
     ending, side = draw(st.sampled_from(endings)), draw(st.sampled_from((0, 1)))
     if ending == "terminate":
         conversation.responder.terminate(2, 0, 2)
@@ -96,7 +96,7 @@ def conversations(
 ) -> Conversation:
     """A conversation in which everything is right.
 
-    :param beginnings: what may be there before the startup frames.
+    :param beginnings: what may precede the startup frames.
     :param rtr_frames: whether there may be an Rtr Frame.
     :param fixed: options that are not to be drawn.
     """
@@ -115,7 +115,7 @@ def conversations(
     if rtr_frames and {**options, **fixed}["revision"] == 1:
         options["rtr_frame"] = draw(FLAGS)
     begins = draw(st.sampled_from(beginnings))
-    # Behind octets of which the SYN was not captured, a Key alone proves nothing.
+    # Without the SYN, a Key after other octets proves nothing.
     options["handshake"] = begins != "nothing"
     conversation = Conversation(initiator, responder, **{**options, **fixed})
     if begins == "rejection":
@@ -132,7 +132,7 @@ def conversations(
         conversation.initiator.send(draw(payloads()))
     talk(draw, conversation)
     for side in draw(st.lists(st.sampled_from((0, 1)), max_size=2)):
-        # Never answered.
+        # It is never answered.
         conversation.sides[side].read_request(draw(WORDS), draw(WORDS), draw(OFFSETS))
     finish(draw, conversation, ("close", "half", "reset", "terminate", "none"))
     return conversation

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Conversations in a dialect that is named."""
+"""Conversations in a named dialect."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 
 
 def flags_of(conversation: Conversation) -> list[str | None]:
-    """The control flags of its startup frames."""
+    """The control flags of the startup frames."""
     return [item.control_flags for item in conversation.script if isinstance(item, StartupItem)]
 
 
 def test_revision_is_that_of_the_dialect() -> None:
-    """Unless it is given; without a dialect it is RFC 5044's."""
+    """The revision is the dialect's unless it is given. The default dialect is RFC 5044."""
     for dialect, revision in {
         None: 1,
         "rfc5044": 1,
@@ -39,7 +39,7 @@ def test_revision_is_that_of_the_dialect() -> None:
 
 
 def test_each_dialect_has_conversations() -> None:
-    """Of this class, or of the one that is named; a name that there is not is refused."""
+    """Each dialect has one class of conversations. An unknown name is refused."""
     others = {Dialect.RFC5043: "SctpConversation", Dialect.DRAFT_IFT_01: "IFTConversation"}
     for dialect in Dialect:
         if dialect in others:
@@ -53,7 +53,7 @@ def test_each_dialect_has_conversations() -> None:
 
 
 def test_rtr_frame_of_its_dialect() -> None:
-    """rtr-frame-proposal-2007 2: S is set and the frame sent, unless told otherwise."""
+    """rtr-frame-proposal-2007 2: by default S is set and the Rtr Frame is sent."""
     dialect = "rtr-frame-proposal-2007"
     for asked, s_bits in {
         None: (True, True),
@@ -73,8 +73,8 @@ def test_rtr_frame_of_its_dialect() -> None:
     assert [item.kind for item in made.script if isinstance(item, StartupItem)][2:] == ["rtr"]
 
 
-def test_draft_says_all_that_it_can_do() -> None:
-    """The draft, 8: flags are set unless the Initiator cannot do it; it is no request."""
+def test_flags_of_the_draft_are_abilities() -> None:
+    """The draft, 8: a flag is set unless the Initiator lacks the ability. It is no request."""
     conversation = Conversation(dialect=DRAFT)
     conversation.startup()
     assert flags_of(conversation) == ["ABC"] * 2
@@ -91,7 +91,7 @@ FLAGS = st.sets(st.sampled_from("ABCD")).map(lambda letters: "".join(sorted(lett
     st.sampled_from(["send", "write", "read", "message"]),
     st.binary(max_size=508),
 )
-def test_whatever_is_negotiated_is_told(
+def test_any_negotiation_is_reported(
     dialect: Dialect,
     depths: tuple[int, int, int, int],
     flags: tuple[str, str],
@@ -121,14 +121,15 @@ def test_whatever_is_negotiated_is_told(
     found = plain(conversation.frames(), dialect)
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
-        # What was not kept is told in words, of which the truth knows only that there are some.
+        # The dissector describes broken promises in words. The truth only knows that there are
+        # some.
         assert {name: one[name] for name in other} == other
         assert set(one) - set(other) <= {"broken"}
     assert bool(found[-1]["broken"]) is (found[-1]["kept"] is False)
 
 
 def test_private_data_of_a_layer() -> None:
-    """A layer is taken as the octets that it is."""
+    """A layer may be given as Private Data. Its octets are taken."""
     conversation = Conversation(revision=2)
     conversation.startup(RPCRDMAPrivateData(send_size=1024), RPCRDMAPrivateData())
     item = next(item for item in conversation.script if isinstance(item, StartupItem))

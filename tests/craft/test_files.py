@@ -31,7 +31,7 @@ def talk(**options: Any) -> Conversation:
 @pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
 @pytest.mark.parametrize("version", [4, 6])
 def test_scapy_reads_it(tmp_path: Path, suffix: str, version: int) -> None:
-    """Scapy finds the same frames, which it would build with the same checksums."""
+    """Scapy finds the same frames, and builds them with the same checksums."""
     hosts = ("10.0.0.1", "10.0.0.2") if version == 4 else ("fd00::1", "fd00::2")
     conversation = talk(
         initiator=Endpoint(hosts[0], 1), responder=Endpoint(hosts[1], 2, mac="02-00-00-00-00-99")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the truth says of segments that were lost, copied, reordered or cut."""
+"""The truth of segments that were lost, copied, reordered or cut."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scapy_mpa.craft import (
 )
 from scapy_mpa.stream.segment import FIN, SYN
 
-UNTOLD = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}
+LEFT_OUT = {"frame", "time", "timestamp", "located_by", "out_of_order", "offset"}
 
 
 def keep(segments: list[Segment], rng: random.Random) -> list[Segment]:
-    """Nothing happens but that times are other ones."""
+    """Only the times change."""
     return [replace(segment, time_ns=segment.time_ns + 1000) for segment in segments]
 
 
@@ -43,24 +43,24 @@ IMPAIRMENTS: tuple[Impairment, ...] = (
 
 
 def test_keys_left_out() -> None:
-    """What depends on when something is found is not told, and nothing else is missing."""
+    """The truth leaves out the keys that depend on when something is found, and no others."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     conversation.initiator.send(b"two")
     segments = conversation.segments()
     whole = conversation.truth()
     impaired = conversation.truth([*segments, segments[-2]])
-    untold = UNTOLD | {"farthest_ahead", "end", "retransmitted"}
+    left_out = LEFT_OUT | {"farthest_ahead", "end", "retransmitted"}
     for one, other in zip(whole, impaired, strict=True):
-        assert [key for key in one if key not in untold] == list(other)
+        assert [key for key in one if key not in left_out] == list(other)
         assert all(other[key] == one[key] for key in other)
     beheaded = conversation.truth(segments[5:])
-    assert [set(whole[2]) - set(each) for each in beheaded] == [UNTOLD] * 2
+    assert [set(whole[2]) - set(each) for each in beheaded] == [LEFT_OUT] * 2
     assert [each["type"] for each in beheaded] == ["fpdu", "fpdu"]
 
 
 def test_times_are_no_impairment() -> None:
-    """Of the same segments at other times everything is told, at these times."""
+    """If only the times differ, the truth is complete, with the new times."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     segments = keep(conversation.segments(), random.Random(1))
@@ -75,7 +75,7 @@ def test_times_are_no_impairment() -> None:
 
 
 def test_fates() -> None:
-    """An item is whole, altered, there in part or missing, by what was captured first."""
+    """An item is whole, altered, partly there or missing. The first copy of each octet counts."""
     conversation = Conversation(handshake=False)
     item = conversation.initiator.octets(b"0123456789")
     (whole, *_) = conversation.segments()

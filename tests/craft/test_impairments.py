@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Impairments: what each does to segments, and that the truth and the dissector keep up with it."""
+"""Impairments: what each does to segments, and how the truth and the dissector follow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from scapy_mpa.craft import (
 from scapy_mpa.stream.segment import ACK, PSH, SYN
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.craft.oracle import oracle_of
-from tests.craft.reading import as_told, plain, printed
+from tests.craft.reading import plain, printed, without_unknown_end
 from tests.craft.strategies import conversations
 
 RATES = st.sampled_from((0.05, 0.3, 1.0))
@@ -42,7 +42,7 @@ WORD = 0xFFFFFFFF
 
 @st.composite
 def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) -> list[Impairment]:
-    """Some impairments in the order of the world.
+    """Some impairments in the order in which they happen in the world.
 
     :param missing: whether octets may be missing in the end.
     """
@@ -68,14 +68,14 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
         late = st.builds(LateStart, st.integers(0, 12))
         maybe(st.just(StartupCut(conversation)), late)
     else:
-        # Differing octets come second as long as nothing is missed.  How far one overlap of
-        # another reaches back is not bounded, what octets are compared with is.
+        # Differing octets follow only if nothing is missing. Octets are compared with a bounded
+        # number of others, but several overlaps together may reach back without bound.
         if missing or not is_overlapping:
             maybe(st.builds(Overlap, RATES, differing=st.just(True)))
         is_overlapping |= bool(mix) and isinstance(mix[-1], Overlap)
     headers = conversation.header_length
     if missing and not is_overlapping:
-        # What copies bring of octets that were cut off is not waited for.
+        # A late copy does not bring back octets that were cut off.
         lengths = st.integers(headers + 1, headers + 1000)
         maybe(st.builds(SnapLength, lengths, st.just(headers)))
     return mix
@@ -83,7 +83,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
 
 @given(st.data(), conversations())
 def test_any_mix(data: st.DataObject, conversation: Conversation) -> None:
-    """The truth is exactly what is whole; all that must be found is found, and nothing else."""
+    """The truth is exactly what is whole. All that must be found is found, and nothing else."""
     mix = data.draw(mixes(conversation))
     segments = impair(conversation.segments(), *mix, seed=data.draw(st.integers(0, 99)))
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(segments))
@@ -102,7 +102,7 @@ def bulk(**options: Any) -> Conversation:
 
 
 def payloads_of(segments: list[Segment]) -> list[tuple[int, int]]:
-    """Sender and sequence number of each segment with octets."""
+    """Sender and sequence number of each segment that carries octets."""
     return [(each.side, each.seq) for each in segments if each.octets]
 
 
@@ -121,7 +121,7 @@ ALL = (
 
 @pytest.mark.parametrize("impairment", ALL, ids=repr)
 def test_seeds(impairment: Impairment) -> None:
-    """The same seed gives the same segments, another one gives others; the input stays as it is."""
+    """The same seed gives the same segments, another one gives others. The input is unchanged."""
     segments = bulk().segments()
     before = segments[:]
     one, again, other = (impair(segments, impairment, seed=seed) for seed in (1, 1, 2))
@@ -143,16 +143,18 @@ def test_seeds(impairment: Impairment) -> None:
     ],
     ids=repr,
 )
-def test_nothing_happens(impairment: Impairment) -> None:
-    """At a rate of 0 nothing happens, and streams that are cut as they were stay as they are."""
+def test_impairments_that_change_nothing(impairment: Impairment) -> None:
+    """At a rate of 0 nothing happens. Streams that are cut as before stay as they are."""
     segments = bulk().segments()
     assert impair(segments, impairment) == segments
 
 
 @pytest.mark.parametrize("captured", [False, True])
-def test_lost_and_sent_again(captured: bool) -> None:
-    """What is lost comes again, later; both copies are captured if it was lost after the capture.
-    Until then the receiver acknowledges no more than it has, and says nothing."""
+def test_lost_segments_are_sent_again(captured: bool) -> None:
+    """Lost octets are sent again later. Meanwhile the receiver acknowledges only what it has.
+
+    Both copies are captured if the loss was after the capture.
+    """
     segments = bulk().segments()
     impaired = impair(segments, Loss(0.2, captured=captured), seed=3)
     once, now = payloads_of(segments), payloads_of(impaired)
@@ -179,7 +181,7 @@ def test_lost_and_sent_again(captured: bool) -> None:
 
 
 def test_timeout() -> None:
-    """What nothing else tells of is sent again after a timeout, before the answer to it."""
+    """A loss that no other segment shows is repaired after a timeout, before the answer."""
     conversation = Conversation(ack_every=0)
     conversation.initiator.send(b"question")
     conversation.responder.send(b"answer")
@@ -199,8 +201,8 @@ def test_timeout() -> None:
     assert 999_900_000 <= waits[asked + 1] < 1_000_100_000
 
 
-def test_reordering_stays_within_what_a_side_says() -> None:
-    """The network lets no segment be overtaken by the answer to it, a capture does."""
+def test_reordering_in_the_network_stays_within_a_turn() -> None:
+    """In the network an answer never overtakes what it answers. In a capture it may."""
     conversation = bulk()
     conversation.responder.write(bytes(20_000))
     segments = conversation.segments()
@@ -216,7 +218,7 @@ def test_reordering_stays_within_what_a_side_says() -> None:
 
 
 def test_duplication() -> None:
-    """Copies are equal, and not far from the first."""
+    """Copies are equal, and close to the first."""
     segments = bulk().segments()
     impaired = impair(segments, Duplication(1.0, distance=0))
     assert [replace(each, time_ns=0) for each in impaired] == [
@@ -226,7 +228,7 @@ def test_duplication() -> None:
 
 @pytest.mark.parametrize("differing", [False, True])
 def test_overlap(differing: bool) -> None:
-    """A segment begins with octets of the one before it, each of them the same or each another."""
+    """A segment begins with octets of the one before it: all the same, or all different."""
     segments = bulk().segments()
     impaired = impair(segments, Overlap(1.0, differing=differing, reach=100))
     longer = 0
@@ -239,13 +241,13 @@ def test_overlap(differing: bool) -> None:
             first = next(each for each in segments if each.seq + len(each.octets) == one.seq)
             pairs = zip(first.octets[-back:], other.octets[:back], strict=True)
             assert {mine == yours for mine, yours in pairs} == {not differing}
-    # The Request does not follow anything, nor does the Reply.
+    # The Request and the Reply have no octets before them to repeat.
     assert longer == len(payloads_of(segments)) - 2
 
 
 @pytest.mark.parametrize(("size", "least", "most"), [("tiny", 1, 8), (100, 100, 100)])
 def test_resegmentation(size: Any, least: int, most: int) -> None:
-    """The stream is the same, in segments of that size; the last one of a turn pushes."""
+    """The stream is the same, in segments of that size. The last one of a turn has PSH."""
     segments = bulk().segments()
     impaired = impair(segments, Resegmentation(size))
     for side in (0, 1):
@@ -256,7 +258,7 @@ def test_resegmentation(size: Any, least: int, most: int) -> None:
 
 
 def test_super_segments() -> None:
-    """Segments are merged as far as they fit a datagram, across acknowledgements."""
+    """Segments are merged up to the size of a datagram, across acknowledgements."""
     conversation = Conversation()
     conversation.initiator.write(bytes(200_000))
     impaired = impair(conversation.segments(), Resegmentation("super"))
@@ -267,12 +269,12 @@ def test_super_segments() -> None:
 
 
 def stream(segments: list[Segment], side: int) -> bytes:
-    """What a side sends, of segments in order."""
+    """The octets that a side sends, from segments in order."""
     return b"".join(each.octets for each in segments if each.side == side)
 
 
 def test_snap_length() -> None:
-    """Frames are cut to the snap length; their headers say what they were."""
+    """Frames are cut to the snap length. Their headers keep the full length."""
     conversation = Conversation(vlan=3)
     conversation.initiator.send(bytes(500))
     headers = conversation.header_length
@@ -283,7 +285,7 @@ def test_snap_length() -> None:
 
 
 def test_late_start() -> None:
-    """The first segments, or all up to the last with octets of a startup frame, are missed."""
+    """The first segments are not captured, or all up to the last with octets of a startup frame."""
     conversation = Conversation()
     conversation.initiator.octets(b"hello")
     conversation.startup(b"x" * 300)
@@ -300,8 +302,8 @@ def test_late_start() -> None:
     )
 
 
-def test_wrapping() -> None:
-    """Sequence number 0 comes in the midst of what either side sends."""
+def test_sequence_numbers_wrap() -> None:
+    """Each side's sequence numbers pass 0 within its octets."""
     conversation = bulk()
     conversation.responder.write(bytes(5000))
     wrapping = conversation.wrapping()
@@ -313,7 +315,7 @@ def test_wrapping() -> None:
 
 
 def test_moved() -> None:
-    """The same conversation elsewhere: only addresses, sequence numbers and times are others."""
+    """A moved conversation differs only in addresses, sequence numbers and times."""
     conversation = bulk()
     moved = conversation.moved(Endpoint("fd00::1", 1, isn=7), Endpoint("fd00::2", 2), start_time=5)
     (one, *_), (other, *_) = conversation.frames(), moved.frames()
@@ -326,14 +328,14 @@ def test_moved() -> None:
 
 
 def test_frames_of_syn_are_kept() -> None:
-    """Only what carries octets is lost or overtaken by the network."""
+    """The network loses or reorders only segments that carry octets."""
     impaired = impair(bulk().segments(), Loss(1.0), Reordering(1.0))
     assert [bool(each.flags & SYN) for each in impaired[:3]] == [True, True, False]
 
 
 @given(st.lists(conversations(), min_size=2, max_size=4), st.data())
 def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
-    """Of several connections in one capture every record is the truth, numbers included."""
+    """Every record of several connections in one capture is the truth, numbers included."""
     parts = []
     for number, conversation in enumerate(given_):
         initiator = replace(conversation.initiator.endpoint, port=1024 + number)
@@ -346,15 +348,15 @@ def test_interleaved(given_: list[Conversation], data: st.DataObject) -> None:
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(frames))
     truth = merged.truth(messages=True, payload=True)
     found = plain(frames)
-    assert by_connection(as_told(found, truth)) == by_connection(truth)
-    told = [each for each in truth if each["type"] not in ("connection", "message")]
-    assert [each for each in found if each["type"] not in ("connection", "message")] == told
+    assert by_connection(without_unknown_end(found, truth)) == by_connection(truth)
+    wanted = [each for each in truth if each["type"] not in ("connection", "message")]
+    assert [each for each in found if each["type"] not in ("connection", "message")] == wanted
     truth = merged.truth()
-    assert by_connection(as_told(printed(frames), truth)) == by_connection(truth)
+    assert by_connection(without_unknown_end(printed(frames), truth)) == by_connection(truth)
 
 
 def by_connection(records: list[Any]) -> dict[int, list[Any]]:
-    """Records of each connection, in their order."""
+    """The records of each connection, in order."""
     found: dict[int, list[Any]] = {}
     for record in records:
         found.setdefault(record["connection"], []).append(record)
@@ -362,7 +364,7 @@ def by_connection(records: list[Any]) -> dict[int, list[Any]]:
 
 
 def test_interleaved_and_impaired() -> None:
-    """The numbers of frames and connections are those of the whole capture."""
+    """Frames and connections are numbered through the whole capture."""
     one = bulk()
     two = bulk().moved(Endpoint("10.0.0.9", 40001), start_time=1_700_000_000.0001)
     parts = [(each, impair(each.segments(), Duplication(0.5))) for each in (two, one)]
@@ -372,15 +374,16 @@ def test_interleaved_and_impaired() -> None:
         for each in plain(merged.frames())
         if each["type"] == "fpdu"
     }
-    told = [each for each in merged.truth() if each["type"] == "fpdu"]
-    assert {(each["connection"], each["seq"]): each["frames"] for each in told} == found
-    assert [max(each["frames"]) for each in told] == sorted(max(each["frames"]) for each in told)
-    assert {each["src"] for each in told if each["connection"] == 0} == {"10.0.0.1:40000"}
+    true = [each for each in merged.truth() if each["type"] == "fpdu"]
+    assert {(each["connection"], each["seq"]): each["frames"] for each in true} == found
+    assert [max(each["frames"]) for each in true] == sorted(max(each["frames"]) for each in true)
+    assert {each["src"] for each in true if each["connection"] == 0} == {"10.0.0.1:40000"}
 
 
 @pytest.mark.parametrize(("kind", "skipped"), [(Conversation, 2), (SctpConversation, 0)])
 def test_numbers_of_connections(kind: type[Conversation], skipped: int) -> None:
-    """They go by what shows a connection: a SYN or octets, a message of a session."""
+    """Connections are numbered by what first shows them: a SYN or octets, or a session's
+    message."""
     parts = []
     for number, pause in enumerate((0.5, 0)):
         conversation = kind(Endpoint("10.0.0.1", 1024 + number), start_time=5 + number / 10)
@@ -388,20 +391,20 @@ def test_numbers_of_connections(kind: type[Conversation], skipped: int) -> None:
         conversation.initiator.send(b"x")
         parts.append((conversation, conversation.segments()[skipped:]))
     merged = Interleaved(parts)
-    told = {each["connection"]: each["src"] for each in merged.truth() if "opcode" in each}
-    assert told == {0: "10.0.0.1:1025", 1: "10.0.0.1:1024"}
+    true = {each["connection"]: each["src"] for each in merged.truth() if "opcode" in each}
+    assert true == {0: "10.0.0.1:1025", 1: "10.0.0.1:1024"}
     found = {each["connection"]: each["src"] for each in plain(merged.frames()) if "opcode" in each}
-    assert found == told
+    assert found == true
 
 
-def test_the_same_endpoints_twice() -> None:
-    """Connections that could not be told apart are refused."""
+def test_equal_endpoints_are_refused() -> None:
+    """Two connections between the same endpoints are refused."""
     with pytest.raises(LocalProtocolError, match="same endpoints"):
         Interleaved([(bulk(), bulk().segments())] * 2)
 
 
 def test_interleaved_file(tmp_path: Any) -> None:
-    """A file has all frames, in the format of its name."""
+    """The file has all frames, in the format of its name."""
     one, two = bulk(), bulk(initiator=Endpoint("10.0.0.1", 40001))
     merged = Interleaved([(one, one.segments()), (two, two.segments())])
     merged.write(tmp_path / "x.pcapng", comments={1: "first"}, comment="both")

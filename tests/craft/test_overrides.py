@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One thing is wrong on purpose, and everything else stays as it was (RFC 5044 4, 7.1.1)."""
+"""One thing is wrong on purpose, and all else is unchanged (RFC 5044 4, 7.1.1)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tests.truth import mpastream
 PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
 
 
-UNTOLD = {
+LEFT_OUT = {
     *("text", "frame", "time", "timestamp", "located_by", "out_of_order"),
     *("markers", "fpdus", "crc_bad", "gaps", "retransmitted", "crc", "errors", "farthest_ahead"),
 }
-"""What the truth may leave out after something that is wrong."""
+"""The keys that the truth may leave out after something wrong."""
 
 
 def hello(**options: Any) -> Conversation:
-    """A conversation of three Sends, the second of which is to be tampered with."""
+    """A conversation of three Sends. The tests change the second."""
     conversation = Conversation(**options)
     conversation.initiator.send(b"before")
     conversation.initiator.send(b"1234567")
@@ -37,7 +37,7 @@ def hello(**options: Any) -> Conversation:
     return conversation
 
 
-def tampered(conversation: Conversation, number: int, item: Item) -> Conversation:
+def with_item(conversation: Conversation, number: int, item: Item) -> Conversation:
     """The conversation with one item replaced."""
     script = list(conversation.script)
     script[number] = item
@@ -45,19 +45,19 @@ def tampered(conversation: Conversation, number: int, item: Item) -> Conversatio
 
 
 def second(conversation: Conversation) -> FPDUItem:
-    """The Send to be tampered with."""
+    """The Send to be changed."""
     item = conversation.script[SECOND]
     assert isinstance(item, FPDUItem)
     return item
 
 
 def octets_of(conversation: Conversation, number: int) -> bytes:
-    """What an item of the script puts into the stream."""
+    """The octets that an item of the script adds to the stream."""
     return conversation.layout()[number].octets
 
 
 def agree(conversation: Conversation) -> list[Record]:
-    """Hold both ways of reading against the truth, and return it."""
+    """Compare both ways of reading with the truth, and return it."""
     truth = conversation.truth(messages=True, payload=True)
     types = {each["type"] for each in truth}
     for way in (plain, printed):
@@ -66,17 +66,17 @@ def agree(conversation: Conversation) -> list[Record]:
         for found, want in zip(records, wanted, strict=True):
             assert {key: found[key] for key in want} == want
             assert [key for key in found if key in want] == list(want)
-            assert found.keys() - want.keys() <= UNTOLD
+            assert found.keys() - want.keys() <= LEFT_OUT
     return truth
 
 
 SECOND = 4
-"""The number of the Send to be tampered with: after handshake, Request, Reply and one Send."""
+"""The index of the Send to be changed: after handshake, Request, Reply and one Send."""
 
 
 @given(st.binary(max_size=3000), PHASES, st.booleans())
 def test_nothing_overridden(ulpdu: bytes, phase: int | None, crc: bool) -> None:
-    """The way for all FPDUs and the quick one give the same octets."""
+    """Assembling with overrides and ``build_fpdu`` give the same octets."""
     fpdu = assemble(FPDUItem(0, ulpdu), phase, crc=crc)
     assert fpdu.octets == build_fpdu(ulpdu, phase, crc=None if crc else bytes(4))
     assert fpdu.is_regular and fpdu.agrees
@@ -86,7 +86,7 @@ def test_nothing_overridden(ulpdu: bytes, phase: int | None, crc: bool) -> None:
 
 @given(st.lists(st.binary(min_size=18, max_size=1500), max_size=12), st.booleans())
 def test_stream_is_that_of_the_oracle(ulpdus: list[bytes], markers: bool) -> None:
-    """What the Initiator sends is, octet by octet, what an independent generator builds."""
+    """The Initiator's stream is what an independent generator builds, octet for octet."""
     conversation = Conversation(markers=(False, markers), mss=8948)
     conversation.startup()
     for ulpdu in ulpdus:
@@ -117,13 +117,13 @@ WRONG: dict[str, tuple[bool, Change, str]] = {
         "good",
     ),
 }
-"""What is wrong with an FPDU: whether there are Markers, what is changed, and what is told of all
-FPDUs and of errors."""
+"""What is wrong with an FPDU: whether there are Markers, the change, and the CRC verdicts of all
+FPDUs with the codes of errors."""
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_told(what: str) -> None:
-    """The truth knows what a receiver makes of it; octets of all other items stay."""
+def test_truth_of_a_wrong_fpdu(what: str) -> None:
+    """The truth says what a receiver reports. The octets of all other items are unchanged."""
     markers, change, wanted = WRONG[what]
     if markers:
         valid, number = Conversation(markers=True), SECOND - 1
@@ -132,21 +132,21 @@ def test_what_is_told(what: str) -> None:
         valid, number = hello(), SECOND
     item = valid.script[number]
     assert isinstance(item, FPDUItem)
-    wrong = tampered(valid, number, change(item))
+    wrong = with_item(valid, number, change(item))
     others = [at for at in range(len(valid.script)) if at != number]
     assert [octets_of(wrong, at) for at in others] == [octets_of(valid, at) for at in others]
-    told = [each for each in agree(wrong) if each["type"] in ("fpdu", "error")]
-    assert " ".join(str(each.get("crc", each.get("code"))) for each in told) == wanted
+    found = [each for each in agree(wrong) if each["type"] in ("fpdu", "error")]
+    assert " ".join(str(each.get("crc", each.get("code"))) for each in found) == wanted
 
 
-def test_length_that_hides() -> None:
-    """Of what follows a ULPDU_Length that lies, only what no dissector can see otherwise is told.
+def test_wrong_length_hides_its_fpdu() -> None:
+    """After a wrong ULPDU_Length, the truth has only what every dissector must find.
 
-    The FPDU itself is not.
+    It leaves out the FPDU itself.
     """
     valid = hello()
     item = second(valid)
-    wrong = tampered(valid, SECOND, item.override(ulpdu_length=9))
+    wrong = with_item(valid, SECOND, item.override(ulpdu_length=9))
     assert octets_of(wrong, SECOND)[:2] == b"\x00\x09"
     assert octets_of(wrong, SECOND)[2:-4] == octets_of(valid, SECOND)[2:-4]
     before, after = [each for each in wrong.truth() if each["type"] == "fpdu"]
@@ -157,12 +157,12 @@ def test_length_that_hides() -> None:
 
 
 def test_marker_missing() -> None:
-    """An FPDU without the Marker that belongs in it is four octets shorter, with its CRC right."""
+    """An FPDU without its Marker is four octets shorter, and its CRC is right."""
     conversation = Conversation(markers=True)
     conversation.initiator.send(bytes(600))
     conversation.initiator.send(b"behind")
     (item, _) = [item for item in conversation.script if isinstance(item, FPDUItem)]
-    wrong = tampered(conversation, 3, item.override(marker_places=(0,)))
+    wrong = with_item(conversation, 3, item.override(marker_places=(0,)))
     valid, octets = octets_of(conversation, 3), octets_of(wrong, 3)
     assert octets == valid[:512] + valid[516:-4] + octets[-4:]
     assert crc_is_good(octets)
@@ -171,8 +171,9 @@ def test_marker_missing() -> None:
     ]
 
 
-def test_stream_off_its_grid() -> None:
-    """Markers stay at their offsets, and CRCs right, where a stream is no multiple of 4 octets."""
+def test_markers_of_a_stream_off_the_grid_of_four() -> None:
+    """Markers keep their offsets, and CRCs are right, if FPDUs do not begin at multiples of 4
+    octets."""
     conversation = Conversation(markers=True)
     conversation.startup()
     conversation.initiator.octets(b"x")
@@ -182,16 +183,16 @@ def test_stream_off_its_grid() -> None:
         assert stream[place : place + 4] == (place - 1).to_bytes(4, "big")
 
 
-def test_a_marker_that_is_not_there() -> None:
-    """Overriding a Marker that an FPDU has not is refused, with the item's number."""
+def test_overriding_a_missing_marker_is_refused() -> None:
+    """Overriding a Marker that the FPDU does not have is refused, with the item's number."""
     conversation = hello()
     item = second(conversation)
     with pytest.raises(LocalProtocolError, match=r"item 4 of the script.*0 Markers"):
-        tampered(conversation, SECOND, item.override(markers={0: bytes(4)})).segments()
+        with_item(conversation, SECOND, item.override(markers={0: bytes(4)})).segments()
 
 
 def test_octets_between_fpdus() -> None:
-    """Octets may stand anywhere; what follows them is where it then is."""
+    """Octets may stand anywhere. They move what follows them."""
     valid = hello()
     script = [*valid.script[:SECOND], OctetsItem(0, b"junk"), *valid.script[SECOND:]]
     layout = valid.with_script(script).layout()
@@ -199,8 +200,8 @@ def test_octets_between_fpdus() -> None:
     assert layout[SECOND + 1].octets == valid.layout()[SECOND].octets
 
 
-def test_copies_are_apart() -> None:
-    """A conversation with another script goes on by itself."""
+def test_copies_are_independent() -> None:
+    """A copy of a conversation continues independently."""
     one = hello()
     other = one.with_script(one.script)
     message = other.initiator.send(b"more")

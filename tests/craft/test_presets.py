@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Presets: each is dissected to its truth, and shows what its name says."""
+"""Presets: each is dissected to its truth, and shows what its name promises."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scapy_mpa.wire.errors import LocalProtocolError
 
 NAMES = list(PRESETS)
 FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]
-"""Those of iWARP Framing for TCP."""
+"""The presets of iWARP Framing for TCP."""
 
 
 def test_summaries() -> None:
-    """Each has a line that says what it shows."""
+    """Each preset has a one-line summary."""
     for preset in PRESETS.values():
         assert preset.summary
         assert len(f"{preset.name:20} {preset.summary}") < 100
@@ -25,7 +25,7 @@ def test_summaries() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds(name: str) -> None:
-    """The same seed gives the same octets; another one gives other payload, and as many frames."""
+    """The same seed gives the same octets. Another gives other payload in as many frames."""
     one, again, other = (conversation_of(name, seed=seed).frames() for seed in (1, 1, 2))
     assert one == again
     assert [len(each.octets) for each in one] == [len(each.octets) for each in other]
@@ -34,8 +34,8 @@ def test_seeds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_options_win(name: str) -> None:
-    """Options of the caller's win over those of the preset."""
+def test_caller_options_replace_those_of_a_preset(name: str) -> None:
+    """The caller's options replace those of the preset."""
     is_ift = name in FRAMED
     own = {"hc": (False, True)} if is_ift else {"markers": (False, True)}
     conversation = conversation_of(name, mss=700, packing="packed", **own)
@@ -49,12 +49,12 @@ def test_options_win(name: str) -> None:
 
 
 def kinds(conversation: Conversation) -> set[Any]:
-    """What there is of messages."""
+    """The kinds of messages in a conversation."""
     return {each.get("message") for each in conversation.truth() if each["type"] == "fpdu"}
 
 
-def test_what_they_show() -> None:
-    """What a preset shows is in it."""
+def test_presets_contain_what_they_show() -> None:
+    """A preset contains what it is to show."""
     for name, messages in {
         "send": {"Send", "Send with SE", "Send with Invalidate", "Send with SE and Invalidate"},
         "immediate": {"Immediate Data", "Immediate Data with SE"},
@@ -72,7 +72,7 @@ def test_what_they_show() -> None:
 
 
 def test_unknown_name() -> None:
-    """A name that there is not is answered with those that are near."""
+    """For an unknown name, similar names are suggested."""
     with pytest.raises(LocalProtocolError, match="no preset 'sned'; did you mean send"):
         conversation_of("sned")
     with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'; `scapy-mpa craft --list` "):

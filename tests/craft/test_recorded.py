@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A captured connection, said again: the same startup frames and FPDUs."""
+"""A captured connection becomes a conversation with the same startup frames and FPDUs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.craft.strategies import conversations
 from tests.stream.work import peak
 
 MODULE = import_module("scapy_mpa.craft.recorded")
-"""By this name, the package has the function."""
+"""The package has the function under this name."""
 PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 REAL = (
     *("rping_ipv6_mpa2_crcon.pcap", "mix_mpa1_crcon.pcap", "netem_loss1_at_server_B.pcap.gz"),
@@ -39,8 +39,8 @@ REAL = (
 )
 
 
-def said(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
-    """What startup frames and FPDUs say, by side."""
+def contents(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
+    """What startup frames and FPDUs contain, by side."""
     names = (
         *("kind", "revision", "markers", "crc"),
         *("private_data", "ird", "ord", "control_flags"),
@@ -59,7 +59,7 @@ def said(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
         )
         for side in sides
     ]
-    # What was rejected before is not said again.
+    # Startup frames that were rejected before are left out.
     return startups[-2:], *[[fields[1:] for fields in each] for each in fpdus]
 
 
@@ -72,23 +72,23 @@ def capture_of(frames: Iterable[Frame]) -> io.BytesIO:
 
 
 @given(conversation=conversations())
-def test_a_conversation_is_said_again(
+def test_a_written_conversation_is_recorded(
     conversation: Conversation, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What was written to a file comes back, with the same octets in the same order."""
+    """A conversation written to a file is read again, with the same octets in the same order."""
     sent = [item.ulpdu for item in conversation.script if isinstance(item, FPDUItem)]
-    # One that carries none is refused.
+    # A conversation without FPDUs is refused.
     assume(sent)
-    path = tmp_path_factory.mktemp("recorded") / "said.pcapng"
+    path = tmp_path_factory.mktemp("recorded") / "written.pcapng"
     conversation.write(path)
     again = recorded(path)
     assert sorted(sent) == sorted(item.ulpdu for item in again.script if isinstance(item, FPDUItem))
     assert again.options.markers == conversation.options.markers
-    assert said(plain(again.frames())) == said(plain(conversation.frames()))
+    assert contents(plain(again.frames())) == contents(plain(conversation.frames()))
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_real_connection_is_said_again(name: str) -> None:
+def test_a_real_connection_is_recorded(name: str) -> None:
     """The FPDUs of each side are those of the capture, in the order of their stream."""
     from tests.cli.command import records
 
@@ -97,20 +97,20 @@ def test_a_real_connection_is_said_again(name: str) -> None:
     dialects = {each["dialect"] for each in plain(again.frames()) if each["type"] == "connection"}
     assert dialects <= {each["dialect"] for each in captured if each["type"] == "connection"}
     numbers = [each["connection"] for each in captured if each["type"] == "fpdu"]
-    there = said([each for each in captured if each["connection"] == numbers[0]], numbers[0])
-    assert said(plain(again.frames())) == there
+    there = contents([each for each in captured if each["connection"] == numbers[0]], numbers[0])
+    assert contents(plain(again.frames())) == there
 
 
-def test_an_rtr_frame_is_said_again() -> None:
-    """With its Private Data, and before the first FPDU."""
+def test_an_rtr_frame_is_recorded() -> None:
+    """The Rtr Frame is there with its Private Data, before the first FPDU."""
     again = recorded(PCAPS / "crafted" / "rtr-frame-proposal-2007.pcap")
-    found = said(plain(again.frames()))
+    found = contents(plain(again.frames()))
     assert [each[0] for each in found[0]] == ["reply", "rtr"]
     assert found[0][1][4] == b"ready".hex()
     assert [len(each) for each in found[1:]] == [2, 7]
 
 
-def test_it_may_be_changed_as_one_likes() -> None:
+def test_a_recorded_conversation_may_break_rules() -> None:
     """A captured connection may break rules, and so may what is added to it."""
     conversation = Conversation(strict=False)
     conversation.startup(private_data=bytes(600))
@@ -118,7 +118,7 @@ def test_it_may_be_changed_as_one_likes() -> None:
     conversation.initiator.send(b"after the Terminate")
     conversation.close()
     again = recorded(capture_of(conversation.frames()))
-    assert said(plain(again.frames())) == said(plain(conversation.frames()))
+    assert contents(plain(again.frames())) == contents(plain(conversation.frames()))
     # Rule 4 of RFC 5044 7.1.2: nothing before the Responder has received an FPDU.
     again.responder.send(b"too early")
     last = again.script[-1]
@@ -126,16 +126,16 @@ def test_it_may_be_changed_as_one_likes() -> None:
     assert last.ulpdu.endswith(b"too early")
 
 
-def test_only_so_many() -> None:
-    """No more FPDUs are taken than asked for; a connection may be chosen."""
+def test_number_of_fpdus_and_connection_are_chosen() -> None:
+    """No more FPDUs are taken than asked for. A connection may be chosen."""
     path = PCAPS / "seqwrap_client_crcon.pcap.gz"
     assert sum(isinstance(item, FPDUItem) for item in recorded(path, fpdus=7).script) == 7
     with pytest.raises(LocalProtocolError, match="connection 99 is not one with"):
         recorded(path, 99)
 
 
-def test_nothing_there() -> None:
-    """A capture without such a connection, or none at all, is said to be that."""
+def test_capture_without_a_connection_is_refused() -> None:
+    """A capture without such a connection, or without any, is refused with the reason."""
     with pytest.raises(LocalProtocolError, match="no connection with startup frames and FPDUs"):
         recorded(PCAPS / "listener_absent.pcap")
     for kind in (IFTConversation, SctpConversation):
@@ -148,7 +148,7 @@ def test_nothing_there() -> None:
 
 
 def many(count: int, *, reset: bool) -> io.BytesIO:
-    """A capture of so many connections with nothing but startup frames, then one with a Send."""
+    """A capture of ``count`` connections with nothing but startup frames, then one with a Send."""
     parts = []
     for number in range(count + 1):
         conversation = Conversation(
@@ -167,17 +167,18 @@ def many(count: int, *, reset: bool) -> io.BytesIO:
 
 @pytest.mark.slow
 def test_memory_of_connections_that_have_ended() -> None:
-    """What they held is let go of, however many there were."""
-    # More than linger when they are over.
+    """Memory does not grow with connections that have ended."""
+    # Both are more than those that linger after their end.
     fewer, more = (peak(partial(recorded, many(count, reset=True))) for count in (1500, 2500))
     assert more - fewer < 1000 * 512
 
 
 def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The startup frames of the oldest are let go of where they are too many, which is told."""
+    """Too many open connections: the startup frames of the oldest are dropped, and this is
+    reported."""
     octets = many(100, reset=False).getvalue()
     assert len(recorded(io.BytesIO(octets)).script) == 5
-    # There is room for ten or so, and the last one is among them.
+    # There is room for about ten, with the last one among them.
     monkeypatch.setattr(MODULE, "_HELD_OCTETS", 10 * 1064)
     again = recorded(io.BytesIO(octets))
     assert str(again.initiator.endpoint.address) == "10.1.0.100"
@@ -189,24 +190,24 @@ def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) ->
         recorded(capture_of(frames))
 
 
-def test_a_damaged_capture_is_told() -> None:
-    """What is readable is made use of, and what is not is told; nothing is if it is not reached."""
+def test_damage_of_a_capture_is_reported() -> None:
+    """The readable part of a damaged capture is used. The damage is reported once it is reached."""
     conversation = Conversation()
     for _ in range(3):
         conversation.initiator.send(b"hello")
     octets = capture_of(conversation.frames()).getvalue()[:-30]
     with pytest.warns(RuntimeWarning, match=r"capture: at octet .*, after frame \d+: "):
         again = recorded(io.BytesIO(octets))
-    told: list[CaptureError] = []
-    same = recorded(io.BytesIO(octets), tell=told.append)
+    reported: list[CaptureError] = []
+    same = recorded(io.BytesIO(octets), tell=reported.append)
     assert same.script == again.script
-    assert len(told) == 1
-    recorded(io.BytesIO(octets), fpdus=1, tell=told.append)
-    assert len(told) == 1
+    assert len(reported) == 1
+    recorded(io.BytesIO(octets), fpdus=1, tell=reported.append)
+    assert len(reported) == 1
 
 
 @pytest.mark.parametrize("fpdus", [0, -1, 1.5, None, "x"])
-def test_no_number_of_fpdus(fpdus: Any) -> None:
-    """None at all would never be all that are wanted."""
+def test_wrong_number_of_fpdus_is_refused(fpdus: Any) -> None:
+    """At least one FPDU must be asked for."""
     with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
         recorded(PCAPS / REAL[0], fpdus=fpdus)

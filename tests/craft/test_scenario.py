@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Scenarios: what a text says is what happens, and what is wrong in it is told with its line."""
+"""Scenarios: each step of the text has its effect, and errors name their line."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ initiator reset
 
 
 def everything() -> Conversation:
-    """The same, said in Python."""
+    """The same scenario in Python."""
     conversation = Conversation(
         Endpoint("fd00::1", 1000, "02:00:00:00:00:11", 0xFFFFFFF0),
         Endpoint("fd00::2", 2000, "02:00:00:00:00:22", 7),
@@ -134,12 +134,12 @@ def everything() -> Conversation:
     return conversation
 
 
-SAID_BELOW = {"rejected", "rtr", "quoting", "extension", "reply-extension"}
-"""What does not go together with the rest."""
+USED_BELOW = {"rejected", "rtr", "quoting", "extension", "reply-extension"}
+"""Keywords that cannot be combined with the others. Tests below use them."""
 
 
 def test_everything() -> None:
-    """Each option and each step has the effect of the argument or verb that it is named for."""
+    """Each option and step has the effect of the argument or verb with its name."""
     one, other = parse_scenario(EVERYTHING), everything()
     assert one.options == other.options
     assert [side.endpoint for side in one.sides] == [side.endpoint for side in other.sides]
@@ -147,7 +147,7 @@ def test_everything() -> None:
     pairs: Any = zip(one.script, other.script, strict=True)
     for mine, wanted in pairs:
         if getattr(wanted, "ulpdu", b"").endswith(bytes(100)):
-            # The octets of which only the number was said.
+            # The text gives only the number of these octets.
             assert mine.payload != wanted.payload
             assert mine.header == wanted.header
         else:
@@ -156,10 +156,10 @@ def test_everything() -> None:
         len(frame.octets) for frame in other.frames()
     ]
     lines = [*EVERYTHING.splitlines(), *OVER_IFT.splitlines()]
-    said = {word.text for line in lines for word in words_of(line)}
-    assert said >= {*OPTIONS, *SIDE_STEPS, *STEPS} - {"close"}
+    parsed = {word.text for line in lines for word in words_of(line)}
+    assert parsed >= {*OPTIONS, *SIDE_STEPS, *STEPS} - {"close"}
     for step in (*SIDE_STEPS.values(), *STEPS.values()):
-        assert said >= {*step.keywords, *step.switches} - SAID_BELOW
+        assert parsed >= {*step.keywords, *step.switches} - USED_BELOW
 
 
 OVER_IFT = r"""
@@ -185,8 +185,8 @@ close
 
 
 def test_ift() -> None:
-    """The dialect makes it a conversation of iWARP Framing for TCP, with its options and steps."""
-    said = parse_scenario(OVER_IFT, "f")
+    """The dialect makes a conversation of iWARP Framing for TCP, with its options and steps."""
+    parsed = parse_scenario(OVER_IFT, "f")
     other = IFTConversation(
         vtags=(0x1111, 0x2222),
         hc=True,
@@ -202,13 +202,13 @@ def test_ift() -> None:
     overrides = {"vtag": 7, "header_size": 18, "payload_size": 4}
     crcs = {"header_crc": bytes(4), "payload_crc": bytes.fromhex("01020304")}
     other.initiator.frame(ulpdu, **overrides, **crcs)
-    other.responder.write(said.script[-2].ulpdu[14:], stag=7)
+    other.responder.write(parsed.script[-2].ulpdu[14:], stag=7)
     other.close()
-    assert [each.octets for each in said.frames()] == [each.octets for each in other.frames()]
+    assert [each.octets for each in parsed.frames()] == [each.octets for each in other.frames()]
 
 
 def test_seed() -> None:
-    """Data of which only the size is given are the same for the same seed, the caller's first."""
+    """Data of a given size depend on the seed alone. The caller's seed counts first."""
     text = "seed 1\ninitiator send 100\ninitiator send 100"
     own, same, other = (parse_scenario(text, seed=seed) for seed in (None, 1, 2))
     assert own.script == same.script != other.script
@@ -232,7 +232,6 @@ def test_seed() -> None:
     ],
 )
 def test_words(line: str, words: list[str | bytes]) -> None:
-    """Words, strings and comments."""
     assert [word.text if word.octets is None else word.octets for word in words_of(line)] == words
 
 
@@ -310,17 +309,17 @@ TOO_MUCH = {
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         *WRONG.items(),
         *(pytest.param(*each, marks=pytest.mark.slow) for each in TOO_MUCH.items()),
     ],
 )
-def test_what_is_wrong(text: str, told: str) -> None:
-    """An error says where it is and what is wanted there, in one line."""
+def test_errors(text: str, message: str) -> None:
+    """An error is one line that says where it is and what is expected there."""
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(text, "f")
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
@@ -353,17 +352,17 @@ def test_what_is_wrong(text: str, told: str) -> None:
 )
 @pytest.mark.parametrize("word", ["\x1bz", "9z", "\u202e"])
 def test_words_of_any_length(line: str, word: str) -> None:
-    """Of a word as long as the text may be, a message has the beginning, in harmless characters."""
+    """A message quotes only the beginning of a long word, in harmless characters."""
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(line.replace("X", word * 100_000), "f")
-    told = str(caught.value)
-    assert told.isprintable()
-    assert len(told) < 700
+    message = str(caught.value)
+    assert message.isprintable()
+    assert len(message) < 700
 
 
 @pytest.mark.parametrize("piece", ["a", r"\x41", r"\n", "ä", '" "'])
-def test_what_strings_cost(piece: str) -> None:
-    """Memory is a few times the text, however many escapes and words there are in it."""
+def test_memory_of_strings(piece: str) -> None:
+    """Memory is a few times the size of the text, for any number of escapes and words."""
     line = f'"{piece * 100_000}"'
 
     def read() -> None:
@@ -373,14 +372,14 @@ def test_what_strings_cost(piece: str) -> None:
     assert peak(read) < 8 * len(line) + 20_000
 
 
-def test_what_is_no_text() -> None:
-    """Octets are to be decoded first."""
+def test_octets_are_no_text() -> None:
+    """Octets must be decoded first."""
     with pytest.raises(ScenarioError, match="f: a text is wanted, not b'close'"):
         parse_scenario(cast(Any, b"close"), "f")
 
 
-def test_lines_are_those_of_editors() -> None:
-    """Other characters at which Python ends lines may stand in a string, and count no line."""
+def test_only_line_ends_of_editors_count() -> None:
+    """Only line ends of editors count. Other line ends of Python may stand in strings."""
     conversation = parse_scenario('initiator send "a\x85\u2028\f"\r\n# \x1c\rclose\n')
     (item,) = (each for each in conversation.script if isinstance(each, FPDUItem))
     assert item.payload == "a\x85\u2028\f".encode()
@@ -389,21 +388,21 @@ def test_lines_are_those_of_editors() -> None:
 
 
 def test_a_terminate_that_quotes() -> None:
-    """It has the headers of the FPDU that comes right before it."""
+    """The Terminate has the headers of the FPDU just before it."""
     conversation = parse_scenario("initiator write 64 stag 7\nresponder terminate 0 1 0 quoting")
     complained, terminate = (each for each in conversation.script if isinstance(each, FPDUItem))
     assert terminate.payload[4:] == (78).to_bytes(2, "big") + complained.ulpdu[:14]
 
 
 def test_an_extension() -> None:
-    """That of erdma follows the header of a startup frame."""
-    said = parse_scenario('dialect erdma\nstartup extension "12345678" reply-extension "abcdefgh"')
-    frames = [each.octets for each in said.layout() if each.octets]
+    """The extension of erdma follows the header of a startup frame."""
+    made = parse_scenario('dialect erdma\nstartup extension "12345678" reply-extension "abcdefgh"')
+    frames = [each.octets for each in made.layout() if each.octets]
     assert [each[20:28] for each in frames] == [b"12345678", b"abcdefgh"]
 
 
 def test_most_steps() -> None:
-    """As many steps as are allowed are taken, in a few seconds."""
+    """The largest allowed number of steps is accepted, in a few seconds."""
     conversation = parse_scenario(f"repeat {MOST_STEPS - 1} initiator flush\nclose")
     assert len(conversation.script) == MOST_STEPS + 1
 
@@ -436,8 +435,8 @@ LINES = st.one_of(
 
 
 @given(st.lists(LINES.map(" ".join), max_size=8), st.booleans(), st.sampled_from([None, *KINDS]))
-def test_whatever_the_text(lines: list[str], loose: bool, dialect: Dialect | None) -> None:
-    """There is a conversation that can be written, or an error of ours with the line."""
+def test_any_text(lines: list[str], loose: bool, dialect: Dialect | None) -> None:
+    """Any text gives a conversation that can be written, or our own error with the line."""
     spoken = [] if dialect is None else [f"dialect {dialect.value}"]
     text = "\n".join([*spoken, *["strict off"][:loose], *lines])
     try:
@@ -452,17 +451,17 @@ def test_whatever_the_text(lines: list[str], loose: bool, dialect: Dialect | Non
 
 
 LARGEST_DRAWN = (1 << 28) - 1
-"""What ``randbytes()`` can draw at one time: their bits are counted in 31."""
+"""``randbytes()`` can draw so many octets at once: it counts bits in 31 bits."""
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 1 << 20, (1 << 20) + 3, (2 << 20) + 1])
 def test_octets_are_those_of_one_draw(size: int) -> None:
-    """However many times are drawn: a seed gives what it always gave."""
+    """In any number of draws, a seed gives the octets of a single one."""
     assert Chance(7).octets(size) == random.Random(7).randbytes(size)
 
 
 def test_the_largest_scenario_can_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No draw is of more than is possible."""
+    """No draw exceeds what ``randbytes()`` can do."""
     drawn = []
 
     class Counting(random.Random):

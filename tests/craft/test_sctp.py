@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafting DDP over SCTP: verbs, what they come to, what happens to it, and the truth of it."""
+"""Crafting DDP over SCTP: verbs, their packets, impairments, and the truth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def packets(conversation: SctpConversation) -> list[bytes]:
 
 
 def test_octets() -> None:
-    """They are those that are written out by hand, but for Verification Tags, cookie and window."""
+    """Packets are those written by hand, except Verification Tags, cookie and window."""
     conversation = SctpConversation()
     conversation.startup(b"hello", b"hi")
     conversation.initiator.send(b"one")
@@ -61,7 +61,7 @@ def test_octets() -> None:
 
 
 def test_dialects() -> None:
-    """Control flags are those of the document that is named; others are not spoken over SCTP."""
+    """Control flags are those of the named document. Others are not used over SCTP."""
     letters = {}
     for dialect in (Dialect.RFC6581, Dialect.DRAFT_PEER_CONNECT_01):
         conversation = SctpConversation(dialect=dialect)
@@ -80,7 +80,7 @@ def test_dialects() -> None:
 
 @pytest.mark.parametrize(("packing", "least"), [("aligned", 1), ("packed", 3)])
 def test_packing(packing: Any, least: int) -> None:
-    """A DATA chunk in each packet, or as many as fit (RFC 5043 11.2)."""
+    """A packet holds one DATA chunk, or as many as fit (RFC 5043 11.2)."""
     conversation = SctpConversation(packing=packing, mss=500)
     for _ in range(6):
         conversation.initiator.send(bytes(100))
@@ -112,27 +112,26 @@ def test_packing(packing: Any, least: int) -> None:
     st.booleans(),
 )
 def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -> None:
-    """What the truth says of an impaired capture is found, and nothing else, but for what is there
-    in part."""
+    """The truth of an impaired capture is found, and nothing else but what is partly there."""
     conversation = conversation_of(preset, seed=seed)
     if wraps:
         conversation = conversation.wrapping()
     segments = impair(conversation.segments(), *impairments, seed=seed)
     found = plain(conversation.frames(segments), conversation.options.dialect)
-    told = conversation.truth(segments, messages=True, payload=True)
-    for record in told:
+    truth = conversation.truth(segments, messages=True, payload=True)
+    for record in truth:
         assert any(record.items() <= each.items() for each in found), record
-    kinds = {"session_control", "ddp_segment", *(each["type"] for each in told)}
+    kinds = {"session_control", "ddp_segment", *(each["type"] for each in truth)}
     if "connection" not in kinds:
         kinds.discard("message")
     if not any(isinstance(each, SnapLength) for each in impairments):
-        assert len(told) == sum(each["type"] in kinds for each in found)
-    # What a network and a capture do is nobody's fault.
+        assert len(truth) == sum(each["type"] in kinds for each in found)
+    # Impairments are no errors.
     assert not [each for each in found if each["type"] == "error"]
 
 
 def test_fates() -> None:
-    """A message in several packets is whole if all of them were captured, in whatever order."""
+    """A message in several packets is whole if all were captured, in any order."""
     conversation = SctpConversation()
     conversation.append(ChunkItem(0, 16, bytes(300), fragments=3))
     *setup, one, two, three = (each for each in conversation.segments() if each.items)
@@ -148,8 +147,7 @@ def test_fates() -> None:
     assert fate(*setup) == ("missing", ())
 
 
-def test_nothing_is_said() -> None:
-    """An association without a session is dissected to its truth, too."""
+def test_association_without_a_session() -> None:
     conversation = SctpConversation()
     conversation.close()
     (record,) = conversation.truth()
@@ -157,8 +155,8 @@ def test_nothing_is_said() -> None:
     assert plain(conversation.frames()) == [record]
 
 
-def test_what_must_not_be() -> None:
-    """Verbs refuse it."""
+def test_verbs_refuse_what_is_forbidden() -> None:
+    """Verbs refuse what the standards forbid."""
     conversation = SctpConversation()
     with pytest.raises(LocalProtocolError, match=r"exceed 512 \(RFC 5043 5.2.3\)"):
         conversation.startup(bytes(513))
@@ -177,8 +175,8 @@ def test_what_must_not_be() -> None:
         octets.segments()
 
 
-def test_truth_of_what_is_wrong() -> None:
-    """Of a chunk that is wrong nothing is told; the others are."""
+def test_truth_without_a_wrong_chunk() -> None:
+    """A wrong chunk has no record in the truth; the others have."""
     conversation = SctpConversation()
     conversation.startup()
     conversation.append(ChunkItem(0, 99, b"wrong", has_ddp_ssn=False))
@@ -194,7 +192,7 @@ def test_truth_of_what_is_wrong() -> None:
 
 
 def test_craft_on_the_command_line(tmp_path: Path) -> None:
-    """``craft`` makes them by name, hurt or not; what is TCP's is refused."""
+    """``craft`` makes SCTP presets by name, also impaired. Options of TCP are refused."""
     path, truth = tmp_path / "a.pcapng", tmp_path / "a.jsonl"
     result = run("craft", "sctp", "-o", path, "--truth", truth, "--duplicate", "--connections", 3)
     assert result.exit_code == 0, result.stderr
@@ -205,7 +203,7 @@ def test_craft_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
-    """Wireshark sees the same TSNs, streams and PPIDs, a good checksum, and the indication."""
+    """Wireshark shows the same TSNs, streams and PPIDs, good checksums, and the indication."""
     conversation = conversation_of("sctp-bundled", seed=3)
     path = tmp_path / "sctp.pcapng"
     conversation.write(path)
@@ -228,11 +226,11 @@ def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
         for tsn, stream, ppid in zip(*(each.split(",") for each in row[:3]), strict=True)
     ]
     ppids = {"session_control": 17, "ddp_segment": 16}
-    told = [
+    truth = [
         (each["tsn"], each["stream"], ppids[str(each["type"])])
         for each in conversation.truth()
         if "tsn" in each
     ]
-    assert seen == told
+    assert seen == truth
     assert {row[3] for row in rows} == {"1"}
     assert [int(row[4], 0) for row in rows[:2]] == [1, 1]

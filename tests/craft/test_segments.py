@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How TCP carries a conversation: segments, acknowledgements, beginning and end (RFC 9293)."""
+"""How TCP carries a conversation: segments, acknowledgements, start and end (RFC 9293)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.craft.strategies import conversations
 
 
 def data(segments: list[Segment], side: int = 0) -> list[int]:
-    """The sizes of a side's segments with payload, startup frames left out."""
+    """The sizes of a side's segments with payload, without its startup frame."""
     sizes = [len(each.octets) for each in segments if each.octets and each.side == side]
     return sizes[1:]
 
@@ -28,7 +28,7 @@ def bulk(size: int = 10_000, **options: Any) -> Conversation:
     return conversation
 
 
-def test_shortest() -> None:
+def test_shortest_connection() -> None:
     """Handshake, Request, Reply, a Send and its acknowledgement."""
     conversation = Conversation(Endpoint("10.0.0.1", 1, isn=10), Endpoint("10.0.0.2", 2, isn=100))
     conversation.initiator.send(b"")
@@ -47,14 +47,14 @@ def test_shortest() -> None:
     ]
 
 
-def test_handshake_says_mss() -> None:
+def test_handshake_carries_mss() -> None:
     """SYN and SYN/ACK carry the Maximum Segment Size (RFC 9293 3.2)."""
     syn, syn_ack, ack, *_ = Conversation(mss=1234).segments()
     assert syn.options == syn_ack.options == bytes.fromhex("020404d2")
     assert ack.options == b""
 
 
-def test_other_ends() -> None:
+def test_half_close_and_reset() -> None:
     """One FIN that is acknowledged, or a RST."""
     half_closed, reset = Conversation(), Conversation()
     half_closed.close(1, both=False)
@@ -66,7 +66,7 @@ def test_other_ends() -> None:
 
 @pytest.mark.parametrize("every", [0, 1, 2, 3])
 def test_acknowledgements(every: int) -> None:
-    """So many data segments are acknowledged at once, and the last one in time; 0 is none."""
+    """An acknowledgement follows every ``every`` data segments, and the last one; 0 means none."""
     conversation = bulk(1440 * 8 + 1, ack_every=every)
     reply = conversation.isns[0] + 1 + 20
     pure = [e for e in conversation.segments() if e.side == 1 and e.ack > reply]
@@ -78,14 +78,14 @@ def test_acknowledgements(every: int) -> None:
 
 
 def test_aligned() -> None:
-    """An FPDU in each segment."""
+    """Each segment holds an FPDU."""
     conversation = bulk()
     fpdus = [each for each in conversation.layout() if isinstance(each.item, FPDUItem)]
     assert data(conversation.segments()) == [len(each.octets) for each in fpdus]
 
 
 def test_packed() -> None:
-    """As many whole FPDUs in each segment as fit, in as few segments (RFC 5044 5.1)."""
+    """Each segment holds as many whole FPDUs as fit (RFC 5044 5.1)."""
     conversation = Conversation(packing="packed")
     for size in (100, 200, 1000, 300, 50):
         conversation.initiator.send(bytes(size))
@@ -94,14 +94,14 @@ def test_packed() -> None:
 
 
 def test_stream() -> None:
-    """Segments are filled, but for the last one of a turn."""
+    """Segments are full, except the last one of a turn."""
     sizes = data(bulk(packing="stream").segments())
     assert set(sizes[:-1]) == {1460}
     assert sum(sizes) == sum(data(bulk().segments()))
 
 
 def test_flush() -> None:
-    """No segment goes across a flush."""
+    """No segment continues across a flush."""
     conversation = Conversation(packing="stream")
     conversation.initiator.send(b"one")
     conversation.initiator.flush()
@@ -110,20 +110,20 @@ def test_flush() -> None:
 
 
 def test_fpdu_larger_than_a_segment() -> None:
-    """What does not fit a segment is cut, as any TCP does it."""
+    """An FPDU larger than a segment is cut, as TCP does it."""
     conversation = Conversation(mulpdu=2000, mss=1000)
     conversation.initiator.send(bytes(1982))
     assert data(conversation.segments()) == [1000, 1000, fpdu_length(2000) - 2000]
 
 
 def test_push() -> None:
-    """The last segment of a turn has PSH, the others have not."""
+    """Only the last segment of a turn has PSH."""
     flags = [each.flags for each in bulk(3000, ack_every=0).segments()[5:]]
     assert flags == [ACK, ACK, ACK | PSH]
 
 
 def test_times() -> None:
-    """Time begins where it is told to, half a round trip goes by with each change of speaker."""
+    """Time begins at the given time. Half a round trip passes when the speaker changes."""
     conversation = Conversation(start_time=7, rtt=0.5)
     conversation.startup()
     conversation.pause(10)
@@ -136,7 +136,7 @@ def test_times() -> None:
 
 @given(conversations())
 def test_both_streams_are_whole(conversation: Conversation) -> None:
-    """Segments carry both streams octet by octet, in at most MSS octets each, later and later.
+    """Segments carry both streams completely, at most MSS octets each, with growing times.
 
     No side acknowledges what was not sent.
     """
@@ -183,7 +183,7 @@ def test_both_streams_are_whole(conversation: Conversation) -> None:
 def test_mulpdu(emss: int, markers: bool, wanted: int) -> None:
     """MULPDU follows from EMSS, in 128 to 64768 octets (RFC 5044 3, 4.5).
 
-    1460 and 536 are what draft-ietf-rddp-mpa-01 3.1.1 takes for it where TCP does not tell.
+    draft-ietf-rddp-mpa-01 3.1.1 takes EMSS as 1460 and 536 where TCP does not report it.
     """
     assert mulpdu(emss, markers=markers) == wanted
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whatever value a caller gives, there is a conversation that can be written, or our own error."""
+"""For any value of a caller there is a conversation that can be written, or our own error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REQUIRED: Final[dict[str, Any]] = {
     **{"ulpdu": bytes(20), "qn": 0, "msn": 1, "seconds": 1, "sink_stag": 1, "sink_to": 1},
     **{"request_identifier": 1, "rate": 0.5},
 }
-"""What is given of what must be, while another parameter is odd."""
+"""Values of required parameters, while another parameter is odd."""
 
 FURTHER: Final = {
     "terminate": ("ddp_segment_length", "ddp_header"),
@@ -50,7 +50,7 @@ FURTHER: Final = {
     "negotiate": ("vtag", "marker_interval"),
     "atomic": ("add_or_swap_data", "request_identifier"),
 }
-"""Parameters of verbs that pass them on."""
+"""Parameters that verbs pass on."""
 
 OF_SIDES: Final = (
     *("send", "write", "immediate", "read", "read_request", "read_response", "atomic"),
@@ -66,20 +66,20 @@ IMPAIRMENTS: Final[dict[str, dict[str, Any]]] = {
 
 
 def parameters_of(call: Callable[..., object]) -> list[str]:
-    """The parameters that have names."""
+    """The parameters with names."""
     known = inspect.signature(call).parameters.values()
     return [each.name for each in known if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
 
 
 def options_of(kind: type[Conversation]) -> list[str]:
-    """The options of a kind of conversations, those included that it passes on."""
+    """The options of a kind of conversation, with those that it passes on."""
     foreign = {"markers", "crc", "rtr_frame", "revision", "dialect"}
     names = {*parameters_of(kind), *parameters_of(Conversation)}
     return sorted(names - foreign if kind is IFTConversation else names)
 
 
 def has(kind: type[Conversation], name: str) -> bool:
-    """Whether there is a verb in what a kind of conversation speaks."""
+    """True if a kind of conversation has the verb."""
     conversation = kind()
     if name in MPA_ONLY and kind is not Conversation:
         return False
@@ -87,12 +87,12 @@ def has(kind: type[Conversation], name: str) -> bool:
 
 
 def try_all(act: Callable[[Any], Any]) -> None:
-    """Nothing else is raised than an error of our own, and what is taken can be written."""
+    """Only our own error is raised. Conversations with accepted values can be written."""
     for value in ODD:
         try:
             made = act(value)
         except LocalProtocolError as error:
-            # A line, however long the value is.
+            # The message is one line, however long the value is.
             assert str(error).isprintable() and len(str(error)) < 1000
         else:
             made.frames()
@@ -103,7 +103,7 @@ def try_all(act: Callable[[Any], Any]) -> None:
     ("kind", "name"), [(kind, name) for kind in KINDS for name in options_of(kind)]
 )
 def test_options(kind: type[Conversation], name: str) -> None:
-    """Of a conversation."""
+    """Odd values of each option of a conversation."""
 
     def act(value: Any) -> Conversation:
         conversation = kind(**{name: value})
@@ -117,7 +117,7 @@ def test_options(kind: type[Conversation], name: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("verb", [*OF_SIDES, *OF_BOTH])
 def test_verbs(kind: type[Conversation], verb: str) -> None:
-    """Of either side and of both, as far as a conversation has them, each parameter."""
+    """Odd values of each parameter of each verb that the conversation has."""
     if not has(kind, verb):
         return
 
@@ -138,7 +138,7 @@ def test_verbs(kind: type[Conversation], verb: str) -> None:
 
 @pytest.mark.parametrize("name", IMPAIRMENTS)
 def test_impairments(name: str) -> None:
-    """What happens to segments."""
+    """Odd values of each parameter of an impairment."""
     wanted = IMPAIRMENTS[name]
     parameters = parameters_of(getattr(known, name))
     wanted = {**{each: REQUIRED[each] for each in parameters if each in REQUIRED}, **wanted}
@@ -162,7 +162,7 @@ def test_impairments(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["address", "port", "mac", "isn"])
 def test_endpoints(name: str) -> None:
-    """Of either end."""
+    """Odd values of each parameter of an endpoint."""
 
     def act(value: Any) -> Conversation:
         return Conversation(Endpoint(**{"address": "10.0.0.1", "port": 1, name: value}))
@@ -171,7 +171,7 @@ def test_endpoints(name: str) -> None:
 
 
 def side() -> Side:
-    """A side that may speak."""
+    """A side that may send."""
     return Conversation().initiator
 
 
@@ -246,15 +246,15 @@ def side() -> Side:
         (lambda: known.LateStart(-1), "a number of segments -1 is not in 0 to"),
     ],
 )
-def test_what_is_said(act: Callable[[], object], text: str) -> None:
-    """What is wrong, and what to give."""
+def test_messages_of_errors(act: Callable[[], object], text: str) -> None:
+    """The message says what is wrong, and what to give."""
     with pytest.raises(LocalProtocolError, match=text):
         act()
 
 
 @pytest.mark.parametrize("wrong", [lambda right: 3, lambda right: None, lambda right: "abcd"])
-def test_what_makes_a_crc(wrong: Callable[[bytes], Any]) -> None:
-    """It makes octets, or the item is named for which it does not."""
+def test_function_for_a_crc_must_return_octets(wrong: Callable[[bytes], Any]) -> None:
+    """The result must be octets. Otherwise the message names the item."""
     conversation, framed = Conversation(), IFTConversation()
     conversation.initiator.fpdu(b"x", crc=wrong)
     framed.initiator.frame(b"x", payload_crc=wrong)
@@ -265,18 +265,18 @@ def test_what_makes_a_crc(wrong: Callable[[bytes], Any]) -> None:
             each.frames()
 
 
-def test_startup_with_what_the_reply_says_alone() -> None:
-    """Enhanced data are exchanged if either side is given some."""
-    for said in ({"reply_ird": 5}, {"reply_ord": 5}, {"reply_control_flags": "A"}):
+def test_startup_with_enhanced_data_in_the_reply() -> None:
+    """Enhanced data are exchanged if either side has some."""
+    for given in ({"reply_ird": 5}, {"reply_ord": 5}, {"reply_control_flags": "A"}):
         conversation = Conversation()
-        conversation.startup(**said)
+        conversation.startup(**given)
         reply = conversation.script[-1]
-        assert {name: getattr(reply, name[6:]) for name in said} == said
+        assert {name: getattr(reply, name[6:]) for name in given} == given
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_ends_are_the_same(kind: type[Conversation]) -> None:
-    """That is refused, however the address is written: no dissector could tell the sides apart."""
+def test_equal_endpoints_are_refused(kind: type[Conversation]) -> None:
+    """Equal endpoints are refused in any spelling, since no dissector can distinguish the sides."""
     one, other = Endpoint("fd00::1", 4000, isn=7), Endpoint("FD00:0::1", 4000)
     with pytest.raises(LocalProtocolError, match=r"both ends are \[fd00::1\]:4000; give one"):
         kind(one, other)
@@ -287,13 +287,13 @@ def test_both_ends_are_the_same(kind: type[Conversation]) -> None:
 
 @pytest.mark.parametrize("start", [0, 4_294_967_295, 18_446_744_073])
 def test_earliest_and_latest(start: int, tmp_path: Path) -> None:
-    """Times that are taken can be written."""
+    """The earliest and the latest accepted times can be written."""
     Conversation(start_time=start, rtt=0).write(tmp_path / "a.pcapng")
 
 
 @pytest.mark.parametrize("make", [bytearray, memoryview])
 def test_octets_of_any_kind(make: Callable[[bytes], Any]) -> None:
-    """They are taken as they are when they are given, and layers are octets, too."""
+    """Octets are copied when they are given. Layers count as octets."""
     conversation = Conversation()
     buffer = bytearray(b"hello")
     conversation.initiator.send(make(buffer))

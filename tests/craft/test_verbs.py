@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the verbs of the two sides say (RFC 5040, RFC 5041, RFC 7306, RFC 6581)."""
+"""The messages that the verbs of both sides make (RFC 5040, RFC 5041, RFC 7306, RFC 6581)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def fpdus(conversation: Conversation) -> list[FPDUItem]:
 
 
 def ulpdus(conversation: Conversation) -> list[bytes]:
-    """What is in them."""
+    """Their ULPDUs."""
     return [item.ulpdu for item in fpdus(conversation)]
 
 
-def told(conversation: Conversation, kind: str) -> list[Record]:
-    """The true records of a type."""
+def truth(conversation: Conversation, kind: str) -> list[Record]:
+    """The records of a type in the conversation's truth."""
     return [each for each in conversation.truth(messages=True) if each["type"] == kind]
 
 
 def test_ulpdus_are_those_of_the_oracle() -> None:
-    """Each verb says, octet by octet, what an independent generator says."""
+    """Each verb makes what an independent generator makes, octet for octet."""
     conversation = Conversation()
     left, right = conversation.initiator, conversation.responder
     left.send(b"hello")
@@ -56,8 +56,11 @@ def test_ulpdus_are_those_of_the_oracle() -> None:
 
 
 def test_masks_of_atomics() -> None:
-    """FetchAdd adds numbers of 64 bits, for which Add Mask is zero (RFC 7306 5.1.1), and compares
-    nothing (5.2.1); CmpSwap compares and swaps all bits."""
+    """FetchAdd adds numbers of 64 bits, so Add Mask is zero (RFC 7306 5.1.1). It compares nothing
+    (5.2.1).
+
+    CmpSwap compares and swaps all bits.
+    """
     conversation = Conversation()
     left = conversation.initiator
     left.atomic_request(AtomicOperation.FETCH_ADD, 3, 8, add_or_swap_data=1)
@@ -80,10 +83,10 @@ def test_four_sends() -> None:
     for solicited in (False, True):
         for stag in (None, 5):
             conversation.initiator.send(invalidate_stag=stag, solicited=solicited)
-    opcodes = [each["opcode"] for each in told(conversation, "message")]
+    opcodes = [each["opcode"] for each in truth(conversation, "message")]
     assert opcodes == [3, 4, 5, 6]
-    assert [each["msn"] for each in told(conversation, "message")] == [1, 2, 3, 4]
-    assert [each["invalidate_stag"] for each in told(conversation, "fpdu")] == [
+    assert [each["msn"] for each in truth(conversation, "message")] == [1, 2, 3, 4]
+    assert [each["invalidate_stag"] for each in truth(conversation, "fpdu")] == [
         *(None, "0x00000005"),
         *(None, "0x00000005"),
     ]
@@ -116,7 +119,7 @@ def test_msns_are_counted_by_queue_and_side() -> None:
 
 
 def test_responses_are_paired() -> None:
-    """A Response answers the oldest Request, or the one it is told, or none."""
+    """A Response answers the oldest Request, or the given one, or none."""
     conversation = Conversation()
     left, right = conversation.initiator, conversation.responder
     first = left.read_request(3, sink_stag=1)
@@ -126,14 +129,14 @@ def test_responses_are_paired() -> None:
     assert right.read_response(b"abc", request=second).answers is second
     swap = left.atomic_request(AtomicOperation.CMP_SWAP, request_identifier=77)
     assert right.atomic_response(5).answers is swap
-    told_of = [each for each in told(conversation, "message") if each["opcode"] in (2, 11)]
-    assert [each["requested"] for each in told_of] == [True, False, True, True]
-    assert [each["answers"] for each in told_of] == [1, None, 2, 3]
-    assert told_of[-1]["request_identifier"] == "0x4d"
+    responses = [each for each in truth(conversation, "message") if each["opcode"] in (2, 11)]
+    assert [each["requested"] for each in responses] == [True, False, True, True]
+    assert [each["answers"] for each in responses] == [1, None, 2, 3]
+    assert responses[-1]["request_identifier"] == "0x4d"
 
 
 def test_terminate_copies_headers() -> None:
-    """A Terminate carries length and headers of what it complains of (RFC 5040 4.8)."""
+    """A Terminate carries length and headers of the FPDU in error (RFC 5040 4.8)."""
     conversation = Conversation()
     conversation.initiator.read_request(100)
     conversation.responder.terminate(0, 1, 0, in_error=fpdus(conversation)[-1])
@@ -147,11 +150,11 @@ def test_rtr(rtr: Any, flags: str, opcode: int) -> None:
     """The RTR indication follows the Reply (RFC 6581 9.2)."""
     conversation = Conversation(revision=2)
     conversation.startup(b"hi", ird=3, ord=4, rtr=rtr)
-    request, reply = told(conversation, "startup")
+    request, reply = truth(conversation, "startup")
     assert (request["control_flags"], request["ird"], request["ord"]) == (flags, 3, 4)
     assert (reply["control_flags"], reply["ird"], reply["ord"]) == (flags, 4, 3)
     assert (request["pd_length"], request["private_data"]) == (6, b"hi".hex())
-    assert told(conversation, "fpdu")[0]["opcode"] == opcode
+    assert truth(conversation, "fpdu")[0]["opcode"] == opcode
     conversation.responder.send()
 
 
@@ -165,7 +168,7 @@ def test_without_startup_frames() -> None:
 
 
 def send(conversation: Conversation) -> object:
-    """The Initiator sends nothing."""
+    """The Initiator sends an empty Send."""
     return conversation.initiator.send()
 
 
@@ -183,7 +186,7 @@ def send(conversation: Conversation) -> object:
     ],
 )
 def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> None:
-    """What a conforming peer must not do is refused by its clause, unless it is wanted."""
+    """Breaking a rule is refused with its clause, unless ``strict`` is off."""
     *before, last = acts
     strict, loose = Conversation(), Conversation(strict=False)
     for act in before:
@@ -196,15 +199,14 @@ def test_rules(acts: list[Callable[[Conversation], object]], clause: str) -> Non
     loose.segments()
 
 
-def test_any_fpdu_of_the_initiator_is_one() -> None:
-    """Whatever is in it, the Responder may speak after it (RFC 5044 7.1.2 rule 4)."""
+def test_responder_may_send_after_any_fpdu() -> None:
+    """After any FPDU of the Initiator the Responder may send (RFC 5044 7.1.2 rule 4)."""
     conversation = Conversation()
     conversation.initiator.fpdu(b"?", crc=b"")
     conversation.responder.send()
 
 
 def test_reprs() -> None:
-    """What a prompt shows says what it is."""
     conversation = Conversation()
     conversation.initiator.send(b"hello")
     conversation.initiator.write(b"x", 7, 16)

@@ -21,7 +21,7 @@ PAYLOADS = st.sampled_from((b"", b"x", bytes(range(200)), b"\x00\x12\x41\x43" * 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> Conversation:
-    """A small conversation, not always one that the standards allow."""
+    """A small conversation, perhaps one that the standards forbid."""
     options: dict[str, Any] = {
         "revision": draw(st.sampled_from((0, 1, 2))),
         "markers": (draw(st.booleans()), draw(st.booleans())),
@@ -52,7 +52,7 @@ def conversations(draw: st.DrawFn) -> Conversation:
 
 @st.composite
 def captures(draw: st.DrawFn, conversation: Conversation) -> list[Segment]:
-    """Its segments cut up, altered, missed, copied, cut off, and in any order."""
+    """Its segments in any order: divided, altered, lost, copied or cut off."""
     segments: list[Segment] = []
     for segment in conversation.segments():
         size = len(segment.octets)
@@ -83,7 +83,7 @@ def captures(draw: st.DrawFn, conversation: Conversation) -> list[Segment]:
 
 @given(st.data(), conversations())
 def test_nothing_fails(data: st.DataObject, conversation: Conversation) -> None:
-    """On neither way of reading is anything raised, nor is an FPDU reported twice."""
+    """Neither way of reading raises, or reports an FPDU twice."""
     frames = list(conversation.frames(data.draw(captures(conversation))))
     for records in (plain(frames), printed(frames)):
         places = Counter(
@@ -94,8 +94,8 @@ def test_nothing_fails(data: st.DataObject, conversation: Conversation) -> None:
         assert not [place for place, count in places.items() if count > 1]
 
 
-def test_another_request_before_what_was_found() -> None:
-    """An FPDU after a hole is reported once, though a Request stands where the hole was."""
+def test_a_request_in_the_hole_before_an_fpdu() -> None:
+    """An FPDU after a hole is reported once, though the hole held a Request."""
     conversation = Conversation(strict=False)
     conversation.startup()
     conversation.startup()

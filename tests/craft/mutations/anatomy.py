@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The fields of startup frames and FPDUs, read from their octets by other code than ours."""
+"""The fields of startup frames and FPDUs, read from their octets by independent code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ MESSAGES = {
     10: "operation:32 identifier:32 remote_stag:32 remote_to:64",
     11: "identifier:32",
 }
-"""By opcode, what messages that are an RDMAP header begin with (RFC 5040 4, RFC 7306 5.2)."""
+"""By opcode, the fields at the start of messages that are an RDMAP header (RFC 5040 4, RFC 7306
+5.2)."""
 INDICATION = (
     "magic:32 version:16 bc_version:16 ph:1 r:1 hc:1 pc:1 ih:1 ip:1 sp:1 sm:1 rm:1 "
     "reserved_flags:23 vtag:16 interval:16 reserved:352"
@@ -29,7 +30,7 @@ FRAME = "header_size:16 payload_size:16 vtag:16"
 
 
 def read(layout: str, octets: bytes) -> tuple[Fields, bytes]:
-    """The fields that octets begin with, and the octets after these."""
+    """The fields at the start of octets, and the octets after them."""
     fields: Fields = {}
     left, word = 8 * len(octets), int.from_bytes(octets, "big")
     for name, _, width in (each.partition(":") for each in layout.split()):
@@ -39,7 +40,7 @@ def read(layout: str, octets: bytes) -> tuple[Fields, bytes]:
 
 
 def size(layout: str) -> int:
-    """How many octets the fields have."""
+    """The number of octets of the fields."""
     return sum(int(each.partition(":")[2]) for each in layout.split()) // 8
 
 
@@ -56,7 +57,7 @@ def startup(octets: bytes) -> Fields:
 
 
 def without_markers(octets: bytes, offset: int | None) -> tuple[bytes, list[bytes]]:
-    """The octets of an FPDU without its Markers, and these.
+    """The octets of an FPDU without its Markers, and the Markers.
 
     :param offset: of its first octet in the Full Operation Phase, None without Markers.
     """
@@ -75,7 +76,7 @@ def without_markers(octets: bytes, offset: int | None) -> tuple[bytes, list[byte
 
 
 def fpdu(octets: bytes, offset: int | None = None) -> Fields:
-    """The fields of an FPDU (RFC 5044 4), and of the DDP and RDMAP headers in it.
+    """The fields of an FPDU (RFC 5044 4) and of its DDP and RDMAP headers.
 
     The CRC field is its last four octets, whatever ULPDU_Length says.
     """
@@ -92,7 +93,7 @@ def fpdu(octets: bytes, offset: int | None = None) -> Fields:
 
 
 def _segment(ulpdu: bytes) -> Fields:
-    """The fields of a DDP segment (RFC 5041 4), padded or not, and of an RDMAP header in it."""
+    """The fields of a DDP segment (RFC 5041 4), padded or not, and of its RDMAP header."""
     fields, rest = read(SEGMENT, ulpdu)
     more, rest = read(TAGGED if fields["t"] else UNTAGGED, rest)
     message = MESSAGES.get(fields["opcode"], "")
@@ -108,9 +109,9 @@ def indication(octets: bytes) -> Fields:
 
 
 def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
-    """The fields of a frame (draft-williams-iwarp-ift-01 5.1), and of what is in it.
+    """The fields of a frame (draft-williams-iwarp-ift-01 5.1), and of its contents.
 
-    The DDP header is as long as its first bit says, whatever header_size says.
+    The first bit of the DDP header gives its length, whatever header_size says.
     """
     fields, _ = read(FRAME, octets)
     end = 6 + (14 if octets[6] >> 7 else 18)
@@ -125,7 +126,7 @@ def frame(octets: bytes, *, header_crc: bool, payload_crc: bool) -> Fields:
 
 
 def differences(one: Fields, other: Fields) -> set[str]:
-    """The names of the fields that are not the same."""
+    """The names of the fields that differ."""
     return {
         name for name in one.keys() | other.keys() if one.get(name, None) != other.get(name, None)
     }

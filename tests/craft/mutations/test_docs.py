@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``catalogue.md`` and ``docs/mutations.md``: what is listed is there, commands run."""
+"""``catalogue.md`` and ``docs/mutations.md``: entries exist, and commands run."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ CATALOGUE = Path(catalogue.__file__).with_name("catalogue.md").read_text(encodin
 
 
 def test_every_row_is_a_mutation() -> None:
-    """What the table says of one is what the catalogue has; a row that cannot be read is none, and
-    nothing is without a row."""
+    """The table has every mutation, with the catalogue's data, and every row can be read."""
     by_name = {mutation.name: mutation for mutation in mutations()}
     lines = [line for line in CATALOGUE.splitlines() if line.startswith("| `")]
     assert len(lines) == len(catalogue.rows()) == len(by_name)
@@ -32,7 +31,7 @@ def test_every_row_is_a_mutation() -> None:
 
 
 def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands that are shown without their output do something, in their order."""
+    """The commands that are shown without output run in order."""
     monkeypatch.chdir(tmp_path)
     assert SHELL
     assert run("fuzz", "-o", ".", "--case", "rfc5044/4.4/crc-wrong").exit_code == 0

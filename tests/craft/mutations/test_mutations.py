@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each mutation: its entry in the catalogue, what it changes, and what is reported of it."""
+"""Each mutation: its catalogue entry, what it changes, and what is reported of it."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ SECTIONS = {
     "softuiwarp": "pad",
     "RFC 7306": "4.1 4.2 5.1.1 5.1.2 5.2.1 5.2.2 5.3 5.4 6.1 6.2 6.3 6.4 7 8.1 8.2 10.1 10.2",
 }
-"""Sections of each standard that say how something has to be."""
+"""Sections of each standard that state requirements."""
 
 
 def entry_is_whole(mutation: Mutation) -> None:
-    """The clause is one of the standard that is named; what is broken is a sentence; what is
-    expected consists of codes that are defined."""
+    """The clause belongs to the named standard, the broken rule is a sentence, and the expected
+    codes are defined."""
     expectation = mutation.expectation
     if expectation.action is not Action.ANYTHING:
         document, section = mutation.clause.rsplit(" ", 1)
@@ -75,20 +75,20 @@ def entry_is_whole(mutation: Mutation) -> None:
 
 
 def is_made_again(mutation: Mutation) -> None:
-    """Name and seed make the same octets and times each time; another seed makes others."""
+    """Name and seed give the same octets and times each time. Another seed gives others."""
     one, again, other = (file_of(mutation.case(seed).conversation.frames()) for seed in (7, 7, 8))
     assert one == again
     assert one != other
 
 
 def frames_hold_it(case: Case) -> None:
-    """The frames that are named are there, and the first differs from that of the valid one."""
+    """The named frames exist, and the first differs from that of the valid conversation."""
     segments, valid = case.conversation.segments(), case.valid.segments()
     frames = case.frames(segments)
     assert frames and all(1 <= number <= len(segments) for number in frames)
     padded = [*valid, *[None] * len(segments)]
     first = next(at for at, each in enumerate(segments) if each != padded[at])
-    # Where something is left out at the end, what differs may be an acknowledgement before.
+    # If something is left out at the end, an acknowledgement before it may differ.
     assert first <= frames[-1]
 
 
@@ -146,7 +146,7 @@ BY_FIELDS = {
     "remote_to": "rfc7306/8.2/*",
     "identifier": "rfc7306/5.2.2/*-unrequested",
 }
-"""The fields that differ in each item that is not as it was, and of which mutations."""
+"""The fields that differ in each changed item, and the mutations that change them."""
 
 CHANGED: dict[str, set[str]] = {
     **{
@@ -172,7 +172,7 @@ CHANGED: dict[str, set[str]] = {
     f"{IFT}/5.1/padded": {"rest"},
     f"{IFT}/8/frame-in-payload": {"rest"},
 }
-"""The same by name.  The first that fits holds; others are looked at below, one by one."""
+"""The same by name. The first match counts. Other tables have the rest."""
 
 MARKER_PLACES = (
     "rfc5044/4.3/marker-missing",
@@ -187,7 +187,7 @@ OTHER_CRCS = {
     f"{IFT}/5.1/*-crc-unannounced": 4,
     "osc/crc/field-with-crcs-off": 4,
 }
-"""How many octets there are more than there should be."""
+"""The number of added octets; negative if octets are removed."""
 
 OTHER_PAD = ("softuiwarp/pad/as-in-rfc5044",)
 
@@ -206,7 +206,7 @@ LENGTHS = (
     "rfc7306/5.2.2/atomic-response-longer",
     "rfc7306/5.2.2/atomic-response-shorter",
 )
-"""What changes how the octets are to be read, so that fields cannot be compared."""
+"""Mutations that change how the octets are read, so that fields cannot be compared."""
 
 ROWS_OF = {
     None: "rfc5044/8/* rfc5044/c.1/versions-differ rfc5044/7.1.2/rule-3-terminate-for-reply "
@@ -225,7 +225,8 @@ ROWS_OF = {
     "rfc5044/7.1.2/rule-3-fpdu-before-reply rfc5041/5.3/segments-swapped "
     "rfc5040/5.2.2/responses-swapped",
 }
-"""Where it is not just one item that differs: how many there are in a row, None if that depends."""
+"""Mutations that change more or less than one item: the number of items in a row, None if it
+varies."""
 
 SEVERAL: dict[str, int | None] = {
     **{name: count for count, names in ROWS_OF.items() for name in names.split()},
@@ -263,17 +264,17 @@ OF_SCTP: dict[str, set[str] | int] = {
     "rfc5043/6.2/no-terminate": -2,
     "rfc5043/*": 1,
 }
-"""Over SCTP, by name: the fields of the item that differ, or how many items are put in.  The first
-that fits holds."""
+"""Over SCTP, by name: the fields of the item that differ, or the number of added items. The
+first match counts."""
 
 
-def fitting(name: str, patterns: dict[str, object] | tuple[str, ...]) -> str | None:
-    """The first pattern that a name matches."""
+def first_match(name: str, patterns: dict[str, object] | tuple[str, ...]) -> str | None:
+    """The first pattern that matches a name."""
     return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
 
 
 def pairs(case: Case) -> list[tuple[Placed, Placed]]:
-    """The items that differ, before and after, where none has been added or left out."""
+    """The items that differ, before and after, if none was added or removed."""
     before, after = case.valid.layout(), case.conversation.layout()
     return [
         (one, other) for one, other in zip(before, after, strict=True) if one.item is not other.item
@@ -281,13 +282,13 @@ def pairs(case: Case) -> list[tuple[Placed, Placed]]:
 
 
 def items_stay(mutation: Mutation, case: Case) -> None:
-    """Items that were not touched are the same, and their octets but for Markers and CRC.
+    """Untouched items are the same, and so are their octets except Markers and CRC.
 
-    One item is touched, unless it cannot be done so.
+    One item is touched, unless the mutation needs more.
     """
     assert case.valid.options is case.conversation.options
     assert case.valid.script != case.conversation.script
-    pattern = fitting(mutation.name, SEVERAL)
+    pattern = first_match(mutation.name, SEVERAL)
     wanted = 1 if pattern is None else SEVERAL[pattern]
     assert wanted in (None, len(case.touched))
     before, after = case.valid.layout(), case.conversation.layout()
@@ -324,14 +325,14 @@ def fields_of(placed: Placed, conversation: Conversation) -> anatomy.Fields:
 
 
 def only_fields_change(case: Case, pattern: str) -> None:
-    """Of the items that were touched only the fields change that the name says, CRC and all."""
+    """In touched items exactly the fields of the table differ."""
     found = pairs(case)
     assert found
     for one, other in found:
         differing = anatomy.differences(
             fields_of(one, case.valid), fields_of(other, case.conversation)
         )
-        # A pad grows and shrinks with what is before it; of all else nothing is left out.
+        # A pad changes with what precedes it. All other fields of the table must differ.
         assert differing and differing <= CHANGED[pattern]
 
 
@@ -350,7 +351,7 @@ def markers_are_elsewhere(case: Case, pattern: str) -> None:
 
 
 def lengths_fit(case: Case, pattern: str) -> None:
-    """Where the length is what is wrong, ULPDU_Length, pad and CRC or PD_Length still fit."""
+    """Length field, pad and CRC agree with the octets. Only the length itself is wrong."""
     after = case.conversation.layout()
     for number in case.touched:
         octets = after[number].octets
@@ -365,7 +366,7 @@ def lengths_fit(case: Case, pattern: str) -> None:
 
 
 def crc_is_missing_or_unannounced(case: Case, pattern: str) -> None:
-    """Four octets are not there, or there, and all others are."""
+    """Exactly four octets are added or removed."""
     ((one, other),) = pairs(case)
     assert len(other.octets) - len(one.octets) == OTHER_CRCS[pattern]
     longer, shorter = sorted((one.octets, other.octets), key=len, reverse=True)
@@ -374,14 +375,15 @@ def crc_is_missing_or_unannounced(case: Case, pattern: str) -> None:
 
 
 def pad_is_that_of_rfc5044(case: Case, pattern: str) -> None:
-    """Of a ULPDU with 3 octets over, SoftUiWARP pads 1 octet, and RFC 5044 4.1 pads 3."""
+    """For a ULPDU of 4 n + 3 octets, SoftUiWARP pads 1 octet. The mutation pads 3, by RFC 5044
+    4.1."""
     ((one, other),) = pairs(case)
     assert len(one.octets) % 4 == 2
     assert other.octets == one.octets[:-4] + bytes(2) + one.octets[-4:]
 
 
 def only_that_of_a_chunk_changes(case: Case, pattern: str) -> None:
-    """Over SCTP one item is put in, or has other fields; all the others are the same objects."""
+    """Over SCTP, one item is added or has other fields. All others are the same objects."""
     before, after = case.valid.script, case.conversation.script
     added = len(after) - len(before)
     wanted = OF_SCTP[pattern]
@@ -413,11 +415,11 @@ CHECKS = [
 
 
 def nothing_else_changes(mutation: Mutation, case: Case) -> None:
-    """The table that has the mutation says what it changes; one in none of them moves items."""
+    """The table that lists the mutation says what it changes. One in no table moves items."""
     items_stay(mutation, case)
-    known = fitting(mutation.name, SEVERAL)
+    known = first_match(mutation.name, SEVERAL)
     for table, check in CHECKS:
-        pattern = fitting(mutation.name, table)
+        pattern = first_match(mutation.name, table)
         if pattern is not None:
             known = pattern
             check(case, pattern)
@@ -430,17 +432,17 @@ CITED = re.compile(
     r"\((RFC [0-9]{4}|draft-[a-z-]+-01|rtr-frame-proposal-2007) [0-9A-C]"
     r"|\(erdma startup\)|\((osc|softuiwarp)\)"
 )
-"""How a clause is cited."""
+"""Patterns of cited clauses."""
 
 
 FORCED = {"draft-ietf-rddp-mpa-01/6.1.1/reply-rev-1": Dialect.RFC5044}
-"""What must be said of some mutations: revisions 0 and 1 are else those of osc."""
+"""Dialects that must be named for some mutations. Revisions 0 and 1 otherwise mean osc."""
 
 
 def errors(
     conversation: Conversation, path: pathlib.Path, forced: Dialect | None = None
 ) -> list[dict[str, Any]]:
-    """The errors that the command line reports of a conversation."""
+    """The errors that the command line reports."""
     conversation.write(path)
     dialect = forced or conversation.options.dialect
     spoken = () if dialect is None else ("--dialect", dialect.value)
@@ -455,7 +457,7 @@ def errors(
 
 
 def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
-    """Whether an error has the code, the Terminate or the clause that is expected."""
+    """True if an error has the expected code, Terminate or clause."""
     expectation = mutation.expectation
     if error["code"] is not None and not mutation.is_overheard:
         return error["code"] in expectation.codes
@@ -469,9 +471,8 @@ def is_named(mutation: Mutation, error: dict[str, Any]) -> bool:
 def is_flagged(mutation: Mutation, case: Case, path: pathlib.Path) -> None:
     """An error is reported if a receiver must notice, and the octets on the wire show it.
 
-    It names the clause by which a receiver tells: where a length or a place is wrong, often that of
-    the CRC.
-    The valid conversation has none, nor has one with what a receiver must accept.
+    It names the clause by which a receiver notices: for a wrong length or place, often that of the
+    CRC. Neither the valid conversation nor one that a receiver must accept has an error.
     """
     assert not errors(case.valid, path)
     found = errors(case.conversation, path, FORCED.get(mutation.name))
@@ -482,8 +483,8 @@ def is_flagged(mutation: Mutation, case: Case, path: pathlib.Path) -> None:
         assert not found
 
 
-def is_survived(mutation: Mutation, path: pathlib.Path) -> None:
-    """Whatever the octets are, they are read to the end; something differs from the valid ones."""
+def reads_to_the_end(mutation: Mutation, path: pathlib.Path) -> None:
+    """Any octets are read to the end. Something differs from the valid ones."""
     for seed in range(25):
         case = mutation.case(seed)
         frames = [frame.octets for frame in case.conversation.frames()]
@@ -500,12 +501,12 @@ CARRIED_SEEDS = SEEDS[:2]
 
 
 def is_whole(ulpdu: bytes) -> bool:
-    """Whether all of its DDP header is there."""
+    """True if the ULPDU holds a whole DDP header."""
     return len(ulpdu) >= ddp_header_length(ulpdu)
 
 
 def is_carried(conversation: Conversation) -> bool:
-    """Whether others can carry all that it has: nothing but whole DDP headers, of version 1."""
+    """True if other carriers can take all of it: whole DDP headers of version 1 only."""
     return conversation.options.revision == 1 and all(
         isinstance(item, HandshakeItem | StartupItem | CloseItem)
         or (isinstance(item, FPDUItem) and not item.overrides and is_whole(item.ulpdu))
@@ -514,7 +515,7 @@ def is_carried(conversation: Conversation) -> bool:
 
 
 def in_frames(conversation: Conversation) -> Conversation:
-    """The same segments in frames of iWARP Framing for TCP."""
+    """The same DDP segments in frames of iWARP Framing for TCP."""
     other = IFTConversation(sp=True)
     other.negotiate()
     for item in conversation.script:
@@ -524,21 +525,21 @@ def in_frames(conversation: Conversation) -> Conversation:
 
 
 def in_chunks(conversation: Conversation) -> Conversation:
-    """The same segments in DATA chunks."""
+    """The same DDP segments in DATA chunks."""
     other = SctpConversation()
     other.startup()
     for item in conversation.script:
         if isinstance(item, FPDUItem):
             other.append(item)
-    # Only a Terminate shows that a capture does not lack the end.
+    # Only a Terminate shows that the capture is complete.
     other.close()
     return other
 
 
 def errors_above(conversation: Conversation) -> list[str]:
-    """What is reported to be wrong with DDP and RDMAP."""
+    """The reported errors of DDP and RDMAP."""
     records = plain(file_of(conversation.frames()), checks=True)
-    # Over SCTP and in frames it is DDP itself that says which version there is.
+    # Over SCTP and in frames, DDP itself says which version there is.
     return sorted(
         each["text"].replace("RFC 5044 C.1", "RFC 5041 4.1")
         for each in records
@@ -547,7 +548,7 @@ def errors_above(conversation: Conversation) -> list[str]:
 
 
 def can_be_carried(mutation: Mutation) -> bool:
-    """Whether it breaks a rule of DDP or RDMAP in what frames and DATA chunks carry as well."""
+    """True if the mutation breaks a rule of DDP or RDMAP that frames and DATA chunks can carry."""
     return mutation.name.startswith(("rfc5040/", "rfc5041/", "rfc7306/")) and all(
         is_carried(each)
         for seed in CARRIED_SEEDS
@@ -556,7 +557,7 @@ def can_be_carried(mutation: Mutation) -> bool:
 
 
 def is_as_over_mpa(case: Case) -> None:
-    """The same is wrong with the same segments, and nothing is with the valid ones."""
+    """Other carriers have the same errors as MPA, and none in the valid conversation."""
     for carry in (in_frames, in_chunks):
         assert errors_above(carry(case.conversation)) == errors_above(case.conversation)
         assert not errors_above(carry(case.valid))
@@ -568,8 +569,8 @@ def is_as_over_mpa(case: Case) -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("mutation", ALL, ids=lambda mutation: mutation.name)
 def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
-    """It is in the catalogue with all that belongs there, breaks what it says and nothing else, and
-    what a receiver must not accept is reported, whatever carries it."""
+    """The catalogue entry is complete, only its rule is broken, and a receiver's errors are
+    reported over any carrier."""
     path = tmp_path / "case.pcapng"
     entry_is_whole(mutation)
     is_made_again(mutation)
@@ -577,7 +578,7 @@ def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
     for case in cases[:3]:
         frames_hold_it(case)
     if mutation.expectation.action is Action.ANYTHING:
-        is_survived(mutation, path)
+        reads_to_the_end(mutation, path)
         return
     for case in cases:
         nothing_else_changes(mutation, case)
@@ -589,21 +590,22 @@ def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
 
 
 def test_names() -> None:
-    """No name is there twice, and no table has what is not there."""
+    """Names are unique, and tables list only existing mutations."""
     patterns = (*CHANGED, *LENGTHS, *SEVERAL, *OF_SCTP)
     assert not [pattern for pattern in patterns if not mutations(pattern)]
     assert len({mutation.name for mutation in ALL}) == len(ALL)
     assert all(find(mutation.name) is mutation for mutation in ALL)
 
 
-def test_most_are_carried() -> None:
-    """Left out is only what is about lengths, versions or startup frames of MPA."""
+def test_most_mutations_above_mpa_are_carried() -> None:
+    """Only mutations of MPA's lengths, versions or startup frames are left out."""
     assert sum(map(can_be_carried, ALL)) > 40
     assert can_be_carried(find("rfc5041/4.3/msn-skipped"))
 
 
-def test_ddp_mode_is_not_looked_at() -> None:
-    """Without RDMAP there is nothing to hold against it (draft-williams-iwarp-ift-01 4.2, R)."""
+def test_ddp_mode_is_not_checked() -> None:
+    """Without RDMAP nothing can be checked against the mode (draft-williams-iwarp-ift-01 4.2,
+    R)."""
     for seed in CARRIED_SEEDS:
         case = find("rfc5040/4.1/opcode-reserved-tagged").case(seed)
         other = IFTConversation(r=False)
@@ -615,7 +617,7 @@ def test_ddp_mode_is_not_looked_at() -> None:
 
 
 def test_a_shorter_ulpdu_length() -> None:
-    """A ULPDU_Length that says fewer octets does not say as many with a pad."""
+    """A shorter ULPDU_Length also gives a shorter FPDU, pad included."""
     for seed in range(300):
         ((one, other),) = pairs(find("rfc5044/4.1/ulpdu-length-shorter").case(seed))
         length = anatomy.fpdu(other.octets)["ulpdu_length"]
@@ -623,8 +625,8 @@ def test_a_shorter_ulpdu_length() -> None:
 
 
 def test_fpduptr_of_two_equal_octets() -> None:
-    """A FPDUPTR that is the same in either order of octets, such as 0x0404, is not the one that is
-    chosen to be in the other."""
+    """A FPDUPTR of two equal octets, such as 0x0404, is not chosen for a change of the octet
+    order."""
     case = find("osc/marker/fpduptr-in-network-order").case(12)
     before, after = case.valid.layout(), case.conversation.layout()
     assert [placed.octets for placed in before] != [placed.octets for placed in after]
@@ -643,14 +645,14 @@ def test_fpduptr_of_two_equal_octets() -> None:
 def test_a_frame_that_claims_more_is_not_the_last(
     name: str, seed: int, tmp_path: pathlib.Path
 ) -> None:
-    """Else the end of the connection is all there is to tell of, and another clause."""
+    """Otherwise only the end of the connection would be reported, with another clause."""
     (mutation,) = (each for each in ALL if each.name.endswith(f"ift-01/5.1/{name}"))
     found = errors(mutation.case(seed).conversation, tmp_path / "mutated.pcapng")
     assert any(is_named(mutation, error) for error in found), found
 
 
-def test_any_can_be_registered() -> None:
-    """Others may add mutations of their own; a name that is taken or is none is refused."""
+def test_own_mutations_can_be_registered() -> None:
+    """Users can register mutations. Taken or invalid names are refused."""
     known = find("rfc5044/4.4/crc-wrong")
     mine = replace(known, name="draft-of-mine/1.2/crc-wrong")
     register(mine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Mutations that begin with a captured connection: which there are, and what is told of them."""
+"""Mutations of a captured connection: which are possible, and what is reported of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABOVE_MPA = ("rfc5040", "rfc5041", "rfc7306")
 
 
 def names(conversation: Conversation) -> set[str]:
-    """The mutations that can begin with a conversation, without random fuzzing."""
+    """The mutations of a conversation, without random fuzzing."""
     found = {each.name for each in mutations_of(conversation)}
     assert found >= RANDOM
     return found - RANDOM
@@ -41,7 +41,7 @@ def names(conversation: Conversation) -> set[str]:
     ],
 )
 def test_flagged_as_it_must_be(capture: str, least: int, tmp_path: Path) -> None:
-    """What a receiver must notice is reported, and of what it must accept nothing is."""
+    """What a receiver must notice is reported. What it must accept is not."""
     conversation = recorded(PCAPS / f"{capture}.pcap")
     path = tmp_path / "case.pcapng"
     assert not errors(conversation, path)
@@ -54,17 +54,18 @@ def test_flagged_as_it_must_be(capture: str, least: int, tmp_path: Path) -> None
                 continue
             case = mutation.case(seed)
             assert case.valid is conversation
-            said = errors(case.conversation, path)
+            seen = errors(case.conversation, path)
             if mutation.is_reported:
-                assert any(is_named(mutation, each) for each in said), (mutation.name, seed, said)
+                assert any(is_named(mutation, each) for each in seen), (mutation.name, seed, seen)
             else:
-                assert not said, (mutation.name, seed, said)
+                assert not seen, (mutation.name, seed, seen)
             found += 1
     assert found >= len(SEEDS) * least
 
 
-def test_rules_of_ddp_and_rdmap_alone_without_crcs() -> None:
-    """What is wrong with an FPDU or a startup frame is of no use where no CRC tells."""
+def test_without_crcs_only_rules_above_mpa() -> None:
+    """Without CRCs, only rules above MPA are broken: no CRC would show what is wrong with an
+    FPDU or a startup frame."""
     found = names(recorded(PCAPS / "p2p_rtr_write_crcoff.pcap"))
     assert {name.partition("/")[0] for name in found} == set(ABOVE_MPA)
     assert names(recorded(PCAPS / "p2p_rtr_read_crcon.pcap")) > found
@@ -79,14 +80,13 @@ def test_rules_of_ddp_and_rdmap_alone_without_crcs() -> None:
         "mix_mpa0_crcoff.pcap",  # revision 0
     ],
 )
-def test_random_fuzzing_alone(capture: str) -> None:
-    """What is not like the conversations that mutations are made for is fuzzed at random."""
+def test_unusual_startup_gets_random_fuzzing_only(capture: str) -> None:
+    """A connection unlike those that mutations are made for gets only random fuzzing."""
     assert not names(recorded(PCAPS / capture))
 
 
-def test_what_is_wrong_already_is_not_valid() -> None:
-    """A captured connection that breaks a rule is none to break another in, nor is one with
-    Markers."""
+def test_connections_that_no_rule_can_be_broken_in() -> None:
+    """A connection that already breaks a rule, or has Markers, gets no other mutation."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     conversation.initiator.set_msn(0, 1)
@@ -99,8 +99,8 @@ def test_what_is_wrong_already_is_not_valid() -> None:
     assert not names(marked)
 
 
-def test_nothing_to_break() -> None:
-    """A mutation whose like is not there says so, and never does nothing."""
+def test_mutation_without_anything_to_change() -> None:
+    """A mutation that finds nothing to change refuses. It never does nothing."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     conversation.close()
@@ -117,7 +117,8 @@ def test_nothing_to_break() -> None:
 
 
 def test_rdmap_version_0() -> None:
-    """RFC 5040 has messages of version 0, RFC 7306 none: only one of the former is made so."""
+    """RFC 5040 has messages of version 0, RFC 7306 has none. Only those of RFC 5040 are changed
+    to it."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     for _ in range(8):
@@ -131,8 +132,10 @@ def test_rdmap_version_0() -> None:
 
 
 def test_segments_of_a_message_that_was_captured_in_part() -> None:
-    """Segments are swapped that follow each other in a message, whatever the other side says
-    between them; the last that was captured of a message is not.
+    """Two segments that follow each other in a message are swapped, whatever the other side sends
+    between them.
+
+    The last captured segment of an incomplete message stays.
     """
     conversation = Conversation()
     conversation.initiator.send(bytes(4000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the truth says of impaired segments, records of all types, is what is found."""
+"""The truth of impaired segments, with records of all types, is what the dissector reports."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ IDENTITY = {
     "message": ("opcode", "qn", "msn", "stag", "to", "answers", "length", "complete"),
     "connection": (),
 }
-"""By type, what tells records of a direction apart, whenever they are found."""
+"""By type, the keys that distinguish records of one direction, whenever they are found."""
 
 
 def by_kind(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    """Records by type and sender; in an order that does not depend on when they are found."""
+    """Records by type and sender, in an order that does not depend on when they are found."""
     kinds: dict[tuple[str, str], list[Record]] = {}
     for each in records:
         kinds.setdefault((each["type"], each["src"]), []).append(each)
     return {
         (kind, src): sorted(
-            # As JSON, since Python 3.10 has other words for members of enumerations.
+            # As JSON, since Python 3.10 shows members of enumerations in another way.
             ones,
             key=lambda one: [json.dumps(one[name]) for name in IDENTITY[one["type"]]],
         )
@@ -59,12 +59,12 @@ def by_kind(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     }
 
 
-def agrees(found: list[Record], told: list[Record]) -> None:
-    """Hold records against the truth: as many of each type, and what is told is so.
+def agrees(found: list[Record], truth: list[Record]) -> None:
+    """Compare records with the truth: as many of each type, with the values of the truth.
 
-    Of copies that differ no truth tells.
+    The truth has no records of copies that differ.
     """
-    mine, theirs = by_kind(told), by_kind(each for each in found if each["type"] != "overlap")
+    mine, theirs = by_kind(truth), by_kind(each for each in found if each["type"] != "overlap")
     assert {kind: len(each) for kind, each in mine.items()} == {
         kind: len(each) for kind, each in theirs.items()
     }
@@ -75,26 +75,26 @@ def agrees(found: list[Record], told: list[Record]) -> None:
 
 @given(st.data(), conversations())
 def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> None:
-    """Where every octet was captured, every record is told, and found, of whatever type."""
+    """If every octet was captured, the truth has every record, of any type, and it is found."""
     mix = data.draw(mixes(conversation, missing=False))
     segments = impair(conversation.segments(), *mix, seed=data.draw(st.integers(0, 99)))
     frames = conversation.frames(segments)
-    told = conversation.truth(segments, messages=True, payload=True)
-    # Another startup after a rejected one is followed in order only.
+    truth = conversation.truth(segments, messages=True, payload=True)
+    # A startup after a rejected one is followed in order only.
     is_disordered = any(isinstance(each, Reordering) and each.by_capture for each in mix)
-    assume(not (is_disordered and any(each.get("rejected") for each in of(told, "startup"))))
-    # Without the SYN, flags and revision of zeros may be a Marker that follows a Key in a payload.
+    assume(not (is_disordered and any(each.get("rejected") for each in of(truth, "startup"))))
+    # Without the SYN, flags and revision of zeros may be a Marker after a Key in a payload.
     has_syns = sum(bool(each.flags & SYN) for each in segments) >= 2
     assume(has_syns or conversation.options.revision)
-    # A SYN that is captured after FPDUs comes too late to show that nothing is missing.
-    assume(in_full(told) or not is_disordered)
-    agrees(plain(frames), told)
+    # A SYN that is captured after FPDUs is too late to show that nothing is missing.
+    assume(is_complete(truth) or not is_disordered)
+    agrees(plain(frames), truth)
     agrees(printed(frames), conversation.truth(segments))
 
 
-def in_full(told: list[Record]) -> bool:
-    """Whether everything is told because nothing but acknowledgements is missing."""
-    return bool(of(told, "connection"))
+def is_complete(truth: list[Record]) -> bool:
+    """True if the truth is complete, because at most acknowledgements are missing."""
+    return bool(of(truth, "connection"))
 
 
 def of(records: list[Record], kind: str) -> list[Record]:
@@ -103,27 +103,27 @@ def of(records: list[Record], kind: str) -> list[Record]:
 
 
 def test_no_segments() -> None:
-    """Of a capture without segments there is nothing to tell."""
+    """A capture without segments has no records."""
     assert Conversation(handshake=False).truth() == []
     assert one_send().truth([]) == []
 
 
-def test_a_syn_after_fpdus() -> None:
-    """It comes too late to show that nothing is missing: FPDUs are not kept waiting for it."""
+def test_fpdus_do_not_wait_for_a_syn() -> None:
+    """A SYN after FPDUs is too late to show that nothing is missing: FPDUs do not wait for it."""
     conversation = one_send()
     syn, *before, request, reply, fpdu = conversation.segments()[:6]
-    assert in_full(conversation.truth([syn, *before, reply, fpdu, request]))
+    assert is_complete(conversation.truth([syn, *before, reply, fpdu, request]))
     segments = [*before, reply, fpdu, request, syn]
-    told = conversation.truth(segments)
-    assert not in_full(told)
-    agrees(of(plain(conversation.frames(segments)), "fpdu"), of(told, "fpdu"))
+    truth = conversation.truth(segments)
+    assert not is_complete(truth)
+    agrees(of(plain(conversation.frames(segments)), "fpdu"), of(truth, "fpdu"))
 
 
 def test_messages_of_an_fpdu_without_a_whole_ddp_header() -> None:
-    """It carries no segment of its message, and is shown by its octets."""
+    """Such an FPDU carries no segment of a message. ``repr`` counts its octets."""
     conversation = find("rfc5041/4.4/header-cut").case(1).conversation
-    told = conversation.truth(messages=True)
-    assert of(told, "fpdu") and not of(told, "message")
+    truth = conversation.truth(messages=True)
+    assert of(truth, "fpdu") and not of(truth, "message")
     (short,) = (
         each
         for each in conversation.script
@@ -137,24 +137,27 @@ VENDORS = ("osc", "osc-without-crcs", "softuiwarp")
 
 @pytest.mark.parametrize("name", VENDORS)
 @given(st.data(), st.integers(0, 999))
-def test_vendors_without_their_dialect(name: str, data: st.DataObject, seed: int) -> None:
-    """Where every octet was captured, nobody has to say that it is osc or SoftUiWARP, but for the
-    dialect of startup frames, which are reported before anything can be known."""
+def test_vendor_dialects_are_recognised(name: str, data: st.DataObject, seed: int) -> None:
+    """If every octet was captured, osc and SoftUiWARP are recognised without being named.
+
+    The dialect of startup frames is not checked, since they are reported before it can be known.
+    """
     conversation = conversation_of(name, seed=seed)
     mix = data.draw(mixes(conversation, missing=False))
     segments = impair(conversation.segments(), *mix, seed=seed)
     frames, dialect = conversation.frames(segments), conversation.options.dialect
     first = [each.get("kind") for each in plain(frames) if each["type"] in ("startup", "fpdu")][:2]
-    # The startup frames of osc tell in order only, and before its FPDUs.
+    # Startup frames of osc show it only in order, and before its FPDUs.
     is_known = name != "softuiwarp" and first == ["request", "reply"]
-    told = conversation.truth(segments, messages=True, payload=True)
-    for record in of(told, "startup"):
+    truth = conversation.truth(segments, messages=True, payload=True)
+    for record in of(truth, "startup"):
         del record["dialect"]
-    agrees(plain(frames, None if is_known else dialect), told)
+    agrees(plain(frames, None if is_known else dialect), truth)
 
 
 def test_two_fpdus_before_a_hole() -> None:
-    """Without CRCs and a Reply they are osc's if one says so: RFC 5044 leads nowhere."""
+    """Without CRCs and a Reply such FPDUs are read as osc if it is named. RFC 5044's layout does
+    not fit."""
     conversation = Conversation(dialect="osc", crc=False)
     conversation.startup()
     for octets in (bytes(51), bytes(28), bytes(500), b"x"):
@@ -163,8 +166,8 @@ def test_two_fpdus_before_a_hole() -> None:
     missing = sent[3]
     kept = [each for each in conversation.segments() if each.side == 0 and each != missing]
     found = plain(conversation.frames(kept), conversation.options.dialect)
-    told = of(conversation.truth(kept), "fpdu")
-    before = [each["seq"] for each in told if each["seq"] < missing.seq]
+    truth = of(conversation.truth(kept), "fpdu")
+    before = [each["seq"] for each in truth if each["seq"] < missing.seq]
     assert [each["seq"] for each in of(found, "fpdu")][:2] == before
 
 
@@ -175,28 +178,28 @@ DISORDER = (Duplication(0.3), Reordering(0.3, by_capture=True), Resegmentation(5
 def test_frames_in_whatever_order(
     conversation: IFTConversation, impairment: Impairment, seed: int
 ) -> None:
-    """In whatever order segments come, as long as all do, each frame is found, once
+    """In any order of the segments each frame is found once, if all were captured
     (draft-williams-iwarp-ift-01 6)."""
     segments = impair(conversation.segments(), impairment, seed=seed)
     records = plain(conversation.frames(segments))
     assert not of(records, "error") + of(records, "gap")
-    told = conversation.truth(segments, messages=True, payload=True)
-    agrees(records if in_full(told) else without_end(records), told)
+    truth = conversation.truth(segments, messages=True, payload=True)
+    agrees(records if is_complete(truth) else without_end(records), truth)
     has_syns = sum(bool(each.flags & SYN) for each in segments) >= 2
-    assert in_full(told) == has_syns
+    assert is_complete(truth) == has_syns
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_an_indication_alone(side: int) -> None:
-    """It is told, though no frame is, whatever became of the other one."""
+def test_one_indication_without_the_other(side: int) -> None:
+    """One indication is missing: the other one is reported, but no frame."""
     conversation = IFTConversation()
     conversation.initiator.send(b"x")
     segments = conversation.segments()
     first = next(each for each in segments if each.side != side and each.octets)
     segments.remove(first)
-    told = conversation.truth(segments)
-    assert [each["src"] for each in told] == [str(conversation.endpoints[side])]
-    agrees(without_end(plain(conversation.frames(segments))), told)
+    truth = conversation.truth(segments)
+    assert [each["src"] for each in truth] == [str(conversation.endpoints[side])]
+    agrees(without_end(plain(conversation.frames(segments))), truth)
 
 
 @pytest.mark.parametrize("crcs", [True, False])
@@ -204,7 +207,7 @@ def test_an_indication_alone(side: int) -> None:
 def test_frames_after_holes(
     crcs: bool, data: st.DataObject, impairment: Impairment, seed: int
 ) -> None:
-    """Of what has header CRCs every frame that is whole is found; nothing is that is not there."""
+    """With header CRCs every whole frame is found, and none that does not exist."""
     conversation = data.draw(framed_conversations(hc=crcs))
     segments = conversation.segments()
     items = conversation.captured(segments)
@@ -213,14 +216,14 @@ def test_frames_after_holes(
     segments = segments[:begin] + after
     records = plain(conversation.frames(segments))
     assert not of(records, "error")
-    told = without_end(conversation.truth(segments, payload=True))
+    truth = without_end(conversation.truth(segments, payload=True))
     if crcs:
-        agrees(without_end(records), told)
+        agrees(without_end(records), truth)
     else:
         for found in of(records, "ift_frame"):
-            assert any(wanted.items() <= found.items() for wanted in told)
+            assert any(wanted.items() <= found.items() for wanted in truth)
 
 
 def without_end(records: list[Record]) -> list[Record]:
-    """The frames and the indications."""
+    """The indications and the frames."""
     return of(records, "adaption_indication") + of(records, "ift_frame")
