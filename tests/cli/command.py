@@ -17,9 +17,9 @@ from scapy_mpa.cli.group import cli
 ROOT = Path(__file__).resolve().parents[2]
 PCAPS = ROOT / "pcaps"
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
-"""A plain connection, on which nothing is wrong."""
+"""A plain connection without errors."""
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-"""127 connections, on which much is wrong."""
+"""127 connections with many errors."""
 LOSSY = PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
 FIVE_CONNECTIONS = PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz"
 COMMAND = [sys.executable, "-m", "scapy_mpa"]
@@ -28,7 +28,7 @@ Record = dict[str, Any]
 
 
 def run(*arguments: object, stdin: bytes | None = None) -> Result:
-    """The outcome of a command, inside this process."""
+    """Run a command inside this process."""
     result = CliRunner().invoke(cli, [str(each) for each in arguments], input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -51,13 +51,13 @@ def lines_of(text: str) -> list[Record]:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The environment of a process that finds this checkout, whatever directory it runs in."""
+    """The environment of a process that finds this checkout from any directory."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, **variables}
 
 
 def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """The outcome of a command as a process of its own."""
+    """Run a command as a process of its own."""
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
         check=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Commands that go on while a test gives them octets and signals, and commands on terminals."""
+"""Commands that receive octets and signals from a test, and commands on terminals."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ on_linux = pytest.mark.skipif(
 )
 
 
-def _heed_signals(ignored: Collection[int]) -> None:
-    """Whoever runs the tests in the background may have had some ignored."""
+def _restore_signals(ignored: Collection[int]) -> None:
+    """Restore signals, since some may be ignored if the tests run in the background."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
 class Running:
-    """A command, its standard streams being pipes.
+    """A command whose standard streams are pipes.
 
     :param ignored: signals that are ignored, as after ``nohup``.
     """
@@ -42,21 +42,21 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment(),
-            preexec_fn=partial(_heed_signals, ignored),
+            preexec_fn=partial(_restore_signals, ignored),
         )
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self.stdin: IO[bytes] = self.process.stdin
         self.stdout: IO[bytes] = self.process.stdout
         self.stderr: IO[bytes] = self.process.stderr
-        self.wait_until_heeded(signal.SIGUSR1)
+        self.wait_for_handler(signal.SIGUSR1)
 
-    def wait_until_heeded(self, number: int, *, heeded: bool = True) -> None:
-        """Wait until a signal is taken by a handler, or by none."""
+    def wait_for_handler(self, number: int, *, handled: bool = True) -> None:
+        """Wait until a signal has a handler, or has none."""
         limit = time.monotonic() + 30
         while True:
             status = Path(f"/proc/{self.process.pid}/status").read_text()
             caught = int(re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)[0], 16)
-            if bool(caught >> (number - 1) & 1) == heeded:
+            if bool(caught >> (number - 1) & 1) == handled:
                 return
             assert time.monotonic() < limit
             time.sleep(0.01)
@@ -67,12 +67,12 @@ class Running:
         self.stdin.flush()
 
     def ask(self) -> str:
-        """Ask how far it is; return the line that says so."""
+        """Ask for its progress, and return the line of the answer."""
         self.process.send_signal(signal.SIGUSR1)
         return self.stderr.readline().decode()
 
     def read(self, octets: bytes, frames: int) -> str:
-        """Have it read octets; return what it says when it has read so many frames."""
+        """Give it octets, and return its answer after it has read so many frames."""
         self.give(octets)
         limit = time.monotonic() + 30
         while f" frames {frames}," not in (line := self.ask()):
@@ -80,15 +80,15 @@ class Running:
         return line
 
     def end(self, number: int) -> tuple[bytes, str, int]:
-        """Send a signal; return what is printed from then on, and the exit status."""
+        """Send a signal. Return what is printed after it, and the exit status."""
         self.process.send_signal(number)
-        printed, said = self.stdout.read(), self.stderr.read().decode()
-        return printed, said, self.process.wait(30)
+        printed, message = self.stdout.read(), self.stderr.read().decode()
+        return printed, message, self.process.wait(30)
 
 
 @contextlib.contextmanager
 def running(*arguments: object, ignored: Collection[int] = ()) -> Iterator[Running]:
-    """A command that heeds signals."""
+    """A command that handles signals."""
     command = Running(*arguments, ignored=ignored)
     with command.process as process:
         try:
@@ -98,15 +98,15 @@ def running(*arguments: object, ignored: Collection[int] = ()) -> Iterator[Runni
 
 
 def on_terminal(*arguments: object, typed: str | None = None, **variables: str) -> bytes:
-    """What a command prints when standard output is a terminal.
+    """What a command prints if standard output is a terminal.
 
-    :param typed: at it; all streams are the terminal then.
+    :param typed: input at the terminal, which is then all three streams.
     """
     import pty
 
     ours, theirs = pty.openpty()
     if typed is not None:
-        # A terminal keeps what is typed until it is asked for.
+        # The terminal keeps the input until it is read.
         os.write(ours, typed.encode())
     others = subprocess.DEVNULL if typed is None else theirs
     with subprocess.Popen(
@@ -124,12 +124,12 @@ def on_terminal(*arguments: object, typed: str | None = None, **variables: str) 
 
 
 def drained(terminal: int) -> bytes:
-    """All that is printed on a terminal until nobody has it open any longer."""
+    """All that is printed on a terminal until no process has it open."""
     pieces = []
     while True:
         try:
             piece = os.read(terminal, 65536)
-        except OSError:  # Linux says so at the end
+        except OSError:  # Linux reports the end so
             piece = b""
         if not piece:
             os.close(terminal)

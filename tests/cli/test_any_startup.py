@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startups of any shape: every way into the toolkit gives a result, and no connection costs another
-one its records."""
+"""Startups of any shape: every command gives a result, and no connection spoils another."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from tests.stream.test_whatever_comes import PIECES
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, SYN, Segment
 
-BESIDE = "10.0.0.1:40001"
-"""The Initiator of the connection in which all is as it should be."""
+REGULAR = "10.0.0.1:40001"
+"""The Initiator of the connection without errors."""
 
 
 PIECES_AND_TERMINATES = [
@@ -38,8 +37,10 @@ _FPDUS = re.compile(r"(\d+) FPDUs?, \d+ Markers? removed|(\d+) FPDUs? found too 
 
 
 def script(rng: random.Random) -> Talk:
-    """Segments between two ports: connections one after the other, ended in any way, in which
-    either side says anything, in any order; holes, and octets captured late."""
+    """Segments between two ports: one connection after another, with any end.
+
+    Either side sends anything in any order. There are holes, and octets captured late.
+    """
     begin = rng.randrange(3)
     talk = started((1000, 5000)) if begin == 2 else Talk((1000, 5000), syn=begin == 1)
     holes: list[tuple[int, int, int, int]] = []
@@ -69,7 +70,7 @@ def script(rng: random.Random) -> Talk:
 
 
 def regular() -> Talk:
-    """A connection in which all is as it should be, with two FPDUs each way."""
+    """A connection without errors, with two FPDUs each way."""
     talk = Talk()
     talk.say(0, REQUEST)
     talk.say(1, REPLY)
@@ -81,7 +82,7 @@ def regular() -> Talk:
 
 
 def capture_of(talks: list[Talk], path: Path, *, step: int = 1_000_000) -> Path:
-    """A capture of connections whose segments come by turns."""
+    """A capture of connections whose segments alternate."""
     frames = [
         [pcapfile.frame(each, ports=(40000 + port, 4000)) for each in talk.segments]
         for port, talk in enumerate(talks)
@@ -92,24 +93,24 @@ def capture_of(talks: list[Talk], path: Path, *, step: int = 1_000_000) -> Path:
     return path
 
 
-def fpdus_beside(records: list[Record]) -> int:
-    """How many FPDUs were found of the regular connection, of which there is one record."""
+def fpdus_of_regular(records: list[Record]) -> int:
+    """The number of FPDUs found in the regular connection, which has one record."""
     (number,) = (
         each["connection"]
         for each in records
-        if each["type"] == "connection" and BESIDE in (each["src"], each["dst"])
+        if each["type"] == "connection" and REGULAR in (each["src"], each["dst"])
     )
     return sum(each["type"] == "fpdu" and each["connection"] == number for each in records)
 
 
-def check_every_way_in(path: Path) -> None:
-    """Read a capture that holds the regular connection by all commands, and from Python."""
+def check_all_commands(path: Path) -> None:
+    """Read a capture that holds the regular connection with all commands, and from Python."""
     fault = "a fault of scapy-mpa"
     found = run("dissect", "--json", "--check", path)
     assert found.exit_code in (0, 1)
     assert fault not in found.output
     records = parsed(found.stdout)
-    assert fpdus_beside(records) == 4
+    assert fpdus_of_regular(records) == 4
     octets = path.read_bytes()
     assert parsed(run("dissect", "--json", "--check", "-", stdin=octets).stdout) == records
 
@@ -124,9 +125,9 @@ def check_every_way_in(path: Path) -> None:
     result = run("clean", path, "-o", cleaned)
     assert result.exit_code == 0
     count = sum(each["type"] == "fpdu" for each in records)
-    said = sum(int(number) for each in _FPDUS.findall(result.stderr) for number in each if number)
-    assert said == count
-    assert fpdus_beside(parsed(run("dissect", "--json", cleaned).stdout)) == 4
+    gone = sum(int(number) for each in _FPDUS.findall(result.stderr) for number in each if number)
+    assert gone == count
+    assert fpdus_of_regular(parsed(run("dissect", "--json", cleaned).stdout)) == 4
 
     recovered = rdmpa(str(path), check=True)
     assert len(recovered.connections()) == len(ends)
@@ -137,19 +138,24 @@ def check_every_way_in(path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(140))
 def test_any_segments(seed: int, tmp_path: Path) -> None:
-    """Startup frames, FPDUs, Terminates and anything else in any order, from either side, with any
-    flags: a result, and the connection beside is reported whole."""
+    """Startup frames, FPDUs, Terminates and other octets in any order, from either side, with any
+    flags.
+
+    There is a result, and the other connection is reported whole.
+    """
     rng = random.Random(seed)
     step = rng.choice((1, 1_000_000, 10**9, 5 * 60 * 10**9))
-    check_every_way_in(capture_of([script(rng), regular()], tmp_path / "any.pcap", step=step))
+    check_all_commands(capture_of([script(rng), regular()], tmp_path / "any.pcap", step=step))
 
 
 @pytest.mark.parametrize("where", [OrdinaryConnection, intake])
 def test_a_fault_costs_its_connection_only(
     where: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the toolkit has a fault, the connection that shows it is reported as failed, once; what
-    follows of it is left alone, and the connection beside is reported whole."""
+    """A fault of the toolkit fails only the connection that shows it, which is reported once.
+
+    The rest of that connection is ignored. The other connection is reported whole.
+    """
     received = where.receive
 
     def receive(self: object, segment: Received) -> object:
@@ -160,14 +166,14 @@ def test_a_fault_costs_its_connection_only(
     monkeypatch.setattr(where, "receive", receive)
     odd = regular()
     if where is intake:
-        # The SYN comes twice, so that recovery is asked.
+        # The SYN comes twice, so recovery takes the connection.
         odd.segments.insert(0, odd.segments[0])
     path = capture_of([odd, regular()], tmp_path / "fault.pcap")
     for source in (path, "-"):
         found = run("dissect", "--json", source, stdin=path.read_bytes())
         assert found.exit_code == 1
         records = parsed(found.stdout)
-        assert fpdus_beside(records) == 4
+        assert fpdus_of_regular(records) == 4
         (error,) = (each for each in records if each["type"] == "error")
         assert "IndexError('made for this test')" in error["text"]
         ends = {each["connection"]: each for each in records if each["type"] == "connection"}

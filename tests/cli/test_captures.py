@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""End to end: what ``dissect --json`` prints of real captures is what a plain walker found."""
+"""End to end: ``dissect --json`` prints of real captures what a plain walker found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INVALID_STARTUP_FRAME = 4
 
 
 def roles(found: list[Record]) -> dict[tuple[int, str], str]:
-    """Who is who: connection and endpoint to ``i`` or ``r``."""
+    """The role of each connection's endpoints: ``i`` or ``r``."""
     ends = [record for record in found if record["type"] == "connection"]
     return {
         (record["connection"], record[endpoint]): role
@@ -36,7 +36,8 @@ def whole_private_data(record: Record) -> str:
 
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_capture(path: Path) -> None:
-    """Every FPDU once, with its verdict and headers; every startup frame; every connection."""
+    """Every FPDU is reported once, with verdict and headers, and so are startup frames and
+    connections."""
     expected = json.loads(expectation(path).read_text())
     found = records(path)
     role = roles(found)
@@ -82,7 +83,7 @@ def test_capture(path: Path) -> None:
                 ]
             )
         else:
-            # The walker lists only what is whole and where it must be; the rest is an error.
+            # The walker lists only what is whole and in its place. The rest is an error.
             assert record["connection"] in wrong
     assert sorted(startup, key=repr) == sorted(expected["startup"], key=repr)
 
@@ -100,7 +101,8 @@ def test_capture(path: Path) -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
-    """A line for each record; the connection records of both commands; the same exit status."""
+    """Text has a line for each record. Both commands have the same connection records and exit
+    status."""
     as_json = run("dissect", "--json", path)
     text = run("dissect", path)
     summary = run("summary", "--json", path)
@@ -125,8 +127,10 @@ VERDICTS = {True: "good", False: "bad", None: "off"}
 
 @pytest.mark.parametrize("path", OVER_IFT, ids=capture_name)
 def test_ift_capture(path: Path) -> None:
-    """Each adaption indication with all of its flags (4.2), and each frame once, with its verdicts;
-    what stands in a payload is no frame (5.1, 8)."""
+    """Each adaption indication has all its flags (4.2), each frame is found once with its verdicts.
+
+    A frame within a payload is no frame (5.1, 8).
+    """
     expected = json.loads(expectation(path).read_text())
     found = records(path)
     role = roles(found)
@@ -149,8 +153,8 @@ def test_ift_capture(path: Path) -> None:
     assert sorted(frames) == sorted(wanted)
 
 
-def test_8_speculative_placement() -> None:
-    """The capture shows frames in order, and two that came before others, in the stream's order."""
+def test_8_speculative_placement_in_stream_order() -> None:
+    """Frames are reported in the order of the stream. Two of them arrived early."""
     found = [record for record in records(SPECULATIVE) if record["type"] == "ift_frame"]
     placed = [record["placed"] for record in found]
     assert (placed.count("speculative"), set(placed)) == (2, {"speculative", "in order"})
@@ -160,7 +164,7 @@ def test_8_speculative_placement() -> None:
 
 
 def test_lines_and_layers() -> None:
-    """The listing tells of flags, VTags and placement; -V shows the layers."""
+    """Lines contain flags, VTags and placement. ``-V`` shows the layers."""
     text = run("dissect", SPECULATIVE).stdout
     assert "Adaption indication phase 0 RDMA HC PC SP VTag 0x1a2b" in text
     assert text.count("placed speculatively, seq") == 2
@@ -173,7 +177,7 @@ def test_lines_and_layers() -> None:
 @pytest.mark.parametrize("path", OF_OSC, ids=capture_name)
 @pytest.mark.parametrize("forced", [(), ("--dialect", "osc")], ids=["recognised", "forced"])
 def test_osc_capture(path: Path, forced: tuple[str, ...]) -> None:
-    """Every startup frame and FPDU once, and nothing wrong."""
+    """Every startup frame and FPDU is reported once, without an error."""
     expected = oscwalker.walk(path)
     assert json.loads(expectation(path).read_text()) == expected
     found = records("--check", "--payload", *forced, path)
@@ -192,8 +196,8 @@ def test_osc_capture(path: Path, forced: tuple[str, ...]) -> None:
         if each["type"] == "startup"
     ]
     assert startup == expected["startup"]
-    told = [each for each in found if each["type"] == "fpdu"]
+    rows = [each for each in found if each["type"] == "fpdu"]
     names = ("seq", "ulpdu_length", "markers", "crc", "payload")
-    fpdus = [[each["connection"], roles[each["src"]], *map(each.get, names)] for each in told]
+    fpdus = [[each["connection"], roles[each["src"]], *map(each.get, names)] for each in rows]
     wanted = [[*row[:-1], row[-1][28 if row[-1] >= "8" else 36 :]] for row in expected["fpdus"]]
     assert sorted(fpdus) == sorted(wanted)

@@ -25,7 +25,7 @@ SECONDS = "32 bits for seconds since 1970, and this frame has"
 
 @pytest.fixture
 def marked(tmp_path: Path) -> Path:
-    """A capture with Markers, that lacks its startup frames."""
+    """A capture with Markers and without its startup frames."""
     conversation = Conversation(markers=True)
     for size in range(100, 2000, 100):
         conversation.initiator.send(bytes(size))
@@ -36,7 +36,7 @@ def marked(tmp_path: Path) -> Path:
 
 
 def test_file_to_file(marked: Path, tmp_path: Path) -> None:
-    """A pcapng file with comments, and a report on standard error."""
+    """``clean`` writes a pcapng file with comments, and a report to standard error."""
     target = tmp_path / "clean.pcapng"
     result = run("clean", marked, "-o", target)
     assert (result.exit_code, result.stdout) == (0, "")
@@ -52,25 +52,25 @@ def test_file_to_file(marked: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...]) -> None:
-    """As of other commands: what is in them is as it was."""
+    """As in other commands. These frames are copied unchanged."""
     complaints = run("clean", PROBE, "-o", tmp_path / "clean.pcapng", *quiet).stderr.splitlines()
-    said = [line for line in complaints if "not followed" in line]
-    assert said == [line for line in run("summary", PROBE).stderr.splitlines() if line in said]
-    assert said == [f"scapy-mpa: {PROBE}: 8 frames not followed: 6 not TCP, 2 not IP"]
-    assert bool(quiet) == (complaints == said)
+    rows = [line for line in complaints if "not followed" in line]
+    assert rows == [line for line in run("summary", PROBE).stderr.splitlines() if line in rows]
+    assert rows == [f"scapy-mpa: {PROBE}: 8 frames not followed: 6 not TCP, 2 not IP"]
+    assert bool(quiet) == (complaints == rows)
 
 
 @pytest.mark.parametrize("capture", OVER_SCTP + OVER_IFT, ids=capture_name)
 def test_what_is_not_mpa_is_copied(capture: Path, tmp_path: Path) -> None:
-    """DDP over SCTP and iWARP Framing for TCP can be followed, so nothing is wrong."""
+    """DDP over SCTP and iWARP Framing for TCP are followed, so nothing is reported."""
     target = tmp_path / "clean.pcapng"
     result = run("clean", "-q", capture, "-o", target)
     assert (result.exit_code, result.stderr) == (0, "")
     assert frames_of(target) == frames_of(capture)
 
 
-def test_pcap_if_its_name_says_so(marked: Path, tmp_path: Path) -> None:
-    """The older format, times in microseconds, without comments."""
+def test_name_chooses_pcap(marked: Path, tmp_path: Path) -> None:
+    """By its name the file is pcap: times in microseconds, no comments."""
     target = tmp_path / "clean.pcap"
     assert run("clean", "-q", marked, "-o", target).stderr == ""
     with open_capture(target) as capture:
@@ -89,11 +89,13 @@ def test_pcap_if_its_name_says_so(marked: Path, tmp_path: Path) -> None:
         ({"link_type": 147}, b"old", "one link type, 1, and this frame has 147"),
     ],
 )
-def test_what_only_pcapng_has_a_place_for(
+def test_frames_that_only_pcapng_can_hold(
     marked: Path, tmp_path: Path, change: dict[str, int], before: bytes | None, words: str
 ) -> None:
-    """Which frame of which file it is, and what to do, and that does; those before it are not
-    written either."""
+    """The message names the frame and its file, and says to write pcapng, which works.
+
+    The frames before it are not written either.
+    """
     frames = frames_of(marked)
     source, target = tmp_path / "odd.pcapng", tmp_path / "clean.pcap"
     odd = Frame(len(frames) + 1, frames[-1].time_ns, 1, bytes(60), 60, None)._replace(**change)
@@ -111,10 +113,10 @@ def test_what_only_pcapng_has_a_place_for(
     assert frames_of(target)[-1][1:] == odd[1:]
 
 
-def test_a_capture_that_is_gone_when_it_is_read_again(
+def test_capture_removed_before_its_second_reading(
     marked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A selection by the end of connections reads FILE twice: what cannot be is an error."""
+    """A selection by the end of connections reads FILE twice. A missing file is an error."""
 
     def gone(source: str, *rest: Any) -> Capture:
         marked.unlink()
@@ -129,7 +131,7 @@ def test_a_capture_that_is_gone_when_it_is_read_again(
 
 
 def test_a_capture_without_frames(tmp_path: Path) -> None:
-    """Is one afterwards, too."""
+    """A capture without frames gives one without frames."""
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(NFS.read_bytes()[:24])
     target = tmp_path / "clean.pcapng"

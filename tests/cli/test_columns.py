@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a terminal shows: the records of a pipe, in columns that fit."""
+"""What a terminal shows: the records, in columns that fit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN = """\
 
 
 def values_of(fpdu: Record) -> list[str]:
-    """What the columns of an FPDU must show."""
+    """The values that the columns of an FPDU must show."""
     if fpdu["tagged"]:
         return [fpdu["stag"], fpdu["to"], str(fpdu["payload_length"])]
     return [str(fpdu[name]) for name in ("qn", "msn", "payload_length")]
@@ -40,20 +40,20 @@ def values_of(fpdu: Record) -> list[str]:
 
 @pytest.mark.parametrize("path", REAL, ids=capture_name)
 def test_records_fit(path: Path) -> None:
-    """Lines have 80 characters at most, and say what the line in a pipe says."""
+    """Lines have at most 80 characters, and the same content as in a pipe."""
     columns = Columns(80)
     for record in records(path):
         lines = columns.line(record).splitlines()
         assert max(map(len, lines)) <= 80
-        said = " ".join(line[25:] for line in lines)
+        text = " ".join(line[25:] for line in lines)
         if record["type"] == "fpdu" and (record["tagged"] or record["mo"] is not None):
-            assert set(values_of(record)) <= set(said.split())
+            assert set(values_of(record)) <= set(text.split())
         else:
-            assert WORDS[record["type"]](record) in said
+            assert WORDS[record["type"]](record) in text
 
 
 def test_terminal() -> None:
-    """Columns, or with --wide the lines of a pipe."""
+    """A terminal shows columns, or with ``--wide`` the lines of a pipe."""
     for options, wanted in ((), SHOWN), (("--wide",), run("dissect", TERMINATED).stdout):
         shown = on_terminal("dissect", *options, TERMINATED, NO_COLOR="1").decode()
         assert shown.replace("\r\n", "\n") == wanted

@@ -27,13 +27,13 @@ def found_by(capture: Path, *options: object) -> list[Record]:
     return [each for each in records(capture, *options) if each["type"] in ("startup", "fpdu")]
 
 
-def told_by(capture: Path, *options: object) -> list[Record]:
-    """What ``dissect`` finds, without the times that no truth tells."""
+def without_times(capture: Path, *options: object) -> list[Record]:
+    """The records of ``dissect`` without times, which the truth leaves out."""
     return list(map(untimed, records(capture, *options)))
 
 
 def key(record: Record) -> tuple[Any, ...]:
-    """What tells startup frames and FPDUs apart."""
+    """What distinguishes startup frames and FPDUs."""
     names = ("type", "src", "seq", "kind", "ulpdu_length", "crc", "markers", "payload_length")
     return tuple(record.get(name) for name in names)
 
@@ -49,32 +49,32 @@ def test_list() -> None:
 @pytest.mark.parametrize("suffix", ["pcap", "pcapng"])
 @pytest.mark.parametrize("name", ["read", "markers", "reject-then-accept", "sequence-wrap"])
 def test_truth(tmp_path: Path, name: str, suffix: str) -> None:
-    """The truth is what ``dissect --json`` prints of the capture, record by record."""
+    """The truth equals the records of ``dissect --json``, one by one."""
     capture, truth = tmp_path / f"x.{suffix}", tmp_path / "x.jsonl"
     result = run("craft", name, "-o", capture, "--truth", truth)
     assert (result.exit_code, result.output) == (0, "")
-    assert told_by(capture) == parsed(truth.read_text())
+    assert without_times(capture) == parsed(truth.read_text())
     every = ("startup", "streaming", "fpdu", "message", "gap", "overlap", "error", "connection")
     run("craft", name, "-o", capture, "--truth", truth, "--messages", "--payload")
-    found = told_by(capture, "--payload", "--type", ",".join(every))
+    found = without_times(capture, "--payload", "--type", ",".join(every))
     same = parsed(truth.read_text())
     assert sorted(map(repr, found)) == sorted(map(repr, same))
 
 
 def test_truth_has_the_times_of_the_file(tmp_path: Path) -> None:
-    """A pcap file cuts them to microseconds, between which segments may have been captured."""
+    """A pcap file rounds times down to microseconds. The truth has the rounded ones."""
     capture, truth = tmp_path / "x.pcap", tmp_path / "x.jsonl"
     run("craft", "storage", "-o", capture, "--capture-reorder", "30%", "--truth", truth)
-    told = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
+    reported = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
     wanted, found = (
         {each["seq"]: (each["captured"], each["captured_from"]) for each in every}
-        for every in (told, found_by(capture))
+        for every in (reported, found_by(capture))
     )
     assert found == wanted
 
 
-def test_format_goes_by_the_name(tmp_path: Path) -> None:
-    """pcapng if the file is named so, else pcap; pcapng to standard output."""
+def test_name_chooses_the_format(tmp_path: Path) -> None:
+    """pcapng if the file is named so, else pcap. Standard output is pcapng."""
     magic = {}
     for name in ("a.pcap", "a.pcapng", "a"):
         run("craft", "send", "-o", tmp_path / name)
@@ -86,8 +86,8 @@ def test_format_goes_by_the_name(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
-def test_it_says_how_it_was_made(tmp_path: Path) -> None:
-    """A pcapng file tells, whatever its own name is, how to make it again."""
+def test_comment_says_how_it_was_made(tmp_path: Path) -> None:
+    """A pcapng file of any name says how to make it again."""
     path = tmp_path / "x.pcapng"
     run("craft", "send", "-o", path, "--seed", 3, "--loss", "2%", "--cut-startup", "--skip", 0)
     octets = path.read_bytes()
@@ -98,8 +98,8 @@ def test_it_says_how_it_was_made(tmp_path: Path) -> None:
 
 
 def test_seed(tmp_path: Path) -> None:
-    """The same seed gives the same octets, another one gives others; without it, 0 or what the
-    scenario says."""
+    """The same seed gives the same octets, another gives others. The default is the scenario's,
+    else 0."""
     scenario = tmp_path / "x.mpa"
     scenario.write_text("seed 1\ninitiator send 100\n")
 
@@ -138,12 +138,12 @@ FINDABLE = [
 @pytest.mark.parametrize("name", ["storage", "stream-segmentation"])
 @pytest.mark.parametrize("options", FINDABLE, ids=" ".join)
 def test_impairments(tmp_path: Path, name: str, options: list[str]) -> None:
-    """What is told to be whole is found in the capture, and nothing else; something happened."""
+    """Exactly what the truth calls whole is found in the capture, and the impairment changes it."""
     capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
     result = run("craft", name, "-o", capture, "--truth", truth, *options)
     assert (result.exit_code, result.output) == (0, "")
-    told = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
-    assert sorted(map(key, found_by(capture)), key=repr) == sorted(map(key, told), key=repr)
+    reported = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
+    assert sorted(map(key, found_by(capture)), key=repr) == sorted(map(key, reported), key=repr)
     run("craft", name, "-o", tmp_path / "plain.pcapng")
     assert capture.read_bytes() != (tmp_path / "plain.pcapng").read_bytes()
 
@@ -157,11 +157,11 @@ def test_snap(tmp_path: Path) -> None:
 
 
 def test_connections(tmp_path: Path) -> None:
-    """Connections run at one time, from other ports, with other data and sequence numbers."""
+    """Connections run at the same time, with other ports, data and sequence numbers."""
     capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
     run("craft", "read", "-o", capture, "--truth", truth, "--connections", 5, "--payload")
     found = parsed(truth.read_text())
-    assert told_by(capture, "--payload") == found
+    assert without_times(capture, "--payload") == found
     ends = [each for each in found if each["type"] == "connection"]
     assert [each["connection"] for each in ends] == list(range(5))
     ports = {each["initiator"].rpartition(":")[2] for each in ends}
@@ -176,7 +176,7 @@ def test_connections(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("port", [4000, 65535, 80])
 def test_connections_of_one_host(tmp_path: Path, port: int) -> None:
-    """Where both ends have one address, no connection gets the peer's port as its own."""
+    """If both ends have one address, no connection gets the peer's port as its own."""
     text = f"endpoints 10.0.0.1:{port} 10.0.0.1:{max(1024, (port + 2) % 65536)}\nclose\n"
     path = tmp_path / "x.pcap"
     result = run("craft", "-", "-o", path, "--connections", 5, stdin=text.encode())
@@ -187,13 +187,13 @@ def test_connections_of_one_host(tmp_path: Path, port: int) -> None:
 
 
 def test_truth_to_standard_output(tmp_path: Path) -> None:
-    """- is standard output for the truth, too."""
+    """``-`` is standard output for the truth, too."""
     result = run("craft", "send", "-o", tmp_path / "x.pcap", "--truth", "-")
-    assert parsed(result.stdout) == told_by(tmp_path / "x.pcap")
+    assert parsed(result.stdout) == without_times(tmp_path / "x.pcap")
 
 
 def test_no_capture_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Octets that garble a terminal are not printed on one."""
+    """A capture is not printed on a terminal, since its octets would garble it."""
     monkeypatch.setattr(scapy_mpa.cli.craft, "is_terminal", lambda: True)
     result = run("craft", "send", "-o", "-")
     assert result.exit_code == 2
@@ -204,31 +204,31 @@ LATE = b"start-time 4294967295\n" + b"initiator octets 1\nresponder octets 1\n" 
 
 
 @pytest.mark.parametrize(
-    ("scenario", "told"),
+    ("scenario", "reported"),
     [
         (b"# a scenario\ninitiator sned 1\n", "standard input:2: no step 'sned'; did you mean"),
         (b"\xff\0", "-: octet 0 is no text in UTF-8; that is no scenario"),
         (LATE, "x.pcap: a pcap file has 32 bits for "),
     ],
 )
-def test_what_is_wrong(
-    scenario: bytes, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_errors(
+    scenario: bytes, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line says what, and the exit status is 2."""
+    """One line names the error, and the exit status is 2."""
     monkeypatch.chdir(tmp_path)
     result = run("craft", "-", "--loss", "100%", "-o", "x.pcap", stdin=scenario)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"scapy-mpa: {told}")
+    assert result.stderr.startswith(f"scapy-mpa: {reported}")
     assert result.stderr.count("\n") == 1
 
 
-def test_nothing_is_lost_where_both_go() -> None:
-    """A device may take capture and truth."""
+def test_both_outputs_to_a_device() -> None:
+    """Capture and truth may both go to a device."""
     assert run("craft", "send", "-o", os.devnull, "--truth", os.devnull).exit_code == 0
 
 
 def test_connections_without_octets(tmp_path: Path) -> None:
-    """Where nothing is sent there is a capture of no frames, and no truth to tell."""
+    """If nothing is sent, the capture has no frames, and the truth no records."""
     scenario = tmp_path / "nothing.mpa"
     scenario.write_text("handshake off\npause 1\n")
     truth = tmp_path / "x.jsonl"
@@ -241,7 +241,7 @@ def test_connections_without_octets(tmp_path: Path) -> None:
 
 
 def test_help_shows_a_scenario_that_works() -> None:
-    """The scenario in the help is one, and so are the commands."""
+    """The scenario and the commands of the help work."""
     text = run("craft", "--help").output
     lines = re.findall(r"^ {10}(\S.*)\n", text.partition("such as:")[2], re.MULTILINE)
     assert len(lines) >= 5
@@ -255,23 +255,23 @@ SCENARIOS = re.findall(r"```scenario\n(.*?)```", DOCUMENT.read_text(encoding="ut
 
 @pytest.mark.parametrize("number", range(len(SCENARIOS)))
 def test_documented_scenarios(tmp_path: Path, number: int) -> None:
-    """Each scenario of the documentation is one, and what it says is found in its capture."""
+    """Each documented scenario is valid, and what it describes is found in its capture."""
     scenario, capture, truth = (tmp_path / name for name in ("x.mpa", "x.pcapng", "x.jsonl"))
     scenario.write_text(SCENARIOS[number], encoding="utf-8")
     result = run("craft", scenario, "-o", capture, "--truth", truth)
     assert (result.exit_code, result.output) == (0, "")
     records = [each for each in parsed(truth.read_text()) if each["type"] in ("startup", "fpdu")]
-    told = list(map(key, records))
+    reported = list(map(key, records))
     found = list(map(key, found_by(capture)))
     if "ulpdu-length" in SCENARIOS[number]:
-        # Of an FPDU that lies about its length the truth says nothing: it is bad if it is found.
-        assert all(each in told or "bad" in each for each in found)
-        found = [each for each in found if each in told]
-    assert found == told
+        # The truth leaves out an FPDU with a wrong length. If it is found, it is bad.
+        assert all(each in reported or "bad" in each for each in found)
+        found = [each for each in found if each in reported]
+    assert found == reported
 
 
 def test_documented_options_and_steps() -> None:
-    """The documentation has scenarios, and tells of every option, step, keyword and switch."""
+    """The documentation has scenarios, and every option, step, keyword and switch."""
     from scapy_mpa.craft.scenario.options import OPTIONS
     from scapy_mpa.craft.scenario.steps import SIDE_STEPS, STEPS
 
@@ -287,7 +287,7 @@ CRAFTED_ROW = re.compile(r"^\| (crafted/\S+) \|.*?\| `(craft [^`]*)` \|", re.MUL
 
 
 def test_crafted_captures_are_in_the_table() -> None:
-    """Each of them has its row, and each row its capture."""
+    """Each crafted capture has its row, and each row its capture."""
     listed = [name for name, _ in CRAFTED_ROW.findall((PCAPS / "README.md").read_text())]
     assert listed == [path.relative_to(PCAPS).as_posix() for path in CRAFTED]
 
@@ -298,7 +298,7 @@ def test_crafted_captures_are_in_the_table() -> None:
 def test_crafted_captures_are_what_their_commands_make(
     name: str, command: str, tmp_path: Path
 ) -> None:
-    """A capture of the table is made again by its command, octet for octet."""
+    """The command of the table makes the same capture, octet for octet."""
     made = tmp_path / Path(name).name
     assert run(*command.split(), "-o", made).exit_code == 0
     assert made.read_bytes() == (PCAPS / name).read_bytes()

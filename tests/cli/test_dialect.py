@@ -15,7 +15,7 @@ OF_PEERS = PCAPS / "p2p_rtr_write_crcoff.pcap"
 
 
 def test_flags_are_shown_by_dialect() -> None:
-    """The letters stay those of the bits; what they mean is the dialect's (RFC 6581 9.2)."""
+    """The letters are those of the bits. Their meaning is the dialect's (RFC 6581 9.2)."""
     text = run("dissect", OF_DRAFT).stdout
     assert "flags ABC (peer-to-peer, RTR by Send, RTR by Write)" in text
     text = run("dissect", "--dialect", DRAFT, OF_DRAFT).stdout
@@ -27,7 +27,7 @@ def test_flags_are_shown_by_dialect() -> None:
 
 @pytest.mark.parametrize("dialect", [(), ("--dialect", DRAFT)])
 def test_layers_are_shown_by_dialect(dialect: tuple[str, ...]) -> None:
-    """So are the fields of the layers."""
+    """The dialect also gives the meaning of the layers' fields."""
     text = run("dissect", "-V", "--type", "startup", *dialect, OF_DRAFT).stdout
     words = {line.partition(" = ")[2] for line in text.splitlines() if " = " in line}
     assert ("RTR by zero-length Read" in words) is bool(dialect)
@@ -35,7 +35,7 @@ def test_layers_are_shown_by_dialect(dialect: tuple[str, ...]) -> None:
 
 
 def test_layer_takes_a_dialect() -> None:
-    """It is no part of the octets, and kept where a packet is copied."""
+    """The dialect is no part of the octets. A copy of the packet keeps it."""
     request = MPARequest(revision=2, s=1, a=1, c=1, dialect=DRAFT)
     assert bytes(request) == bytes(MPARequest(revision=2, s=1, a=1, c=1))
     assert request.copy().dialect == DRAFT
@@ -47,7 +47,7 @@ def test_layer_takes_a_dialect() -> None:
 
 
 def test_summary() -> None:
-    """IRD, ORD and the RTR indication are columns where anything was negotiated."""
+    """The table has columns for IRD, ORD and the RTR indication if anything was negotiated."""
     heading, row = run("summary", "--wide", OF_PEERS).stdout.splitlines()
     cells = dict(zip(heading.split(), row.split(), strict=False))
     assert (cells["IRD"], cells["ORD"], cells["RTR"]) == ("1/1", "1/1", "write")
@@ -57,8 +57,8 @@ def test_summary() -> None:
     assert (cells["Dialect"], cells["IRD"], cells["RTR"]) == (DRAFT, "-/4", "read")
 
 
-def test_what_was_not_kept_stands_out() -> None:
-    """It has a mark in the table, and is told in the line of the connection's end."""
+def test_broken_promise_is_marked() -> None:
+    """A broken promise is marked in the table, and described in the connection's last line."""
     rows = run("summary", "--wide", PROBE).stdout.splitlines()
     marked = [row.split()[0] for row in rows if "!" in row]
     assert marked == ["6", "38", "39"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Directories and patterns stand for the captures that are in them, or match."""
+"""Directories and patterns stand for the captures in them, or that match."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CAPTURES = {
     "cut": CUT,
     "old": build.pcap(version=(1, 0)),
 }
-"""Files by their names; of the last two it is said what is wrong."""
+"""Files by name. The last two cannot be read completely."""
 OTHERS = {
     "README": b"text",
     "empty.pcap": b"",
@@ -36,7 +36,7 @@ OTHERS = {
 
 
 def filled(directory: Path, files: dict[str, bytes]) -> Path:
-    """A directory of these files; there are also hidden ones, and captures in another below it."""
+    """A directory of these files, with a hidden one, and a capture in a subdirectory."""
     (directory / "below").mkdir()
     for name, octets in {**files, ".hidden.pcap": RPING, "below/x.pcap": RPING}.items():
         (directory / name).write_bytes(octets)
@@ -45,7 +45,7 @@ def filled(directory: Path, files: dict[str, bytes]) -> Path:
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_directory(tmp_path: Path, command: str) -> None:
-    """It is all captures in it, sorted by name; how many other files there are is said."""
+    """All captures of a directory are read, sorted by name. Other files are counted."""
     directory = filled(tmp_path, {**CAPTURES, **OTHERS})
     done = run(command, directory)
     named = run(command, *(directory / name for name in sorted(CAPTURES)))
@@ -58,7 +58,8 @@ def test_directory(tmp_path: Path, command: str) -> None:
 
 
 def test_directory_of_captures_alone(tmp_path: Path) -> None:
-    """There is nothing to be said, with or without a slash; files of a ring are one capture."""
+    """With captures only, nothing is counted, with or without a slash. Files of a ring are one
+    capture."""
     times = [(time, 0, bytes(60), 60) for time in range(3)]
     ring = {f"r_0000{at}.pcap": build.pcap([each]) for at, each in enumerate(times)}
     directory = filled(tmp_path, ring)
@@ -69,18 +70,18 @@ def test_directory_of_captures_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({}, "the directory has no capture in it; name a file"),
         (OTHERS, "the directory has no capture in it; name a file"),
         ({"a": RPING, "x": b"text"}, "1 other file is not read"),
     ],
 )
-def test_what_is_said(tmp_path: Path, files: dict[str, bytes], said: str) -> None:
-    """A directory without captures is an error; files that are named beside it are read."""
+def test_other_files_are_counted(tmp_path: Path, files: dict[str, bytes], message: str) -> None:
+    """A directory without captures is an error. Other files of the command line are read."""
     directory = filled(tmp_path, files)
     done = run("dissect", "--json", directory, PCAPS / "mix_mpa1_crcon.pcap")
-    assert done.stderr == f"scapy-mpa: {directory}: {said}\n"
+    assert done.stderr == f"scapy-mpa: {directory}: {message}\n"
     assert done.exit_code == (1 if "a" in files else 2)
     assert done.stdout.endswith(run("dissect", "--json", PCAPS / "mix_mpa1_crcon.pcap").stdout[-9:])
 
@@ -92,12 +93,13 @@ PATTERNS = {
     "a[1].pcap": ["a[1].pcap"],
     "*": ["a1.pcap", "a[1].pcap", "b.pcap", "below/x.pcap"],
 }
-"""What each matches; a file of that very name comes first."""
+"""The files that each pattern matches. A file with exactly that name comes first."""
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_pattern(tmp_path: Path, pattern: str) -> None:
-    """It is the files that match, sorted, and what is in directories that do."""
+    """A pattern stands for the files that match, sorted, and for the captures of directories
+    that match."""
     directory = filled(tmp_path, dict.fromkeys(["b.pcap", "a1.pcap", "a[1].pcap"], RPING))
     done = run("summary", directory / pattern)
     named = run("summary", *(directory / name for name in PATTERNS[pattern]))
@@ -105,7 +107,7 @@ def test_pattern(tmp_path: Path, pattern: str) -> None:
 
 
 def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
-    """It is an error, which does not keep others from being read."""
+    """A pattern without a match is an error. Other files are still read."""
     done = run("summary", tmp_path / "*.pcap", PCAPS / "mix_mpa1_crcon.pcap")
     assert done.stderr == f"scapy-mpa: {tmp_path / '*.pcap'}: no file matches; check the pattern\n"
     assert done.exit_code == 2
@@ -113,9 +115,9 @@ def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
 
 
 def test_directory_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system says is passed on."""
+    """The reason of the system is shown."""
     refusal = PermissionError(errno.EACCES, "Permission denied")
     monkeypatch.setattr(os, "listdir", Mock(side_effect=refusal))
-    said = "the directory cannot be read (Permission denied); name a file"
+    message = "the directory cannot be read (Permission denied); name a file"
     done = run("dissect", tmp_path)
-    assert (done.stderr, done.exit_code) == (f"scapy-mpa: {tmp_path}: {said}\n", 2)
+    assert (done.stderr, done.exit_code) == (f"scapy-mpa: {tmp_path}: {message}\n", 2)

@@ -44,7 +44,7 @@ seq 630298884 in frame 8, rfc6581, CRC on, 1/1 FPDUs, 56/88 octets, IRD 16/16, O
 
 
 def test_lines() -> None:
-    """A line per record, in order of recovery."""
+    """Each record is a line, in order of recovery."""
     result = run("dissect", TERMINATE)
     assert result.stdout == LINES
     assert result.stderr == ""
@@ -56,9 +56,9 @@ RECORDS = lines_of((MADE / "records.jsonl").read_text())
 
 
 def test_words() -> None:
-    """What a line says of a record of each type."""
-    said = [WORDS[each["type"]](each) for each in RECORDS]
-    assert said == (MADE / "words.txt").read_text().splitlines()
+    """The line of each type of record."""
+    shown = [WORDS[each["type"]](each) for each in RECORDS]
+    assert shown == (MADE / "words.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_words() -> None:
         (4, {"latency": 0.5}, ", answers msn 3 after 500000.0 us"),
     ],
 )
-def test_what_is_not_as_usual(number: int, change: Record, words: str) -> None:
-    """It is said after the numbers."""
+def test_unusual_properties(number: int, change: Record, words: str) -> None:
+    """Unusual properties follow the numbers."""
     record = {**RECORDS[number], **change}
     assert words in WORDS[record["type"]](record)
 
 
-def test_findings_stand_out() -> None:
-    """Bad CRCs, errors and places that were searched for are said in words."""
+def test_findings_are_marked() -> None:
+    """Words mark bad CRCs, errors and places that were found by search."""
     text = run("dissect", PROBE).stdout
     assert re.search(r"octets L, CRC bad, seq \d+$", text, re.MULTILINE)
     assert re.search(r" MPA error 2, CRC: CRC does not match", text)
@@ -94,12 +94,12 @@ OF_OTHERS = {
     *("session_control", "ddp_segment", "adaption_indication", "ift_frame"),
     *(CAPTURE, CAPTURE_END),
 }
-"""Types of records that there are of DDP over SCTP or IFT only, and those of no connection."""
+"""Types of records that exist only for DDP over SCTP or IFT, and those of no connection."""
 
 
 def test_both_readings_of_a_terminate_are_named() -> None:
-    """siw means that the RDMAP version is invalid: its four octets are as good by RFC 5040, but a
-    Responder hardly reports that error."""
+    """siw means that the RDMAP version is invalid. The octets have another meaning in RFC 5040,
+    but a Responder hardly reports that error."""
     text = run("dissect", "--connection", "76", PROBE).stdout
     assert (
         "L: RDMA / Remote Operation Error / Invalid RDMAP version "
@@ -109,8 +109,10 @@ def test_both_readings_of_a_terminate_are_named() -> None:
 
 @pytest.mark.parametrize("kinds", ["startup", "fpdu", "message", "error", "startup, connection"])
 def test_type(kinds: str) -> None:
-    """Of the types that are named, separated by commas, all is printed, and nothing else; without
-    ``--type`` no message is: its FPDUs are."""
+    """``--type`` prints the named types, separated by commas, and nothing else.
+
+    Without it messages are not printed, since their FPDUs are.
+    """
     found, everything = records("--type", kinds, PROBE), records(PROBE)
     assert {record["type"] for record in found} == set(kinds.split(", "))
     if kinds != "message":
@@ -122,7 +124,7 @@ def test_type(kinds: str) -> None:
 
 
 def test_messages_follow_the_fpdu_that_completes_them() -> None:
-    """A message is printed behind its last FPDU, and before its connection's own record."""
+    """A message is printed after its last FPDU, and before its connection's own record."""
     found = records("--type", "fpdu,message,connection", FIVE_CONNECTIONS)
     fpdus = 0
     for before, record in zip([None, *found], found, strict=False):
@@ -146,7 +148,7 @@ def test_payload_in_json() -> None:
 
 
 def test_payload_in_text() -> None:
-    """In text it is a dump below the line, of Private Data, too."""
+    """Text shows payload and Private Data as a dump below the line."""
     text = run("dissect", "--payload", "--type", "fpdu", RPING).stdout
     assert "        0000  72 64 6d 61 2d 70 69 6e 67 2d 30 3a 20 " in text
     assert " rdma-ping-0: " in text
@@ -159,22 +161,22 @@ def test_payload_in_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "snap", "said"),
+    ("preset", "snap", "shown"),
     [
         ("private-data", 90, "PD 512 (16 captured)"),
         ("sctp-reject", 90, "IRD 16 ORD 16 PD 64 (20 captured), DDP-SSN 0, TSN 1000"),
         ("mpa-rev2-enhanced", 80, "IRD 32 ORD 16 PD 5 (2 captured)"),
     ],
 )
-def test_private_data_that_was_cut_off(preset: str, snap: int, said: str, tmp_path: Path) -> None:
-    """A line says how many octets there are, as PD_Length does, not how many were captured."""
+def test_private_data_that_was_cut_off(preset: str, snap: int, shown: str, tmp_path: Path) -> None:
+    """A line shows how many octets there are by PD_Length, and how many were captured."""
     run("craft", preset, "--snap", snap, "-o", tmp_path / "cut.pcap")
     line, *_ = run("dissect", tmp_path / "cut.pcap").stdout.splitlines()
-    assert line.endswith(said)
+    assert line.endswith(shown)
 
 
 def test_several_files() -> None:
-    """Each file has a heading and a state of its own; numbers of connections go on.  JSON has no
+    """Each file has its own heading and state. Connections are numbered on. JSON has no
     headings."""
     files = (FIVE_CONNECTIONS, TERMINATE, TERMINATE)
     text = run("dissect", *files).stdout
@@ -200,7 +202,7 @@ def split(text: str) -> list[tuple[str, str]]:
 
 
 def test_layers() -> None:
-    """The lines are the same; below each startup frame and FPDU stand all its fields."""
+    """Lines are the same. All fields stand below each startup frame and FPDU."""
     plain = run("dissect", TERMINATE).stdout.splitlines()
     verbose = run("dissect", "-V", TERMINATE)
     assert verbose.exit_code == 1
@@ -226,7 +228,7 @@ def test_every_packet_has_layers(name: str) -> None:
 
 
 def test_dump() -> None:
-    """Offset, octets, characters."""
+    """A dump shows offset, octets and characters."""
     assert hex_dump(bytes(range(0x1E, 0x30))) == [
         "        0000  1e 1f 20 21 22 23 24 25 26 27 28 29 2a 2b 2c 2d  .. !\"#$%&'()*+,-",
         "        0010  2e 2f                                            ./",
@@ -236,8 +238,10 @@ def test_dump() -> None:
 
 @pytest.mark.parametrize("crc", [True, False])
 def test_headers(crc: bool, tmp_path: Path) -> None:
-    """Of each message that is an RDMAP header: after the numbers of every DDP header, and by the
-    names of the standards; messages of another kind have none."""
+    """For messages that are an RDMAP header, its fields follow those of the DDP header.
+
+    They have the names of the standards. Other messages have none.
+    """
     talk = Conversation(crc=crc)
     talk.initiator.immediate(bytes.fromhex("0102030405060708"))
     talk.initiator.atomic(stag=0x10, to=0x20, original=41, add_or_swap_data=5)
@@ -248,14 +252,14 @@ def test_headers(crc: bool, tmp_path: Path) -> None:
     path = tmp_path / "headers.pcap"
     talk.write(path)
     lines = run("dissect", "--type", "fpdu", path).stdout
-    for said in (
+    for shown in (
         "Immediate Data qn 0 msn 1 mo 0 8 octets L 0x0102030405060708,",
         "52 octets L FetchAdd 0x5 at stag 0x00000010 to 0x20,",
         "12 octets L was 0x29,",
         "52 octets L CmpSwap 0x8 if 0x7 at stag 0x00000011 to 0x21,",
         "28 octets L reads 4 of stag 0x00000003,",
     ):
-        assert said in lines
+        assert shown in lines
     found = [each["header"] for each in records("--type", "fpdu", path)]
     immediate, fetch_add, was, compare_swap, _, read, response = found
     assert immediate == {"immediate_data": "0102030405060708"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa fuzz``: the corpus, the catalogue in print, a case once more."""
+"""``scapy-mpa fuzz``: the corpus, the printed catalogue, and single cases."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ def comments(path: Path) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("source", [(), ("--from", CAPTURE, "--only", "rfc5041/*")])
-def test_the_whole_corpus(source: tuple[object, ...], tmp_path: Path) -> None:
-    """There is a capture of each mutation that is listed, of ours and of what can be made of a
-    captured connection; the manifest says what is wrong in it and where."""
+def test_whole_corpus(source: tuple[object, ...], tmp_path: Path) -> None:
+    """Each listed mutation has a capture, ours and those of a captured connection.
+
+    The manifest says what is wrong in it and where.
+    """
     listed = [each["name"] for each in parsed(run("fuzz", *source, "--list", "--json").stdout)]
     target = tmp_path / "new" / "corpus"
     result = run("fuzz", "-o", target, *source)
@@ -51,8 +53,8 @@ def test_the_whole_corpus(source: tuple[object, ...], tmp_path: Path) -> None:
             assert entry["expectation"]["text"] in comment
 
 
-def test_some_of_them_several_times(tmp_path: Path) -> None:
-    """Names are chosen by a pattern, seeds begin with the one that is given."""
+def test_some_mutations_with_several_seeds(tmp_path: Path) -> None:
+    """A pattern chooses names. Seeds begin with the given one."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*", "--seed", 5, "-n", 3)
     entries = parsed((tmp_path / "manifest.jsonl").read_text())
     assert [(entry["name"], entry["seed"]) for entry in entries] == [
@@ -62,8 +64,8 @@ def test_some_of_them_several_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [(), ("--from", CAPTURE)], ids=["ours", "captured"])
-def test_a_case_once_more(tmp_path: Path, source: tuple[object, ...]) -> None:
-    """Name and seed make the same file again, octet for octet, and leave the manifest alone."""
+def test_single_case_is_made_again(tmp_path: Path, source: tuple[object, ...]) -> None:
+    """Name and seed make the same file again, octet for octet. The manifest stays unchanged."""
     name = "fuzz/octets/stream" if source else NAME
     run("fuzz", "-o", tmp_path / "one", *source, "--only", name, "-n", 4)
     result = run("fuzz", "-o", tmp_path / "two", *source, "--case", name, "--seed", 3)
@@ -74,7 +76,7 @@ def test_a_case_once_more(tmp_path: Path, source: tuple[object, ...]) -> None:
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_fpdus_without_a_whole_header_in_a_captured_connection(tmp_path: Path, others: int) -> None:
-    """A peer may send what is too short for one (RFC 5041 4.1)."""
+    """A peer may send a ULPDU that is shorter than a DDP header (RFC 5041 4.1)."""
     conversation = Conversation(strict=False)
     conversation.initiator.fpdu(b"A@A")
     for _ in range(others):
@@ -90,24 +92,24 @@ def test_fpdus_without_a_whole_header_in_a_captured_connection(tmp_path: Path, o
     assert ("fuzz/fields/ulpdu" in names) == bool(others)
 
 
-def test_a_damaged_capture_is_told(tmp_path: Path) -> None:
-    """What is readable is made use of, and the exit status is that of other commands."""
+def test_damage_of_a_capture_is_reported(tmp_path: Path) -> None:
+    """The readable part of a damaged capture is used. The exit status is that of other commands."""
     capture = tmp_path / "cut.pcap"
     capture.write_bytes(CAPTURE.read_bytes()[:-10])
-    told = run("dissect", capture).stderr
-    assert told.startswith(f"scapy-mpa: {capture}: at octet ")
+    reported = run("dissect", capture).stderr
+    assert reported.startswith(f"scapy-mpa: {capture}: at octet ")
     source = ("--from", capture, "--only", "rfc5041/*")
     results = [run("fuzz", *source, "--list"), run("fuzz", *source, "-o", tmp_path / "corpus")]
     for result in results:
-        assert (result.exit_code, result.stderr) == (2, told)
+        assert (result.exit_code, result.stderr) == (2, reported)
         assert result.stdout
     assert (tmp_path / "corpus" / "manifest.jsonl").exists()
     whole = run("fuzz", "--from", CAPTURE, "--only", "rfc5041/*", "--list")
     assert (whole.exit_code, whole.stderr) == (0, "")
 
 
-def test_the_list() -> None:
-    """The catalogue is printed as a table, or for machines."""
+def test_list_of_mutations() -> None:
+    """The catalogue is printed as a table or as JSON."""
     lines = run("fuzz", "--list").stdout.splitlines()
     assert lines[0].split() == ["Name", "Receiver", "What", "is", "wrong"]
     assert [line.split()[0] for line in lines[1:]] == [each.name for each in mutations()]
@@ -126,7 +128,7 @@ def test_the_list() -> None:
     json.dumps(entry)
 
 
-def test_again_into_the_same_directory(tmp_path: Path) -> None:
+def test_second_run_into_the_same_directory(tmp_path: Path) -> None:
     """The same run again, or a longer one, makes the same captures and more."""
     some = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
     assert run(*some).exit_code == 0
@@ -140,7 +142,7 @@ def test_again_into_the_same_directory(tmp_path: Path) -> None:
 
 
 def test_captures_of_an_earlier_run(tmp_path: Path) -> None:
-    """A run that would not make them again is refused, and nothing is changed; or they go."""
+    """A run that does not make all earlier captures again is refused. ``--force`` removes them."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*", "-n", 2)
     (tmp_path / "mine.pcapng").write_bytes(b"mine")
     before = listing(tmp_path)
@@ -157,7 +159,7 @@ def test_captures_of_an_earlier_run(tmp_path: Path) -> None:
 
 
 def test_one_case_leaves_a_corpus_alone(tmp_path: Path) -> None:
-    """``--case`` has no manifest, and minds none."""
+    """``--case`` neither writes nor checks a manifest."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
     before = listing(tmp_path)
     assert run("fuzz", "-o", tmp_path, "--case", NAME).exit_code == 0
@@ -181,8 +183,9 @@ def test_one_case_leaves_a_corpus_alone(tmp_path: Path) -> None:
         b"\xff\xfe",
     ],
 )
-def test_another_manifest(tmp_path: Path, text: str | bytes) -> None:
-    """What is no manifest of captures is not written over unasked, and names nothing to remove."""
+def test_file_that_is_no_manifest(tmp_path: Path, text: str | bytes) -> None:
+    """A file that is no manifest of captures is overwritten only with ``--force``. Nothing that
+    it names is removed."""
     (tmp_path / "outside.pcapng").touch()
     corpus = tmp_path / "corpus"
     corpus.mkdir()
@@ -197,8 +200,8 @@ def test_another_manifest(tmp_path: Path, text: str | bytes) -> None:
     assert (tmp_path / "outside.pcapng").exists()
 
 
-def test_a_manifest_removes_captures_alone(tmp_path: Path) -> None:
-    """Whatever else it names, and what is not there."""
+def test_only_captures_of_a_manifest_are_removed(tmp_path: Path) -> None:
+    """Other files, folders and missing files that a manifest names are not removed."""
     (tmp_path / "notes.txt").touch()
     (tmp_path / "folder.pcapng").mkdir()
     names = ("notes.txt", "folder.pcapng", "gone.pcapng", "manifest.jsonl")
@@ -209,10 +212,8 @@ def test_a_manifest_removes_captures_alone(tmp_path: Path) -> None:
     assert len(parsed((tmp_path / "manifest.jsonl").read_text())) == 1
 
 
-def test_interrupted_run_names_what_it_has_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next run then knows what is there: it refuses, or removes it."""
+def test_interrupted_run_leaves_a_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifest lists the captures made so far, so the next run refuses or removes them."""
     command = ("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-*")
     made = []
 

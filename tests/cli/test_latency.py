@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Latencies, rates and ``summary --timing``, against the times of a conversation's own segments."""
+"""Latencies, rates and ``summary --timing``, compared with the times of a conversation's
+segments."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from tests.cli.command import PCAPS, records, run
 IMPAIRMENTS: dict[str, tuple[Impairment, ...]] = {
     "none": (),
     "lost before the capture": (Loss(0.02),),
-    "lost behind it": (Loss(0.02, captured=True),),
+    "lost after the capture": (Loss(0.02, captured=True),),
     "not captured": (CaptureLoss(0.02),),
     "reordered": (Reordering(0.05),),
 }
 
 
 def conversation_of(rng: random.Random, markers: bool) -> Conversation:
-    """Reads of many sizes, some of them while others are outstanding, and Sends between them."""
+    """Reads of many sizes, some while others are outstanding, and Sends between them."""
     conversation = Conversation(markers=markers)
     side = conversation.initiator
     for number in range(80):
@@ -36,8 +37,10 @@ def conversation_of(rng: random.Random, markers: bool) -> Conversation:
 
 
 def expected(conversation: Conversation, segments: list[Segment]) -> dict[str, tuple[int, int]]:
-    """The frames of the last octet of each Request and of that of its Response, by its place: of
-    the one that was captured last of those in FPDUs that were captured whole."""
+    """By place, the frames with the last octets of each Request and of its Response.
+
+    That is the latest frame of their FPDUs, which must all be captured whole.
+    """
     frames: dict[int, int] = {}
     ended = {}
     for piece in conversation.captured(segments):
@@ -57,8 +60,10 @@ def expected(conversation: Conversation, segments: list[Segment]) -> dict[str, t
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("name", IMPAIRMENTS)
 def test_latencies(name: str, markers: bool, tmp_path: Path) -> None:
-    """What both ends of were captured has its latency, whatever is missing between them; the record
-    of a Response names the frame of its Request."""
+    """A Read has a latency if both ends were captured, whatever is missing between them.
+
+    The record of a Response names the frame of its Request.
+    """
     rng = random.Random(f"{name}{markers}")
     conversation = conversation_of(rng, markers)
     segments = impair(conversation.segments(), *IMPAIRMENTS[name], seed=7)
@@ -75,7 +80,7 @@ def test_latencies(name: str, markers: bool, tmp_path: Path) -> None:
         place: (begin, times[end - 1] - times[begin - 1]) for place, (begin, end) in pairs.items()
     }
     if "captured" not in name:
-        # Of a Request without an answer, nobody knows how long it was outstanding.
+        # Nobody knows how long a Request without an answer was outstanding.
         most = max(
             sum(begin <= frame <= end for begin, end in pairs.values())
             for frame, _ in pairs.values()
@@ -87,7 +92,7 @@ def test_latencies(name: str, markers: bool, tmp_path: Path) -> None:
 
 
 def test_outstanding_requests(tmp_path: Path) -> None:
-    """Five at one time, of which one gets no Response."""
+    """Five Requests are outstanding at once, and one gets no Response."""
     conversation = Conversation(strict=False)
     for number in range(5):
         conversation.initiator.read_request(100, sink_to=number << 16)
@@ -101,15 +106,17 @@ def test_outstanding_requests(tmp_path: Path) -> None:
 
 
 def cells(path: Path) -> list[list[str]]:
-    """The lines of the second table, split."""
+    """The lines of the second table, split into cells."""
     table = run("summary", "--timing", path).stdout.partition("\n\n")[2]
     return [line.split() for line in table.splitlines()[1:]]
 
 
 @pytest.mark.parametrize("count", [1, 2, 20, 100])
 def test_percentiles(count: int, tmp_path: Path) -> None:
-    """The smallest that so many do not exceed: of a hundred, the 50th, the 95th and the 99th.  Of
-    Reads the nth takes n times 100 us and 3 us more."""
+    """A percentile is the smallest latency that so many per cent do not exceed.
+
+    Read number n takes 100 n + 3 us.
+    """
     conversation = Conversation()
     for number in range(count):
         conversation.initiator.read(bytes(100), sink_to=number * 100)
@@ -128,7 +135,7 @@ def test_percentiles(count: int, tmp_path: Path) -> None:
     assert [float(each) for each in ranks] == wanted
 
 
-def test_nothing_to_show() -> None:
+def test_no_latencies_to_show() -> None:
     """Without Reads and Atomics, a line says so."""
     text = run("summary", "--timing", PCAPS / "rping_mpa1_crcon.pcap").stdout
     assert text.endswith("\nno RDMA Read or Atomic whose Request was captured\n")
@@ -137,8 +144,8 @@ def test_nothing_to_show() -> None:
 @pytest.mark.parametrize(
     ("steps", "count"), [("repeat 3 initiator read 100", 3), ("initiator read-request 100", 0)]
 )
-def test_the_slowest_are_of_what_is_selected(steps: str, count: int, tmp_path: Path) -> None:
-    """Those of the other connections do not count; without any, nothing is said of them."""
+def test_slowest_of_the_selected_connections(steps: str, count: int, tmp_path: Path) -> None:
+    """Only selected connections count. Without a latency the table is left out."""
     scenario, path = tmp_path / "reads.mpa", tmp_path / "reads.pcap"
     scenario.write_text(steps)
     run("craft", scenario, "-o", path, "--connections", 4)

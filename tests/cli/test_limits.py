@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options that set limits, and what is said of what was dropped because of them."""
+"""Options that set limits, and what is reported of octets dropped because of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RAISED_BY = "it can be raised by --limit-half, --limit-total or --limit-connecti
 
 
 def values(command: Any, *arguments: str) -> list[Any]:
-    """What the options come to, in the order of the fields of Limits."""
+    """The values of the options, in the order of the fields of Limits."""
     context = command.make_context("test", [*arguments, "file"])
     names = ("half", "total", "connections", "idle")
     return [context.params[f"limit_{name}"] for name in names]
@@ -29,12 +29,12 @@ def values(command: Any, *arguments: str) -> list[Any]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_defaults(command: Any) -> None:
-    """They are those of the stream core."""
+    """The defaults are those of the stream core."""
     assert Limits(*values(command)) == Limits()
 
 
 def test_sizes() -> None:
-    """Powers of 1000 and of 1024."""
+    """Sizes have powers of 1000 and of 1024."""
     sizes = {"1": 1, "1500": 1500, "500k": 500_000, "16M": 16_000_000, "2G": 2_000_000_000}
     sizes |= {"64Ki": 1 << 16, "16Mi": 1 << 24, "1Gi": 1 << 30}
     for text, octets in sizes.items():
@@ -42,7 +42,7 @@ def test_sizes() -> None:
 
 
 def test_gaps(tmp_path: Path) -> None:
-    """Octets that were dropped are gaps, counted, and told of with what to do."""
+    """Dropped octets are gaps. They are counted, and the message says what to do."""
     rng = random.Random(1)
     pair = halves(rng, markers=(False, False), crc=True, count=12, mulpdu=9000)
     cut = [impair.cut_mss(each.octets, 500) for each in pair]
@@ -67,7 +67,7 @@ def test_gaps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_connections(command: str) -> None:
-    """Those that were ended are told of in the same way."""
+    """Connections that a limit ended are reported in the same way."""
     result = run(command, "--json", "--limit-connections", 4, FIVE_CONNECTIONS)
     ended = [
         record

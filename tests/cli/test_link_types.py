@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``--link-type`` and ``--vxlan-port``: what a user says of headers."""
+"""``--link-type`` and ``--vxlan-port``: how a user names headers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def capture_of(path: Path, link: int, frames: list[bytes]) -> Path:
 
 
 def fpdus(*arguments: object) -> int:
-    """How many are listed."""
+    """The number of FPDUs listed."""
     result = run("dissect", "--type", "fpdu", *arguments)
     assert result.exit_code in (0, 1), result.stderr
     return len(result.stdout.splitlines())
@@ -42,20 +42,21 @@ WAYS = {
     "ethernet=raw": (1, 14),
     "1=null": (1, 10),
 }
-"""What is said of a link type, and how many octets are taken off each Ethernet frame for it."""
+"""By option, the link type of the file, and the octets removed from each Ethernet frame."""
 
 
-@pytest.mark.parametrize("told", WAYS)
-def test_frames_are_read_as_told(told: str, tmp_path: Path) -> None:
-    """Whatever the file says, and others get what they can read."""
-    link, off = WAYS[told]
+@pytest.mark.parametrize("given", WAYS)
+def test_link_type_of_the_user_counts(given: str, tmp_path: Path) -> None:
+    """Frames are read by the given link type, not by the file's. Other commands accept the
+    option, too."""
+    link, off = WAYS[given]
     before = {10: b"\2\0\0\0", -2: bytes(14) + b"\x08\0"}
     frames = [(before.get(off, b"") + each[14:]) if off else each for each in frames_of(RPING)]
-    path = capture_of(tmp_path / "told.pcap", link, frames)
-    assert fpdus("--link-type", "user7=raw", "--link-type", told, path) == fpdus(RPING) == 35
+    path = capture_of(tmp_path / "given.pcap", link, frames)
+    assert fpdus("--link-type", "user7=raw", "--link-type", given, path) == fpdus(RPING) == 35
     for more in ((), ("--decapsulate",)):
         cleaned = tmp_path / f"clean{len(more)}.pcap"
-        assert "35 FPDUs" in run("clean", "--link-type", told, path, "-o", cleaned, *more).stderr
+        assert "35 FPDUs" in run("clean", "--link-type", given, path, "-o", cleaned, *more).stderr
         assert fpdus(cleaned) == 35
     plain = run("summary", path)
     assert "192.168.7.1" not in plain.stdout
@@ -63,26 +64,26 @@ def test_frames_are_read_as_told(told: str, tmp_path: Path) -> None:
 
 
 def test_port_of_vxlan(tmp_path: Path) -> None:
-    """Ports that nobody else takes for VXLAN's; the Ethernet in it is one, whatever is told."""
+    """A given port is VXLAN's. The Ethernet in it is not read by ``--link-type``."""
     vxlan = b"\x08\0\0\0\0\0\7\0"
     frames = [
         ipv4(struct.pack(">HHHH", 1024, 7000, 16 + len(each), 0) + vxlan + each, protocol=17)
         for each in frames_of(RPING)
     ]
     path = capture_of(tmp_path / "vxlan.pcap", 1, frames)
-    told = ("--link-type", "1=raw", "--vxlan-port", 5, "--vxlan-port", 7000, path)
-    assert fpdus(*told) == 35
-    assert run("dissect", *told[:4], path).exit_code == 2
-    run("clean", *told, "-o", tmp_path / "clean.pcap")
+    given = ("--link-type", "1=raw", "--vxlan-port", 5, "--vxlan-port", 7000, path)
+    assert fpdus(*given) == 35
+    assert run("dissect", *given[:4], path).exit_code == 2
+    run("clean", *given, "-o", tmp_path / "clean.pcap")
     assert fpdus("--vxlan-port", 7000, tmp_path / "clean.pcap") == 35
     path = capture_of(tmp_path / "outer.pcap", 1, [ethernet(each) for each in frames])
     assert fpdus("--vxlan-port", 7000, path) == 35
 
 
-def test_all_are_named_and_listed() -> None:
-    """Each link type that is read has a name, but for two of raw IP; the document has them all."""
-    told = (ROOT / "docs" / "limits.md").read_text().partition("## What is bounded")[0]
-    rows = re.findall(r"^\| (`.*?) \| ([\d, alsond()]+) \|", told, re.MULTILINE)
+def test_link_types_are_named_and_listed() -> None:
+    """Each link type that can be read has a name, except two of raw IP. The document lists all."""
+    page = (ROOT / "docs" / "limits.md").read_text().partition("## What is bounded")[0]
+    rows = re.findall(r"^\| (`.*?) \| ([\d, alsond()]+) \|", page, re.MULTILINE)
     listed = dict(
         pair
         for names, numbers in rows

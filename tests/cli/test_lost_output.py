@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Output that is lost: a full disk, a closed stream, a reader that went away.
+"""Lost output: a full disk, a closed stream, a reader that has gone.
 
-Each command runs as a process of its own, with the streams as a shell would hand them to it.
+Each command runs as a process of its own, with streams as a shell gives them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PRINTING = {
     "shell": ["shell", "-c", "print(1)"],
     "shell, more than is held back": ["shell", "-c", "print('x' * 100000)"],
 }
-"""Commands that write to standard output, by what it is that they write."""
+"""Commands that write to standard output, by what they write."""
 
 COMPLAINING = {
     "no such file": ["dissect", "missing.pcap"],
@@ -49,7 +49,7 @@ COMPLAINING = {
 
 
 def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int, str]:
-    """Exit status and standard error of a command line with redirections of a shell's."""
+    """Exit status and standard error of a command line with redirections of a shell."""
     words = [str(each).replace("{}", str(directory)) for each in arguments]
     done = subprocess.run(
         ["sh", "-c", f"exec {shlex.join([*COMMAND, *words])} {redirected}"],
@@ -72,8 +72,8 @@ def run(redirected: str, arguments: list[object], directory: Path) -> tuple[int,
         *((what, ">&-", "it is not open") for what in ("help", "dissect", "clean", "shell")),
     ],
 )
-def test_standard_output(what: str, redirected: str, reason: str, tmp_path: Path) -> None:
-    """One line says so, and the status is 2."""
+def test_lost_standard_output(what: str, redirected: str, reason: str, tmp_path: Path) -> None:
+    """One line reports the loss, and the status is 2."""
     status, stderr = run(redirected, PRINTING[what], tmp_path)
     assert status == 2
     assert stderr.startswith("scapy-mpa: ")
@@ -89,14 +89,14 @@ def test_standard_output(what: str, redirected: str, reason: str, tmp_path: Path
         *((what, "2>&-") for what in ("frames not followed", "usage")),
     ],
 )
-def test_standard_error(what: str, redirected: str, tmp_path: Path) -> None:
-    """Nobody can be told, and the status still says so."""
+def test_lost_standard_error(what: str, redirected: str, tmp_path: Path) -> None:
+    """Nothing can be reported, but the status still shows the loss."""
     assert run(redirected, COMPLAINING[what], tmp_path)[0] == 2
 
 
 @pytest.mark.parametrize("redirected", [f">{FULL} 2>&1", ">&- 2>&-"], ids=["full", "closed"])
-def test_both(redirected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same where both are lost; Python's buffers are not what it depends on."""
+def test_lost_streams(redirected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If both streams are lost, the status is the same, with and without Python's buffers."""
     for what in ("version", "dissect", "clean"):
         assert run(redirected, PRINTING[what], tmp_path)[0] == 2
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
@@ -104,8 +104,8 @@ def test_both(redirected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("redirected", [f">{FULL}", ">&-"], ids=["full", "closed"])
-def test_what_is_not_needed(redirected: str, tmp_path: Path) -> None:
-    """A command that has nothing to write there does not care."""
+def test_lost_stream_that_is_not_needed(redirected: str, tmp_path: Path) -> None:
+    """A command does not fail if it has nothing to write to the lost stream."""
     target = tmp_path / "new.pcapng"
     assert run(redirected, ["clean", "-q", RPING, "-o", target], tmp_path) == (0, "")
     assert run(f"2>{FULL}", ["dissect", RPING], tmp_path) == (0, "")
@@ -114,7 +114,7 @@ def test_what_is_not_needed(redirected: str, tmp_path: Path) -> None:
 
 
 def test_a_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
-    """What is meant for standard error does not end in the capture that is written."""
+    """Lines for standard error do not end in the capture that is written."""
     target = tmp_path / "new.pcapng"
     whole = tmp_path / "whole.pcapng"
     assert run("2>&-", ["clean", RPING, "-o", target], tmp_path)[0] == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMAP messages of real captures: what is printed is what a plain walker put together."""
+"""RDMAP messages of real captures: a plain walker puts the same messages together."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tests.truth import iftwalker, walker
 READ_REQUEST, READ_RESPONSE = 1, 2
 
 INTERLEAVED_OR_LACKING = frozenset({49, 50, 51, 52, 72, 88, 97})
-"""Connections of the probe on which one message lies within another, or a message does not begin
-where it must: more than the walker can tell apart."""
+"""Connections of the probe that the walker cannot follow: a message lies within another, or does
+not begin where it must."""
 
 Message = tuple[int, str, int, tuple[int, int], int, int]
 """Connection, role, opcode, QN and MSN or STag and TO, octets of payload, FPDUs."""
 
 Read = tuple[int, str, int, int, int]
-"""Connection, role of who asks, MSN, RDMA Read Message Size, octets of the Response or -1."""
+"""Connection, role of the requester, MSN, RDMA Read Message Size, octets of the Response or -1."""
 
 
 def walked(path: Path) -> tuple[list[Message], list[Read]]:
-    """The messages that ended with L, in the order of each stream, and what became of Reads.
+    """The messages that ended with L, in the order of each stream, and the answers to Reads.
 
-    Reads are paired by nothing but their order: the first Response with the first Request.
+    Only order pairs Reads: the first Response answers the first Request.
     """
     found: list[Message] = []
     reads: list[Read] = []
@@ -65,7 +65,7 @@ def walked(path: Path) -> tuple[list[Message], list[Read]]:
         for role, other in ("ir", "ri"):
             for index, (msn, size, sink) in enumerate(asked[role]):
                 octets, name = given[other][index] if index < len(given[other]) else (-1, sink)
-                # Where there are no octets, STag and TO mean nothing (RFC 5041 5.2).
+                # Without octets, STag and TO mean nothing (RFC 5041 5.2).
                 fits = name == sink or size == octets == 0
                 reads.append((number, role, msn, size, octets if fits else -1))
     return found, reads
@@ -77,7 +77,7 @@ def tagged_place(record: Record) -> tuple[int, int]:
 
 
 def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
-    """The same of what was printed."""
+    """The same messages and Reads, from records."""
     role = roles(found)
     whole: list[Message] = []
     reads: list[Read] = []
@@ -102,8 +102,7 @@ def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_messages_of_a_capture(path: Path) -> None:
-    """Every message that the walker found is complete, and no other one is; every RDMA Read Request
-    is paired with its Response, or said to have none."""
+    """Complete messages and pairs of RDMA Read Request and Response are those of the walker."""
     expected, asked = walked(path)
     found, paired = printed(records("--type", "message,connection", path))
     if path == PROBE:
@@ -132,8 +131,8 @@ WRONG = {
 """Connections of the probe."""
 
 
-def test_lines_of_what_is_wrong() -> None:
-    """What the probe did, and what siw made of it, is told in so many words."""
+def test_lines_of_wrong_messages() -> None:
+    """Lines say in words what the probe did, and how siw answered."""
     text = run("dissect", "--type", "message", PROBE).stdout
     found = re.findall(r" #(\d+) .* > \S+\s+(.*)", text)
     assert {(str(number), words) for number, words in WRONG.items()} <= set(found)

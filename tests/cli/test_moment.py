@@ -19,13 +19,13 @@ zones = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(mi
 
 
 def span(begin: str, end: str) -> Span:
-    """What lies between two times."""
+    """The time between two moments."""
     return spans([(begin, end)])[0]
 
 
 @given(st.datetimes(timezones=zones), st.integers(0, 999), st.sampled_from("T "))
 def test_dates(date: datetime, more: int, between: str) -> None:
-    """As Python writes them, to the nanosecond, in any zone; UTC without one."""
+    """Dates as Python writes them, with nanoseconds, in any zone. The default is UTC."""
     time_ns = (date - EPOCH) // MICROSECOND * 1000 + more
     text = date.isoformat(between, "microseconds")
     clock, zone = text[:26], text[26:]
@@ -43,7 +43,7 @@ def test_dates(date: datetime, more: int, between: str) -> None:
 
 @given(st.integers(-(10**12), 10**12), st.integers(0, 9), st.integers(-(2**63), 2**63))
 def test_seconds(number: int, digits: int, first: int) -> None:
-    """Since the first frame; with six digits and fewer, whatever is shown so."""
+    """Seconds since the first frame. With six digits or fewer, all times shown so are included."""
     seconds = Decimal(number).scaleb(-digits)
     time_ns = first + int(seconds * SECOND)
     found = span(f"{seconds:f}", f"{seconds:f}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line among other processes: pipes and terminals, also while a capture goes on."""
+"""The command line among other processes: pipes and terminals, also while a capture grows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes, signal
 
 
 @pytest.mark.parametrize("path", [RPING, LARGE], ids=["plain", "compressed"])
-def test_pipe_into_it(path: Path) -> None:
-    """``python -m scapy_mpa`` is the command; standard input may be a pipe, gzip-compressed or not,
-    and gives what the file gives."""
+def test_standard_input_is_a_pipe(path: Path) -> None:
+    """Standard input may be a pipe, gzip-compressed or not. ``python -m scapy_mpa`` gives the
+    same as for the file."""
     done = process("dissect", "--json", "-", input=path.read_bytes())
     wanted = run("dissect", "--json", path).stdout
     assert done.stdout.decode() == wanted.replace(json.dumps(str(path)), '"standard input"')
@@ -32,16 +32,16 @@ def test_pipe_into_it(path: Path) -> None:
 
 @on_linux
 @pytest.mark.parametrize(
-    ("arguments", "begin", "shown", "behind"),
+    ("arguments", "begin", "shown", "rest"),
     [
         (["dissect", "-"], 700, b"Request rev 2", b"ended: closed"),
         (["clean", "-q", "-", "-o", "-"], 900, b"MPA ID Rep Frame", b"rdma-ping-0"),
     ],
 )
 def test_a_live_capture_is_read_at_once(
-    arguments: list[str], begin: int, shown: bytes, behind: bytes
+    arguments: list[str], begin: int, shown: bytes, rest: bytes
 ) -> None:
-    """What a pipe has brought is printed, or written, before the pipe brings more, or ends."""
+    """Octets of a pipe are printed or written before the pipe brings more, or ends."""
     octets = RPING.read_bytes()
     with running(*arguments) as it:
         it.give(octets[:begin])
@@ -50,7 +50,7 @@ def test_a_live_capture_is_read_at_once(
             seen += os.read(it.stdout.fileno(), 1 << 16)
         it.give(octets[begin:])
         it.stdin.close()
-        assert behind in it.stdout.read()
+        assert rest in it.stdout.read()
         assert it.process.wait(30) == 0
 
 
@@ -59,11 +59,11 @@ CLOSED = "scapy-mpa: standard output was closed"
 
 @posix
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["clean", LARGE, "-o", "-"], f"{CLOSED}, so cleaning stopped"),
         (["craft", "large-message", "-o", "-"], CLOSED),
-        # Who has read enough of a list is not told that there was more.
+        # Lists end without a message: their reader has read enough.
         *(
             (words, None)
             for words in (
@@ -73,8 +73,9 @@ CLOSED = "scapy-mpa: standard output was closed"
         ),
     ],
 )
-def test_closed_pipe_behind_it(arguments: list[object], told: str | None) -> None:
-    """As ``| head -1`` does: it stops with status 2, and one line that says where."""
+def test_standard_output_is_a_closed_pipe(arguments: list[object], message: str | None) -> None:
+    """Output into a closed pipe, as with ``| head -1``, stops the command with status 2, and at
+    most one line."""
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:
@@ -82,12 +83,12 @@ def test_closed_pipe_behind_it(arguments: list[object], told: str | None) -> Non
     finally:
         os.close(write_end)
     assert done.returncode == 2
-    assert re.fullmatch(f"{told}\n" if told else "", done.stderr.decode())
+    assert re.fullmatch(f"{message}\n" if message else "", done.stderr.decode())
 
 
 @posix
 def test_colour_is_for_terminals() -> None:
-    """On a terminal what matters is coloured, unless NO_COLOR is set; in a pipe nothing is."""
+    """Findings are coloured on a terminal, unless NO_COLOR is set, and never in a pipe."""
     assert b"\x1b[" not in process("dissect", RPING).stdout
     assert b"\x1b[32m" in on_terminal("dissect", RPING)
     assert b"\x1b[31m" in on_terminal("dissect", "--type", "error", PROBE)
@@ -103,10 +104,10 @@ CLEAR = "\x1b[H\x1b[2J"
 
 
 def printed(out: int, shown: int) -> str:
-    """What is printed on a pipe or a terminal while half of a capture is there, and then all.
+    """What a command prints while half of a capture is there, and then all.
 
-    :param out: is read.
-    :param shown: is standard output.
+    :param out: the end of a pipe or terminal to read from.
+    :param shown: its other end, which is standard output.
     """
     with subprocess.Popen(
         [*COMMAND, "summary", "--wide", "--every", "1", "-"],
@@ -119,7 +120,7 @@ def printed(out: int, shown: int) -> str:
         running.stdin.write(BEGIN)
         running.stdin.flush()
         seen = b""
-        # It comes again though nothing else does.
+        # The table is printed again although no frame came.
         while seen.count(b"open") < 2:
             seen += os.read(out, 1 << 16)
         running.stdin.write(OCTETS[len(BEGIN) :])
@@ -130,8 +131,8 @@ def printed(out: int, shown: int) -> str:
 
 
 @posix
-def test_in_a_pipe() -> None:
-    """Tables come one after the other, and at the end as without it."""
+def test_tables_in_a_pipe() -> None:
+    """Tables follow each other. The last one is that of the whole capture."""
     *standing, last = printed(*os.pipe()).split("\n\n")
     assert len(standing) >= 2
     assert {f"{each}\n" for each in standing} <= {"no TCP connections\n", STANDING, TABLE}
@@ -139,8 +140,8 @@ def test_in_a_pipe() -> None:
 
 
 @posix
-def test_on_a_terminal() -> None:
-    """Each is in the place of the one before."""
+def test_tables_on_a_terminal() -> None:
+    """Each table replaces the one before."""
     import pty
 
     nothing, *standing, last = printed(*pty.openpty()).split(CLEAR)

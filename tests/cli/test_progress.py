@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What takes long shows how far it is, on a terminal alone."""
+"""Long work shows its progress, but only on a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FRAMES = 66
 
 
 class Terminal(io.StringIO):
-    """A stream that somebody watches."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -40,7 +40,7 @@ def read(count: int, size: int | None = len(OCTETS)) -> Iterator[object]:
 
 PIPE, TERMINAL = io.StringIO, Terminal
 SHOWN = [
-    # What is done, how often, standard output and standard error, and what is shown.
+    # The work, the number of steps, standard output and standard error, and what is shown.
     (crafted, 50, PIPE, TERMINAL, ("crafting", "100%")),
     (crafted, 50, TERMINAL, TERMINAL, ("crafting", "100%")),
     (crafted, 50, TERMINAL, PIPE, ()),
@@ -56,7 +56,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("work", "count", "out", "err", "shown"), SHOWN)
-def test_what_is_shown(
+def test_progress_is_shown_on_terminals(
     work: Callable[[int], Iterator[object]],
     count: int,
     out: type[io.StringIO],
@@ -64,7 +64,7 @@ def test_what_is_shown(
     shown: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a second it is shown how far it is, and only on a terminal."""
+    """Progress is shown after a second, and only on a terminal."""
     clock = (0.4 * each for each in range(1000))
     monkeypatch.setattr(scapy_mpa.cli.progress, "monotonic", lambda: next(clock))
     printed = err()

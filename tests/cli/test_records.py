@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The format of records: their schema, the first and the last of a capture, when octets were
-captured, and the octets of messages."""
+"""The format of records: schema, first and last record, times of octets, and octets of messages."""
 
 from __future__ import annotations
 
@@ -23,17 +22,17 @@ from tests.schema import validator
 ONE, OTHER = PCAPS / "rping_mpa2_crcon.pcap", PCAPS / "term_sendnorecv.pcap"
 OF_CAPTURES = ("capture", "capture_end")
 EXACT = 1 << 53
-"""Up to which readers of JSON that have floating-point numbers alone keep integers."""
+"""The largest integers that readers with only floating-point numbers keep exactly."""
 
 
 def exact(text: str) -> int:
-    """An integer that every reader keeps."""
+    """An integer that every reader keeps exactly."""
     assert abs(int(text)) <= EXACT
     return int(text)
 
 
-def test_schema_is_one() -> None:
-    """It has every type, and tells types apart."""
+def test_schema_has_all_types() -> None:
+    """The schema has every type, and distinguishes them."""
     printed = json.loads(run("schema").stdout)
     wanted = [{"$ref": f"#/definitions/{kind}_record"} for kind in RECORD_TYPES]
     assert sorted(map(str, printed["oneOf"])) == sorted(map(str, wanted))
@@ -50,7 +49,7 @@ def test_schema_is_one() -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 def test_every_line_is_as_the_schema_says(path: Path) -> None:
-    """Whatever is asked for; and numbers are kept by those who have 53 bits for them."""
+    """Lines match the schema under any options. Numbers fit in 53 bits."""
     options = ("--json", "--type", ",".join(RECORD_TYPES), "--payload", "--check")
     for line in run("dissect", *options, path).stdout.splitlines():
         record = json.loads(line, parse_int=exact)
@@ -58,7 +57,7 @@ def test_every_line_is_as_the_schema_says(path: Path) -> None:
 
 
 def around(path: Path) -> tuple[Record, Record]:
-    """The first and the last record of a capture in which all frames were followed."""
+    """The first and the last record of a capture of which all frames were followed."""
     times = [at for at, _ in frames_of(path)]
     begin = None
     if times:
@@ -72,7 +71,8 @@ def around(path: Path) -> tuple[Record, Record]:
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_first_and_last_record(command: str, tmp_path: Path) -> None:
-    """Of each file; all others lie between them; of a capture without frames these two alone."""
+    """Each file has both, and all others stand between them. A capture without frames has only
+    these two."""
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(ONE.read_bytes()[:24])
     found = lines_of(run(command, "--json", ONE, empty, OTHER).stdout)
@@ -95,19 +95,19 @@ KINDS: dict[str, Callable[[], Conversation]] = {
     "SCTP, fragments": lambda: SctpConversation(mss=400, mulpdu=1000),
     "IFT": IFTConversation,
 }
-SAID = {
+LONG = {
     "Send": random.Random(1).randbytes(4000),
     "RDMA Write": random.Random(2).randbytes(4000),
     "RDMA Read Response": random.Random(3).randbytes(4000),
 }
 
 
-def spoken(kind: str) -> Conversation:
-    """A conversation that says each of these, before others."""
+def conversation_of(kind: str) -> Conversation:
+    """A conversation with each of these messages, and a last one."""
     talk = KINDS[kind]()
-    talk.initiator.send(SAID["Send"])
-    talk.initiator.write(SAID["RDMA Write"], stag=7, to=1 << 40)
-    talk.initiator.read(SAID["RDMA Read Response"])
+    talk.initiator.send(LONG["Send"])
+    talk.initiator.write(LONG["RDMA Write"], stag=7, to=1 << 40)
+    talk.initiator.read(LONG["RDMA Read Response"])
     talk.initiator.send(b"last")
     talk.close()
     return talk
@@ -119,15 +119,15 @@ def messages(path: Path) -> dict[str, Record]:
     return {each["message"]: each for each in found if each["fpdus"] > 1}
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in SAID])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in LONG])
 def test_octets_of_messages(kind: str, name: str, tmp_path: Path) -> None:
-    """They are those that were said, in however many DDP segments; what was not captured is zeros,
-    and ``missing`` says where."""
-    talk = spoken(kind)
+    """Octets are complete over any number of DDP segments. Missing ones are zeros, and
+    ``missing`` lists them."""
+    talk = conversation_of(kind)
     path = tmp_path / "hole.pcap"
     talk.write(path)
     whole = messages(path)[name]
-    assert whole["payload"] == SAID[name].hex()
+    assert whole["payload"] == LONG[name].hex()
     hole = whole["parts"][1]
     segments = talk.segments()
     del segments[hole["frames"][0] - 1]
@@ -135,14 +135,14 @@ def test_octets_of_messages(kind: str, name: str, tmp_path: Path) -> None:
     begin = int(str(hole["offset"]), 0) - (name == "RDMA Write") * (1 << 40)
     end = begin + hole["length"]
     if name == "RDMA Write":
-        # Nothing tells that what follows the hole goes on with the same message.
+        # Nothing shows that the octets after the hole belong to the same message.
         found = [each for each in records("--type", "message", "--payload", path) if each["stag"]]
         parts = [each for each in found if each["message"] == name]
         assert all(not each["complete"] for each in parts)
-        there = [SAID[name][:begin].hex(), SAID[name][end:].hex()]
+        there = [LONG[name][:begin].hex(), LONG[name][end:].hex()]
         assert [each["payload"] for each in parts] == there
         return
     found = messages(path)[name]
     assert found["missing"] == [[hole["offset"], hole["length"]]]
     assert not found["complete"]
-    assert found["payload"] == (SAID[name][:begin] + bytes(end - begin) + SAID[name][end:]).hex()
+    assert found["payload"] == (LONG[name][:begin] + bytes(end - begin) + LONG[name][end:]).hex()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files of one ring, as dumpcap and tcpdump write them, are read as one capture.
 
-What is right is what the capture gives when all of its frames are in one file.
+The reference is the same capture with all frames in one file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PARTS = [FRAMES[:THIRD], FRAMES[THIRD : 2 * THIRD], FRAMES[2 * THIRD :]]
 
 
 def octets_of(frames: Sequence[Stamped], name: str = "") -> bytes:
-    """A file of these frames, in the format that its name asks for."""
+    """A file of these frames, in the format of its name."""
     if "pcapng" in name:
         octets = section() + interface() + b"".join(enhanced(each, ticks=at) for at, each in frames)
     else:
@@ -63,8 +63,8 @@ def written(directory: Path, parts: dict[str, Sequence[Stamped]]) -> list[Path]:
     return paths
 
 
-def told(*arguments: object) -> list[dict[str, object]]:
-    """The records of captures with no other finding than a Terminate."""
+def records_of(*arguments: object) -> list[dict[str, object]]:
+    """The records of captures that have no message on standard error."""
     result = run("dissect", "--json", *arguments)
     assert (result.exit_code, result.stderr) in ((0, ""), (1, ""))
     return parsed(result.stdout)
@@ -73,7 +73,7 @@ def told(*arguments: object) -> list[dict[str, object]]:
 @pytest.fixture(name="whole", scope="module")
 def _whole(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
     """The records of the capture in one file."""
-    return told(*written(tmp_path_factory.mktemp("whole"), {"whole.pcap": FRAMES}))
+    return records_of(*written(tmp_path_factory.mktemp("whole"), {"whole.pcap": FRAMES}))
 
 
 OF_ONE_RING = {
@@ -92,7 +92,7 @@ OF_ONE_RING = {
     "tcpdump -C, with an extension": ["trace.pcap", "trace.pcap1", "trace.pcap2"],
     "tcpdump -C, as a shell sorts": ["trace.pcap9", "trace.pcap10", "trace.pcap11"],
     "tcpdump -W": ["trace.pcap08", "trace.pcap09", "trace.pcap10"],
-    "tcpdump -W, begun again": ["trace.pcap2", "trace.pcap0", "trace.pcap1"],
+    "tcpdump -W, starting again": ["trace.pcap2", "trace.pcap0", "trace.pcap1"],
     "tcpdump -G": [
         "t-2026-01-01_12:00:00.pcap",
         "t-2026-01-01_12:05:00.pcap",
@@ -108,17 +108,17 @@ OF_ONE_RING = {
 
 
 @pytest.mark.parametrize("how", OF_ONE_RING)
-def test_one_capture(tmp_path: Path, how: str, whole: list[dict[str, object]]) -> None:
-    """Whatever order they are named in, their frames are numbered on from file to file."""
+def test_ring_is_one_capture(tmp_path: Path, how: str, whole: list[dict[str, object]]) -> None:
+    """In any order of the arguments, frames are numbered on from file to file."""
     first, second, third = written(tmp_path, dict(zip(OF_ONE_RING[how], PARTS, strict=True)))
-    assert told(first, second, third) == whole
-    assert told(third, first, second) == whole
-    assert told("--check", second, third, first) == whole
+    assert records_of(first, second, third) == whole
+    assert records_of(third, first, second) == whole
+    assert records_of("--check", second, third, first) == whole
 
 
 APART = {
     "other names": ["a.pcap", "b.pcap", "c.pcap"],
-    "numbers of one's own": ["run1.pcap", "run2.pcap", "run3.pcap"],
+    "own numbers": ["run1.pcap", "run2.pcap", "run3.pcap"],
     "of several rings": ["a_00001.pcap", "b_00002.pcap", "c_00003.pcap"],
     "in several directories": ["a/x_00001.pcap", "b/x_00002.pcap", "c/x_00003.pcap"],
     "in several formats": ["x_00001.pcap", "x_00002.pcapng", "x_00003.pcap.gz"],
@@ -127,15 +127,17 @@ APART = {
 
 @pytest.mark.parametrize("how", [*APART, "separate"])
 def test_several_captures(tmp_path: Path, how: str) -> None:
-    """Files whose names say nothing of a ring are read one by one, however their times go on; so
-    are those of a ring on demand, and one that is named twice goes on in nothing."""
+    """Files are read one by one if their names are not of one ring, whatever their times.
+
+    ``--separate`` does the same for a ring. A file that is named twice is read twice.
+    """
     names = APART.get(how, OF_ONE_RING["dumpcap"])
     paths = written(tmp_path, dict(zip(names, PARTS, strict=True)))
     if how != "separate":
         paths.append(paths[0])
-    alone = [told(path) for path in paths]
+    alone = [records_of(path) for path in paths]
     options = ["--separate"] if how == "separate" else []
-    assert [each["frame"] for each in told(*options, *paths)] == [
+    assert [each["frame"] for each in records_of(*options, *paths)] == [
         each["frame"] for records in alone for each in records
     ]
 
@@ -146,16 +148,16 @@ def test_any_number_of_files(
     tmp_path_factory: pytest.TempPathFactory,
     whole: list[dict[str, object]],
 ) -> None:
-    """Wherever one file ends and the next begins, and in whatever order they are named."""
+    """The ring may be divided at any frames, and its files named in any order."""
     cuts = data.draw(st.sets(st.integers(1, len(FRAMES) - 1), max_size=12).map(sorted), "cuts")
     ends = zip([0, *cuts], [*cuts, len(FRAMES)], strict=True)
     parts = {f"r_{at:05}.pcap": FRAMES[begin:end] for at, (begin, end) in enumerate(ends)}
     paths = written(tmp_path_factory.mktemp("ring"), parts)
-    assert told(*data.draw(st.permutations(paths), "order")) == whole
+    assert records_of(*data.draw(st.permutations(paths), "order")) == whole
 
 
 def test_headings_and_tables(tmp_path: Path) -> None:
-    """One heading for all files of a ring, in the place of the first that is named."""
+    """All files of a ring have one heading, in the place of the first that is named."""
     first, second, third = written(
         tmp_path, dict(zip(OF_ONE_RING["tcpdump -C"], PARTS, strict=True))
     )
@@ -172,8 +174,8 @@ def test_headings_and_tables(tmp_path: Path) -> None:
     assert rows[: len(rows) // 2] == rows[len(rows) // 2 :]
 
 
-def test_captures_at_one_time(tmp_path: Path) -> None:
-    """Where one begins before the other has ended, they are several; a line says so."""
+def test_captures_that_overlap_in_time(tmp_path: Path) -> None:
+    """If one begins before the other ends, they are several captures, and a line says so."""
     late = [(at + 1, each) for at, each in FRAMES]
     one, other = written(tmp_path, {"eth": FRAMES, "eth1": late})
     result = run("dissect", "--json", other, one)
@@ -181,12 +183,12 @@ def test_captures_at_one_time(tmp_path: Path) -> None:
     assert result.stderr == (
         f"scapy-mpa: {other}: begins before {one} ends, so it is another capture\n"
     )
-    alone = [each["frame"] for each in told(one)]
+    alone = [each["frame"] for each in records_of(one)]
     assert [each["frame"] for each in parsed(result.stdout)] == alone * 2
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    """What cannot be read of one of them costs no more than that."""
+    """A damaged file costs only what cannot be read of it."""
     names = [f"r_{number:05}.pcap" for number in range(5)]
     first, cut, third, empty, text = written(
         tmp_path, dict(zip(names, [*PARTS, [], []], strict=True))
@@ -208,7 +210,7 @@ def test_damaged_files(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="there is no /dev/fd")
 def test_pipes_with_numbers(whole: list[dict[str, object]]) -> None:
-    """What a shell's ``<(command)`` is named says nothing, and none of it is lost."""
+    """Numbers in the names of a shell's ``<(command)`` make no ring. All octets are read."""
     octets = octets_of(FRAMES)
     ends = []
     for _ in range(2):
@@ -217,7 +219,7 @@ def test_pipes_with_numbers(whole: list[dict[str, object]]) -> None:
         os.write(write_end, octets)
         os.close(write_end)
     try:
-        frames = [each["frame"] for each in told(*(f"/dev/fd/{end}" for end in ends))]
+        frames = [each["frame"] for each in records_of(*(f"/dev/fd/{end}" for end in ends))]
     finally:
         for end in ends:
             os.close(end)

@@ -18,9 +18,9 @@ ALL = "session_control,ddp_segment,message,gap,error,connection"
 
 
 def talk() -> Talk:
-    """An enhanced session, with a chunk that comes early, one that never does, and a wrong one.
+    """An enhanced session: one chunk comes early, one never, and one is wrong.
 
-    That it is out of place as well is not said, since something is missing.
+    That the wrong one is out of place is not reported, since a chunk is missing.
     """
     made = Talk()
     made.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, a=1, b=1) + b"hello")
@@ -35,7 +35,7 @@ def talk() -> Talk:
 
 
 def frames_of_talk(*places: int) -> list[bytes]:
-    """The frames of :func:`talk`: those with its chunks in these places, or with all of them."""
+    """The frames of :func:`talk` whose chunks are in these places, or all of them."""
     made = talk()
     units = [made.units[place] for place in places] or made.units
     return [*OPENING, *frames_of(units), *closing(made)]
@@ -50,7 +50,7 @@ def capture(tmp_path: Path) -> Path:
 
 
 def test_lines(capture: Path) -> None:
-    """What stands in them."""
+    """The content of the lines."""
     result = run("dissect", "--type", ALL, capture)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
@@ -75,7 +75,7 @@ def test_lines(capture: Path) -> None:
 
 
 def test_payload_and_layers(capture: Path) -> None:
-    """``--payload`` and ``-V`` know both kinds of chunks."""
+    """``--payload`` and ``-V`` show both kinds of chunks."""
     found = records("--payload", capture)
     payloads = {each["tsn"]: each["payload"] for each in found if each["type"] == "ddp_segment"}
     assert payloads == {
@@ -128,7 +128,7 @@ def test_tcp_and_sctp_in_one_capture(tmp_path: Path, capture: Path) -> None:
 
 @pytest.mark.parametrize("path", OVER_SCTP, ids=capture_name)
 def test_crafted_capture(path: Path) -> None:
-    """Every message once, with what a plain walker over its octets has found."""
+    """Every message is reported once, as a plain walker over the octets has found it."""
     expected = json.loads(expectation(path).read_text())
     assert expected == sctpwalker.walk(path)
     found = []
@@ -156,7 +156,7 @@ def test_crafted_capture(path: Path) -> None:
 
 
 def test_draft_peer_connect_8_forced() -> None:
-    """Both sides have kept to the draft, and not to RFC 6581, which is assumed."""
+    """Both sides follow the draft, and break RFC 6581, the default."""
     path = PCAPS / "crafted" / "sctp_draft-rtr-write.pcap"
     draft = "draft-ietf-storm-mpa-peer-connect-01"
     assumed, forced = (records(*more, path)[-1] for more in ([], ["--dialect", draft]))
@@ -170,7 +170,7 @@ def test_draft_peer_connect_8_forced() -> None:
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
 def test_bad_checksums_are_counted(tmp_path: Path, command: str) -> None:
-    """Of an association of which no packet is good: nothing of them is used (RFC 4960 6.8)."""
+    """Packets with bad checksums are counted and ignored (RFC 4960 6.8)."""
     frames = frames_of_talk()
     # The Checksum follows 14 octets of Ethernet, 20 of IP, and 8 of SCTP.
     damaged = [each[:42] + bytes([each[42] ^ 0x5A]) + each[43:] for each in frames]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options that select a part of a capture: they give what plain Python picks out of all of it."""
+"""Options that select a part of a capture give what plain Python selects from all of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def whole(path: Path) -> list[Record]:
 
 @lru_cache
 def read(path: Path) -> list[tuple[float, frozenset[str]]]:
-    """Of each frame, as Scapy reads it, seconds since the epoch, and the endpoints of IPv4."""
+    """By frame, as Scapy reads it, seconds since the epoch and the IPv4 endpoints."""
     return [
         (float(packet.time), frozenset(_endpoints(packet)) if TCP in packet else frozenset())
         for packet in rdpcap(str(path))
@@ -54,14 +54,14 @@ def frames(record: Record) -> set[int]:
 
 
 def is_in(record: Record, *ranges: Container[int]) -> bool:
-    """Whether any of its frames is."""
+    """True if any frame of the record is in these ranges."""
     return record["type"] not in ENDS_OF_CAPTURE and any(
         frame in each for frame in frames(record) for each in ranges
     )
 
 
 def is_between(path: Path, record: Record, begin: float, end: float) -> bool:
-    """Whether any of its frames was captured so many seconds after the first one."""
+    """True if any frame of the record was captured within this time after the first."""
     start = read(path)[0][0]
     return record["type"] not in ENDS_OF_CAPTURE and any(
         begin <= read(path)[frame - 1][0] - start <= end for frame in frames(record)
@@ -69,23 +69,23 @@ def is_between(path: Path, record: Record, begin: float, end: float) -> bool:
 
 
 def date(path: Path, seconds: float) -> str:
-    """That many seconds after the first frame, as a date."""
+    """The date of so many seconds after the first frame."""
     return datetime.fromtimestamp(read(path)[0][0] + seconds, timezone.utc).isoformat()
 
 
 def is_of(record: Record, numbers: Iterable[int]) -> bool:
-    """Whether a record is of one of these connections, or of none."""
+    """True if a record belongs to one of these connections, or to none."""
     return record.get("connection") in (*numbers, None)
 
 
 def has(record: Record, pattern: str) -> bool:
-    """Whether an endpoint is one of these, or there is none."""
+    """True if an endpoint matches, or if there is none."""
     ends = [record[name] for name in ("src", "dst") if name in record]
     return not ends or any(re.fullmatch(pattern, each) for each in ends)
 
 
 def sides(record: Record, name: str) -> list[Any]:
-    """What is told of both sides of a connection."""
+    """The values of both sides of a connection."""
     return list(record[name].values()) if record["type"] == "connection" else []
 
 
@@ -106,7 +106,7 @@ OF_CONNECTIONS: list[tuple[Path, str, Pick]] = [
     (IPV6, "--host '[fd00:7::1]' --host 0.0.0.0/0", lambda each: True),
     (IPV6, "--host fd00:8::/32 --host 0.0.0.0/0", lambda each: "src" not in each),
 ]
-"""A capture, options, and which records are of the connections that they select."""
+"""A capture, options, and which records belong to the connections that they select."""
 
 OF_RECORDS: list[tuple[Path, str, Pick]] = [
     (LOSSY, "--frames 100-200", lambda each: is_in(each, range(100, 201))),
@@ -160,11 +160,11 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
         ),
     ),
 ]
-"""The same of records."""
+"""The same for records."""
 
 
 def is_finding(record: Record) -> bool:
-    """Whether a record is an error, or says that there was one."""
+    """True if a record is an error, or says that there was one."""
     is_terminated = (record.get("end") or {}).get("cause") == "terminate"
     is_wrong = record.get("errors") or record.get("crc") == "bad"
     return bool(record["type"] == "error" or is_wrong or is_terminated)
@@ -172,8 +172,8 @@ def is_finding(record: Record) -> bool:
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_RECORDS)
 def test_dissect(path: Path, options: str, pick: Pick) -> None:
-    """The records, and the status that they call for, whatever else is in the capture; and as many
-    lines."""
+    """JSON has the selected records, and text as many lines. Only these records decide the exit
+    status."""
     expected = [each for each in whole(path) if pick(each)]
     result = run("dissect", "--json", *ALL, *shlex.split(options), path)
     assert lines_of(result.stdout) == expected
@@ -184,7 +184,7 @@ def test_dissect(path: Path, options: str, pick: Pick) -> None:
 
 
 def in_window(path: Path, frames: Container[int], begin: float = 0, end: float = 1e9) -> Pick:
-    """Whether any segment of a connection was captured then."""
+    """Select the connections with a segment that was captured then."""
     start = read(path)[0][0]
     seen = {
         ends
@@ -194,15 +194,15 @@ def in_window(path: Path, frames: Container[int], begin: float = 0, end: float =
     return lambda each: {each.get("src"), each.get("dst")} in seen
 
 
-EVER = range(1 << 30)
+ALL_FRAMES = range(1 << 30)
 IN_WINDOW: list[tuple[Path, str, Pick]] = [
     (PROBE, "--frames 1000", in_window(PROBE, range(1000, 1001))),
     (PROBE, "--frames 700-720,90", in_window(PROBE, {90, *range(700, 721)})),
     (PROBE, "--frames -100", in_window(PROBE, range(101))),
-    (PROBE, "--between 5.5 20", in_window(PROBE, EVER, 5.5, 20)),
+    (PROBE, "--between 5.5 20", in_window(PROBE, ALL_FRAMES, 5.5, 20)),
     (PROBE, "--frames 300- --between 5.5 20", in_window(PROBE, range(300, 1 << 30), 5.5, 20)),
 ]
-"""The same of connections."""
+"""The same for connections."""
 
 
 OF_ENDS = [case for case in OF_RECORDS if re.search("errors|ird|retransmitted|fpdus", case[1])]
@@ -210,7 +210,8 @@ OF_ENDS = [case for case in OF_RECORDS if re.search("errors|ird|retransmitted|fp
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_ENDS + IN_WINDOW)
 def test_summary(path: Path, options: str, pick: Pick) -> None:
-    """Connections; a status of 1 if there was an error in one of them, at whatever time."""
+    """Only selected connections are shown. The status is 1 if one of them has an error, at any
+    time."""
     of_summary = (CAPTURE, "connection", CAPTURE_END)
     expected = [each for each in whole(path) if each["type"] in of_summary and pick(each)]
     numbers = sorted(each["connection"] for each in expected if "connection" in each)
@@ -225,7 +226,7 @@ def test_summary(path: Path, options: str, pick: Pick) -> None:
 
 @lru_cache
 def cleaned(path: Path) -> list[tuple[bytes, frozenset[str]]]:
-    """The frames of a capture that is cleaned whole, and the endpoints of each."""
+    """The frames of a capture that is cleaned as a whole, and the endpoints of each."""
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory) / "all.pcap"
         assert run("clean", path, "-q", "-o", target).exit_code == 0
@@ -238,7 +239,7 @@ OF_CLEAN = [*OF_CONNECTIONS[:2], *OF_CONNECTIONS[4:9], *OF_ENDS, *IN_WINDOW]
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CLEAN)
 def test_clean(tmp_path: Path, path: Path, options: str, pick: Pick) -> None:
-    """The frames of these connections, as they are in a capture of which all is cleaned."""
+    """The frames of the selected connections are those of the capture cleaned as a whole."""
     target = tmp_path / "some.pcap"
     assert run("clean", path, "-q", "-o", target, *shlex.split(options)).exit_code == 0
     picked = [each for each in whole(path) if each["type"] == "connection" and pick(each)]
@@ -249,8 +250,8 @@ def test_clean(tmp_path: Path, path: Path, options: str, pick: Pick) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fpdu", "message"])
-def test_payload_can_be_asked_for(kind: str) -> None:
-    """Whether it is printed or not."""
+def test_selection_by_payload(kind: str) -> None:
+    """``--where payload~`` works whether payload is printed or not."""
     key = b"rdma-ping-1: ".hex()
     printed = records("--payload", "--type", kind, RPING)
     expected = [each for each in printed if key in each["payload"]]
@@ -262,8 +263,8 @@ def test_payload_can_be_asked_for(kind: str) -> None:
     assert records(*options, RPING) == expected
 
 
-def test_each_capture_has_times_of_its_own() -> None:
-    """Seconds are since its own first frame; connections are numbered on."""
+def test_times_count_from_each_capture() -> None:
+    """Seconds count from each capture's own first frame. Connections are numbered on."""
     once = records("--between", 0.01, 0.02, RPING)
     twice = records("--between", 0.01, 0.02, RPING, RPING)
     assert twice == [*once, *({**each, "connection": 1} for each in once)]
@@ -272,9 +273,11 @@ def test_each_capture_has_times_of_its_own() -> None:
     ]
 
 
-def test_clean_without_what_is_not_there(tmp_path: Path) -> None:
-    """Nothing is written if a pipe would have to be read twice; the beginning of a capture that is
-    damaged is, though connections may be missing."""
+def test_clean_of_pipes_and_damaged_captures(tmp_path: Path) -> None:
+    """Nothing is written if a pipe would have to be read twice.
+
+    The readable beginning of a damaged capture is written, though connections may be missing.
+    """
     target = tmp_path / "clean.pcapng"
     read_end, write_end = os.pipe()
     os.write(write_end, RPING.read_bytes())
@@ -298,7 +301,7 @@ VALUES = st.text() | st.text("0123456789-:.,/ TZ+") | st.text("cr=<>!~[](){}*\\0
     st.sampled_from(["--connection", "--host", "--frames", "--where", "--between"]), VALUES, VALUES
 )
 def test_any_text(option: str, text: str, other: str) -> None:
-    """There is a result, or one line that says what is wrong."""
+    """Any text gives a result, or one line that says what is wrong."""
     key = other if option == "--between" else f"crc{text}"
     more = [other] if option == "--between" else ["--where", key]
     result = run("summary", option, text, *more, RPING)
@@ -307,22 +310,22 @@ def test_any_text(option: str, text: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "is_said"),
+    ("options", "is_reported"),
     [
         (("--host", "1.2.3.4"), True),
         (("--port", 9), True),
         (("--frames", "99999-"), True),
         (("--between", 9000, 9001), True),
         (("--frames", 1), True),
-        # What meets no condition, or is of no such type, is just not there.
+        # An unmet condition, or a type without records, needs no message.
         (("--where", "ulpdu_length>60000"), False),
         (("--type", "overlap"), False),
         (("--port", 7174, "--type", "overlap"), False),
         ((), False),
     ],
 )
-def test_nothing_is_selected(options: tuple[object, ...], is_said: bool) -> None:
-    """A listing of nothing says why; once, of however many files."""
-    said = run("dissect", *options, RPING, RPING).stderr
+def test_nothing_is_selected(options: tuple[object, ...], is_reported: bool) -> None:
+    """If nothing is selected, one line says why, for any number of files."""
+    message = run("dissect", *options, RPING, RPING).stderr
     line = "scapy-mpa: nothing found is of the hosts, ports, times and frames that are selected\n"
-    assert said == line * is_said
+    assert message == line * is_reported

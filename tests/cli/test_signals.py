@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Signals while captures are read: what was read by then is shown, as of a whole capture.
+"""Signals while captures are read: the result of what was read is shown.
 
-What is right is what the frames give that came before the signal, in a file of their own.
+The reference is a file with only the frames before the signal.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ pytestmark = on_linux
 
 FRAMES = frames_of(RPING)
 WHOLE = 13
-"""Frames that are read: a startup and some FPDUs, and no end."""
+"""Number of frames read: a startup and some FPDUs, without an end."""
 BEGIN = octets_of(FRAMES[:WHOLE])
 CUT = octets_of(FRAMES[: WHOLE + 1])[:-10]
-"""Part of a frame after these."""
+"""These frames and a part of the next one."""
 
 DONE = f"scapy-mpa: standard input: interrupted after frame {WHOLE}\n"
 
 
 @pytest.fixture
 def long_capture(tmp_path: Path) -> Path:
-    """More than is read at once, and than a pipe holds of what is printed."""
+    """A capture larger than one read, with more output than a pipe holds."""
     path = tmp_path / "long.pcap"
     path.write_bytes(gzip.decompress((PCAPS / "2vm_perf_write_bw_q4_crcon.pcap.gz").read_bytes()))
     return path
@@ -58,8 +58,8 @@ COMMANDS = {
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("octets", [BEGIN, CUT], ids=["between frames", "in a frame"])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_pipe(command: tuple[str, ...], octets: bytes, name: str) -> None:
-    """All that the whole frames give is printed, and the status is that which shells give."""
+def test_signal_while_reading_a_pipe(command: tuple[str, ...], octets: bytes, name: str) -> None:
+    """The result of all whole frames is printed, and the status is that of shells."""
     number = getattr(signal, name)
     with running(*command, "-") as it:
         it.read(octets, WHOLE)
@@ -72,31 +72,30 @@ def test_a_pipe(command: tuple[str, ...], octets: bytes, name: str) -> None:
     [(b"", b""), (BEGIN[:20], b""), (BEGIN[:24], b"no TCP connections\n")],
     ids=["nothing", "part of the header", "header"],
 )
-def test_before_the_first_frame(octets: bytes, printed: bytes) -> None:
-    """There is not much to say."""
-    said = "scapy-mpa: standard input: interrupted before any frame\n"
+def test_signal_before_the_first_frame(octets: bytes, printed: bytes) -> None:
+    message = "scapy-mpa: standard input: interrupted before any frame\n"
     with running("summary", "-") as it:
         it.give(octets)
-        # What it answers, it says when it has read all.
+        # It answers only after it has read all.
         while octets and f" octets {len(octets)}," not in (line := it.ask()):
             if len(octets) < 24:
                 assert line == "scapy-mpa: nothing was read yet\n"
                 break
-        assert it.end(signal.SIGINT) == (printed, said, 130)
+        assert it.end(signal.SIGINT) == (printed, message, 130)
 
 
-def test_a_pipe_that_nobody_writes_to(tmp_path: Path) -> None:
-    """It is not even open."""
+def test_signal_while_opening_a_pipe(tmp_path: Path) -> None:
+    """No process has opened the other end."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with running("summary", path, RPING) as it:
-        said = f"scapy-mpa: {path}: interrupted before any frame\n"
-        assert it.end(signal.SIGTERM) == (b"", said, 143)
+        message = f"scapy-mpa: {path}: interrupted before any frame\n"
+        assert it.end(signal.SIGTERM) == (b"", message, 143)
 
 
 @pytest.mark.parametrize("begin", [0, 13])
-def test_last_words(begin: int) -> None:
-    """What the program that captures writes when Ctrl-C ends it, too, is read to its end."""
+def test_rest_of_the_pipe_is_read(begin: int) -> None:
+    """The octets that a capturing program writes after the same Ctrl-C are read to their end."""
     octets = RPING.read_bytes()
     given = octets_of(FRAMES[:begin]) if begin else b""
     with running("summary", "-") as it:
@@ -106,50 +105,50 @@ def test_last_words(begin: int) -> None:
         it.process.send_signal(signal.SIGINT)
         it.give(octets[len(given) :])
         it.stdin.close()
-        printed, said, status = it.end(signal.SIGCONT)
+        printed, message, status = it.end(signal.SIGCONT)
     assert (printed, status) == (run("summary", RPING).stdout_bytes, 130)
-    assert said == f"scapy-mpa: standard input: interrupted after frame {len(FRAMES)}\n"
+    assert message == f"scapy-mpa: standard input: interrupted after frame {len(FRAMES)}\n"
 
 
-def test_files_after_it_are_not_read() -> None:
-    """Each that was read before has its table, and the one being read."""
+def test_files_after_the_signal_are_not_read() -> None:
+    """Each file read before has its table, and so has the current one."""
     with running("summary", RPING, "-", RPING) as it:
         it.read(BEGIN, WHOLE)
-        printed, said, status = it.end(signal.SIGINT)
+        printed, message, status = it.end(signal.SIGINT)
     assert re.findall(rb"==> (\S+)", printed) == [os.fsencode(RPING), b"standard"]
     assert printed.count(b"192.168.7.2:7174") == 2
-    assert (said, status) == (DONE, 130)
+    assert (message, status) == (DONE, 130)
 
 
-def test_while_it_prints(long_capture: Path) -> None:
-    """Nobody reads what it prints, so it waits; records are whole, and so are connections."""
+def test_signal_while_printing(long_capture: Path) -> None:
+    """Output that nobody reads blocks the command. Records and connections are complete."""
     with running("dissect", "--json", "--payload", long_capture) as it:
         begin = it.stdout.read(1)
         it.process.send_signal(signal.SIGINT)
-        it.wait_until_heeded(signal.SIGINT, heeded=False)
-        printed, said, status = it.end(signal.SIGCONT)
+        it.wait_for_handler(signal.SIGINT, handled=False)
+        printed, message, status = it.end(signal.SIGCONT)
     records = parsed((begin + printed).decode())
     assert records[-1]["type"] == "connection"
     frames = max(each["frame"] for each in records)
-    found = re.fullmatch(rf"scapy-mpa: {long_capture}: interrupted after frame (\d+)\n", said)
+    found = re.fullmatch(rf"scapy-mpa: {long_capture}: interrupted after frame (\d+)\n", message)
     assert found
     assert status == 130
     assert frames <= int(found[1]) < len(frames_of(long_capture))
 
 
-def test_a_second_one_ends_at_once(long_capture: Path) -> None:
-    """Whatever it does."""
+def test_second_signal_ends_at_once(long_capture: Path) -> None:
+    """A second signal ends the command at once, whatever it does."""
     with running("dissect", "--json", "--payload", long_capture) as it:
         it.stdout.read(1)
         it.process.send_signal(signal.SIGINT)
-        it.wait_until_heeded(signal.SIGINT, heeded=False)
+        it.wait_for_handler(signal.SIGINT, handled=False)
         it.process.send_signal(signal.SIGINT)
         assert it.process.wait(30) == -signal.SIGINT
 
 
 @pytest.mark.parametrize("command", [("dissect",), ("clean", "-q", "-o", "-")], ids=" ".join)
-def test_the_same_signal_ends_who_takes_the_output(command: tuple[str, ...]) -> None:
-    """That nobody takes the rest is no news."""
+def test_signal_also_ends_the_reader_of_the_output(command: tuple[str, ...]) -> None:
+    """If the reader of the output is gone, no message reports it."""
     with running(*command, "-") as it:
         it.read(BEGIN, WHOLE)
         it.stdout.close()
@@ -159,8 +158,8 @@ def test_the_same_signal_ends_who_takes_the_output(command: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_where_it_is(command: tuple[str, ...]) -> None:
-    """A line says how much was read and found, as often as it is asked."""
+def test_progress_on_request(command: tuple[str, ...]) -> None:
+    """SIGUSR1 prints a line with what was read and found, each time."""
     (connection,) = parsed(run("summary", "--json", "-", stdin=BEGIN).stdout)
     found = sum(connection["fpdus"].values())
     with running(*command, "-") as it:
@@ -171,7 +170,7 @@ def test_where_it_is(command: tuple[str, ...]) -> None:
         assert it.stderr.read() == b""
 
 
-class Drips(io.BytesIO):
+class SlowFile(io.BytesIO):
     """A file that gives few octets at a time.
 
     :param reads: how often it may be read.
@@ -199,9 +198,9 @@ def records_of(capture: Capture) -> tuple[list[str], int]:
     sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=8),
     reads=st.integers(1, 40),
 )
-def test_wherever_reading_stops(name: str, sizes: list[int], reads: int) -> None:
-    """It is as if the capture ended after the last whole frame."""
-    file = Drips(octets_of(FRAMES, name), [max(sizes), *sizes], reads)
+def test_reading_stops_anywhere(name: str, sizes: list[int], reads: int) -> None:
+    """Wherever reading stops, the capture ends after the last whole frame."""
+    file = SlowFile(octets_of(FRAMES, name), [max(sizes), *sizes], reads)
     try:
         records, frames = records_of(open_capture(file, lambda _: file.reads > 0))
     except CaptureError:

@@ -20,21 +20,21 @@ TYPES = ("--type", "startup,fpdu,message,gap,error,connection")
 
 
 def captured(record: Record) -> int:
-    """The frame that brought the last of its octets, or with which it was found if it has none."""
+    """The frame of the record's last octet, or that with which it was found if it has none."""
     return int((record.get("captured") or record)["frame"])
 
 
 @pytest.mark.parametrize("path", [LOSSY, REORDERED], ids=["lossy", "reordered"])
 def test_same_records_in_order(path: Path) -> None:
-    """Those of one frame stay as they were."""
+    """Records of one frame keep their order."""
     found = records(*TYPES, path)
     assert records(*TYPES, "--sort", "frame", path) == sorted(found, key=captured)
     lines = run("dissect", *TYPES, "--sort", "frame", path).stdout.splitlines()
     assert [int(line.split()[0]) for line in lines] == sorted(map(captured, found))
 
 
-def test_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes too late stands where it was found, and says so."""
+def test_late_records_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that is too late stands where it was found, marked ``late``."""
     monkeypatch.setattr(walk, "_ROWS", 1)
     monkeypatch.setattr(sorting, "HELD_OCTETS", 0)
     found = records(*TYPES, "--sort", "frame", LOSSY)
@@ -45,15 +45,15 @@ def test_late(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len([line for line in text.splitlines() if line.endswith(", late")]) == len(late)
 
 
-def test_live() -> None:
-    """From a pipe all comes in the end; what is found seconds later is late."""
+def test_sorted_output_of_a_pipe() -> None:
+    """From a pipe all records are printed at its end."""
     text = run("dissect", *TYPES, "--sort", "frame", "-", stdin=LOSSY.read_bytes()).stdout
     assert text == run("dissect", *TYPES, "--sort", "frame", LOSSY).stdout
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 4))))
 def test_any_order(given: list[tuple[int, int]]) -> None:
-    """A text waits for HELD_NS; each comes once, and in order unless it is late."""
+    """A text waits for HELD_NS. Each comes once, and in order unless it is late."""
     sorter, out, on_time, now = Sorter(is_live=True), b"", [], 0
     for frame, wait in given:
         if not sorter.is_late(frame):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How a command starts."""
+"""The start of commands."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from tests.cli.command import COMMAND, PCAPS, RPING, environment, process, run
 
 CAPTURES = ("scapy_mpa.capture", "scapy_mpa.stream", "scapy_mpa.wire")
 PARSER = ("scapy", "click", "importlib.metadata")
-SELDOM = ("dataclasses", "datetime", "inspect", "zlib", "scapy_mpa.cli.lines")
-SELDOM += ("scapy_mpa.capture.pcapng",)
+RARE = ("dataclasses", "datetime", "inspect", "zlib", "scapy_mpa.cli.lines")
+RARE += ("scapy_mpa.capture.pcapng",)
 
 NOT_IMPORTED = [
-    # Help is given without importing what reads captures.
+    # Help needs no module that reads captures.
     (("dissect", "--help"), ("scapy", *CAPTURES)),
-    # What parses options is imported only where there may be some to parse.
+    # The parser of options is imported only if there may be options.
     (("dissect", RPING), PARSER),
     (("summary", RPING, "-"), PARSER),
-    # Scapy takes most of a second to import; only layer trees are worth that.
+    # Scapy takes most of a second to import. Only layer trees need it.
     (("dissect", "--json", "--type", "fpdu,message", "--payload", RPING), ("scapy",)),
     (("summary", "--json", RPING), ("scapy",)),
-    # What a table of ordinary connections has no use for.
-    (("summary", PCAPS / "rping_mpa1_crcon.pcap"), SELDOM),
+    # A table of ordinary connections does not need these.
+    (("summary", PCAPS / "rping_mpa1_crcon.pcap"), RARE),
 ]
-"""Command lines, and what is not imported for them."""
+"""Command lines, and the modules that they do not import."""
 
 _MAIN = """
 import gc, sys
@@ -41,7 +41,7 @@ except SystemExit as end:
 
 
 def python(program: str, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """A program that must end well; a capture is its standard input."""
+    """Run a program that must succeed, with a capture as its standard input."""
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         input=RPING.read_bytes(),
@@ -53,7 +53,7 @@ def python(program: str, *arguments: object) -> subprocess.CompletedProcess[byte
 
 
 def imported_by(*arguments: object) -> set[str]:
-    """The modules that a command has imported at its end; cycles are collected by then."""
+    """The modules that a command has imported at its end. The garbage collector is on then."""
     done = python(_MAIN, *arguments)
     status, is_collecting, *modules = done.stderr.decode().split()
     assert (status, is_collecting) == ("0", "True")
@@ -63,25 +63,25 @@ def imported_by(*arguments: object) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "missing"), NOT_IMPORTED, ids=lambda each: " ".join(map(str, each))
 )
-def test_what_is_not_imported(arguments: tuple[object, ...], missing: tuple[str, ...]) -> None:
-    """A command is to start soon."""
+def test_modules_not_imported(arguments: tuple[object, ...], missing: tuple[str, ...]) -> None:
+    """Commands start fast because they import little."""
     assert not imported_by(*arguments) & set(missing)
 
 
-def test_what_is_imported() -> None:
-    """There is something to leave out: what others need is imported by its name."""
+def test_modules_imported() -> None:
+    """The modules left out above exist: other commands import them by these names."""
     modules = imported_by(
         "dissect", "--json", PCAPS / "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"
     )
     assert modules >= {"click", "scapy_mpa.records", "scapy_mpa.stream.recovery", *CAPTURES}
 
 
-def test_a_shell_has_all_of_crc32c() -> None:
-    """What else starts has its function alone."""
+def test_shell_has_all_of_crc32c() -> None:
+    """Other commands import only its function."""
     assert process("shell", "-c", "from crc32c import CRC32CHash").returncode == 0
 
 
-ALONE = (
+FILES_ALONE = (
     ["rping_mpa2_crcon.pcap"],
     ["p2p_rtr_read_crcon.pcap", "reject_pdata.pcap", "mix_mpa0_crcoff.pcap"],
     ["README.md"],
@@ -93,8 +93,8 @@ ALONE = (
 def test_files_alone_are_read_as_with_options(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without options everything is as with an option that says what holds anyway."""
-    for names in ALONE:
+    """Files without options give the same as with the default of an option."""
+    for names in FILES_ALONE:
         files = [str(PCAPS / name) for name in names]
         monkeypatch.setattr(sys, "argv", ["scapy-mpa", command, *files])
         with pytest.raises(SystemExit) as plain:
@@ -106,7 +106,7 @@ def test_files_alone_are_read_as_with_options(
 
 
 def test_shells_are_given_completions() -> None:
-    """What is typed so far may look like files and nothing else."""
+    """An incomplete command line gets completions, although it may look like files only."""
     done = subprocess.run(
         [*COMMAND, "dissect", "x.pcap"],
         capture_output=True,
@@ -118,7 +118,7 @@ def test_shells_are_given_completions() -> None:
     assert done.stdout == b"plain,summary\n"
 
 
-_UNREAD = """
+_TEXT_ANNOTATIONS = """
 import sys, typing
 import scapy_mpa.cli.overview
 for name, module in sorted(sys.modules.items()):
@@ -131,7 +131,7 @@ for name, module in sorted(sys.modules.items()):
 
 
 def test_named_tuples_need_no_compiler() -> None:
-    """No annotation of those of a table is text, which would be compiled whenever one starts."""
-    done = python(_UNREAD)
+    """Annotations of named tuples for tables are no text, which would be compiled at each start."""
+    done = python(_TEXT_ANNOTATIONS)
     assert done.stdout.count(b"\n") > 30
     assert done.stderr == b""

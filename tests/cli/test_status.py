@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Exit status and standard error, for good files and for bad ones."""
+"""Exit status and standard error for good and bad files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ FRAMES = list(read_pcap(RPING))
 PCAP_HEADER, RECORD_HEADER = 24, 16
 
 
-def assert_one_complaint(stderr: str, *words: str) -> None:
-    """Standard error is one line: program, file, what is wrong, what to do."""
+def assert_one_message(stderr: str, *words: str) -> None:
+    """Standard error is one line with program, file, error and advice."""
     assert stderr.startswith("scapy-mpa: ")
     assert stderr.count("\n") == 1
     assert stderr.endswith("\n")
@@ -46,19 +46,19 @@ def assert_one_complaint(stderr: str, *words: str) -> None:
     ],
 )
 def test_exit_status(command: str, names: list[object], status: int) -> None:
-    """0 for clean, 1 for findings, 2 for what cannot be read; the highest wins."""
+    """0 for clean, 1 for findings, 2 for what cannot be read. The highest counts."""
     assert run(command, *names).exit_code == status
 
 
-def test_findings_are_those_of_the_connections_asked_for() -> None:
-    """``--connection`` narrows the verdict, ``--type`` only what is printed."""
+def test_findings_of_selected_connections_count() -> None:
+    """``--connection`` selects the findings that count, ``--type`` only what is printed."""
     assert run("dissect", "--connection", 0, PROBE).exit_code == 0
     assert run("dissect", "--connection", 53, PROBE).exit_code == 1
     assert run("dissect", "--type", "startup", PROBE).exit_code == 1
 
 
 def with_number(at: int, number: int) -> bytes:
-    """A capture with another number of 32 bits somewhere."""
+    """A capture with another 32-bit number at this place."""
     octets = RPING.read_bytes()
     return octets[:at] + struct.pack("<I", number) + octets[at + 4 :]
 
@@ -70,33 +70,34 @@ BAD: dict[str, tuple[bytes, int, list[str]]] = {
     "text": (b"GET / HTTP/1.1\r\n", 0, ["not a pcap", "text"]),
     "binary": (bytes(range(256)), 0, ["not a pcap"]),
     "header cut": (RPING.read_bytes()[:11], 0, ["header"]),
-    # Where no frame's link type is known, nothing could be followed, and that is an error.
+    # If no frame has a known link type, nothing could be followed. That is an error.
     "unknown link type": (with_number(20, 147), 0, ["link type 147", "--link-type", "Ethernet"]),
     "cut in a record": (RPING.read_bytes()[:-30], 50, ["after frame 50", "inside a frame"]),
-    # A length that no frame has ends the file there.
+    # An impossible length ends the file there.
     "lying length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, ["4294967280", "after frame 1"]),
 }
-"""Files that cannot be read to their end: how many frames can be, and what is said."""
+"""Files that cannot be read to their end: the number of readable frames, and the words of the
+message."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files(tmp_path: Path, command: str, name: str) -> None:
-    """What is readable is shown first; then it is said what is wrong, and after which frame."""
+    """Readable frames are shown first. Then a line says what is wrong, and after which frame."""
     content, readable, words = BAD[name]
     path, good = tmp_path / "file.pcap", tmp_path / "good.pcap"
     path.write_bytes(content)
     good.write_bytes(pcapfile.pcap(FRAMES[:readable]))
     result, wanted = (run(command, "--json", each) for each in (path, good))
     assert result.exit_code == 2
-    assert_one_complaint(result.stderr, str(path), *words)
+    assert_one_message(result.stderr, str(path), *words)
     types = [[each["type"] for each in parsed(one.stdout)] for one in (result, wanted)]
     assert types[0] == types[1]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_capture_without_frames(tmp_path: Path, command: str) -> None:
-    """That a capture holds nothing is said, and is no error."""
+    """A capture without frames is reported, but is no error."""
     path = tmp_path / "nothing.pcap"
     path.write_bytes(RPING.read_bytes()[:PCAP_HEADER])
     result = run(command, path)
@@ -104,8 +105,8 @@ def test_capture_without_frames(tmp_path: Path, command: str) -> None:
     assert result.stderr == f"scapy-mpa: {path}: there are no frames in it\n"
 
 
-def test_interface_described_wrongly(tmp_path: Path) -> None:
-    """Wrong options of a pcapng interface cost nothing; one line says so, in every command."""
+def test_wrong_options_of_an_interface(tmp_path: Path) -> None:
+    """Wrong options of a pcapng interface lose nothing. One line reports them, in every command."""
     path = tmp_path / "odd.pcapng"
     frames = b"".join(map(enhanced, FRAMES))
     path.write_bytes(section() + interface(options=option(14, bytes(4))) * 3 + frames)
@@ -125,25 +126,25 @@ def of_link_types(links: Sequence[int]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("links", "said"),
+    ("links", "words"),
     [
         (range(1000, 1008), "1 link type 1006, 1 link type 1007; if you know"),
         (range(1000, 6000), "1 link type 1007, 4992 for 4992 other reasons; if you know"),
         ([1, *range(1001, 6000)], ", 4992 for 4992 other reasons; capture where"),
     ],
 )
-def test_many_unknown_link_types(tmp_path: Path, links: Sequence[int], said: str) -> None:
-    """The first of them are named, and how many there are besides."""
+def test_many_unknown_link_types(tmp_path: Path, links: Sequence[int], words: str) -> None:
+    """The first link types are named, the others counted."""
     path = tmp_path / "many.pcapng"
     path.write_bytes(of_link_types(links))
     result = run("summary", path)
-    assert_one_complaint(result.stderr, f"nothing can be followed in {len(links)} frames: ", said)
+    assert_one_message(result.stderr, f"nothing can be followed in {len(links)} frames: ", words)
     assert len(result.stderr) < 400
 
 
 @given(st.data())
 def test_damaged_captures(data: st.DataObject) -> None:
-    """Whatever octets of a capture are wrong, there is a result or one line about it."""
+    """With any octets of a capture wrong, there is a result or one line about it."""
     octets = bytearray(REJECTED.read_bytes())
     for _ in range(data.draw(st.integers(1, 12), "changes")):
         octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
@@ -156,8 +157,8 @@ def test_damaged_captures(data: st.DataObject) -> None:
     assert all(line.startswith("scapy-mpa: standard input: ") for line in complaints)
 
 
-def test_names_that_a_terminal_would_obey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are shown escaped, and break no line."""
+def test_file_names_with_terminal_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such names are escaped, and break no line."""
     monkeypatch.chdir(tmp_path)
     name = "a\nb\x1b[31m.pcap"
     Path(name).write_bytes(RPING.read_bytes())
@@ -173,7 +174,7 @@ def test_names_that_a_terminal_would_obey(tmp_path: Path, monkeypatch: pytest.Mo
         assert all(line.isprintable() for line in output.splitlines())
 
 
-def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_file_name_without_valid_encoding(tmp_path: Path) -> None:
     """A file name need not be valid in any encoding."""
     done = process("dissect", b"caf\xe9.pcap".decode(errors="surrogateescape"), RPING, cwd=tmp_path)
     assert done.returncode == 2

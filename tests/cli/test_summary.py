@@ -20,14 +20,14 @@ TABLE = """\
 
 
 def test_table() -> None:
-    """One connection that carried MPA."""
+    """The table of one connection that carried MPA."""
     result = run("summary", "--wide", PCAPS / "term_sendnorecv.pcap")
     assert result.stdout == TABLE
     assert result.exit_code == 1
 
 
 def test_check(tmp_path: Path) -> None:
-    """With --check, what a receiver above MPA must not accept is counted, and is a finding."""
+    """``--check`` counts what a receiver above MPA must not accept, as a finding."""
     path = tmp_path / "qn.pcapng"
     find("rfc5041/4.3/qn-unknown").case(1).conversation.write(path)
     for options, errors in ((), 0), (("--check",), 1):
@@ -40,16 +40,16 @@ def test_check(tmp_path: Path) -> None:
 
 
 def test_tcp_without_mpa_is_counted() -> None:
-    """Connections of other protocols are one line, not rows."""
+    """Connections of other protocols are counted in one line."""
     assert run("summary", ABSENT).stdout == "1 TCP connection without MPA (--all lists it)\n"
     *_, last = run("summary", "--wide", PROBE).stdout.splitlines()
-    # One connection speaks HTTP, one sends nothing; of one that ends within the header of its
-    # Request there is an error (RFC 5044 7.1.2 rule 10).
+    # One connection carries HTTP, one sends nothing. One ends within the header of its Request,
+    # which is an error (RFC 5044 7.1.2 rule 10).
     assert last == "2 TCP connections without MPA (--all lists them)"
 
 
 def test_all_lists_them() -> None:
-    """``--all`` makes a row of each."""
+    """``--all`` makes a row of each connection."""
     heading, row = run("summary", "--all", "--wide", ABSENT).stdout.splitlines()
     assert heading.startswith("#  Initiator")
     cells = "0 192.168.7.1:53075 192.168.7.2:7999 - - -/- - 0/0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Command lines that make no sense: it is said what would."""
+"""For wrong command lines, the message says what would be right."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES = {
     "--limit-connections": ("", "0", "many"),
     "--limit-idle": ("", "0", "nan", "-1"),
 }
-"""By option, what is said of wrong values, and the values."""
+"""By option, the words of the message, and wrong values."""
 LINK_TYPES = {
     "user0": "no pair such as user0=ethernet",
     "user16=1": "'user16' is no link type",
@@ -101,7 +101,7 @@ LINES = {
     "fuzz -o x --from RPING --only rfc5043/*": "with --from, --list shows which there",
     "fuzz -o RPING/below": "cannot be written (Not a directory)",
 }
-"""What is said of wrong command lines."""
+"""The words of the message for wrong command lines."""
 FILES = {
     "RPING": RPING,
     "ABSENT": str(PCAPS / "listener_absent.pcap"),
@@ -109,33 +109,33 @@ FILES = {
 }
 WRONG = [
     *(
-        (["dissect", option, text, RPING], [option, said])
-        for option, (said, *texts) in VALUES.items()
+        (["dissect", option, text, RPING], [option, hint])
+        for option, (hint, *texts) in VALUES.items()
         for text in texts
     ),
-    *((["dissect", "--link-type", text, RPING], [said]) for text, said in LINK_TYPES.items()),
+    *((["dissect", "--link-type", text, RPING], [hint]) for text, hint in LINK_TYPES.items()),
     *(
         (
             [re.sub("|".join(FILES), lambda name: FILES[name[0]], word) for word in line.split()],
-            [said],
+            [hint],
         )
-        for line, said in LINES.items()
+        for line, hint in LINES.items()
     ),
 ]
 
 
-@pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda each: " ".join(each)[:60])
-def test_wrong(
-    words: list[str], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("words", "hint"), WRONG, ids=lambda each: " ".join(each)[:60])
+def test_wrong_command_lines(
+    words: list[str], hint: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Status 2, a sentence with the right words, and nothing is written."""
+    """The status is 2, the message has the right words, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     result = run(*words)
     assert result.exit_code == 2
     assert not list(tmp_path.iterdir())
-    # click breaks lines where it likes.
+    # click breaks lines anywhere.
     text = re.sub(r"[ \n]+", " ", result.output)
-    assert all(re.sub(r"[ \n]+", " ", each) in text for each in said)
+    assert all(re.sub(r"[ \n]+", " ", each) in text for each in hint)
 
 
 @pytest.mark.parametrize("command", ["", *cli.list_commands(Context(cli))])
@@ -146,7 +146,7 @@ def test_help_fits_a_terminal(command: str) -> None:
     assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
-def test_help_teaches() -> None:
+def test_content_of_help() -> None:
     """Help has examples, the exit status, and the names that ``--type`` takes."""
     text = run("dissect", "--help").stdout
     assert text.count("\n    scapy-mpa dissect ") + text.count("| scapy-mpa dissect ") >= 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files that commands write are there in whole, or what was there before stays."""
+"""Commands write files completely, or leave the earlier file unchanged."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
     "craft": lambda target: ("craft", "read", "-o", target),
     "truth": lambda target: ("craft", "read", "-o", os.devnull, "--truth", target),
 }
-"""Those that write a file whose name they are given."""
+"""Commands that write to a named file."""
 
 OLD = b"what was there before"
 BEFORE = [None, OLD]
 
 
 def listing(directory: Path) -> dict[str, bytes]:
-    """What is in a directory, hidden files too."""
+    """The files of a directory with their octets, hidden ones included."""
     return {each.name: each.read_bytes() for each in directory.iterdir() if each.is_file()}
 
 
 @contextlib.contextmanager
 def unchanged(target: Path, before: bytes | None) -> Iterator[None]:
-    """See that a file stays as it was, or absent, and that nothing is left beside it."""
+    """Check that a file stays unchanged or absent, and that no other file is left beside it."""
     if before is not None:
         target.write_bytes(before)
     there = listing(target.parent)
@@ -48,15 +48,15 @@ def unchanged(target: Path, before: bytes | None) -> Iterator[None]:
 
 
 def limited(octets: int) -> Callable[[], None]:
-    """What has a process write no file of more octets, as on a disk that is full."""
+    """Limit the size of the files that a process writes, as on a full disk."""
     resource = pytest.importorskip("resource")
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (octets, octets))
 
 
 @posix
 @pytest.mark.parametrize(("command", "before"), [("clean", None), *((c, OLD) for c in COMMANDS)])
-def test_no_room_for_all_of_it(command: str, before: bytes | None, tmp_path: Path) -> None:
-    """One line, status 2, and the file as it was."""
+def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> None:
+    """One line, status 2, and the file is unchanged."""
     target = tmp_path / "out.pcapng"
     with unchanged(target, before):
         done = process(*COMMANDS[command](target), preexec_fn=limited(100))
@@ -67,8 +67,8 @@ def test_no_room_for_all_of_it(command: str, before: bytes | None, tmp_path: Pat
 
 
 @posix
-def test_no_room_for_a_capture_of_fuzz(tmp_path: Path) -> None:
-    """What is there of a corpus is whole captures, and its manifest names no other."""
+def test_disk_is_full_while_fuzz_writes(tmp_path: Path) -> None:
+    """The captures that are left are whole, and the manifest names no other."""
     done = process("fuzz", "-o", tmp_path, "--only", "rfc5044/4.3/*", preexec_fn=limited(3000))
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
@@ -83,19 +83,19 @@ def test_no_room_for_a_capture_of_fuzz(tmp_path: Path) -> None:
 @on_linux
 @pytest.mark.parametrize(("name", "before"), [("SIGINT", None), ("SIGTERM", OLD), ("SIGHUP", OLD)])
 def test_signals(name: str, before: bytes | None, tmp_path: Path) -> None:
-    """A line, the status that shells give, and the file as it was."""
+    """A line, the status of shells, and the file is unchanged."""
     target, number = tmp_path / "out.pcapng", getattr(signal, name)
     with unchanged(target, before), running("clean", "-q", "-", "-o", target) as it:
         it.read(RPING.read_bytes(), len(frames_of(RPING)))
-        printed, said, status = it.end(number)
+        printed, message, status = it.end(number)
     assert (printed, status) == (b"", 128 + number)
-    # The answer before it may come twice: the signal ends the printing of it.
-    assert said.splitlines()[-1] == f"scapy-mpa: {target}: not written, stopped by {name}"
+    # The answer before it may come twice, since the signal interrupts its printing.
+    assert message.splitlines()[-1] == f"scapy-mpa: {target}: not written, stopped by {name}"
 
 
 @on_linux
-def test_a_signal_that_is_ignored(tmp_path: Path) -> None:
-    """As after ``nohup``: the work goes on, and the file is there in the end."""
+def test_ignored_signal(tmp_path: Path) -> None:
+    """After ``nohup`` the work goes on, and the file is written in the end."""
     target, expected = tmp_path / "out.pcapng", tmp_path / "expected.pcapng"
     with running("clean", "-q", "-", "-o", target, ignored=[signal.SIGHUP]) as it:
         it.read(RPING.read_bytes(), len(frames_of(RPING)))
@@ -109,8 +109,8 @@ def test_a_signal_that_is_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", BEFORE)
-def test_a_capture_that_is_damaged(before: bytes | None, tmp_path: Path) -> None:
-    """What could be read of it is cleaned, as if it ended there, and the status is 2."""
+def test_damaged_capture_is_cleaned(before: bytes | None, tmp_path: Path) -> None:
+    """The readable part is cleaned, as if the capture ended there. The status is 2."""
     source, target = tmp_path / "in.pcap", tmp_path / "out.pcapng"
     for cut in (RPING.read_bytes()[:-1], RPING.read_bytes()[:-20]):
         if before is not None:
@@ -127,8 +127,10 @@ def test_a_capture_that_is_damaged(before: bytes | None, tmp_path: Path) -> None
 @posix
 @pytest.mark.parametrize("command", COMMANDS)
 def test_mode_and_links(command: str, tmp_path: Path) -> None:
-    """A new file has the mode that the umask leaves; one that was there keeps its own.  A symbolic
-    link stays one, whether the file that it leads to was there or not."""
+    """The umask gives the mode of a new file. A replaced file keeps its mode.
+
+    A symbolic link stays one, whether its target existed or not.
+    """
     directory = tmp_path / "there"
     directory.mkdir()
     link, target = tmp_path / "out.pcapng", directory / "out.pcapng"
@@ -149,8 +151,8 @@ def test_mode_and_links(command: str, tmp_path: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_pipe_with_a_name(command: str, tmp_path: Path) -> None:
-    """It is written directly, and stays one."""
+def test_named_pipe_is_written_directly(command: str, tmp_path: Path) -> None:
+    """A named pipe is written directly, and stays one."""
     expected, fifo = tmp_path / "expected.pcapng", tmp_path / "fifo.pcapng"
     run(*COMMANDS[command](expected))
     os.mkfifo(fifo)
@@ -166,7 +168,7 @@ def test_a_pipe_with_a_name(command: str, tmp_path: Path) -> None:
 @posix
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout")
 def test_standard_output_by_its_name(tmp_path: Path) -> None:
-    """Whoever has it open gets the octets, be it a pipe or a file."""
+    """Whoever has ``/dev/stdout`` open gets the octets, as a pipe or a file."""
     expected, path = tmp_path / "expected.pcapng", tmp_path / "out"
     run("clean", RPING, "-o", expected)
     command = ("clean", "-q", RPING, "-o", "/dev/stdout")
@@ -180,7 +182,7 @@ def test_standard_output_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write any file"
 )
-def test_a_file_that_must_not_be_written(tmp_path: Path) -> None:
+def test_file_without_write_permission(tmp_path: Path) -> None:
     """It is not replaced either."""
     target = tmp_path / "out.pcapng"
     with unchanged(target, OLD):
@@ -203,10 +205,10 @@ READ = {
 @pytest.mark.parametrize("link", [None, os.symlink, os.link], ids=["itself", "symbolic", "hard"])
 @pytest.mark.parametrize("source", ["by its name", "-", "/dev/stdin"])
 @pytest.mark.parametrize("words", READ)
-def test_what_is_read_is_not_written_over(
+def test_input_is_not_overwritten(
     words: str, source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
 ) -> None:
-    """Under whatever name it is read, and under whatever name it would be written."""
+    """Neither another name for reading nor one for writing hides that both are one file."""
     command, *options = words.split()
     noun, octets = READ[words]
     path = target = tmp_path / "in"
@@ -218,13 +220,13 @@ def test_what_is_read_is_not_written_over(
     with unchanged(target, None), path.open("rb") as file, standard_input(file):
         result = run(command, name, *options, target, stdin=octets)
     assert result.exit_code == 2
-    said = f"scapy-mpa: {target}: that is the {noun} itself; write to another file\n"
-    assert result.stderr == said
+    message = f"scapy-mpa: {target}: that is the {noun} itself; write to another file\n"
+    assert result.stderr == message
 
 
 @contextlib.contextmanager
 def standard_input(file: BinaryIO) -> Iterator[None]:
-    """Have a file open as standard input of this process."""
+    """Open a file as standard input of this process."""
     kept = os.dup(0)
     os.dup2(file.fileno(), 0)
     try:
@@ -236,8 +238,8 @@ def standard_input(file: BinaryIO) -> Iterator[None]:
 
 @posix
 @pytest.mark.parametrize("source", ["-", "by its name"])
-def test_a_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> None:
-    """Nor is it read for ever while it grows."""
+def test_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> None:
+    """The growing file is not read for ever either."""
     path = tmp_path / "in.pcap"
     path.write_bytes(RPING.read_bytes())
     with unchanged(path, None), open(path, "rb") as file, open(path, "ab") as appended:
