@@ -25,14 +25,14 @@ BOTH = R | HC | PC
 """RDMA mode with both CRCs."""
 
 VTAG_A, VTAG_B = 0xA1B2, 0xC3D4
-"""What node A and node B announce: frames of A carry that of B."""
+"""The VTags that node A and node B announce. Frames of A carry that of B."""
 
 FIRST = 1001
 """Sequence number of the first octet of either side."""
 
 
 def crc(octets: bytes) -> bytes:
-    """A CRC as it is on the wire."""
+    """A CRC as on the wire."""
     return crc32c(octets).to_bytes(4, "little")
 
 
@@ -48,7 +48,7 @@ def frame(
     """A frame (5.1).
 
     :param flags: HC and PC say which CRCs it has.
-    :param size: payload_size, if it is to lie; its header CRC is good all the same.
+    :param size: a wrong payload_size. The header CRC is good all the same.
     """
     head = struct.pack(">HHH", len(ddp), len(payload) if size < 0 else size, vtag) + ddp
     head += crc(head) if flags & HC else b""
@@ -66,19 +66,19 @@ def write(stag: int, to: int, last: bool = True) -> bytes:
 
 
 def sends(count: int, flags: int = BOTH, size: int = 100) -> list[bytes]:
-    """Frames with a Send each."""
+    """Frames with one Send each."""
     return [frame(send(msn), bytes([msn % 256]) * size, flags) for msn in range(1, count + 1)]
 
 
 def places(octets: Sequence[bytes]) -> list[int]:
-    """Where each begins, and the last one ends."""
+    """The start of each frame, and the end of the last."""
     return list(accumulate(map(len, octets), initial=0))
 
 
 class Capture:
     """A capture of one connection, segment by segment.
 
-    :param flags: of the indications with which A and B begin behind a handshake; none: that is all.
+    :param flags: of the indications that A and B send after the handshake. By default none is sent.
     """
 
     def __init__(self, *flags: int, limits: Limits | None = None, handshake: bool = True) -> None:
@@ -104,11 +104,11 @@ class Capture:
         ack: int = 0,
         length: int | None = None,
     ) -> list[Record]:
-        """Take a segment; return what it brings to light.
+        """Take a segment, and return the records that it causes.
 
         :param at: octets of its side before it.
         :param ack: octets of the other side that it acknowledges.
-        :param length: octets that it had, if the capture cut it.
+        :param length: its octets, if the capture cut it.
         """
         self._number += 1
         flow = RESPONDER_FLOW if side else INITIATOR_FLOW
@@ -118,20 +118,20 @@ class Capture:
         segment = Segment(
             flow, FIRST + at, acknowledged, flags, octets, there, number, number * 1000
         )
-        return self._told(self._flows.receive(segment))
+        return self._records_of(self._flows.receive(segment))
 
     def finish(self) -> list[Record]:
         """End the capture."""
-        return self._told(self._flows.finish())
+        return self._records_of(self._flows.finish())
 
-    def _told(self, events: Iterable[Event]) -> list[Record]:
-        told = []
+    def _records_of(self, events: Iterable[Event]) -> list[Record]:
+        new = []
         for event in events:
             messages = self._messages.take(event)
-            told += [record_of(event, self._clock, payload=True)]
-            told += [record_of(message, self._clock) for message in messages]
-        self.records += told
-        return told
+            new += [record_of(event, self._clock, payload=True)]
+            new += [record_of(message, self._clock) for message in messages]
+        self.records += new
+        return new
 
     def of(self, kind: str) -> list[Record]:
         """The records of a type."""
@@ -144,6 +144,6 @@ class Capture:
 
     @property
     def end(self) -> Record:
-        """The last record, of the connection."""
+        """The record of the connection, which is the last."""
         (ended,) = self.of("connection")
         return ended

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Packets and chunks that were written out by hand, for the stream core."""
+"""Packets and chunks written by hand, for the stream core."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def opening(
     streams: Sequence[tuple[int, int]] = ((4, 4), (4, 4)),
     adaptations: Sequence[int | None] = (1, 1),
 ) -> list[bytes]:
-    """How an association is set up, with TSNs that :class:`Talk` has, too.
+    """The setup of an association, with the TSNs of :class:`Talk`.
 
-    :param streams: by sender: how many outbound and inbound streams there are.
-    :param adaptations: by sender: what it indicates.
+    :param streams: by sender, the numbers of outbound and inbound streams.
+    :param adaptations: by sender, its adaptation indication.
     """
     init, answer = (
         sctp.init(side, FIRST_TSNS[side], adaptation=adaptations[side], streams=streams[side])
@@ -48,7 +48,7 @@ OPENING = opening()
 
 
 class Talk:
-    """What both sides say, chunk after chunk, with the right TSNs and DDP-SSNs."""
+    """What both sides send, chunk after chunk, with the right TSNs and DDP-SSNs."""
 
     def __init__(
         self, tsns: tuple[int, int] = FIRST_TSNS, ssns: tuple[int, int] = (0, 0), stream: int = 0
@@ -60,24 +60,24 @@ class Talk:
         self.stream = stream
 
     def say(self, side: int, ppid: int, user_data: bytes, size: int | None = None) -> None:
-        """Say anything; with ``size``, in fragments of so many octets."""
+        """Send any octets; with ``size``, in fragments of so many octets."""
         unit = Unit(side, self.tsns[side], ppid, user_data, stream=self.stream)
         made = [unit] if size is None else unit.fragments(size)
         self.units += made
         self.tsns[side] += len(made)
 
     def control(self, side: int, code: int, private_data: bytes = b"") -> None:
-        """Say a session control message."""
+        """Send a session control message."""
         self.say(side, sctp.CONTROL, sctp.control(self._ssn(side), code, private_data))
 
     def send(self, side: int, payload: bytes = b"x", size: int | None = None) -> None:
-        """Say a Send."""
+        """Send a Send message."""
         self.msns[side] += 1
         ulpdu = sctp.send(self.msns[side], payload)
         self.say(side, sctp.SEGMENT, sctp.segment(self._ssn(side), ulpdu), size)
 
     def begin_session(self) -> None:
-        """Initiate and Accept; DDP-SSNs and MSNs begin anew."""
+        """Initiate and Accept. DDP-SSNs and MSNs start again."""
         self.ssns = [0, 0]
         self.msns = [0, 0]
         self.control(0, sctp.INITIATE, b"hello")
@@ -104,13 +104,13 @@ _CONTROLS = {
 }
 
 
-def said(words: str) -> Talk:
-    """What both sides say, in shorthand: ``>I <A >S <T``.
+def talk_of(words: str) -> Talk:
+    """What both sides send, in shorthand: ``>I <A >S <T``.
 
-    ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages, with so
-    many octets of Private Data behind a colon; S is a Send; ``+3`` leaves out 3 DDP-SSNs, ``-1``
-    uses one again; ``c8`` is a message with function code 8, with Private Data alike, ``p46`` a
-    chunk with PPID 46. ``|``: DDP-SSNs and MSNs begin anew.
+    ``>`` and ``<`` are the sides. I, A, R, T, EI, EA and ER are session control messages; the
+    number after a colon is the length of their Private Data. S is a Send. ``+3`` leaves out 3
+    DDP-SSNs, ``-1`` repeats one. ``c8`` is a message with function code 8, also with Private Data,
+    ``p46`` a chunk with PPID 46. After ``|`` DDP-SSNs and MSNs start again.
     """
     talk = Talk()
     for word in words.split():
@@ -134,7 +134,7 @@ def said(words: str) -> Talk:
 
 
 def closing(talk: Talk) -> list[bytes]:
-    """How an association is shut down; both sides have acknowledged all that was said."""
+    """The shutdown of an association. Both sides have acknowledged everything."""
     last = [(tsn - 1 & 0xFFFFFFFF).to_bytes(4, "big") for tsn in talk.tsns]
     return [
         sctp.frame(1, sctp.packet(1, sctp.chunk(sctp.SACK, 0, last[0] + bytes(8)))),
@@ -154,14 +154,14 @@ def frames_of(units: Iterable[Unit], tags: Sequence[int] = sctp.TAGS) -> list[by
 
 
 def whole(talk: Talk, begin: Sequence[bytes] = OPENING) -> list[bytes]:
-    """All frames of an association on which this was said."""
+    """All frames of an association with these chunks."""
     return [*begin, *frames_of(talk.units), *closing(talk)]
 
 
 def packet_of(
     octets: bytes, number: int = 1, time_ns: int = 0, captured: int | None = None
 ) -> SctpPacket:
-    """The packet of a frame, maybe cut."""
+    """The packet of a frame, perhaps cut."""
     packets: list[SctpPacket] = []
     decoder = Decoder(packets.append)
     frame = Frame(number, time_ns, 1, octets[:captured], len(octets), None)
@@ -180,7 +180,7 @@ def ends(events: Iterable[Event]) -> list[ConnectionEnded]:
 
 
 def new_associations(limits: Limits | None = None, dialect: Dialect | None = None) -> Associations:
-    """What takes the packets of a capture, before the first of them."""
+    """Associations that have received no packet yet."""
     return Associations(count().__next__, limits, dialect)
 
 
@@ -191,7 +191,7 @@ def events_of(
     step_ns: int = MILLISECOND,
     associations: Associations | None = None,
 ) -> list[Event]:
-    """What the core makes of frames, the end of the capture included."""
+    """The events of frames, with those at the end of the capture."""
     associations = associations or new_associations(limits)
     found: list[Event] = []
     for number, octets in enumerate(frames, 1):

@@ -36,12 +36,12 @@ from tests.stream.work import calls
 NONE, HEADERS, PAYLOADS = R, R | HC, R | PC
 CRCS = [BOTH, HEADERS, PAYLOADS, NONE]
 PIECE = 40
-"""Octets of a frame that are captured without the rest."""
-LIE = 250
-"""A payload_size that ends in the second frame behind."""
+"""Number of octets captured of a frame without its rest."""
+TOO_LONG = 250
+"""A payload_size that ends within the second frame after it."""
 
 NO_FRAME = "octets in which no frame begins"
-LIAR = "a frame begins in what the sizes of the one before claim"
+NESTED = "a frame begins in what the sizes of the one before claim"
 HEADER_CRC, PAYLOAD_CRC = "the header CRC does not match", "the payload CRC does not match"
 
 
@@ -49,11 +49,11 @@ def made(number: int, harm: str, flags: int) -> bytes:
     """A frame with a Send of 100 octets.
 
     :param harm: ``h`` header CRC wrong, ``p`` payload CRC wrong, ``v`` VTag of its own sender,
-        ``l`` payload_size too large, ``n`` header_size wrong, ``d`` no DDP version that there is.
+        ``l`` payload_size too large, ``n`` header_size wrong, ``d`` undefined DDP version.
     """
     ddp = bytearray(send(number + 1))
     ddp[0] ^= 2 * ("d" in harm)
-    vtag, size = VTAG_A if "v" in harm else VTAG_B, LIE if "l" in harm else -1
+    vtag, size = VTAG_A if "v" in harm else VTAG_B, TOO_LONG if "l" in harm else -1
     octets = bytearray(frame(bytes(ddp), bytes([number]) * 100, flags, vtag=vtag, size=size))
     for each, place in (("h", 24), ("p", len(octets) - 1), ("n", 1)):
         octets[place] ^= 0xFF * (each in harm)
@@ -61,12 +61,12 @@ def made(number: int, harm: str, flags: int) -> bytes:
 
 
 def captured(flags: int, answer: int, script: str) -> Capture:
-    """What was reported of a script: segments in the order of the capture.
+    """The records of a script: segments in the order of the capture.
 
-    Each is the number of a frame, with letters of :func:`made`; ``<`` for its first octets alone
-    and ``>`` for the others; ``c`` if the capture cut it there, and ``k`` if it cut it within the
-    IFT header.  ``*`` is 9 octets of no frame behind the last one, ``!`` many acknowledgements of
-    all, ``$`` a FIN and ``^`` a RST there.
+    A number is a frame, with letters of :func:`made`. ``<`` is its first octets, ``>`` the others.
+    ``c``: the capture cut it there, ``k``: it cut it within the IFT header. ``*`` is 9 octets after
+    the last frame that belong to no frame. ``!``: many acknowledgements of everything, ``$``: a
+    FIN, ``^``: a RST.
     """
     capture = Capture(flags, answer)
     size = len(made(0, "", flags))
@@ -94,9 +94,12 @@ def captured(flags: int, answer: int, script: str) -> Capture:
     return capture
 
 
-def said(capture: Capture, flags: int) -> str:
-    """What was reported: frames by number, ``s`` placed speculatively, ``?`` found by search, ``h``
-    and ``p`` CRCs that are bad, ``u`` one that is unknown; and ``-`` gaps."""
+def report_of(capture: Capture, flags: int) -> str:
+    """The report in shorthand: frames by number, and ``-`` for gaps.
+
+    ``s``: placed speculatively, ``?``: found by search, ``h`` and ``p``: bad CRCs, ``u``: an
+    unknown one.
+    """
     size = len(made(0, "", flags))
     words = []
     for each in capture.records:
@@ -116,7 +119,7 @@ def said(capture: Capture, flags: int) -> str:
 
 
 SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
-    # What A's indication says, and B's; segments; what is reported; errors.
+    # Flags of A's and B's indications, segments, report, errors.
     (BOTH, BOTH, "0 1 2", "0 1 2", []),
     (BOTH, BOTH, "0 1h 2", "0 1h 2", [HEADER_CRC]),
     (BOTH, BOTH, "0 1p 2", "0 1p 2", [PAYLOAD_CRC]),
@@ -126,21 +129,21 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     (NONE, NONE, "0 1v 2", "0 1 2", ["the frame has VTag 0xa1b2 instead of 0xc3d4"]),
     (BOTH, BOTH, "0 1n 2", "0 2?", [f"132 {NO_FRAME}"]),
     (BOTH, BOTH, "0 * $", "0", [f"9 {NO_FRAME}"]),
-    # Sizes that lie: if payload CRCs tell, what they claim is looked through.
-    (BOTH, BOTH, "0 1l 2 3 4 5", "0 1p 2? 3 4 5", [PAYLOAD_CRC, LIAR]),
-    (PAYLOADS, NONE, "0 1l 2 3 4 5", "0 1p 2? 3 4 5", [PAYLOAD_CRC, LIAR]),
-    (BOTH, BOTH, "0 1l 2 3p 4", "0 1p 2? 4?", [PAYLOAD_CRC, LIAR, f"132 {NO_FRAME}"]),
+    # Wrong sizes: if a payload CRC shows that, the octets of the payload are searched.
+    (BOTH, BOTH, "0 1l 2 3 4 5", "0 1p 2? 3 4 5", [PAYLOAD_CRC, NESTED]),
+    (PAYLOADS, NONE, "0 1l 2 3 4 5", "0 1p 2? 3 4 5", [PAYLOAD_CRC, NESTED]),
+    (BOTH, BOTH, "0 1l 2 3p 4", "0 1p 2? 4?", [PAYLOAD_CRC, NESTED, f"132 {NO_FRAME}"]),
     (HEADERS, NONE, "0 1l 2 3 4 5", "0 1 4? 5", [f"106 {NO_FRAME}"]),
     (NONE, NONE, "0 1l 2 3 4 5", "0 1 4? 5", [f"98 {NO_FRAME}"]),
     (BOTH, BOTH, "0 1l 2", "0 2?", [f"132 {NO_FRAME}"]),
     (NONE, NONE, "0 1l 2", "0 2?", [f"124 {NO_FRAME}"]),
-    # IH and IP of the receiver: nothing follows from CRCs that are wrong (4.2).
+    # IH and IP of the receiver: bad CRCs have no consequences (4.2).
     (BOTH, BOTH | IH, "0h 1h 2h", "0h 1h 2h", []),
     (BOTH, BOTH | IP, "0p 1p 2p", "0p 1p 2p", []),
     (BOTH, BOTH | IH | IP, "0hp 1hp 2", "0hp 1hp 2", []),
     (BOTH | IH | IP, BOTH, "0 1hp 2", "0 1hp 2", [HEADER_CRC, PAYLOAD_CRC]),
     (BOTH | SP, BOTH | IH | IP, "0 2hp 1", "0 1 2shp", []),
-    # Behind a hole (6): what lies there waits, and is searched for if the hole stays.
+    # After a hole (6): octets wait. If the hole stays, they are searched.
     *((crcs, BOTH, "0 2 3 1", "0 1 2 3", []) for crcs in CRCS),
     *((crcs, BOTH, "0 2 3", "0 - 2? 3", []) for crcs in CRCS),
     *((crcs, BOTH, "0 1< 2 3", "0 - 2? 3", []) for crcs in CRCS),
@@ -150,10 +153,10 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     (BOTH, BOTH, "0 2 ! 3 ! 4 5", "0 - 2? 3 4 5", []),
     (BOTH, BOTH, "0 2 4 ! 5 ! 6", "0 - 2? - 4? 5 6", []),
     (BOTH, BOTH, "1 ! 2 ! 3 4", "- 1? 2 3 4", []),
-    # A copy that comes behind the acknowledgement is too late.
+    # A copy after the acknowledgement is too late.
     (BOTH, BOTH, "0 2 ! 3 ! 4 1 5", "0 - 2? 3 4 5", []),
     (BOTH, BOTH, "1 ! 2 ! 3 0 4", "- 1? 2 3 4", []),
-    # Speculative placement (8), if the sender allows it, of what comes whole beyond a hole.
+    # Speculative placement (8), if the sender allows it, of whole frames after a hole.
     (BOTH | SP, BOTH, "0 2 3 1", "0 1 2s 3s", []),
     (BOTH, BOTH | SP, "0 2 3 1", "0 1 2 3", []),
     *((crcs | SP, BOTH, "0 2 3", "0 - 2s? 3s", []) for crcs in CRCS),
@@ -163,13 +166,13 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     (BOTH | SP, BOTH, "0 1> 2 1<", "0 1 2s", []),
     (BOTH | SP, BOTH, "0 2> 2< 1", "0 1 2s", []),
     (BOTH | SP, BOTH, "0 2 ! 3 ! 4 5", "0 - 2s? 3s 4s 5", []),
-    # What a receiver must not place before its turn (8, 8.1): it is reported in order, as it is.
+    # Frames that must not be placed early (8, 8.1) are reported in order.
     (BOTH | SP, BOTH, "0 2p 1", "0 1 2p", [PAYLOAD_CRC]),
     (BOTH | SP, BOTH, "0 2h 1", "0 1 2h", [HEADER_CRC]),
     (BOTH | SP, BOTH, "0 2v 1", "0 1 2", ["the frame has VTag"]),
     (BOTH | SP, BOTH, "0 2d 1", "0 1 2", []),
     (BOTH | SP, BOTH, "0 2c 1", "0 1 2u", []),
-    # What the snap length cut off, and where the connection ends.
+    # Octets that the snap length cut off, and the end of the connection.
     (BOTH, BOTH, "0 1c 2c 3", "0 1u 2u 3", []),
     (BOTH, BOTH, "0 1k 2", "0 - 2?", []),
     (BOTH, BOTH, "0 1<$", "0", ["the connection was closed 40 octets into a frame"]),
@@ -183,13 +186,13 @@ SITUATIONS: list[tuple[int, int, str, str, list[str]]] = [
     ("flags", "answer", "script", "report", "errors"), SITUATIONS, ids=lambda each: str(each)
 )
 def test_6_situations(flags: int, answer: int, script: str, report: str, errors: list[str]) -> None:
-    """Each frame is reported once, in the order of the stream, and so are messages."""
+    """Frames are reported once, in the order of the stream. So are messages."""
     capture = captured(flags, answer, script)
-    assert said(capture, flags) == report
+    assert report_of(capture, flags) == report
     texts = capture.errors
     assert len(texts) == len(errors)
     assert all(text.startswith(each) for text, each in zip(texts, errors, strict=True))
-    # A receiver makes no message of a frame with a CRC that is bad and that it checks (7).
+    # A receiver makes no message of a frame with a bad CRC that it checks (7).
     checked = "h" * (not answer & IH) + "p" * (not answer & IP) + "u"
     whole = [word for word in report.split() if not set(word) & set(checked) and word != "-"]
     is_plain = not set("vdl") & set(script)
@@ -199,8 +202,8 @@ def test_6_situations(flags: int, answer: int, script: str, report: str, errors:
     assert capture.end["out_of_order"]["src"] == report.count("s")
 
 
-def test_8_how_far_ahead() -> None:
-    """It is counted from the first octet that is missing."""
+def test_8_distance_ahead() -> None:
+    """``farthest_ahead`` counts from the first missing octet."""
     size = len(made(0, "", BOTH))
     ahead = [
         captured(BOTH | SP, BOTH, script).end["farthest_ahead"]["src"]
@@ -215,9 +218,11 @@ def test_8_how_far_ahead() -> None:
     cut=st.integers(30, 400),
     seed=st.integers(0, 1 << 32),
 )
-def test_6_captured_in_any_order(flags: int, sizes: list[int], cut: int, seed: int) -> None:
-    """Frames of any length, whose CRCs are not aligned (5.1), are found once and delivered in order
-    (7.2), whatever the order of all segments, handshake and indications too."""
+def test_6_frames_in_any_order(flags: int, sizes: list[int], cut: int, seed: int) -> None:
+    """Frames of any length with unaligned CRCs (5.1) are found once and delivered in order (7.2).
+
+    All segments come in any order, handshake and indications included.
+    """
     octets = [frame(send(msn), bytes([msn]) * size, flags) for msn, size in enumerate(sizes, 1)]
     sides = indication(flags, VTAG_A) + b"".join(octets), indication(BOTH | PH, VTAG_B)
     segments = [
@@ -231,10 +236,10 @@ def test_6_captured_in_any_order(flags: int, sizes: list[int], cut: int, seed: i
     for piece, at, side, bits in segments:
         capture.segment(piece, at, side=side, flags=bits, ack=64 * (side and at >= 0))
     capture.finish()
-    told = capture.of("ift_frame")
-    assert [each["offset"] for each in told] == places(octets)[:-1]
-    assert [len(str(each["payload"])) // 2 for each in told] == sizes
-    verdicts = {(each["header_crc"], each["payload_crc"]) for each in told}
+    frames = capture.of("ift_frame")
+    assert [each["offset"] for each in frames] == places(octets)[:-1]
+    assert [len(str(each["payload"])) // 2 for each in frames] == sizes
+    verdicts = {(each["header_crc"], each["payload_crc"]) for each in frames}
     assert verdicts == {("good" if flags & HC else "off", "good" if flags & PC else "off")}
     assert [each["complete"] for each in capture.of("message")] == [True] * len(sizes)
     assert not capture.errors
@@ -242,7 +247,7 @@ def test_6_captured_in_any_order(flags: int, sizes: list[int], cut: int, seed: i
 
 @given(st.integers(0, 1 << 32), st.sampled_from(CRCS), st.booleans())
 def test_any_octets(seed: int, crcs: int, speculative: bool) -> None:
-    """Garbage among frames, in any order: read to the end, nothing twice."""
+    """Other octets among frames, in any order: all is read, and no frame is found twice."""
     rng = random.Random(seed)
     whole = b"".join(
         each if rng.random() < 0.7 else rng.randbytes(rng.randrange(200))
@@ -268,7 +273,7 @@ def test_any_octets(seed: int, crcs: int, speculative: bool) -> None:
 
 
 def test_limits_hold() -> None:
-    """Behind a hole that stays no more is held than is allowed, and what is given up is a gap."""
+    """After a hole that stays, no more octets are held than allowed. Dropped ones are a gap."""
     octets = sends(400, size=1000)
     capture = Capture(BOTH | SP, BOTH, limits=Limits(octets_per_half=50_000))
     for at, each in zip(places(octets)[1:], octets[1:], strict=False):
@@ -288,20 +293,20 @@ def test_ddp_mode_has_no_rdmap() -> None:
     assert not capture.of("message")
 
 
-# -- what sizes claim that lie --------------------------------------------------------------------
+# -- frames with a wrong payload_size -------------------------------------------------------------
 
 
-def liars(count: int, flags: int = BOTH, claimed: int = 60_001) -> bytes:
-    """Frames of 24 octets at most, without the payload that their sizes claim."""
+def wrong_sizes(count: int, flags: int = BOTH, claimed: int = 60_001) -> bytes:
+    """Frames of 24 octets at most, without the payload that their sizes announce."""
     return b"".join(
         frame(write(7, number), b"", flags & ~PC, size=claimed) for number in range(count)
     )
 
 
-def fed(octets: bytes, flags: int, *, hole: int = 0, size: int = 1400) -> Capture:
+def read(octets: bytes, flags: int, *, hole: int = 0, size: int = 1400) -> Capture:
     """A capture of octets in segments.
 
-    :param hole: octets before them that it misses.
+    :param hole: missing octets before them.
     """
     capture = Capture(flags, BOTH)
     for at in range(0, len(octets), size):
@@ -312,49 +317,50 @@ def fed(octets: bytes, flags: int, *, hole: int = 0, size: int = 1400) -> Captur
 
 @pytest.mark.parametrize("flags", CRCS)
 @pytest.mark.parametrize("hole", [0, 500])
-def test_5_1_claims_bring_no_octets_twice(flags: int, hole: int) -> None:
-    """However many frames claim them, and frames behind them are found."""
-    octets = liars(4_000, flags)
+def test_5_1_octets_are_not_reported_often(flags: int, hole: int) -> None:
+    """Any number of frames may claim the same octets. Frames after them are found."""
+    octets = wrong_sizes(4_000, flags)
     good = sends(60, flags, 1_100)
-    capture = fed(octets + b"".join(good), flags, hole=hole)
-    told = capture.of("ift_frame")
-    assert sum(len(str(each["payload"])) // 2 for each in told) < 2 * (len(octets) + 67_000)
+    capture = read(octets + b"".join(good), flags, hole=hole)
+    frames = capture.of("ift_frame")
+    assert sum(len(str(each["payload"])) // 2 for each in frames) < 2 * (len(octets) + 67_000)
     at = [hole + len(octets) + place for place in places(good)]
-    # Without payload CRCs frames that a lie claims are lost.
+    # Without payload CRCs, the frames within a wrong payload_size are lost.
     least = 0 if flags & PC else 60_001
     wanted = {place for place in at[:-1] if place > at[0] + least}
-    assert wanted and wanted <= {each["offset"] for each in told}
+    assert wanted and wanted <= {each["offset"] for each in frames}
 
 
 @pytest.mark.parametrize("flags", CRCS)
-def test_5_1_work_does_not_grow_with_claims(flags: int) -> None:
-    """It is in proportion to the octets, whatever they claim."""
-    few, many = (liars(count, flags, 3_001) for count in (1_000, 4_000))
-    assert calls(lambda: fed(many, flags)) < 5 * calls(lambda: fed(few, flags))
+def test_5_1_work_does_not_grow_with_sizes(flags: int) -> None:
+    """The work grows with the octets, whatever sizes they claim."""
+    few, many = (wrong_sizes(count, flags, 3_001) for count in (1_000, 4_000))
+    assert calls(lambda: read(many, flags)) < 5 * calls(lambda: read(few, flags))
 
 
-def test_5_1_a_frame_in_what_another_claims() -> None:
-    """It counts if its payload CRC is good; one that is bad is no more than its octets."""
-    one, other = liars(2)[:28], frame(write(8, 0), b"", HC, size=700)
-    good, behind = frame(write(9, 0), b"\x5a" * 400), sends(1, size=65_000)[0]
-    capture = fed(one + other + good + behind, BOTH)
+def test_5_1_frame_within_the_size_of_another() -> None:
+    """A frame within the size of another counts if its payload CRC is good. With a bad one only its
+    octets count."""
+    one, other = wrong_sizes(2)[:28], frame(write(8, 0), b"", HC, size=700)
+    good, last = frame(write(9, 0), b"\x5a" * 400), sends(1, size=65_000)[0]
+    capture = read(one + other + good + last, BOTH)
     first, second, third = capture.of("ift_frame")
     assert [each["payload_crc"] for each in (first, second, third)] == ["bad", "good", "good"]
     assert (second["to"], third["msn"]) == ("0x0", 1)
 
 
-def test_8_1_the_crc_of_no_octets_proves_nothing() -> None:
-    """It is the same everywhere: among other octets, such a frame may be any of them."""
+def test_8_1_crc_of_an_empty_payload_proves_nothing() -> None:
+    """The CRC of no octets is the same everywhere, so such a frame may be part of other octets."""
     junk = b"\x33" * 50
-    assert not fed(junk + frame(send(1), b"", PAYLOADS) + junk, PAYLOADS, hole=500).of("ift_frame")
-    assert fed(junk + frame(send(1), b"x", PAYLOADS) + junk, PAYLOADS, hole=500).of("ift_frame")
+    assert not read(junk + frame(send(1), b"", PAYLOADS) + junk, PAYLOADS, hole=500).of("ift_frame")
+    assert read(junk + frame(send(1), b"x", PAYLOADS) + junk, PAYLOADS, hole=500).of("ift_frame")
 
 
 @pytest.mark.parametrize("junk", [*range(2_030, 2_060), 6_100, 14_330, 131_000])
-def test_8_a_frame_is_found_however_far_behind(junk: int) -> None:
-    """A search takes octets in pieces, and frames lie across the ends of these."""
+def test_8_frame_is_found_at_any_distance(junk: int) -> None:
+    """A search takes octets in pieces, and frames may cross their ends."""
     good = sends(2)
-    capture = fed(b"\x33" * junk + b"".join(good), BOTH, hole=500)
+    capture = read(b"\x33" * junk + b"".join(good), BOTH, hole=500)
     assert [each["offset"] for each in capture.of("ift_frame")] == [
         500 + junk + place for place in places(good)[:-1]
     ]

@@ -32,18 +32,18 @@ IFT = "draft-williams-iwarp-ift-01"
 
 
 def harmed(octets: bytes, *places: int) -> bytes:
-    """Octets with bits of some of them turned over."""
+    """Octets with all bits of some of them inverted."""
     return bytes(each ^ 0xFF * (at in places) for at, each in enumerate(octets))
 
 
 NO_ANSWER = "no adaption indication answers the one of the peer"
 SITUATIONS = {
-    # What A and B send, one after the other: indications, frames and errors that are reported.
+    # What A and B send in turn, whose indications are found, the number of frames, and the errors.
     "both": ([A0, B1, TO_B], "AB", 1, []),
     "B sends phase 0": ([b"", B0, A1 + TO_B], "BA", 1, []),
     "a frame waits for phase 1": ([A0 + TO_B, B1 + TO_A], "AB", 2, []),
-    "behind octets of the ULP": ([b"HELLO" + A0, b"HI" + B1 + TO_A, TO_B], "AB", 2, []),
-    "one behind octets of the ULP": ([A0, b"HI" + B1 + TO_A, TO_B], "AB", 2, []),
+    "after octets of the ULP": ([b"HELLO" + A0, b"HI" + B1 + TO_A, TO_B], "AB", 2, []),
+    "one after octets of the ULP": ([A0, b"HI" + B1 + TO_A, TO_B], "AB", 2, []),
     "a file that holds one": ([OTHER + A0, b"thanks"], "", 0, []),
     "a file that is echoed": ([OTHER + A0 + A1, OTHER + A0 + A1], "", 0, []),
     "the magic number alone": ([OTHER[4:], OTHER], "", 0, []),
@@ -78,7 +78,7 @@ SITUATIONS = {
 @pytest.mark.parametrize("cut", [1, 3, 4, 7, 8, 63, 1000])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_4_2_situations(situation: str, cut: int) -> None:
-    """In however many segments they come."""
+    """The number of segments makes no difference."""
     turns, who, frames, errors = SITUATIONS[situation]
     capture = Capture()
     ends = [0, 0]
@@ -89,9 +89,11 @@ def test_4_2_situations(situation: str, cut: int) -> None:
             capture.segment(piece, ends[side], side=side, ack=ends[1 - side])
             ends[side] += len(piece)
     capture.finish()
-    told = capture.of("adaption_indication")
-    assert "".join("AB"[each["src"] == "10.0.0.2:4000"] for each in told) == who
-    assert [each["vtag"] for each in told] == [{"A": VTAG_A, "B": VTAG_B}[each] for each in who]
+    indications = capture.of("adaption_indication")
+    assert "".join("AB"[each["src"] == "10.0.0.2:4000"] for each in indications) == who
+    assert [each["vtag"] for each in indications] == [
+        {"A": VTAG_A, "B": VTAG_B}[each] for each in who
+    ]
     assert len(capture.of("ift_frame")) == frames
     texts = capture.errors
     assert len(texts) == len(errors)
@@ -100,14 +102,14 @@ def test_4_2_situations(situation: str, cut: int) -> None:
 
 
 def test_4_1_fields() -> None:
-    """Each with its flags, by the names of the draft."""
+    """Each indication has its flags, by the draft's names."""
     one, other = Capture(R | HC | SP, R | PC).of("adaption_indication")
     assert (one["ph"], one["r"], one["hc"], one["pc"], one["sp"]) == (0, True, True, False, True)
     assert (other["ph"], other["hc"], other["pc"]) == (1, False, True)
     assert one["crc"] == other["crc"] == "good"
 
 
-def test_4_2_whoever_sends_phase_0_is_the_initiator() -> None:
+def test_4_2_sender_of_phase_0_is_the_initiator() -> None:
     """Node A need not be the one that opens the TCP connection."""
     capture = Capture()
     capture.segment(B0, side=1)
@@ -117,7 +119,7 @@ def test_4_2_whoever_sends_phase_0_is_the_initiator() -> None:
 
 
 def test_9_markers_are_not_defined() -> None:
-    """Where markers are agreed on nothing is framed, and the other direction is."""
+    """Where markers are agreed on, no frames are read. The other direction is read."""
     capture = Capture(BOTH | SM, BOTH | RM)
     capture.segment(TO_B, 64)
     capture.segment(TO_A, 64, side=1)
@@ -129,7 +131,8 @@ def test_9_markers_are_not_defined() -> None:
 @pytest.mark.parametrize(("ending", "flag"), [("closed", FIN), ("reset", RST), ("", 0)])
 @pytest.mark.parametrize("lost", [0, 64])
 def test_4_2_phase_0_is_not_answered(ending: str, flag: int, lost: int) -> None:
-    """It is told if the connection ended first, unless the answer may not have been captured."""
+    """It is an error if the connection ended first, unless the answer may not have been
+    captured."""
     capture = Capture()
     capture.segment(A0)
     capture.segment(at=64, ack=lost)
@@ -151,10 +154,8 @@ def test_4_2_phase_0_is_not_answered(ending: str, flag: int, lost: int) -> None:
     ],
     ids=["so far", "three octets", "then a hole", "cut off", "cut off at once"],
 )
-def test_4_2_an_indication_of_which_octets_are_missing(
-    side: int, octets: int, length: int, rest: int
-) -> None:
-    """It may be right, so nobody is blamed for it."""
+def test_4_2_indication_with_missing_octets(side: int, octets: int, length: int, rest: int) -> None:
+    """The missing octets may be right, so no error is reported."""
     capture = Capture()
     capture.segment((B1, A0)[side], side=1 - side)
     capture.segment((A0, B1)[side][:octets], side=side, length=length)
@@ -166,8 +167,8 @@ def test_4_2_an_indication_of_which_octets_are_missing(
 
 
 @pytest.mark.parametrize("size", [5, 300_000])
-def test_4_2_what_answers_begins_otherwise(size: int) -> None:
-    """However few octets of it were captured, and however many."""
+def test_4_2_answer_is_no_indication(size: int) -> None:
+    """Any number of other octets is no answer."""
     capture = Capture()
     capture.segment(A0)
     for at in range(0, size, 50_000):
@@ -179,7 +180,7 @@ def test_4_2_what_answers_begins_otherwise(size: int) -> None:
 @pytest.mark.parametrize(
     ("turns", "is_broken"),
     [
-        # Who sends which phase, and what was received of the other one then: A, B.
+        # The phases that A and B send, and the octets of the peer received before.
         ([(A1, 0), (B0, 64)], True),
         ([(A1, 0), (B0, 0)], True),
         ([(A0, 0), (B1, 63)], True),
@@ -192,7 +193,8 @@ def test_4_2_what_answers_begins_otherwise(size: int) -> None:
 def test_4_2_order_of_the_phases(
     turns: list[tuple[bytes, int]], is_broken: bool, is_first: int
 ) -> None:
-    """Phase 1 answers phase 0, so its sender had received that, whichever was captured first."""
+    """Phase 1 answers phase 0, so its sender has received that. The order of the capture does
+    not matter."""
     capture = Capture()
     for side in (is_first, 1 - is_first):
         octets, received = turns[side]
@@ -205,7 +207,7 @@ def test_4_2_order_of_the_phases(
 @pytest.mark.parametrize("ending", [FIN, RST])
 @pytest.mark.parametrize("there", [1, 11, 12, 20, 40, 63])
 def test_4_2_cut_within_an_indication(there: int, ending: int) -> None:
-    """From the twelfth octet on it is not taken for something else."""
+    """From the twelfth octet on it counts as an indication."""
     capture = Capture()
     capture.segment(A0[:there])
     capture.segment(at=there, flags=ACK | ending)
@@ -217,8 +219,8 @@ def test_4_2_cut_within_an_indication(there: int, ending: int) -> None:
 
 @pytest.mark.parametrize(("before", "found"), [(262_080, 2), (262_081, 0), (400_000, 0)])
 @pytest.mark.parametrize("size", [1460, 65_000])
-def test_4_2_behind_many_octets_of_the_ulp(before: int, found: int, size: int) -> None:
-    """Indications are found in the first 256 KiB: other traffic would pay for more."""
+def test_4_2_after_many_octets_of_the_ulp(before: int, found: int, size: int) -> None:
+    """Indications are found in the first 256 KiB only, since other traffic would pay for more."""
     capture = Capture()
     octets = b"x" * before + A0
     for at in range(0, len(octets), size):

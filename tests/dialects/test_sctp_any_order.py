@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP over SCTP in any order, lost, copied, in fragments, with numbers that wrap (RFC 5043 6.1).
 
-What must be found is told by what was said, not by what was captured in which order.
+What both sides sent decides what must be found, not the order of the capture.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ counts = st.tuples(st.integers(0, 12), st.integers(0, 12))
 def session(
     counts: tuple[int, int], rng: random.Random, sizes: bool = False, talk: Talk | None = None
 ) -> Talk:
-    """A session in which both sides send, maybe in fragments."""
+    """A session in which both sides send, perhaps in fragments."""
     talk = talk or Talk()
     talk.begin_session()
     for side, count in enumerate(counts):
@@ -44,7 +44,7 @@ def session(
 
 
 def whole(units: list[Unit]) -> list[Unit]:
-    """The user messages that fragments make, as they were said."""
+    """The user messages of fragments, as they were sent."""
     found: list[Unit] = []
     for unit in units:
         if unit.flags & B:
@@ -56,8 +56,8 @@ def whole(units: list[Unit]) -> list[Unit]:
     return found
 
 
-def told(events: list[Event]) -> set[tuple[int, int, bytes]]:
-    """Side, TSN and octets of what was found; nothing is found twice."""
+def found_in(events: list[Event]) -> set[tuple[int, int, bytes]]:
+    """Sender, TSN and octets of what was found. Nothing is found twice."""
     found = [
         (side_of(each), each.seq, each.octets)
         for each in events
@@ -68,19 +68,19 @@ def told(events: list[Event]) -> set[tuple[int, int, bytes]]:
 
 
 def side_of(event: Event) -> int:
-    """Who sent what an event is about."""
+    """The sender of an event's octets."""
     return int(event.connection.endpoints[event.direction] != "10.0.0.1:40000")
 
 
-def said(units: list[Unit]) -> set[tuple[int, int, bytes]]:
-    """The same of what was said."""
+def sent_in(units: list[Unit]) -> set[tuple[int, int, bytes]]:
+    """The same of what was sent."""
     return {(unit.side, unit.tsn & 0xFFFFFFFF, unit.user_data) for unit in whole(units)}
 
 
 @given(counts, seeds, st.booleans())
 def test_any_order_and_copies(counts: tuple[int, int], seed: int, sizes: bool) -> None:
-    """Whole or in fragments (RFC 4960 6.9), everything is found once, nothing is wrong, and the
-    session has ended."""
+    """Whole or in fragments (RFC 4960 6.9), everything is found once, without errors. The
+    session is closed."""
     rng = random.Random(seed)
     talk = session(counts, rng, sizes)
     frames = frames_of(talk.units)
@@ -91,29 +91,29 @@ def test_any_order_and_copies(counts: tuple[int, int], seed: int, sizes: bool) -
     (ended,) = of(ConnectionEnded, events)
     assert ended.ending == "closed"
     retransmitted = sum(half.retransmitted for half in ended.halves)
-    # Of fragments whose session is not known yet, copies are not counted.
+    # Copies of fragments are not counted before their session is known.
     assert retransmitted <= len(copies) if sizes else retransmitted == len(copies)
     assert [half.fpdus for half in ended.halves] == list(counts)
     assert (ended.initiator, ended.responder) == ("10.0.0.1:40000", "10.0.0.2:4000")
     messages = Messages()
     found = [each for event in events for each in messages.take(event)]
     for side, count in enumerate(counts):
-        # By DDP-SSN, in whatever order chunks were captured (RFC 5043 6.1, RFC 5041 5.4).
+        # Messages are in order of DDP-SSN, in any order of capture (RFC 5043 6.1, RFC 5041 5.4).
         assert [each.msn for each in found if each.direction == side] == [*range(1, count + 1)]
     assert all(each.complete for each in found)
-    assert told(events) == said(talk.units)
+    assert found_in(events) == sent_in(talk.units)
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
 
 
 @given(counts, seeds, st.floats(0, 0.6))
 def test_loss(counts: tuple[int, int], seed: int, share: float) -> None:
-    """What was captured is found, gaps say which DDP-SSNs were not, and nothing is called wrong."""
+    """Captured chunks are found, gaps list the missing DDP-SSNs, and there are no errors."""
     rng = random.Random(seed)
     talk = session(counts, rng)
     kept = [unit for unit in talk.units if rng.random() >= share]
     rng.shuffle(kept)
     events = events_of(OPENING + frames_of(kept) + closing(talk))
-    assert told(events) == said(kept)
+    assert found_in(events) == sent_in(kept)
     assert not of(ErrorFound, events)
     for side in (0, 1):
         there = {unit.ddp_ssn for unit in kept if unit.side == side}
@@ -128,12 +128,12 @@ def test_loss(counts: tuple[int, int], seed: int, share: float) -> None:
 
 @given(counts, seeds, st.integers(0, 20), st.integers(0, 20))
 def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) -> None:
-    """TSNs pass 2^32 and DDP-SSNs 65536; the capture begins in the midst of the association."""
+    """TSNs pass 2^32 and DDP-SSNs 65536. The capture begins within the association."""
     rng = random.Random(seed)
     talk = Talk((2**32 - tsns, 2**32 - 1), (65536 - ssns, 65536 - ssns))
     talk.msns = [2**32 - 1 - ssns, 7]
     for side, count in enumerate(counts):
-        # The first one comes first, and then there is something to be put in order to.
+        # The first chunk stays first, so that the others have something to follow.
         for _ in range(count + 1):
             if talk.msns[side] == 0xFFFFFFFF:
                 talk.msns[side] = -1
@@ -142,8 +142,8 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
     rest = [unit for unit in talk.units if unit not in firsts]
     rng.shuffle(rest)
     events = events_of(frames_of(firsts + rest))
-    assert told(events) == {
-        (side, tsn & 0xFFFFFFFF, octets) for side, tsn, octets in said(talk.units)
+    assert found_in(events) == {
+        (side, tsn & 0xFFFFFFFF, octets) for side, tsn, octets in sent_in(talk.units)
     }
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
     (ended,) = of(ConnectionEnded, events)
@@ -158,7 +158,7 @@ def test_numbers_wrap(counts: tuple[int, int], seed: int, tsns: int, ssns: int) 
 
 @given(st.lists(st.tuples(counts, st.integers(0, 3)), min_size=1, max_size=5), seeds)
 def test_several_sessions(sessions: list[tuple[tuple[int, int], int]], seed: int) -> None:
-    """Sessions on several streams, one after the other on each, are connections of their own."""
+    """Sessions on several streams, one after another on each, are separate connections."""
     rng = random.Random(seed)
     talk = Talk()
     frames: list[bytes] = []
@@ -167,12 +167,12 @@ def test_several_sessions(sessions: list[tuple[tuple[int, int], int]], seed: int
         begin = len(talk.units)
         session(counts, rng, talk=talk)
         mine = frames_of(talk.units[begin:])
-        # Not the Initiate: it is what tells one session from the one before.
+        # The Initiate stays first, since it separates a session from the one before.
         rest = mine[1:]
         rng.shuffle(rest)
         frames += [mine[0], *rest]
     events = events_of(OPENING + frames + closing(talk))
-    assert told(events) == said(talk.units)
+    assert found_in(events) == sent_in(talk.units)
     assert not of(ErrorFound, events) and not of(ChunksMissing, events)
     ended = sorted(of(ConnectionEnded, events), key=lambda each: each.connection.number)
     assert [tuple(half.fpdus for half in each.halves) for each in ended] == [
@@ -186,7 +186,7 @@ def test_several_sessions(sessions: list[tuple[tuple[int, int], int]], seed: int
 def test_several_sessions_with_loss(
     sessions: list[tuple[tuple[int, int], int]], seed: int, begun: bool
 ) -> None:
-    """What was captured is found once, and what a capture lacks is nobody's fault."""
+    """Captured chunks are found once. Missing ones cause no errors."""
     rng = random.Random(seed)
     talk = Talk()
     for counts, stream in sessions:
@@ -195,13 +195,13 @@ def test_several_sessions_with_loss(
     kept = [unit for unit in talk.units if rng.random() < 0.7]
     frames = frames_of(kept) + closing(talk)
     events = events_of(OPENING + frames if begun else frames)
-    assert told(events) == said(kept)
+    assert found_in(events) == sent_in(kept)
     assert not of(ErrorFound, events)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=30), seeds)
 def test_whatever_comes(pieces: list[bytes], seed: int) -> None:
-    """Any octets in any chunk: a result, and each association ends once."""
+    """Any octets in any chunk give a result, and each association ends once."""
     rng = random.Random(seed)
     frames = list(OPENING)
     for piece in pieces:

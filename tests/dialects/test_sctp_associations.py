@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which packets are one association, what of it is whole, and what it may take (RFC 4960)."""
+"""Which packets are one association, what is recovered of it, and what it may cost (RFC 4960)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ PLENTY, LITTLE = Limits(), Limits(octets_per_half=1500)
 RFC5043 = Dialect.RFC5043
 
 
-def spoken(*sizes: int | None, streams: int = 1, tsns: tuple[int, int] = (100, 900)) -> Talk:
-    """Sessions in which side 0 says two octets, then what is in fragments of these sizes, and side
-    1 two."""
+def session(*sizes: int | None, streams: int = 1, tsns: tuple[int, int] = (100, 900)) -> Talk:
+    """Sessions in which side 0 sends two octets, then a message for each of these fragment
+    sizes. Side 1 sends two octets."""
     talk = Talk(tsns=tsns)
     for stream in range(streams):
         talk.stream = stream
@@ -63,7 +63,7 @@ def spoken(*sizes: int | None, streams: int = 1, tsns: tuple[int, int] = (100, 9
 
 
 def begun(*sizes: int | None) -> list[bytes]:
-    """The frames of a session that is not over, in which only side 0 has sent."""
+    """The frames of an open session in which only side 0 has sent."""
     talk = Talk()
     talk.begin_session()
     talk.send(0, b"me")
@@ -78,12 +78,12 @@ def without(frames: list[bytes], *lost: int) -> list[bytes]:
 
 
 def among(frames: list[bytes], at: int, *others: bytes) -> list[bytes]:
-    """The frames with others among them."""
+    """The frames with others inserted."""
     return [*frames[:at], *others, *frames[at:]]
 
 
 def sent(side: int, *chunks: bytes, tag: int | None = None, bad: bool = False) -> bytes:
-    """A frame with a packet."""
+    """A frame with a packet of these chunks."""
     return sctp.frame(side, sctp.packet(side, *chunks, tag=tag, bad=bad))
 
 
@@ -98,7 +98,7 @@ def chunk(number: int, ppid: int, user_data: bytes, *, stream: int = 0, flags: i
 
 
 def words(ppid: int, *user_data: bytes) -> list[bytes]:
-    """Frames of an association of which no setup was captured."""
+    """Frames of an association whose setup was not captured."""
     talk = Talk()
     for each in user_data:
         talk.say(0, ppid, each)
@@ -107,34 +107,34 @@ def words(ppid: int, *user_data: bytes) -> list[bytes]:
 
 def on_other_layers(vlan: int | None, ipv6: bool) -> list[bytes]:
     """The session over other layers than IPv4 on Ethernet."""
-    return [sctp.frame(each.side, each.octets, vlan=vlan, ipv6=ipv6) for each in spoken().units]
+    return [sctp.frame(each.side, each.octets, vlan=vlan, ipv6=ipv6) for each in session().units]
 
 
-def init_of_other(side: int, says: int, tag: int) -> bytes:
+def init_of_other(side: int, initiate_tag: int, tag: int) -> bytes:
     """A frame with an INIT or INIT ACK that has another Initial TSN, and this Initiate Tag."""
     made = sctp.init(side, 5000)
-    return sent(side, made[:4] + says.to_bytes(4, "big") + made[8:], tag=tag)
+    return sent(side, made[:4] + initiate_tag.to_bytes(4, "big") + made[8:], tag=tag)
 
 
 OTHER_TAGS = (0x77777777, 0x55555555)
-"""As ``TAGS``, of another association between the same endpoints."""
-TALK = spoken()
-SAID = frames_of(TALK.units)
+"""Like ``TAGS``, but of another association between the same endpoints."""
+TALK = session()
+CHUNKS = frames_of(TALK.units)
 """Initiate, Accept, a segment of each side, and the Terminate of each."""
 ALL = whole(TALK)
 SETUP = [init_of_other(side, OTHER_TAGS[1 - side], side * OTHER_TAGS[1]) for side in (0, 1)]
-NEXT = [*SETUP, *frames_of(spoken(tsns=(5000, 5000)).units, OTHER_TAGS)]
+NEXT = [*SETUP, *frames_of(session(tsns=(5000, 5000)).units, OTHER_TAGS)]
 """Another association between the same endpoints."""
 ABORT, SACK = sctp.chunk(sctp.ABORT, 0, b""), sctp.chunk(sctp.SACK, 0, bytes(12))
 T_ABORT = sctp.chunk(sctp.ABORT, 1, b"")
 STRAY = sctp.data(77777, 16, sctp.segment(5, sctp.send(5, b"old")))
 PART = sctp.U | sctp.B
 NO_DDP = sctp.segment(7, b"\x43\x4f" + bytes(20))
-"""DDP version 3 and an opcode that there is not."""
+"""An undefined DDP version (3) and opcode."""
 LATER = Talk(ssns=(500, 600))
 for _side in (1, 1, 0):
     LATER.send(_side)
-LONG = spoken(400)
+LONG = session(400)
 CUT_OFF = frames_of(LONG.units)
 HELD_BACK = [*OPENING, *(each for at, each in enumerate(CUT_OFF) if at != 4), CUT_OFF[4]]
 MANY = Talk()
@@ -149,28 +149,28 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
         for lost, unknown in (
             *(((0,), ""), ((1,), ""), ((1, 2), ""), ((0, 1, 2, 3), "")),
             ((4,), ", gap 0+1 connection ended"),
-            # Without INIT and INIT ACK, the cookies are of nobody yet.
+            # Without INIT and INIT ACK, the cookies belong to no association yet.
             ((0, 1), ", 2 unknown"),
         )
     },
     **{f"on VLAN {vlan}": (on_other_layers(vlan, False), "closed 1/1") for vlan in (None, 5)},
     "over IPv6": (on_other_layers(None, True), "closed 1/1"),
-    "from the Accept on": (SAID[1:], "closed 1/1"),
+    "from the Accept on": (CHUNKS[1:], "closed 1/1"),
     "from segments on": (frames_of(LATER.units), "capture ended 2/1"),
     "one Terminate": (ALL[:9], "half closed 1/1"),
     "INIT and INIT ACK sent again": (
         [ALL[0], *ALL[:4], ALL[1], *ALL[4:]],
         "closed 1/1",
     ),
-    "setup after the first DATA": ([SAID[0], *OPENING, *SAID[1:]], "closed 1/1"),
+    "setup after the first DATA": ([CHUNKS[0], *OPENING, *CHUNKS[1:]], "closed 1/1"),
     "ABORT": ([*ALL[:8], sent(1, ABORT)], "reset 1/1"),
     "ABORT with T set": ([*ALL[:8], sent(1, T_ABORT, tag=sctp.TAGS[0])], "reset 1/1"),
     "several addresses": (
         [*ALL[:6], elsewhere(ALL[6]), ALL[7], elsewhere(ALL[8]), *ALL[9:]],
         "closed 1/1",
     ),
-    "a late copy": ([*ALL, SAID[2]], "closed 1/1, 1 copies"),
-    "two sessions": (whole(spoken(streams=2)), "closed 1/1, closed 1/1"),
+    "a late copy": ([*ALL, CHUNKS[2]], "closed 1/1, 1 copies"),
+    "two sessions": (whole(session(streams=2)), "closed 1/1, closed 1/1"),
     # Packets of another association.
     "another association": ([*ALL, *NEXT], "closed 1/1, closed 1/1"),
     "another one, without an end": ([*ALL[:8], *NEXT], "reused 1/1, closed 1/1"),
@@ -183,7 +183,7 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
     "stray SACK before the INIT": ([sent(0, SACK, tag=1), *ALL], "closed 1/1, 1 unknown"),
     "stray SACK after the INIT": (among(ALL, 1, sent(0, SACK, tag=1)), "closed 1/1"),
     "stray INIT ACK": (among(ALL, 6, init_of_other(1, 1, sctp.TAGS[1])), "closed 1/1"),
-    # What shows that DDP is spoken.
+    # Evidence of DDP.
     "another protocol": (words(46, b"diameter"), "1 without DDP"),
     "PPID 16 alone": (words(16, NO_DDP, NO_DDP), "2 without DDP"),
     "PPID 17 alone": (words(17, b"\0\1\x30\x39"), "1 without DDP"),
@@ -196,10 +196,10 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
         [*words(16, NO_DDP), chunk(1, 16, sctp.segment(8, sctp.send(1, b"")))],
         "capture ended 1/0",
     ),
-    # Checksums (6.8): nothing is believed of what is said there.
+    # Packets with bad checksums (6.8) are ignored.
     "a bad INIT": ([sent(0, sctp.init(0, 1), tag=0, bad=True)], "1 damaged"),
     "bad DATA": (among(ALL, 6, sent(0, STRAY, bad=True)), "closed 1/1, 1 damaged"),
-    # Messages that are never whole (6.9), others of which may follow.
+    # Messages that are never whole (6.9), some of them followed by others.
     "in fragments": (whole(LONG), "closed 2/1"),
     **{
         f"fragments {lost} missing": (without(begun(400), *lost), "capture ended 1/0")
@@ -226,8 +226,8 @@ SITUATIONS: dict[str, tuple[list[bytes], str]] = {
     ),
 }
 LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
-    "as few as can be": (ALL, Limits(octets_in_total=1), "closed 1/1"),
-    "fragments that are given up": (
+    "as few octets as possible": (ALL, Limits(octets_in_total=1), "closed 1/1"),
+    "dropped fragments": (
         [*HELD_BACK, *closing(LONG)],
         LITTLE,
         "closed 1/1, gap 2+1 connection ended, 1 copies",
@@ -238,7 +238,7 @@ LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
         "capture ended 5000/0, gap 1+1 limit",
     ),
     "sessions": (
-        [*OPENING, *frames_of(spoken(streams=4).units)],
+        [*OPENING, *frames_of(session(streams=4).units)],
         Limits(connections=3),
         "closed 1/1, closed 1/1, closed 1/1, limit 0/0, closed 1/1",
     ),
@@ -246,13 +246,13 @@ LIMITED: dict[str, tuple[list[bytes], Limits, str]] = {
 
 
 def outcome(frames: list[bytes], limits: Limits = PLENTY, dialect: Dialect | None = None) -> str:
-    """How sessions ended, and how many segments each side has sent; gaps; packets that are of no
+    """The ends of sessions, with the number of segments of each side; gaps; packets of no
     session."""
     associations = new_associations(limits, dialect)
     events = events_of(frames, associations=associations)
     assert not of(ErrorFound, events)
-    told = [f"{each.ending} {each.halves[0].fpdus}/{each.halves[1].fpdus}" for each in ends(events)]
-    told += [f"gap {each.seq}+{each.length} {each.reason}" for each in of(ChunksMissing, events)]
+    out = [f"{each.ending} {each.halves[0].fpdus}/{each.halves[1].fpdus}" for each in ends(events)]
+    out += [f"gap {each.seq}+{each.length} {each.reason}" for each in of(ChunksMissing, events)]
     copies = sum(half.retransmitted for each in ends(events) for half in each.halves)
     counted = {
         "copies": copies,
@@ -260,32 +260,32 @@ def outcome(frames: list[bytes], limits: Limits = PLENTY, dialect: Dialect | Non
         "damaged": associations.damaged,
         "without DDP": associations.without_ddp,
     }
-    return ", ".join(told + [f"{number} {what}" for what, number in counted.items() if number])
+    return ", ".join(out + [f"{number} {what}" for what, number in counted.items() if number])
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_situations(situation: str) -> None:
-    """What is one association, and what of it is recovered; nothing is an error."""
+    """Which packets are one association, and what is recovered of it. There are no errors."""
     frames, expected = SITUATIONS[situation]
     assert outcome(frames) == expected
 
 
 @pytest.mark.parametrize("situation", LIMITED)
 def test_limits(situation: str) -> None:
-    """What is given up because of a limit is a gap, and what is ended is reported."""
+    """Chunks dropped because of a limit are a gap, and ended sessions are reported."""
     frames, limits, expected = LIMITED[situation]
     assert outcome(frames, limits) == expected
 
 
 @pytest.mark.parametrize("dialect", [None, *Dialect])
 def test_ppids_without_evidence(dialect: Dialect | None) -> None:
-    """Captured midway, they are believed alone where DDP over SCTP is forced (RFC 5043 5.1)."""
+    """Without a setup, PPIDs alone count only if DDP over SCTP is forced (RFC 5043 5.1)."""
     expected = "capture ended 2/0" if dialect is RFC5043 else "2 without DDP"
     assert outcome(words(16, NO_DDP, NO_DDP), dialect=dialect) == expected
 
 
-def test_frame_says_what_is_wrong_with_its_header() -> None:
-    """A header that is cut is counted; without anyone who takes SCTP it is not TCP."""
+def test_cut_header_is_counted() -> None:
+    """A cut header is counted. Without SCTP the packet is "not TCP"."""
     octets = ALL[0]
     cut = Decoder(lambda packet: None)
     assert cut.segment(Frame(1, 0, 1, octets[:40], len(octets), None)) is None
@@ -296,7 +296,7 @@ def test_frame_says_what_is_wrong_with_its_header() -> None:
 
 
 def test_rfc4960_6_8_checksum() -> None:
-    """Good, bad, and unknown where it was not computed yet or octets are missing."""
+    """A checksum is good, bad, or unknown if it is not computed yet or octets are missing."""
     good, bad = (sent(0, STRAY, bad=each) for each in (False, True))
     assert packet_of(good).crc == "good"
     assert packet_of(good, captured=len(good) - 1).crc == "unknown"
@@ -306,7 +306,7 @@ def test_rfc4960_6_8_checksum() -> None:
 
 @pytest.mark.parametrize("captured", [14 + 20 + 12 + 8, 14 + 20 + 12 + 17, 120])
 def test_snap_length(captured: int) -> None:
-    """What was captured of a chunk is told, and how long it was; what is cut is nobody's error."""
+    """The captured part of a chunk is reported with its whole length, and without an error."""
     frames = begun(None)
     associations = new_associations()
     events: list[Event] = []
@@ -316,15 +316,15 @@ def test_snap_length(captured: int) -> None:
     first, *cut = of(DDPSegmentRecovered, events)
     assert first.crc == "good"
     expected = sctp.send(2, bytes(1100))
-    told = [(each.ulpdu_length, each.crc, each.ulpdu) for each in cut]
+    found = [(each.ulpdu_length, each.crc, each.ulpdu) for each in cut]
     there = captured - 14 - 20 - 12 - 16 - 2
-    assert told == ([(len(expected), "unknown", expected[:there])] if there > 0 else [])
+    assert found == ([(len(expected), "unknown", expected[:there])] if there > 0 else [])
     (end,) = [each for found in associations.ends() for each in found]
     assert isinstance(end, ConnectionEnded) and end.errors == 0
 
 
 def test_a_fault_of_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends one association, and is counted; the others go on."""
+    """It ends one association, and is counted. The others continue."""
 
     def fail(self: Association, *rest: object) -> None:
         raise ZeroDivisionError
@@ -339,24 +339,24 @@ def test_a_fault_of_this_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(ends(events_of(NEXT, associations=associations))) == 1
 
 
-# -- those that are over --------------------------------------------------------------------------
+# -- associations that have ended ----------------------------------------------------------------
 
 OTHER = sctp.frame(0, sctp.packet(0, sctp.init(0, 1), tag=0), ipv6=True)
 """The INIT of an association between other endpoints."""
 
 
-def test_lingering_ends() -> None:
-    """Half a minute after its end a session is told to be over."""
+def test_end_is_reported_after_lingering() -> None:
+    """A session's end is reported half a minute after it."""
     events = events_of([*ALL, OTHER], step_ns=40_000_000_000)
-    # The other association has said DDP, too, and is told of at the end.
+    # The other association uses DDP, too. Its end is reported at the end of the capture.
     first, second = of(ConnectionEnded, events)
     assert (first.connection.number, second.connection.number) == (0, 1)
     assert first.frame == len(ALL) - 4
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
-    """It finds its session, be another interface an hour ahead, and heard of or not."""
+def test_late_chunk_after_a_packet_of_another_clock(is_known: bool) -> None:
+    """It belongs to its session although the other clock is an hour ahead, known before or not."""
     order = [*[OTHER] * is_known, *without(ALL, 7), OTHER, ALL[7]]
     associations = new_associations()
     events: list[Event] = []
@@ -369,13 +369,13 @@ def test_a_chunk_under_way_when_another_clock_speaks(is_known: bool) -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 1])
-def test_so_many_linger_and_no_more(ahead: int) -> None:
-    """However far ahead another clock is: one that was never set stands at 1970."""
+def test_lingering_associations_are_bounded(ahead: int) -> None:
+    """Another clock may be far ahead: a clock that was never set shows 1970."""
     associations = new_associations()
     packets = [packet_of(OTHER, 1, 1_700_000_000 * SECOND)] * ahead
     number = 1
     for each in range(LINGERING_CONNECTIONS + 20):
-        # One a microsecond, so that all are there at a time.
+        # They differ by microseconds, so all linger at the same time.
         host = bytes([11, 0, *each.to_bytes(2, "big")])
         for octets in ALL:
             number += 1
@@ -390,7 +390,7 @@ def test_so_many_linger_and_no_more(ahead: int) -> None:
 
 
 def of_hosts(count: int, *chunks: bytes) -> list[bytes]:
-    """Packets of side 0 with a chunk each, of so many associations."""
+    """Packets of side 0 with one chunk each, of so many associations."""
     return [
         elsewhere(
             sent(0, each, tag=0 if each[0] == sctp.INIT else 1 + at), (10, 1, at >> 8, at & 255)
@@ -400,8 +400,8 @@ def of_hosts(count: int, *chunks: bytes) -> list[bytes]:
     ]
 
 
-def test_what_waits_is_bounded() -> None:
-    """Of messages that never end, and after holes, no more is held than may be."""
+def test_waiting_chunks_are_bounded() -> None:
+    """Memory is bounded for messages that never end, and after holes."""
     associations = new_associations(Limits(octets_per_half=100_000))
     waiting = [chunk(100 + 2 * at, 16, bytes(1000), flags=PART) for at in range(300)]
     waiting += [chunk(1000 + 2 * at, 46, b"") for at in range(5000)]
@@ -411,7 +411,7 @@ def test_what_waits_is_bounded() -> None:
 
 
 def test_associations_are_bounded() -> None:
-    """Those without a packet for longest are ended, as ``limit``, and those idle, as ``idle``."""
+    """The association with the oldest last packet is ended as ``limit``, idle ones as ``idle``."""
     frames = of_hosts(10, sctp.init(0, 1))
     for ending, limits in (
         ("limit", Limits(connections=4)),
@@ -421,8 +421,8 @@ def test_associations_are_bounded() -> None:
         assert [each.ending for each in found] == [ending] * 6 + ["capture ended"] * 4
 
 
-def test_what_those_hold_that_are_over_is_bounded() -> None:
-    """It is let go of with them, though they would still take late copies."""
+def test_octets_of_ended_associations_are_dropped() -> None:
+    """Octets of ended associations are dropped, though these still take late copies."""
 
     def made_of(number: int) -> list[bytes]:
         return of_hosts(number, sctp.data(100, 16, bytes(10_000), flags=PART), ABORT)
@@ -443,7 +443,8 @@ def on_streams(number: int) -> list[bytes]:
     "many", [on_streams, lambda number: of_hosts(number, sctp.data(100, 17, sctp.control(0, 1)))]
 )
 def test_memory_of_sessions_is_bounded(many: Callable[[int], list[bytes]]) -> None:
-    """They count toward the octets in total; those that go are reported, as ``limit``."""
+    """Sessions count toward the octets in total. Those that are dropped are reported as
+    ``limit``."""
     limits = Limits(octets_in_total=1 << 20)
     assert peak_of(partial(read_plainly, limits=limits), many(1500)) < 3 << 20
     endings = [each.ending for each in ends(events_of(many(1200), limits=limits))]
@@ -454,10 +455,10 @@ def test_memory_of_sessions_is_bounded(many: Callable[[int], list[bytes]]) -> No
 
 @given(st.integers(0, 2**32), st.integers(0, 12_000))
 def test_nothing_is_found_twice(seed: int, limit: int) -> None:
-    """In disorder, with losses, copies and limits: no errors."""
+    """There is no error with disorder, losses, copies and limits."""
     rng = random.Random(seed)
     sizes = [rng.choice([None, rng.randrange(1, 60)]) for _ in range(rng.randrange(1, 15))]
-    units = [unit for unit in spoken(*sizes).units if rng.random() < 0.9]
+    units = [unit for unit in session(*sizes).units if rng.random() < 0.9]
     rng.shuffle(units)
     frames = [*OPENING, *frames_of(units + units[::10])]
     events = events_of(frames, limits=Limits(octets_per_half=1 + limit))

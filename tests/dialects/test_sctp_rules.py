@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which rule a DDP Stream Session breaks, and that it is named (RFC 5043, RFC 6581 7)."""
+"""The rule that a DDP Stream Session breaks is named (RFC 5043, RFC 6581 7)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.dialects.sctp_feed import (
     new_associations,
     of,
     opening,
-    said,
+    talk_of,
     whole,
 )
 from tests.truth import messages
@@ -30,7 +30,7 @@ from tests.truth import sctpstream as sctp
 
 
 def clauses(texts: Iterable[str]) -> list[str]:
-    """The clauses that are named at the end of texts."""
+    """The clauses at the end of texts."""
     return [each.rpartition("(")[2].rstrip(")") for each in texts]
 
 
@@ -40,18 +40,18 @@ def errors(events: list[Event]) -> list[str]:
 
 
 def run(talk: Talk) -> list[Event]:
-    """What is made of an association on which this was said."""
+    """The events of an association with these chunks."""
     return events_of(whole(talk))
 
 
 def checked(talk: Talk) -> list[Event]:
-    """The same, held against DDP and RDMAP."""
+    """The same, with DDP and RDMAP checked."""
     checks = Checks()
     return [each for event in run(talk) for each in checks.take(event)]
 
 
 ACCEPTED = ">I <A >S <S >T <T"
-"""A session as RFC 5043 6.2 has it."""
+"""A session as in RFC 5043 6.2."""
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ ACCEPTED = ">I <A >S <S >T <T"
         # Neither is enhanced (RFC 6581 7).
         (">EI <R", True),
         (">EI <T", True),
-        # The active side may know by a SACK that its Initiate is there (RFC 5043 6.6).
+        # The active side may know from a SACK that its Initiate has arrived (RFC 5043 6.6).
         (">I >S <A >T <T", False),
     ],
 )
 def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
-    """Nothing is wrong with them, and all of them are over."""
-    events = run(said(words))
+    """They have no errors, and all end."""
+    events = run(talk_of(words))
     assert errors(events) == []
     (end,) = ends(events)
     assert (end.rejected, end.ending) == (is_rejected, "closed")
@@ -122,16 +122,16 @@ def test_rfc5043_6_legal_sequences(words: str, is_rejected: bool) -> None:
         (">I <A >T:1", ["RFC 5043 5.2.3"]),
     ],
 )
-def test_the_rule_that_is_broken(words: str, expected: list[str]) -> None:
-    """Each is named by its clause, and counted at the end."""
-    events = run(said(words))
+def test_broken_rule_is_named(words: str, expected: list[str]) -> None:
+    """Each broken rule is named by its clause, and counted at the end."""
+    events = run(talk_of(words))
     assert errors(events) == expected
     assert ends(events)[0].errors == len(expected)
 
 
-def test_chunks_that_are_too_short() -> None:
-    """Each is named by its clause."""
-    talk = said(">I <A")
+def test_short_chunks_are_named() -> None:
+    """Each short chunk is named by its clause."""
+    talk = talk_of(">I <A")
     talk.say(0, sctp.SEGMENT, b"\0")
     talk.say(1, sctp.CONTROL, b"\0\1\0")
     talk.end_session()
@@ -139,20 +139,20 @@ def test_chunks_that_are_too_short() -> None:
 
 
 @pytest.mark.parametrize("lost", ["Accept", "Initiate"])
-def test_rfc5043_6_1_what_a_capture_lacks(lost: str) -> None:
-    """That nobody answered, or asked, is not said where the message may have been sent."""
-    talk = said(">I <A")
+def test_rfc5043_6_1_missing_messages_are_no_error(lost: str) -> None:
+    """A missing answer or request is no error if it may have been sent."""
+    talk = talk_of(">I <A")
     units = [talk.units[0 if lost == "Accept" else 1]]
     events = events_of([*OPENING, *frames_of(units), *closing(talk)])
     assert errors(events) == []
-    # Without any SACK nothing tells either.
+    # Without any SACK nothing shows it either.
     events = events_of([*OPENING, *frames_of(units), *closing(talk)[2:]])
     assert errors(events) == []
 
 
-def test_rfc5043_6_an_answer_behind_the_end() -> None:
-    """It begins another session; that its Initiate is missing is told if nothing else is."""
-    talk = said(f"{ACCEPTED} | >I <A <S <T")
+def test_rfc5043_6_answer_after_the_end() -> None:
+    """It begins another session. The missing Initiate is an error if no other TSN is missing."""
+    talk = talk_of(f"{ACCEPTED} | >I <A <S <T")
     initiate = talk.units[6]
     units = [unit for unit in talk.units if unit is not initiate]
     for frames, expected in (
@@ -171,8 +171,8 @@ def test_rfc5043_6_an_answer_behind_the_end() -> None:
 
 
 def test_rfc5043_10_ordered_chunks() -> None:
-    """Said once of a direction, not of each chunk."""
-    talk = said(ACCEPTED)
+    """Reported once for a direction, not for each chunk."""
+    talk = talk_of(ACCEPTED)
     frames = [
         sctp.frame(
             unit.side,
@@ -199,16 +199,16 @@ def test_rfc5043_10_ordered_chunks() -> None:
 def test_rfc5043_11_1_adaptation(
     adaptation: int | None, streams: tuple[int, int], expected: list[str]
 ) -> None:
-    """What is wrong with an INIT ACK is told of the first session."""
+    """Errors of an INIT ACK are reported with the first session."""
     begin = opening(adaptations=(1, adaptation), streams=((4, 4), streams))
-    events = events_of(whole(said(ACCEPTED), begin))
+    events = events_of(whole(talk_of(ACCEPTED), begin))
     assert errors(events) == expected
     for first in of(ErrorFound, events)[:1]:
         assert (first.frame, first.seq, first.direction) == (2, 900, 1)
 
 
 @pytest.mark.parametrize(
-    ("stream", "of_init", "of_answer", "is_there"),
+    ("stream", "of_init", "of_answer", "is_agreed"),
     [
         (3, (4, 4), (4, 4), True),
         (4, (4, 4), (4, 4), False),
@@ -218,20 +218,20 @@ def test_rfc5043_11_1_adaptation(
         (0xFFFF, (9, 9), (9, 9), False),
     ],
 )
-def test_rfc5043_8_streams_that_there_are(
-    stream: int, of_init: tuple[int, int], of_answer: tuple[int, int], is_there: bool
+def test_rfc5043_8_agreed_streams(
+    stream: int, of_init: tuple[int, int], of_answer: tuple[int, int], is_agreed: bool
 ) -> None:
-    """A DDP stream is one of those that both sides have agreed on (RFC 4960 6.5)."""
-    talk = said(ACCEPTED)
+    """A DDP stream must be one that both sides agreed on (RFC 4960 6.5)."""
+    talk = talk_of(ACCEPTED)
     talk.units = [replace(unit, stream=stream) for unit in talk.units]
     events = events_of(whole(talk, opening(streams=(of_init, of_answer))))
-    assert errors(events) == ([] if is_there else ["RFC 4960 6.5"])
+    assert errors(events) == ([] if is_agreed else ["RFC 4960 6.5"])
     assert [end.connection.stream for end in ends(events)] == [stream]
 
 
 def test_rfc6581_7_enhanced_data() -> None:
-    """Both messages say what they ask for."""
-    events = run(said("<EI >EA:2 >T <T"))
+    """Both messages have their enhanced data."""
+    events = run(talk_of("<EI >EA:2 >T <T"))
     found = [each.control for each in of(SessionControlSeen, events)]
     assert [(each.ird, each.ord, each.control_flags) for each in found[:2]] == [(4, 4, "AB")] * 2
     assert found[1].private_data == bytes(2)
@@ -290,10 +290,10 @@ def test_rfc6581_9_negotiated(
     kept: bool | None,
     broken: list[str],
 ) -> None:
-    """What Enhanced Initiate and Accept come to, and the active side's first DDP segment.
+    """The result of Enhanced Initiate and Accept, and of the active side's first DDP segment.
 
-    Where the draft before RFC 6581 is forced (its section 8), its control flags are meant, and
-    nothing is known of the Initiator's own IRD, nor of peers.
+    With the draft before RFC 6581 (its section 8), control flags have its meaning. Then the
+    Initiator's own IRD and peer-to-peer are unknown.
     """
     talk = Talk()
     asked = flags if dialect is None else {"a": 1, "b": 1, "c": 1}
@@ -305,8 +305,8 @@ def test_rfc6581_9_negotiated(
         talk.ssns[0] += 1
     talk.end_session()
     events = events_of(whole(talk), associations=new_associations(dialect=dialect))
-    spoken = [each.dialect for each in of(SessionControlSeen, events)]
-    assert spoken == [dialect or "rfc5043"] * 2 + ["rfc5043"] * 2
+    dialects = [each.dialect for each in of(SessionControlSeen, events)]
+    assert dialects == [dialect or "rfc5043"] * 2 + ["rfc5043"] * 2
     (end,) = ends(events)
     came = end.negotiated
     assert came is not None
@@ -319,9 +319,9 @@ def test_rfc6581_9_negotiated(
 
 
 def test_rfc6581_9_nothing_negotiated() -> None:
-    """Of messages without enhanced data, of a rejection, and of an answer that does not fit."""
+    """Nothing is negotiated without enhanced data, or with a rejection."""
     for words in (ACCEPTED, ">EI <ER"):
-        assert {each.negotiated for each in ends(run(said(words)))} == {None}
+        assert {each.negotiated for each in ends(run(talk_of(words)))} == {None}
 
 
 def test_rfc6581_9_1_ird_exceeded() -> None:
@@ -340,7 +340,7 @@ def test_rfc6581_9_1_ird_exceeded() -> None:
 
 
 def test_rfc5041_and_rfc5040_are_checked_too() -> None:
-    """What carries a DDP segment does not matter to what must not be in it."""
+    """The rules of a DDP segment do not depend on its carrier."""
     talk = Talk()
     talk.begin_session()
     talk.send(0)
@@ -359,8 +359,8 @@ def test_rfc5041_and_rfc5040_are_checked_too() -> None:
 
 
 @pytest.mark.parametrize("is_ended", [False, True])
-def test_a_response_whose_request_the_capture_may_lack(is_ended: bool) -> None:
-    """Nothing shows what is missing at the end of a direction, but for its Terminate."""
+def test_response_whose_request_may_be_missing(is_ended: bool) -> None:
+    """Only a Terminate shows that nothing is missing at the end of a direction."""
     talk = Talk()
     talk.begin_session()
     (response,) = messages.atomic_response(1, 7, 5)
