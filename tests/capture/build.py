@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets of headers and capture files, put together field by field from their standards.
+"""Octets of headers and capture files, built field by field from their standards.
 
 Nothing here imports the code under test.
 """
@@ -90,7 +90,7 @@ def pcap(
     link: int = 1,
     extra: bytes = b"",
 ) -> bytes:
-    """A pcap file; ``extra`` is what each record header has behind the usual fields."""
+    """A pcap file. ``extra`` follows the usual fields of each record header."""
     file = struct.pack(order + "IHHiIII", magic, *version, 0, 0, 65535, link)
     for seconds, fraction, octets, original in records:
         file += struct.pack(order + "IIII", seconds, fraction, len(octets), original)
@@ -99,7 +99,7 @@ def pcap(
 
 
 def padded(octets: bytes) -> bytes:
-    """Fill up to a multiple of 4 with octets that are not zero, so that they show if taken."""
+    """Fill up to a multiple of 4 with octets other than zero, which are noticed if taken."""
     return octets + b"\xee" * (-len(octets) % 4)
 
 
@@ -115,7 +115,7 @@ def option(code: int, value: bytes, order: str = "<") -> bytes:
 
 
 def section(order: str = "<", version: tuple[int, int] = (1, 0), options: bytes = b"") -> bytes:
-    """A Section Header Block whose section length is not given."""
+    """A Section Header Block without a section length."""
     body = struct.pack(order + "IHHq", 0x1A2B3C4D, *version, -1) + options
     return block(0x0A0D0D0A, body, order)
 
@@ -135,7 +135,7 @@ def enhanced(
     options: bytes = b"",
     obsolete: bool = False,
 ) -> bytes:
-    """An Enhanced Packet Block, or an obsolete Packet Block, whose drop count is not zero."""
+    """An Enhanced Packet Block, or an obsolete Packet Block whose drop count is not zero."""
     original = len(octets) if original is None else original
     head = struct.pack(order + "HH", index, 9) if obsolete else struct.pack(order + "I", index)
     body = head + struct.pack(order + "IIII", *divmod(ticks, 1 << 32), len(octets), original)
@@ -151,7 +151,7 @@ def simple(octets: bytes, original: int, order: str = "<") -> bytes:
 
 
 class ShortReads(io.RawIOBase):
-    """A file that cannot seek and hands out as many octets a read as ``sizes`` say, in turn."""
+    """A file that cannot seek. Each read gives as many octets as the next of ``sizes``."""
 
     def __init__(self, octets: bytes, sizes: Sequence[int]) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compressed files, and what of them comes before a damage."""
+"""Compressed files, and the octets of them before damage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ zstd: Final[Any] = import_module(
 )
 lz4: Final[Any] = import_module("lz4.frame")
 
-# As the commands do it, with checksums.
+# With checksums, as the commands write them.
 COMPRESS: Final[dict[str, Callable[[bytes], bytes]]] = {
     "gzip": partial(gzip.compress, mtime=0),
     "xz": lzma.compress,
@@ -38,9 +38,9 @@ _NEW: Final[dict[str, tuple[Callable[[], Any], type[Exception]]]] = {
 
 
 def octet_by_octet(name: str, stored: bytes) -> tuple[bytes, bool]:
-    """What the library makes of a file before an error, and whether there is none."""
+    """The octets that the library reads before an error, and whether there is none."""
     new, failure = _NEW[name]
-    # zlib is asked for all, so that nothing is left of an octet; 0 says so.
+    # zlib reads all of an octet only without a limit, which is 0.
     most = 0 if name == "gzip" else 1
     member = new()
     found = bytearray()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""PPP frames, and frames with what capture programs put in front of them.
+"""PPP frames, and headers that capture programs add.
 
-They are put together field by field, as libpcap and the programs' authors describe them.
+They are built field by field, as libpcap and the programs' authors describe them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ SNAP6 = bytes.fromhex("aaaa03000000 86dd") + V6
 
 
 def tlv(kind: int, value: bytes, order: str = "<") -> bytes:
-    """One of NFLOG."""
+    """A TLV of NFLOG."""
     octets = struct.pack(order + "HH", 4 + len(value), kind) + value
     return octets + bytes(-len(value) % 4)
 
 
 def nflog(packet: bytes, order: str = "<", family: int = 2, first: bytes = b"") -> bytes:
-    """NFLOG: ``first`` is the TLVs before that with the packet."""
+    """NFLOG: ``first`` is the TLVs before the one with the packet."""
     return struct.pack(">BBH", family, 0, 5) + first + tlv(9, packet, order)
 
 
@@ -35,7 +35,7 @@ def nflog_first(order: str = "<", second: int = 7) -> bytes:
 
 
 def erf(kind: int, frame: bytes, extensions: bytes = b"", time: int = 1 << 40) -> bytes:
-    """ERF: ``frame`` with what is in front of it in the record."""
+    """ERF: ``frame`` includes what precedes it in the record."""
     head = struct.pack("<QBB", time, kind, 4) + struct.pack(
         ">HHH", 16 + len(extensions) + len(frame), 0, len(frame)
     )
@@ -49,7 +49,7 @@ def pktap(link_type: int, frame: bytes, order: str = "<", process: int = 77) -> 
 
 
 def ip_over_infiniband(packet: bytes, ether_type: int = 0x0800, head: bytes = bytes(40)) -> bytes:
-    """RFC 4391 6, after a Global Route Header or what is in place of it."""
+    """RFC 4391 6, after a Global Route Header or what replaces it."""
     return head + struct.pack(">HH", ether_type, 0) + packet
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All frames of a capture file, the segment of a frame by itself, and what tshark says of them."""
+"""All frames of a capture file, the segment of a single frame, and what tshark shows of frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scapy_mpa.stream.segment import Segment
 
 
 def read(file: bytes) -> list[Frame]:
-    """All frames of a file that has no problem."""
+    """All frames of a file without a problem."""
     capture = open_capture(io.BytesIO(file))
     frames = list(capture)
     assert capture.problem is None
@@ -25,7 +25,7 @@ def read(file: bytes) -> list[Frame]:
 
 
 def segment_of(frame: Frame) -> Segment:
-    """The segment of a frame, read header by header; NotFollowedError says that there is none."""
+    """The segment of a frame, read header by header. NotFollowedError means that there is none."""
     key, headers = read_headers(*frame[2:5])
     if key != TCP:
         raise NotFollowedError(NOT_TCP)
@@ -33,14 +33,14 @@ def segment_of(frame: Frame) -> Segment:
 
 
 def decoded(frame: Frame) -> tuple[Segment | None, dict[str, int]]:
-    """What a decoder says to one frame."""
+    """The segment and the reasons that a new decoder gives for one frame."""
     decoder = Decoder()
     segment = decoder.segment(frame)
     return segment, dict(decoder.not_followed)
 
 
 def check(remembering: Decoder, frame: Frame) -> Segment | None:
-    """A decoder says of a frame what is said of it alone.  Of a fragment it may say more.
+    """A decoder with memory gives the same for a frame as one without. Fragments are not compared.
 
     Return the segment.
     """
@@ -57,7 +57,7 @@ def check(remembering: Decoder, frame: Frame) -> Segment | None:
 
 
 def shown(tshark: str, path: Path, *fields: str, options: tuple[str, ...] = ()) -> list[str]:
-    """What tshark shows in fields of each frame, a line for each."""
+    """The fields that tshark shows, a line for each frame."""
     chosen = (word for field in fields for word in ("-e", field))
     command = [tshark, "-n", *options, "-r", path, "-T", "fields", *chosen]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tags and tunnels around a packet, built by Scapy, or octet by octet where it has no layer."""
+"""Tags and tunnels around a packet, built by Scapy, or octet by octet if it has no layer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def udp(port: int, head: bytes | Any, *, source: int = 50000) -> Wrap:
 
 
 def gre(kind: int, *, head: bytes = b"", **fields: Any) -> Wrap:
-    """GRE over IPv4, with the options that are named."""
+    """GRE over IPv4, with the named options."""
     return lambda inner: octets(IP4 / GRE(proto=kind, **fields) / head / inner)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Cut, corrupted and hostile files: every frame before the damage, then one clear problem."""
+"""Cut, damaged and hostile files give every frame before the damage, then one clear problem."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Outcome = tuple[list[Frame], str]
 
 
 def outcome(file: Any) -> Outcome:
-    """All frames of a file and what went wrong, if anything; nothing else may be raised."""
+    """All frames of a file, and the problem. No other error may be raised."""
     try:
         capture = open_capture(file)
     except CaptureError as error:
@@ -59,7 +59,7 @@ def outcome(file: Any) -> Outcome:
 
 
 def check(frames: list[Frame], text: str) -> None:
-    """What holds for every outcome, whatever the file."""
+    """What holds for every outcome of any file."""
     assert [frame.number for frame in frames] == list(range(1, len(frames) + 1))
     assert all(frame.original_length >= len(frame.octets) for frame in frames)
     assert "\n" not in text
@@ -70,7 +70,7 @@ def check(frames: list[Frame], text: str) -> None:
     [([PCAP_HEADER, *PCAP_RECORDS], (1, 2, 3), "frame"), (NG_BLOCKS, (2, 4, 7), "block")],
 )
 def test_cut_anywhere(pieces: list[bytes], with_frame: tuple[int, ...], what: str) -> None:
-    """Cut between records, or blocks, a file is whole; inside one, there are the frames before it
+    """A file cut between records or blocks is whole. Cut inside one, it gives the frames before,
     and a problem."""
     file = b"".join(pieces)
     ends = list(itertools.accumulate(map(len, pieces)))
@@ -93,7 +93,7 @@ def test_cut_anywhere(pieces: list[bytes], with_frame: tuple[int, ...], what: st
 @pytest.mark.parametrize("name", COMPRESS)
 @pytest.mark.parametrize("file", [PCAP, NG], ids=["pcap", "pcapng"])
 def test_compressed_cut_anywhere(file: bytes, name: str) -> None:
-    """A cut compressed file yields each frame that could be decompressed, and says it is cut."""
+    """A cut compressed file gives each frame that can be decompressed, and reports the cut."""
     whole, _ = outcome(io.BytesIO(file))
     stored = COMPRESS[name](file)
     for cut in range(6, len(stored)):
@@ -107,7 +107,7 @@ def test_compressed_cut_anywhere(file: bytes, name: str) -> None:
 @pytest.mark.parametrize("name", COMPRESS)
 @given(data=st.data())
 def test_compressed_damaged_anywhere(name: str, data: st.DataObject) -> None:
-    """A wrong octet in compressed data costs no frame in front of it, however it is read."""
+    """A wrong octet in compressed data loses no frame before it, in reads of any size."""
     stored = bytearray(COMPRESS[name](NG * 3))
     at = data.draw(st.integers(10, len(stored) - 1))
     stored[at] ^= data.draw(st.integers(1, 255))
@@ -116,20 +116,20 @@ def test_compressed_damaged_anywhere(name: str, data: st.DataObject) -> None:
     salvaged, is_whole = octet_by_octet(name, bytes(stored))
     expected, _ = outcome(io.BytesIO(salvaged))
     assert frames == expected
-    # What repeats itself may be said in another way, by which nothing is lost.
+    # Repeated octets may be coded in another way, so a change may lose nothing.
     assert (is_whole and salvaged == NG * 3) is not bool(text)
 
 
 @pytest.mark.parametrize("name", COMPRESS)
-def test_octets_behind_compressed(name: str) -> None:
-    """What follows a compressed file and is none is not passed over."""
+def test_octets_after_compressed(name: str) -> None:
+    """Other octets after a compressed file are reported."""
     stored = COMPRESS[name](PCAP)
     frames, text = outcome(io.BytesIO(stored + b"garbage" * 3))
     assert len(frames) == 3
-    told = re.search(r"at octet (\d+) of the compressed data.* data is damaged \(([^)]+)\)", text)
-    assert told is not None
-    at, reason = told.groups()
-    # It may take more than an octet to see that they are wrong.
+    match = re.search(r"at octet (\d+) of the compressed data.* data is damaged \(([^)]+)\)", text)
+    assert match is not None
+    at, reason = match.groups()
+    # The library may need more than one octet to notice.
     assert len(stored) <= int(at) < len(stored) + 12
     assert name != "gzip" or (int(at), reason) == (len(stored) + 1, "incorrect header check")
 
@@ -168,8 +168,10 @@ def test_any_octets(
     compress: Callable[[bytes], bytes],
     sizes: list[int],
 ) -> None:
-    """Whatever the octets, also real files with octets overwritten: frames, or an error of our
-    own.  How a file is read changes neither, even where it is damaged."""
+    """Any octets, also real files with changes, give frames or our own error.
+
+    The size of reads changes neither, even in damaged files.
+    """
     changed = bytearray(file)
     for at, octets in changes:
         changed[at : at + len(octets)] = octets
@@ -197,7 +199,7 @@ def test_frames_across_chunks(name: str, compression: str) -> None:
 
 
 class Endless(io.RawIOBase):
-    """A file that begins with some octets and then repeats others until so many were read."""
+    """A file that begins with some octets and then repeats others, up to a number of octets."""
 
     def __init__(self, beginning: bytes, repeated: bytes, octets: int) -> None:
         super().__init__()
@@ -217,7 +219,7 @@ ZEROS = struct.pack("<IIII", 0, 0, 1 << 16, 1 << 16) + bytes(1 << 16)
 
 
 def bomb(compress: Callable[[bytes], bytes]) -> bytes:
-    """A small file that becomes a large one."""
+    """A small file that decompresses to a large one."""
     return compress(PCAP_HEADER + ZEROS * 500)
 
 
@@ -234,7 +236,7 @@ HOSTILE: dict[str, tuple[Any, bytes]] = {
         gzip.compress(b"ab", mtime=0),
     ),
     **{
-        # Made when they are asked for, which takes a while.
+        # Built only when needed, since this takes a while.
         f"{name} bomb": (partial(bomb, compress), bytes(99))
         for name, compress in COMPRESS.items()
     },
@@ -244,10 +246,10 @@ HOSTILE: dict[str, tuple[Any, bytes]] = {
 @pytest.mark.examples
 @pytest.mark.parametrize("name", HOSTILE)
 def test_memory(name: str) -> None:
-    """Memory does not grow with the file; a length that lies costs no more than the largest frame.
+    """Memory does not grow with the file. A wrong length costs no more than the largest frame.
 
-    Twice that, while its pieces are joined, and a good deal less for everything else but xz, which
-    is told twice to remember 8 MiB.
+    It costs twice that while pieces are joined. All else takes much less, except xz, which must
+    remember 8 MiB twice.
     """
     beginning, repeated = HOSTILE[name]
     made = beginning() if callable(beginning) else beginning

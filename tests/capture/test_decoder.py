@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP headers, and what a decoder remembers of heads: as if it read each frame anew."""
+"""TCP headers, and the memory of a decoder: the result is that of reading each frame anew."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAIN6 = (1, ethernet, 0x86DD, ipv6)
     octets=st.binary() | st.sampled_from([each[1] for each in FOLLOWED.values()]),
 )
 def test_any_octets(link_type: int, octets: bytes) -> None:
-    """Whatever the octets: a reason that is counted, or a segment made of octets of its frame."""
+    """Any octets give a counted reason, or a segment made of the frame's octets."""
     decoder = Decoder()
     segment = decoder.segment(Frame(3, 4, link_type, octets, len(octets), None))
     assert (segment is None) == (decoder.not_followed.total() == 1)
@@ -43,7 +43,7 @@ def test_any_octets(link_type: int, octets: bytes) -> None:
 
 EMPTY = SEGMENT4._replace(payload=b"", length=0)
 HEADERS: dict[str, tuple[bytes, int, Any]] = {
-    # A segment, how many octets of it were not captured, and what is found.
+    # A segment, the number of its octets that were not captured, and the result.
     **{f"{words} words": (tcp(options=b"\x01" * 4 * words), 0, SEGMENT4) for words in range(11)},
     "no payload": (tcp(b""), 0, EMPTY),
     **{
@@ -51,7 +51,7 @@ HEADERS: dict[str, tuple[bytes, int, Any]] = {
         for at in (0, 1, 4, 7, 15)
     },
     **{f"{n} octets": (tcp()[:n] + bytes(60), 0, "TCP header damaged") for n in range(1, 20)},
-    # A header of which the snap length cut anything, options included.
+    # The snap length cut a part of the header, options included.
     **{f"{n} cut": (tcp(options=b"\x01" * 12), n, "TCP header cut") for n in range(8, 40)},
     "payload cut": (tcp(options=b"\x01" * 12), 7, SEGMENT4._replace(payload=b"")),
 }
@@ -59,7 +59,7 @@ HEADERS: dict[str, tuple[bytes, int, Any]] = {
 
 @pytest.mark.parametrize("route", [FAST, PLAIN, PLAIN6], ids=["fast", "plain", "IPv6"])
 def test_tcp(route: Any) -> None:
-    """RFC 9293 3.1, on either route; what is filled up behind the packet changes nothing."""
+    """RFC 9293 3.1, on either route. Padding after the packet changes nothing."""
     link_type, link, ether_type, ip = route
     for name, (segment, cut, expected) in HEADERS.items():
         there = segment[: int(name.split()[0])] if name.endswith(" octets") else segment
@@ -78,7 +78,7 @@ FRAMES = [each[:2] for each in (*FOLLOWED.values(), *NOT_FOLLOWED.values())]
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_each_bit(name: str) -> None:
-    """A frame that differs in one bit from one that was remembered."""
+    """A frame may differ in one bit from a remembered one."""
     link_type, octets, _ = FOLLOWED[name]
     remembering = Decoder()
     for at in range(octets.index(b"\x9c\x40") - 8):
@@ -105,7 +105,7 @@ def alike(draw: st.DrawFn) -> list[Frame]:
 
 @given(frames=alike())
 def test_any_frames(frames: list[Frame]) -> None:
-    """Frame after frame."""
+    """Any frames in a row."""
     remembering = Decoder()
     for frame in frames:
         check(remembering, frame)
@@ -121,8 +121,8 @@ DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What differs from frame to frame makes no frame a new one."""
+def test_headers_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields that change from frame to frame are not remembered, so headers are read once."""
     read = []
 
     def reading(*arguments: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""IP packets put together from fragments that Scapy made of them (RFC 791 3.2, RFC 8200 4.5)."""
+"""Reassembly of IP packets from Scapy's fragments (RFC 791 3.2, RFC 8200 4.5)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def frames_of(
 def read(
     frames: list[bytes], decoder: Decoder | None = None, *, step: int = 1, first: int = 1
 ) -> list[Segment]:
-    """The segments in frames, which come every so many nanoseconds."""
+    """The segments in frames, which follow each other after ``step`` nanoseconds."""
     decoder = decoder or Decoder()
     found = []
     for number, octets in enumerate(frames, first):
@@ -58,7 +58,8 @@ both = pytest.mark.parametrize("version", [4, 6])
 @both
 @given(size=st.integers(100, 1500), order=st.randoms(use_true_random=False))
 def test_any_order(version: int, size: int, order: random.Random) -> None:
-    """With copies of some, too: one segment, when the last has come; nothing is left over."""
+    """Fragments in any order, with copies, give one segment with the last. No frame stays
+    counted."""
     frames = frames_of(version, size)
     order.shuffle(frames)
     decoder = Decoder()
@@ -66,14 +67,14 @@ def test_any_order(version: int, size: int, order: random.Random) -> None:
     assert (segment.payload, segment.length) == (PAYLOAD, len(PAYLOAD))
     assert segment.frame == len(frames)
     assert not +decoder.not_followed
-    # A copy of a fragment, as long as the packet is not whole, is no other fragment.
+    # Copies of fragments change nothing while the packet is incomplete.
     twice = [each for frame in frames for each in (frame, frame)][:-1]
     assert [each.payload for each in read(twice)] == [PAYLOAD]
 
 
 @both
 def test_two_packets_at_once(version: int) -> None:
-    """Identification tells them apart."""
+    """Identification distinguishes them."""
     one, two = frames_of(version), frames_of(version, payload=PAYLOAD[::-1], number=8)
     mixed = [each for pair in zip(one, two, strict=True) for each in pair]
     assert [each.payload for each in read(mixed)] == [PAYLOAD, PAYLOAD[::-1]]
@@ -82,7 +83,7 @@ def test_two_packets_at_once(version: int) -> None:
 @both
 @pytest.mark.parametrize("name", ALONE)
 def test_in_tunnels(version: int, name: str) -> None:
-    """Fragments inside of tags and tunnels; and tunnels whose packets are in fragments."""
+    """Fragments inside of tags and tunnels, and tunnels whose packets are in fragments."""
     inner = [ALONE[name](each[14:]) for each in frames_of(version)]
     assert [each.payload for each in read(inner)] == [PAYLOAD]
     whole = ALONE[name](frames_of(version, 60_000)[0][14:])
@@ -95,7 +96,7 @@ def test_in_tunnels(version: int, name: str) -> None:
 
 @both
 def test_missing(version: int) -> None:
-    """Without one of its fragments there is no packet; each that came is counted."""
+    """Without one of its fragments there is no packet. Each captured fragment is counted."""
     frames = frames_of(version)
     for at in range(len(frames)):
         decoder = Decoder()
@@ -114,7 +115,7 @@ def test_other_packets() -> None:
 
 @both
 def test_overlapping(version: int) -> None:
-    """A packet with fragments that overlap is refused (RFC 5722 4), whatever comes of it later."""
+    """A packet with overlapping fragments is refused (RFC 5722 4), also if others follow."""
     frames, others = frames_of(version, 600), frames_of(version, 400)
     decoder = Decoder()
     assert not read([frames[0], others[1], *frames[1:], *others], decoder)
@@ -133,14 +134,14 @@ def test_cut(version: int) -> None:
 
 @both
 def test_too_late(version: int) -> None:
-    """Others are waited for no longer than a receiver does."""
+    """A decoder waits for fragments no longer than a receiver."""
     frames = frames_of(version)
     assert read(frames, step=10 * SECOND)
     assert not read(frames, step=20 * SECOND)
 
 
-def test_bounded() -> None:
-    """First fragments without end take a bounded memory; a packet in their midst may be lost."""
+def test_memory_is_bounded() -> None:
+    """Any number of first fragments takes bounded memory. A packet among them may be lost."""
 
     first = frames_of(4)[0]
 
@@ -153,7 +154,7 @@ def test_bounded() -> None:
 
 
 def test_tiny_fragments_cost_no_more() -> None:
-    """Of the most fragments that a packet may have, each is looked at once."""
+    """Of the most fragments that a packet may have, each is read once."""
     payload = bytes(32_000)
     frames = frames_of(4, 8, payload)
     frames.reverse()

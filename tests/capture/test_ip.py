@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""IPv4 and IPv6: lengths, options, extension headers, fragments, and what is not TCP."""
+"""IPv4 and IPv6: lengths, options, extension headers, fragments, and other protocols than TCP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TCP, UDP, ICMP, ICMP6 = 6, 17, 1, 58
 def decode(
     octets: bytes, original: int | None = None, link_type: int = RAW
 ) -> Segment | dict[str, int]:
-    """The segment of a packet, or why there is none."""
+    """The segment of a packet, or the reason why there is none."""
     length = len(octets) if original is None else original
     segment, reasons = decoded(Frame(1, 0, link_type, octets, length, None))
     assert (segment is None) == bool(reasons)
@@ -35,7 +35,7 @@ def decode(
 
 
 def extension(kind: int, following: int, units: int = 0, fragment: int = 0) -> bytes:
-    """An extension header (RFC 8200 4, RFC 4302 2) of ``units`` beyond the shortest."""
+    """An extension header (RFC 8200 4, RFC 4302 2), ``units`` longer than the shortest."""
     if kind == FRAGMENT:
         return struct.pack(">BBHI", following, 0xEE, fragment, 0xDEADBEEF)
     if kind == AH:
@@ -44,7 +44,7 @@ def extension(kind: int, following: int, units: int = 0, fragment: int = 0) -> b
 
 
 def chain(kinds: list[tuple[int, int]], last: int = TCP) -> tuple[int, bytes]:
-    """First next header, and the extension headers, of (kind, units) in this order."""
+    """The first next header, and extension headers (kind, units) in this order."""
     following = [*[kind for kind, _ in kinds], last][1:]
     octets = b"".join(
         extension(kind, after, units) for (kind, units), after in zip(kinds, following, strict=True)
@@ -53,7 +53,7 @@ def chain(kinds: list[tuple[int, int]], last: int = TCP) -> tuple[int, bytes]:
 
 
 VERSIONS = {
-    # What builds a packet of TCP, its length field, what is found, and octets of headers.
+    # The function that builds a packet, its length field, the segment, and the octets of headers.
     "IPv4": (ipv4, "total", SEGMENT4, 40),
     "IPv6": (ipv6, "length", SEGMENT6, 60),
 }
@@ -65,20 +65,20 @@ class TestBoth:
 
     @given(padding=st.binary(max_size=46))
     def test_padding(self, version: str, padding: bytes) -> None:
-        """What follows the packet is no payload: the packet's length is right."""
+        """Padding after the packet is no payload."""
         build_packet, _, segment, _ = VERSIONS[version]
         assert decode(build_packet(tcp()) + padding) == segment
 
     @pytest.mark.parametrize("octets", [7, 1460, 65475, 65476, 65515, 65516, 200_000])
     def test_zero_length(self, version: str, octets: int) -> None:
-        """A super-segment captured before its length was known: the frame's counts."""
+        """In a super-segment captured before its length was known, the frame's length counts."""
         build_packet, length, segment, _ = VERSIONS[version]
         packet = build_packet(tcp(bytes(octets)), **{length: 0})
         assert decode(packet) == segment._replace(payload=bytes(octets), length=octets)
 
     @pytest.mark.parametrize("claimed", [(1 << 20) + 1, 1 << 24, (1 << 32) - 1])
     def test_zero_length_of_no_packet(self, version: str, claimed: int) -> None:
-        """A frame that claims more than any packet has lies: nothing is held for what it claims."""
+        """A frame that claims more than any packet has is damaged, and takes no memory."""
         build_packet, length, segment, headers = VERSIONS[version]
         packet = build_packet(tcp(), **{length: 0})
         assert decode(packet, 1 << 20) == segment._replace(length=(1 << 20) - headers)
@@ -90,24 +90,25 @@ OTHER, HIDDEN = "not TCP", "encrypted (ESP)"
 FRAGMENTED = "fragment of an IP packet that is not whole"
 
 EVEN = tcp(bytes(12))
-"""Of as many octets as a fragment may have that is not the last."""
+"""Its length is a multiple of 8, as fragments other than the last need."""
 
 NOT_FOLLOWED_4 = [
-    # Neither the first fragment nor a later one; other protocols are none of TCP's.
+    # Neither a first fragment nor a later one; other protocols are not TCP.
     *((ipv4(EVEN, fragment=at), FRAGMENTED) for at in (0x2000, 0x0001, 0x1FF0, 0x2010, 0x6000)),
     (ipv4(EVEN, protocol=UDP, fragment=0x2000), FRAGMENTED),
-    # One that ends between units of 8 octets, and one that ends after all that a packet can have.
+    # A fragment that does not end at a multiple of 8 octets, and one that ends after the largest
+    # packet.
     *((ipv4(tcp(), fragment=at), "IP fragment damaged") for at in (0x2000, 0x1FFF)),
     *((ipv4(tcp(), protocol=protocol), OTHER) for protocol in (UDP, ICMP, 42)),
     (ipv4(tcp(), protocol=ESP), HIDDEN),
-    # In IPv4 these numbers do not stand for headers in front of TCP.
+    # In IPv4 these numbers are no headers before TCP.
     *(
         (ipv4(extension(protocol, TCP) + tcp(), protocol=protocol), OTHER)
         for protocol in (HOP_BY_HOP, ROUTING, FRAGMENT, DESTINATION, NONE)
     ),
-    # The TCP header that an ICMP error quotes is not a segment.
+    # A TCP header quoted by an ICMP error is no segment.
     (ipv4(b"\3\1\0\0\0\0\0\0" + ipv4(tcp(b"")), protocol=ICMP), OTHER),
-    # A header or a length that cannot be true.
+    # Impossible headers and lengths.
     (ipv4(tcp(), version=5), V4_DAMAGED),
     *((ipv4(tcp(), words=words), V4_DAMAGED) for words in (4, 0, 15)),
     *((ipv4(tcp(), total=total), V4_DAMAGED) for total in (19, 1)),
@@ -120,7 +121,7 @@ NOT_FOLLOWED_6 = [
         for at in (0x0001, 0x0008, 0xFF00, 0x0009)
         for kind, reason in ((TCP, FRAGMENTED), (DESTINATION, FRAGMENTED), (NONE, FRAGMENTED))
     ),
-    # At once or behind an extension header.
+    # At once, or after an extension header.
     *(
         (ipv6(octets + tcp(), next_header=first), reason)
         for last, reason in (
@@ -148,7 +149,7 @@ NOT_FOLLOWED_6 = [
     ],
 )
 def test_not_followed(packet: bytes, reason: str, raw: int, ether_type: int) -> None:
-    """What is no whole TCP segment is counted, with its reason, whatever carries it."""
+    """A packet without a whole TCP segment is counted with its reason, over any link."""
     assert decode(packet, link_type=raw) == {reason: 1}
     assert decode(ethernet(packet, ether_type), link_type=1) == {reason: 1}
 
@@ -157,19 +158,19 @@ class TestIPv4:
     """RFC 791."""
 
     def test_zero_total_length_and_snap_length(self) -> None:
-        """The frame's original length, that is."""
+        """With a zero length, the frame's original length counts."""
         packet = ipv4(tcp(bytes(1000)), total=0)
         expected = SEGMENT4._replace(payload=bytes(60), length=1000)
         assert decode(packet[:100], len(packet)) == expected
 
     @given(captured=st.integers(40, 47), beyond=st.integers(0, 10))
     def test_snap_length(self, captured: int, beyond: int) -> None:
-        """A cut payload is as long as IP says, and as much of it is there as was captured."""
+        """A cut payload has the length of IP, and the octets that were captured."""
         expected = SEGMENT4._replace(payload=PAYLOAD[: captured - 40])
         assert decode(ipv4(tcp())[:captured], 47 + beyond) == expected
 
     def test_options_cut(self) -> None:
-        """The header ends behind its options; before that it is not whole."""
+        """Only after its options is the header whole."""
         packet = ipv4(tcp(), options=bytes(40))
         for captured in range(60):
             assert decode(packet[:captured], len(packet), 228) == {"IPv4 header cut": 1}
@@ -190,7 +191,7 @@ class TestIPv6:
     """RFC 8200."""
 
     def test_jumbogram(self) -> None:
-        """So it does with the jumbo payload option of RFC 2675, which Linux's BIG TCP uses."""
+        """The jumbo payload option of RFC 2675 has the same effect. Linux's BIG TCP uses it."""
         payload = bytes(100_000)
         segment = tcp(payload)
         jumbo = struct.pack(">BBBBI", TCP, 0, 0xC2, 4, 8 + len(segment))
@@ -207,7 +208,8 @@ class TestIPv6:
         )
     )
     def test_extension_headers(self, kinds: list[tuple[int, int]]) -> None:
-        """Any of them, in any order, each in its own units; atomic fragments are whole packets."""
+        """Extension headers in any order, each in its own units. Atomic fragments are whole
+        packets."""
         first, headers = chain(kinds)
         packet = ipv6(headers + tcp(), next_header=first)
         assert decode(packet) == SEGMENT6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Link headers: where the IP packet of a frame is (https://www.tcpdump.org/linktypes.html)."""
+"""Link headers: where a frame's IP packet begins (https://www.tcpdump.org/linktypes.html)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def frame_of(link_type: int, octets: bytes, original: int | None = None) -> Fram
 @pytest.mark.parametrize("name", FOLLOWED)
 @pytest.mark.parametrize("padding", [b"", bytes(6)], ids=["", "padded"])
 def test_followed(name: str, padding: bytes) -> None:
-    """The segment of every link type, with and without octets behind the packet."""
+    """Every link type gives its segment, with and without octets after the packet."""
     link_type, octets, version = FOLLOWED[name]
     flow, payload = (build.FLOW4, b"four") if version == 4 else (build.FLOW6, b"six")
     expected = Segment(flow, build.SEQ, build.ACK, build.FLAGS, payload, len(payload), 7, 8)
@@ -94,17 +94,17 @@ def test_followed(name: str, padding: bytes) -> None:
 
 @pytest.mark.parametrize("name", NOT_FOLLOWED)
 def test_not_followed(name: str) -> None:
-    """Anything else is counted, with its reason."""
+    """All other frames are counted with a reason."""
     link_type, octets, reason = NOT_FOLLOWED[name]
     assert decoded(frame_of(link_type, octets)) == (None, {reason: 1})
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_cut_anywhere(name: str) -> None:
-    """However short the snap length: a header that is not whole, or the payload that is there.
+    """Any snap length gives a cut header as the reason, or the captured payload.
 
-    The reasons follow each other as the headers do.  A frame that was so short on the wire is
-    damaged up to the end of its IP header.  Then IP tells that it was cut before it was captured.
+    Reasons follow the order of headers. A frame that was so short on the wire is damaged up to the
+    end of its IP header. After that IP shows that it was cut before the capture.
     """
     link_type, octets, version = FOLLOWED[name]
     ip = octets.rindex(V4 if version == 4 else V6)
@@ -121,7 +121,7 @@ def test_cut_anywhere(name: str) -> None:
             assert segment is None
             (reason,) = reasons
             header, _, what = reason.partition(" in ")[0].rpartition(" ")
-            # A length in front of it says that it was cut, too.
+            # A length before it shows the cut, too.
             may_be_damaged = length == captured < tcp_at
             assert what == "cut" or (what == "damaged" and may_be_damaged) or reason == "not IP"
             if captured >= tcp_at:
@@ -131,14 +131,14 @@ def test_cut_anywhere(name: str) -> None:
             elif captured == ip:
                 assert header in ("link header", f"IPv{version} header")
             else:
-                # LLC that is cut looks like any other LLC.
+                # A cut LLC header looks like any other LLC.
                 assert header in ("link header", "PPP header", "not")
 
 
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
-    """Wireshark's dissector finds the same segments, so the frames of this file are right.
+    """Wireshark finds the same segments, so the frames of this file are right.
 
-    Nor are lengths wrong where other segments are put after their headers.
+    Lengths are right, too, if other segments follow their headers.
     """
     names = [name for name in FOLLOWED if name not in UNKNOWN_TO_TSHARK]
     payloads = {name: (b"four", b"six")[FOLLOWED[name][2] == 6] for name in names}
@@ -163,7 +163,7 @@ def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
 def segments_of_tshark(
     folder: Path, tshark: str, names: list[str], frames: list[Frame]
 ) -> dict[str, str]:
-    """The segment of each frame; what is in the byte order of a host it takes for the file's."""
+    """The segment of each frame. tshark takes the file's byte order for that of a host."""
     file = b""
     for name, frame in zip(names, frames, strict=True):
         order = ">" if "big-endian" in name else "<"

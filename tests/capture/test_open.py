@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Opening captures: files, pipes, standard input, gzip, and what is said of other files."""
+"""Opening captures: files, pipes, standard input, compression, and messages for other files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NG_FILE = build.section() + build.interface() + build.enhanced(b"abc") + build.e
 
 
 def error_of(octets: bytes) -> str:
-    """What opening a file of these octets says."""
+    """The message of opening a file of these octets."""
     with pytest.raises(CaptureError) as caught:
         open_capture(io.BytesIO(octets))
     text = str(caught.value)
@@ -42,7 +42,7 @@ def error_of(octets: bytes) -> str:
 @pytest.mark.parametrize("compress", [bytes, *COMPRESS.values()], ids=["plain", *COMPRESS])
 @pytest.mark.parametrize("as_path", [str, Path])
 def test_path(tmp_path: Path, file: bytes, compress: Any, as_path: Any) -> None:
-    """A name or a path; compression is told by its octets, not by the name."""
+    """A name or a path. The octets show the compression, not the name."""
     stored = compress(file)
     (tmp_path / "x.bin").write_bytes(stored)
     with open_capture(as_path(tmp_path / "x.bin")) as capture:
@@ -54,8 +54,8 @@ def test_path(tmp_path: Path, file: bytes, compress: Any, as_path: Any) -> None:
         assert capture.problem is None
 
 
-def test_one_pass(tmp_path: Path) -> None:
-    """Iterating again goes on where the last iteration stopped."""
+def test_second_iteration_continues(tmp_path: Path) -> None:
+    """Iterating again continues where the last iteration stopped."""
     (tmp_path / "x").write_bytes(FILE)
     with open_capture(tmp_path / "x") as capture:
         for _ in capture:
@@ -66,7 +66,7 @@ def test_one_pass(tmp_path: Path) -> None:
 
 
 def test_open_file_stays_open() -> None:
-    """An open file is the caller's to close."""
+    """The caller closes an open file."""
     file = io.BytesIO(FILE)
     with open_capture(file) as capture:
         assert (capture.name, capture.size) == ("capture", None)
@@ -75,8 +75,8 @@ def test_open_file_stays_open() -> None:
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``-`` is standard input, which cannot seek; a process without it is told to name a file, and
-    nobody types a capture."""
+    """``-`` is standard input, which cannot seek. If it is closed or a terminal, a message says
+    what to do."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(FILE))))
     with open_capture("-") as capture:
         assert (capture.name, capture.size) == ("standard input", None)
@@ -84,19 +84,19 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         assert capture.problem is None
     terminal = io.BytesIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
-    for stdin, told in (
+    for stdin, message in (
         (None, "it is not open; name a"),
         (io.StringIO(), "it is not open; name a"),
         (io.TextIOWrapper(terminal), "it is a terminal; pipe a capture"),
     ):
         monkeypatch.setattr(sys, "stdin", stdin)
-        with pytest.raises(CaptureError, match=f"^standard input: {told}"):
+        with pytest.raises(CaptureError, match=f"^standard input: {message}"):
             open_capture("-")
 
 
 @pytest.mark.parametrize("compress", [bytes, *COMPRESS.values()], ids=["plain", *COMPRESS])
 def test_live_pipe(compress: Any) -> None:
-    """A frame is yielded as soon as it has arrived, not when a buffer is full."""
+    """A frame is yielded when it has arrived, not when a buffer is full."""
     for file, buffering in ((FILE, 0), (FILE, -1), (NG_FILE, 0), (NG_FILE, -1)):
         reading, writing = os.pipe()
         with (
@@ -119,18 +119,18 @@ def test_several_members(name: str) -> None:
 
 
 SKIPPABLE = struct.pack("<II", 0x184D2A50, 5) + b"skip!"
-"""A frame of user data, which zstd and lz4 share (RFC 8878 3.1.2); pzstd and others write some."""
+"""A frame of user data in zstd and lz4 (RFC 8878 3.1.2). pzstd and others write it."""
 
 
 @pytest.mark.parametrize("name", ["zstd", "lz4"])
 def test_skippable_frames(name: str) -> None:
-    """They hold nothing of the file."""
+    """They hold no octets of the file."""
     stored = COMPRESS[name](FILE[:50]) + SKIPPABLE + COMPRESS[name](FILE[50:]) + SKIPPABLE
     assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
 
 
 def flushed(name: str, octets: bytes) -> bytes:
-    """The beginning of a member, as a compressor gives it that is told to hold nothing back."""
+    """The beginning of a member, from a compressor that holds nothing back."""
     if name == "gzip":
         deflate = zlib.compressobj(wbits=31)
         return deflate.compress(octets) + deflate.flush(zlib.Z_SYNC_FLUSH)
@@ -143,7 +143,7 @@ def flushed(name: str, octets: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", ["gzip", "zstd", "lz4"])
 def test_live_pipe_within_a_member(name: str) -> None:
-    """It need not have ended for that."""
+    """Frames are yielded before the member ends."""
     reading, writing = os.pipe()
     with os.fdopen(writing, "wb", buffering=0) as out, os.fdopen(reading, "rb", 0) as pipe:
         out.write(flushed(name, FILE[:-9]))
@@ -163,7 +163,7 @@ def test_live_pipe_within_a_member(name: str) -> None:
     ],
 )
 def test_no_decompressor(monkeypatch: pytest.MonkeyPatch, name: str, advice: str) -> None:
-    """What to install, or to do without it, is said."""
+    """The message says what to install, or how to do without it."""
     for module in ("lzma", "compression.zstd", "backports.zstd", "lz4.frame"):
         monkeypatch.setitem(sys.modules, module, None)
     assert error_of(COMPRESS[name](FILE)) == (
@@ -172,7 +172,7 @@ def test_no_decompressor(monkeypatch: pytest.MonkeyPatch, name: str, advice: str
 
 
 ZSTD_OF_256_MIB = b"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"
-"""A frame that asks for a window so large, and is empty (RFC 8878 3.1.1.1.2)."""
+"""An empty frame that asks for so large a window (RFC 8878 3.1.1.1.2)."""
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ ZSTD_OF_256_MIB = b"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"
     ],
 )
 def test_too_much_memory(name: str, stored: bytes) -> None:
-    """A file does not say how much memory it takes to read it."""
+    """The memory that a file asks for is limited."""
     assert f"the {name} data takes more than 128 MiB to decompress; decompress it with" in (
         error_of(stored)
     )
@@ -194,9 +194,9 @@ NO_LOOKS = "not a pcap or pcapng capture; give a file"
 
 
 @pytest.mark.parametrize(
-    ("octets", "said"),
+    ("octets", "message"),
     [
-        # An empty file is no capture without frames: even that has a header.
+        # An empty file is no capture without frames, since even that has a header.
         *((each(b""), "the file is empty; give a file") for each in (bytes, *COMPRESS.values())),
         *((each, NO_LOOKS) for each in (b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300)),
         (b"#!/bin/sh\necho\ttext\r\n", f"{LOOKS}text"),
@@ -215,13 +215,13 @@ NO_LOOKS = "not a pcap or pcapng capture; give a file"
         ),
     ],
 )
-def test_not_a_capture(octets: bytes, said: str) -> None:
-    """What a file looks like is said, if it looks like anything, and what to do with it."""
-    assert error_of(octets).startswith(f"capture: {said}")
+def test_not_a_capture(octets: bytes, message: str) -> None:
+    """The message says what the file looks like, if anything, and what to do."""
+    assert error_of(octets).startswith(f"capture: {message}")
 
 
 class FailingFile(io.BytesIO):
-    """A file on a disk that breaks after so many reads."""
+    """A file on a disk that fails after so many reads."""
 
     def __init__(self, octets: bytes, good: int) -> None:
         super().__init__(octets)
@@ -235,19 +235,19 @@ class FailingFile(io.BytesIO):
 
 
 def test_reading_fails() -> None:
-    """What the system says of the first read is the error of opening; of a later one it is the
-    problem, after all whole frames."""
-    said = "reading failed (Input/output error); check the disk or the network it is read from"
+    """The error of the first read is that of opening. A later one is the problem, after all
+    whole frames."""
+    message = "reading failed (Input/output error); check the disk or the network it is read from"
     with pytest.raises(CaptureError) as caught:
         open_capture(FailingFile(FILE, 0))
-    assert str(caught.value) == f"capture: at octet 0, before any frame: {said}"
+    assert str(caught.value) == f"capture: at octet 0, before any frame: {message}"
     capture = open_capture(FailingFile(FILE, 2))
     assert [frame.octets for frame in capture] == OCTETS[:1]
-    assert str(capture.problem) == f"capture: at octet 60, after frame 1: {said}"
+    assert str(capture.problem) == f"capture: at octet 60, after frame 1: {message}"
 
 
-class Giving:
-    """A file whose reads give something else than octets."""
+class FileGiving:
+    """A file whose reads give something other than octets."""
 
     def __init__(self, what: object) -> None:
         self.what = what
@@ -264,31 +264,31 @@ class Giving:
         (b"name", "is wanted, not bytes"),
         (io.StringIO(), 'open as text, and a capture is octets: .* open it with mode "rb"'),
         (io.StringIO("abc"), "open as text"),
-        (Giving("abc"), "reading the file gives str, and a capture is octets"),
-        (Giving(5), "reading the file gives int"),
+        (FileGiving("abc"), "reading the file gives str, and a capture is octets"),
+        (FileGiving(5), "reading the file gives int"),
     ],
 )
-def test_no_file_of_octets(file: Any, text: str) -> None:
-    """What cannot be a capture is told by what was given."""
+def test_objects_that_are_no_file(file: Any, text: str) -> None:
+    """The message for other objects names what was given."""
     with pytest.raises(TypeError, match=text):
         open_capture(file)
 
 
-def test_files_that_are_not_to_be_read(tmp_path: Path) -> None:
-    """Closed ones, those for writing, and those that have nothing to give yet."""
+def test_unreadable_files(tmp_path: Path) -> None:
+    """Closed files, files open for writing, and files that have no octets yet."""
     closed = io.BytesIO(FILE)
     closed.close()
     with (tmp_path / "out").open("wb") as writing, (tmp_path / "raw").open("wb", 0) as raw:
         for file in (closed, writing, raw):
             with pytest.raises(CaptureError, match="closed, or not open for reading"):
                 open_capture(file)
-    waiting: Any = Giving(None)
+    waiting: Any = FileGiving(None)
     with pytest.raises(CaptureError, match="open it in blocking mode"):
         open_capture(waiting)
 
 
 NOT_OPENED: dict[str, tuple[str, int | None, str]] = {
-    # A name, what the system says of it, and what is told.
+    # A name, the error of the system, and the message.
     "missing": ("x", None, "{}: there is no such file; check the name"),
     "directory": ("", None, "{}: it is a directory; name a capture file in it"),
     "no permission": (
@@ -305,7 +305,7 @@ NOT_OPENED: dict[str, tuple[str, int | None, str]] = {
 @pytest.mark.parametrize("name", NOT_OPENED)
 def test_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that cannot be opened: one line that says which, why, and what to do."""
-    file, number, told = NOT_OPENED[name]
+    file, number, message = NOT_OPENED[name]
     path = os.path.join(tmp_path, file).rstrip(os.sep)
 
     def refuse(*args: object, **kwargs: object) -> NoReturn:
@@ -315,12 +315,12 @@ def test_not_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         if number is not None:
             patch.setattr(builtins, "open", refuse)
         open_capture(path)
-    assert told.format(path) in str(caught.value)
+    assert message.format(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_refused_file_is_closed(tmp_path: Path) -> None:
-    """Nothing is left open: pytest makes an error of the warning that would come."""
+    """Nothing stays open. Otherwise pytest would turn the warning into an error."""
     (tmp_path / "x").write_bytes(b"not a capture")
     with pytest.raises(CaptureError):
         open_capture(tmp_path / "x")
@@ -338,7 +338,7 @@ each_file = pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 
 @each_file
 def test_packets(path: Path) -> None:
-    """As many frames as the table of the captures says, and no problem."""
+    """The file has as many frames as the table of captures says, and no problem."""
     with open_capture(path) as capture:
         assert sum(1 for _ in capture) == PACKETS[path.relative_to(PCAPS).as_posix()]
         assert capture.problem is None

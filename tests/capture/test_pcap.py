@@ -21,7 +21,7 @@ ORDERS = ("<", ">")
 
 record = st.tuples(
     st.integers(0, 0xFFFFFFFF),
-    # Some writers let the microseconds run over; the time is their sum.
+    # Some writers let the microseconds exceed a second. The time is the sum.
     st.integers(0, 1_999_999),
     st.binary(max_size=64),
     st.integers(0, 0xFFFFFFFF),
@@ -64,7 +64,7 @@ def swapped(records: list[build.Record], order: str, minor: int) -> bytes:
 @pytest.mark.parametrize("order", ORDERS)
 @given(records=st.lists(record, max_size=5))
 def test_early_versions(order: str, records: list[build.Record]) -> None:
-    """Before 2.3 the original length comes first; in 2.3 it may, and is the larger one."""
+    """Before 2.3 the original length comes first. In 2.3 it may, and is the larger one."""
     whole = [(*each[:3], max(each[3], len(each[2]))) for each in records]
     expected = read(build.pcap(whole, order=order))
     assert read(build.pcap(whole, order=order, version=(2, 3))) == expected
@@ -73,7 +73,7 @@ def test_early_versions(order: str, records: list[build.Record]) -> None:
 
 
 def test_cut_frames_of_early_versions() -> None:
-    """What they carry is found as in a file of today."""
+    """Their segments are found as in a file of today."""
     conversation = Conversation()
     for _ in range(5):
         conversation.initiator.send(bytes(600))
@@ -95,8 +95,10 @@ def test_other_versions(version: tuple[int, int]) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("captured", "left"), [(10, 6), (9, 6), (7, 6), (6, 6), (3, 3)])
 def test_fcs_length_in_link_type(order: str, captured: int, left: int) -> None:
-    """The file header may say how long the FCS is, in 16-bit units; it is no part of a frame, and
-    a runt that would be all FCS is an empty one.  Without the flag the length means nothing."""
+    """The file header may give the length of the FCS in 16-bit units. The FCS is removed.
+
+    A frame shorter than its FCS is empty. Without the flag the length means nothing.
+    """
     octets = b"abcdefWXYZ"[:captured]
     for link, whole, wanted in (
         (0x24000001, (octets, 10), (b"abcdef"[:left], 6)),
@@ -109,11 +111,11 @@ def test_fcs_length_in_link_type(order: str, captured: int, left: int) -> None:
 
 
 @pytest.mark.parametrize("captured", [(1 << 24) + 1, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_lying_length(captured: int) -> None:
-    """A length no capture has ends the reading there, says where, and costs no memory."""
+def test_impossible_length(captured: int) -> None:
+    """An impossible length ends the reading there, with a message, and takes no memory."""
     good = build.pcap([(0, 0, b"abcd", 4)])
-    lie = struct.pack("<IIII", 0, 0, captured, captured)
-    capture = open_capture(io.BytesIO(good + lie + b"rest"))
+    damaged = struct.pack("<IIII", 0, 0, captured, captured)
+    capture = open_capture(io.BytesIO(good + damaged + b"rest"))
     assert [frame.octets for frame in capture] == [b"abcd"]
     assert str(capture.problem) == (
         f"capture: at octet 44, after frame 1: a frame claims {captured} captured octets, which no "
@@ -122,7 +124,7 @@ def test_lying_length(captured: int) -> None:
 
 
 def test_largest_frame() -> None:
-    """Super-segments and odd interfaces pass, however much larger than a snap length."""
+    """Frames larger than a snap length are accepted, as of super-segments and odd interfaces."""
     octets = bytes(1 << 24)
     (frame,) = read(build.pcap([(0, 0, octets, len(octets))]))
     assert frame.octets == octets

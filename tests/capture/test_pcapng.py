@@ -23,11 +23,11 @@ ORDERS = ("<", ">")
 orders = st.sampled_from(ORDERS)
 
 Make = Callable[..., bytes]
-"""What makes a packet block."""
+"""A function that makes a packet block."""
 
 
 def problem(file: bytes, frames: int = 0) -> str:
-    """What is wrong with a file, after so many frames."""
+    """The problem of a file, after so many frames."""
     capture = open_capture(io.BytesIO(file))
     assert len(list(capture)) == frames
     assert capture.problem is not None
@@ -67,7 +67,8 @@ def test_every_block_with_a_frame(order: str) -> None:
 def test_time(
     resolution: int | None, offset: int | None, ticks: int, order: str, obsolete: bool
 ) -> None:
-    """``if_tsresol``, a power of ten or two, and ``if_tsoffset`` in seconds, to the nanosecond."""
+    """``if_tsresol`` is a power of ten or two, ``if_tsoffset`` is in seconds. Times are in
+    nanoseconds."""
     options = b""
     unit = Fraction(1, 10**6)
     if resolution is not None:
@@ -91,7 +92,7 @@ frames_of_section = st.lists(
 def test_sections_of_either_byte_order(
     sections: list[tuple[str, list[tuple[int, bytes, int]]]],
 ) -> None:
-    """Each section has its own byte order and its own interfaces; numbers run through."""
+    """Each section has its own byte order and interfaces. Frames are numbered through."""
     file = b""
     expected = []
     for which, (order, frames) in enumerate(sections):
@@ -113,21 +114,21 @@ def test_sections_of_either_byte_order(
     order=orders,
 )
 def test_unknown_blocks_are_skipped(kind: int, body: bytes, order: str) -> None:
-    """Blocks of any other type, wherever they stand."""
+    """Blocks of any other type are skipped anywhere."""
     other = block(kind, body, order)
     file = section(order) + other + interface(order) + other + enhanced(b"x", order) + other
     assert [frame.octets for frame in read(file)] == [b"x"]
 
 
 def test_long_unknown_block_is_skipped() -> None:
-    """A block that is longer than any window, between two frames."""
+    """A skipped block may be longer than any window."""
     long = block(0x80000001, bytes((1 << 25) + 4))
     frames = read(section() + interface() + enhanced(b"a") + long + enhanced(b"b"))
     assert [frame.octets for frame in frames] == [b"a", b"b"]
 
 
 def test_other_major_version() -> None:
-    """Another major version is refused: in the first header at once, later where it comes."""
+    """Another major version is refused: at once in the first header, later where it comes."""
     with pytest.raises(CaptureError, match=r"pcapng version 2\.0 is not supported; convert it"):
         open_capture(io.BytesIO(section(version=(2, 0))))
     file = section() + interface() + enhanced(b"x") + section(version=(2, 0))
@@ -139,7 +140,7 @@ def test_other_major_version() -> None:
 )
 @pytest.mark.parametrize("captured", [10, 8, 3])
 def test_fcs_length_of_an_interface(value: int, fcs: int, captured: int) -> None:
-    """``if_fcslen``, in octets or in bits: both are written."""
+    """``if_fcslen`` may be in octets or in bits, since writers use both."""
     octets = b"abcdefghij"
     file = section() + interface(options=option(IF_FCSLEN, bytes([value])))
     (frame,) = read(file + enhanced(octets[:captured], original=10))
@@ -150,7 +151,7 @@ def test_fcs_length_of_an_interface(value: int, fcs: int, captured: int) -> None
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("make", [enhanced, packet])
 def test_fcs_length_of_a_frame(order: str, make: Make) -> None:
-    """The flags of a frame override its interface, unless they say nothing (zero)."""
+    """The flags of a frame override its interface, unless they give no length (zero)."""
     flags = {
         fcs: option(1, b"comment", order) + option(2, struct.pack(order + "I", fcs << 5 | 2), order)
         for fcs in (0, 2)
@@ -174,7 +175,7 @@ def test_fcs_length_of_a_frame(order: str, make: Make) -> None:
     ids=["plain", "zeros", "empty", "umlaut", "not UTF-8", "all zeros", "long"],
 )
 def test_interface_name(value: bytes, name: str | None) -> None:
-    """``if_name`` is UTF-8; what is not is replaced, what is far too long is cut."""
+    """``if_name`` is UTF-8. Invalid octets are replaced, and a far too long name is cut."""
     (frame,) = read(section() + interface(options=option(IF_NAME, value)) + enhanced(b"x"))
     assert frame.interface == name
 
@@ -183,33 +184,33 @@ def test_interface_name(value: bytes, name: str | None) -> None:
     ("snap_length", "captured"), [(0, 9), (20, 9), (9, 9), (5, 5)], ids=lambda value: str(value)
 )
 def test_simple_packet_and_snap_length(snap_length: int, captured: int) -> None:
-    """A Simple Packet Block does not say how much was captured: the snap length does."""
+    """A Simple Packet Block lacks the captured length. The snap length gives it."""
     file = section() + interface(snap_length=snap_length) + simple(b"abcdefghi"[:captured], 9)
     (frame,) = read(file)
     assert (frame.octets, frame.original_length) == (b"abcdefghi"[:captured], 9)
 
 
 LATE = option(IF_NAME, b"eth0") + option(IF_TSRESOL, b"\x09")
-"""Good options behind a wrong one: a name, and nanoseconds."""
+"""Good options after a wrong one: a name, and nanoseconds."""
 WRONG = {
     "resolution of two octets": (option(IF_TSRESOL, b"\3\3"), "if_tsresol is 2 octets", 1000),
     "resolution of none": (option(IF_TSRESOL, b""), "if_tsresol is 0 octets", 1000),
     "offset of four octets": (option(IF_TSOFFSET, b"\1" * 4), "if_tsoffset is 4 octets", 1000),
     "offset of nine octets": (option(IF_TSOFFSET, b"\1" * 9), "if_tsoffset is 9 octets", 1000),
     "FCS length of two octets": (option(IF_FCSLEN, b"\4\4"), "if_fcslen is 2 octets", 1000),
-    "a good one behind it": (option(IF_TSOFFSET, b"\1") + LATE, "if_tsoffset is 1 octets", 1),
+    "a good one after it": (option(IF_TSOFFSET, b"\1") + LATE, "if_tsoffset is 1 octets", 1),
     "longer than its block": (struct.pack("<HH", 1, 5) + b"abcd", "longer than its block", 1000),
     "cut": (option(IF_TSRESOL, b"\x09") + b"\1\0\1", "longer than its block", 1),
     "unknown": (option(4711, b"whatever") + LATE, None, 1),
     "without an end": (LATE, None, 1),
     "after the end": (option(0, b"") + LATE, None, 1000),
 }
-"""Options of an interface: what is said of them, and the unit of time in nanoseconds."""
+"""Options of an interface: the message, and the unit of time in nanoseconds."""
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_options_of_an_interface(name: str) -> None:
-    """They count as not given, which is said, and cost no frame."""
+    """Wrong options are ignored with a message, and lose no frame."""
     octets, what, unit = WRONG[name]
     capture = open_capture(
         io.BytesIO(section() + interface(options=octets) + enhanced(b"abcdefgh", ticks=7))
@@ -236,13 +237,13 @@ WRONG_OF_A_FRAME = {
     "end with a length": (struct.pack("<HH", 0, 9) + b"x", None, b"abcdefgh"),
     "unknown": (option(0x8ABC, b"x" * 9) + option(2988, b"\0\1\2\3") + FLAGS_OF_4, None, b"abcd"),
 }
-"""Options of a frame of eight octets: what is said of them, and what remains of it without FCS."""
+"""Options of a frame of eight octets: the message, and the frame without FCS."""
 
 
 @pytest.mark.parametrize("make", [enhanced, packet])
 @pytest.mark.parametrize("name", WRONG_OF_A_FRAME)
 def test_wrong_options_of_a_frame(name: str, make: Make) -> None:
-    """They count as not given, which is said, and cost neither this frame nor the next."""
+    """Wrong options are ignored with a message. Neither this frame nor the next is lost."""
     octets, what, left = WRONG_OF_A_FRAME[name]
     file = section() + interface() + make(b"abcdefgh", options=octets) + enhanced(b"next")
     capture = open_capture(io.BytesIO(file))
@@ -256,7 +257,7 @@ def test_wrong_options_of_a_frame(name: str, make: Make) -> None:
 
 @given(octets=st.binary(max_size=40), order=orders, make=st.sampled_from([enhanced, packet]))
 def test_any_options(octets: bytes, order: str, make: Make) -> None:
-    """Whatever stands there, of an interface or of a frame, the frames are read."""
+    """With any options of an interface or a frame, the frames are read."""
     file = section(order) + interface(order, options=octets) + interface(order)
     file += enhanced(b"x", order) + make(bytes(20), order, options=octets, index=1)
     frames = read(file + enhanced(b"y", order, index=1))
@@ -266,7 +267,7 @@ def test_any_options(octets: bytes, order: str, make: Make) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("length", [-1, 0, 7, 20, 1 << 62])
 def test_section_length(order: str, length: int) -> None:
-    """Whatever a section says of its length, it ends where the next begins."""
+    """A section of any claimed length ends where the next begins."""
     header = bytearray(section(order))
     header[16:24] = struct.pack(order + "q", length)
     one = bytes(header) + interface(order) + enhanced(b"x", order)
@@ -331,7 +332,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damage(name: str) -> None:
-    """What cannot be true ends the reading, and is said."""
+    """Impossible fields end the reading, with a message."""
     file, what = DAMAGED[name]
     text = problem(file)
     assert what in text
@@ -348,7 +349,7 @@ def test_damage_says_where() -> None:
 
 
 def test_many_interfaces() -> None:
-    """As many interfaces as any merged file has are fine; what only fills memory is not."""
+    """As many interfaces as in merged files are accepted. More would only fill memory."""
     many = section() + interface() * (1 << 16)
     assert len(read(many + enhanced(b"x", index=65535))) == 1
     assert "more than 65536 interfaces" in problem(many + interface() + enhanced(b"x"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other segments behind the headers of a captured frame."""
+"""Other segments after the headers of a captured frame."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MACS = bytes(range(12))
 
 
 def reframer(octets: bytes, flow: bytes = FLOW4, link_type: int = 1) -> Reframer:
-    """That of a frame."""
+    """The reframer of a frame."""
     return Reframer(Frame(1, 0, link_type, octets, len(octets), None), flow)
 
 
 def test_options_and_extensions_stay() -> None:
-    """IPv4 options, and IPv6 extension headers, stand before every segment."""
+    """IPv4 options and IPv6 extension headers precede every segment."""
     options = b"\x94\x04\0\0"
     octets = MACS + b"\x08\x00" + ipv4(tcp(), options=options)
     frame = reframer(octets).frame(1, 0, 1, 2, 16, b"x")
@@ -47,8 +47,8 @@ TIMESTAMPS = b"\x08\x0aTIMESTMP"
         (b"\1\1\x08\x0a", b""),
     ],
 )
-def test_what_stays_of_tcp(options: bytes, kept: bytes) -> None:
-    """The window and the timestamps, wherever they are among other options, whole or damaged."""
+def test_window_and_timestamps_stay(options: bytes, kept: bytes) -> None:
+    """Window and timestamps stay, at any place among other options, whole or damaged."""
     header = bytearray(tcp(options=options))
     header[14:16] = b"\x12\x34"
     octets = MACS + b"\x08\x00" + ipv4(bytes(header))
@@ -60,7 +60,7 @@ def test_what_stays_of_tcp(options: bytes, kept: bytes) -> None:
 
 @pytest.mark.parametrize(("size", "field"), [(1, 49), (1452, 1500), (1453, 0x8870)])
 def test_length_of_802_3(size: int, field: int) -> None:
-    """It is that of the new segment; one that is too long becomes the EtherType of long LLC."""
+    """The length is that of the new segment. If too long, it becomes the EtherType of long LLC."""
     packet = ipv4(tcp())
     snap = b"\xaa\xaa\x03\0\0\0\x08\x00"
     octets = MACS + (len(snap) + len(packet)).to_bytes(2, "big") + snap + packet
@@ -78,9 +78,11 @@ def test_length_of_802_3(size: int, field: int) -> None:
     ids=["Ethernet", "raw IP"],
 )
 def test_largest(made: Reframer, largest: int) -> None:
-    """What a datagram can carry, it does.  What a snap length has cut off is counted, and not
-    there; of a segment before the interface card cut it, IP gives no length, as of the captured
-    one."""
+    """A segment may fill a datagram. Octets that a snap length cut off are counted, but missing.
+
+    A segment that is longer, before the interface card cuts it, has no IP length, like the captured
+    one.
+    """
     assert made.largest == largest
     assert segment_of(made.frame(1, 0, 1, 2, 16, bytes(largest))).length == largest
     for length in (1000, largest, largest + 1, largest + 100_000):

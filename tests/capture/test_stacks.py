@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Segments inside tags and tunnels, alone and in any order, as other code than ours builds them."""
+"""Segments inside tags and tunnels, single and nested in any order, built by independent code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.truth import pcapfile
 
 PAYLOAD = bytes(range(100))
 PACKETS = (
-    # MPLS tells an IPv4 packet from an Ethernet header by its checksum.
+    # MPLS distinguishes an IPv4 packet from an Ethernet header by its checksum.
     bytes(IP(src="10.0.0.1", dst="10.0.0.2", proto=6) / build.tcp(PAYLOAD)),
     build.ipv6(build.tcp(PAYLOAD)),
 )
@@ -40,7 +40,7 @@ MOST = 8
 
 @st.composite
 def stacks(draw: st.DrawFn) -> tuple[bytes, int]:
-    """A frame with up to eight tags and tunnels, and which packet is in it."""
+    """A frame with up to eight tags and tunnels, and the index of its packet."""
     which = draw(st.integers(0, 1))
     octets, is_frame = PACKETS[which], False
     for _ in range(draw(st.integers(0, MOST))):
@@ -59,14 +59,16 @@ def frame_of(octets: bytes, length: int | None = None) -> Frame:
 
 
 def same(segment: Segment | None, which: int) -> bool:
-    """Whether a segment is that of a packet, whatever network it is in."""
+    """True if a segment is that of a packet, in any network."""
     return segment is not None and segment._replace(network=b"") == SEGMENTS[which]
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_alone(name: str) -> None:
-    """Each of them hides nothing; cut after any octet, by a snap length or before, there is a
-    segment that is cut, or a reason."""
+    """Tags and tunnels are passed over. A frame that is cut gives a cut segment, or a reason.
+
+    It makes no difference whether a snap length or the sender cut it.
+    """
     for which, packet in enumerate(PACKETS):
         octets = ALONE[name](packet)
         for at in range(len(octets)):
@@ -75,7 +77,7 @@ def test_alone(name: str) -> None:
 
 @given(st.lists(stacks(), min_size=1, max_size=4))
 def test_stacked(frames: list[tuple[bytes, int]]) -> None:
-    """Any of them in any order; what a decoder remembers of other frames changes nothing."""
+    """Tags and tunnels in any order. The memory of a decoder changes nothing."""
     decoder = Decoder()
     for octets, which in frames * 2:
         assert same(decoder.segment(frame_of(octets)), which)
@@ -84,14 +86,13 @@ def test_stacked(frames: list[tuple[bytes, int]]) -> None:
 
 @given(stacks(), st.data())
 def test_cut(stack: tuple[bytes, int], data: st.DataObject) -> None:
-    """So are any of them in any order."""
+    """The same for tags and tunnels in any order."""
     octets, which = stack
     cut(octets, which, data.draw(st.integers(0, len(octets) - 1)))
 
 
 def cut(octets: bytes, which: int, at: int) -> None:
-    """Read a frame, and then what is left of it; the way with memory gives what the way without
-    gives."""
+    """Read a frame, and then a part of it. The result is the same with and without memory."""
     decoder = Decoder()
     assert same(decoder.segment(frame_of(octets)), which)
     for length in (len(octets), at):
@@ -103,7 +104,7 @@ def cut(octets: bytes, which: int, at: int) -> None:
 
 @given(stacks(), st.data())
 def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
-    """With any octets changed, too: that is the frame of some other network, or damage."""
+    """With any octets changed, the frame belongs to another network, or is damaged."""
     octets = bytearray(stack[0])
     decoder = Decoder()
     decoder.segment(frame_of(bytes(octets)))
@@ -111,13 +112,13 @@ def test_changed(stack: tuple[bytes, int], data: st.DataObject) -> None:
         octets[at] = data.draw(st.integers(0, 255))
     frame = frame_of(bytes(octets))
     if check(decoder, frame) is None:
-        # Nor does a fragment alone make a segment.
+        # A fragment alone gives no segment either.
         assert decoder.segment(frame) is None
 
 
 @given(stacks(), st.binary(max_size=200))
 def test_other_segments(stack: tuple[bytes, int], payload: bytes) -> None:
-    """Frames with the same headers and other segments are read back, in both directions."""
+    """Frames with the same headers and other segments are read again, in both directions."""
     octets, which = stack
     reframer = Reframer(frame_of(octets), FLOWS[which])
     for each in (reframer, reframer.reversed()):
@@ -126,13 +127,13 @@ def test_other_segments(stack: tuple[bytes, int], payload: bytes) -> None:
 
 
 NOT_IN_TSHARK = frozenset(
-    # What tshark does not dissect unless it is told to.
+    # tshark dissects these only with other settings.
     {"TPID 9200", "TPID 9300", "VXLAN on 8472"} | {name for name in ALONE if "pseudowire" in name}
 )
 
 
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
-    """Wireshark's dissectors find the same segments, so the frames of this file are right."""
+    """Wireshark finds the same segments, so the frames of this file are right."""
     names = [name for name in ALONE if name not in NOT_IN_TSHARK]
     frames = [ALONE[name](packet) for name in names for packet in PACKETS]
     path = tmp_path / "stacks.pcap"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Frames built and written: as the standards have it, and as our own reader and tshark read it."""
+"""Frames that are built and written follow the standards. Our reader and tshark read them."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def words(octets: bytes) -> int:
 
 @given(st.binary(max_size=100))
 def test_checksum(octets: bytes) -> None:
-    """The checksum is the complement of the sum, but for the two ways to write zero."""
+    """The checksum is the complement of the sum, except that zero may be written in two ways."""
     assert (checksum(octets) + words(octets)) % 0xFFFF == 0
     assert 0 <= checksum(octets) < 0xFFFF
 
 
 def test_frame_by_hand() -> None:
-    """Every octet of a frame lies where RFC 791 and RFC 9293 have it."""
+    """Every octet of a frame is where RFC 791 and RFC 9293 have it."""
     octets = BUILDERS[(SOURCE4, TARGET4), 7].build(1, 2, 0x18, b"hi", identification=3)
     assert octets[:18] == bytes.fromhex("060708090a0b 000102030405 8100 0007 0800")
     assert octets[18:28] == bytes.fromhex("45 00 002a 0003 4000 40 06")
@@ -71,7 +71,7 @@ def test_frame_by_hand() -> None:
 
 BUILDER4, BUILDER6 = (BUILDERS[each, None] for each in ((SOURCE4, TARGET4), (SOURCE6, TARGET6)))
 UNFIT: list[Callable[[], object]] = [
-    # A segment that is longer than a datagram; options that are too many, or no whole words.
+    # A segment longer than a datagram, and too many options, or no whole words of them.
     lambda: BUILDER4.build(0, 0, 0, bytes(65496)),
     lambda: BUILDER6.build(0, 0, 0, bytes(65516)),
     lambda: BUILDER4.build(0, 0, 0, b"", options=b"123"),
@@ -91,7 +91,7 @@ UNFIT: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("build", UNFIT)
-def test_what_does_not_fit(build: Callable[[], object]) -> None:
+def test_values_that_do_not_fit(build: Callable[[], object]) -> None:
     """Nothing is cut to fit a header's field."""
     with pytest.raises(LocalProtocolError):
         build()
@@ -99,7 +99,7 @@ def test_what_does_not_fit(build: Callable[[], object]) -> None:
 
 
 def pcapng(frames: Iterable[Frame], comment: str | None = None) -> bytes:
-    """A file of frames, with a comment on itself and on each of them."""
+    """A file of frames, with a comment for itself and for each frame."""
     file = io.BytesIO()
     writer = PcapngWriter(file, comment=comment, application="test")
     for frame in frames:
@@ -121,7 +121,7 @@ def test_pcapng_is_read_back(
 
 @given(FRAMES)
 def test_pcap_is_read_back(made: list[tuple[int, int, bytes, int, str | None]]) -> None:
-    """Frames of one link type are read as they were written, but for what is not written."""
+    """Frames of one link type are read as they were written, except what pcap cannot hold."""
     file = io.BytesIO()
     writer = PcapWriter(file, 1)
     wanted = []
@@ -132,7 +132,7 @@ def test_pcap_is_read_back(made: list[tuple[int, int, bytes, int, str | None]]) 
     assert read(file.getvalue()) == wanted
 
 
-def test_what_pcap_has_no_place_for() -> None:
+def test_what_pcap_cannot_hold() -> None:
     """Another link type, a time after 2106 and comments need pcapng."""
     writer = PcapWriter(io.BytesIO(), 1)
     with pytest.raises(LocalProtocolError, match="pcapng"):
@@ -148,13 +148,13 @@ FARTHEST = (1 << 63) * 10**9
 @example([(-FARTHEST, "lo"), (-1, "lo"), (0, "lo"), ((1 << 64) - 1, "lo")])
 @example([(1 << 64, "lo"), (FARTHEST - 1, "lo"), ((1 << 34) * 10**9, "lo")])
 def test_any_time_is_read_back(made: list[tuple[int, str]]) -> None:
-    """Times before 1970, and those that 64 bits of nanoseconds do not reach, are kept in full."""
+    """Times before 1970, and those beyond 64 bits of nanoseconds, are kept in full."""
     frames = [Frame(number, time, 1, b"x", 1, name) for number, (time, name) in enumerate(made, 1)]
     assert read(pcapng(frames)) == frames
 
 
 def test_more_interfaces_than_a_section_may_have() -> None:
-    """What is written can be read, however many interfaces there are, and in whatever order."""
+    """Any number of interfaces in any order can be written and read."""
     names = [str(number) for number in range((1 << 16) + 3)] + ["7", "65537", "8", "7"]
     frames = [Frame(number, number, 1, b"x", 1, name) for number, name in enumerate(names, 1)]
     file = pcapng(frames, "of the file")
@@ -163,8 +163,8 @@ def test_more_interfaces_than_a_section_may_have() -> None:
     assert file.count(b"\x0a\x0d\x0d\x0a") == 2
 
 
-def test_what_pcapng_has_no_place_for() -> None:
-    """A comment longer than an option, a time whose seconds do not fit 64 bits."""
+def test_what_pcapng_cannot_hold() -> None:
+    """A comment longer than an option, and a time whose seconds do not fit 64 bits."""
     writer = PcapngWriter(io.BytesIO())
     with pytest.raises(LocalProtocolError, match="70000"):
         writer.write(Frame(1, 0, 1, b"", 0, None), "x" * 70000)
@@ -174,7 +174,8 @@ def test_what_pcapng_has_no_place_for() -> None:
 
 
 def test_format_by_name(tmp_path: Path) -> None:
-    """The name of a file says its format; pcap takes no comments; no frames make a file, too."""
+    """The name of a file gives its format. pcap has no comments. Files without frames are
+    written, too."""
     frame = Frame(1, 5000, 1, b"octets", 6, None)
     for name, magic in (("a.pcapng", "0a0d0d0a"), ("a.pcap", "d4c3b2a1"), ("a", "d4c3b2a1")):
         for frames in ([], [frame]):
@@ -190,7 +191,7 @@ def test_format_by_name(tmp_path: Path) -> None:
 
 
 def test_tshark_reads_comments_and_checksums(tmp_path: Path, tshark: str) -> None:
-    """Wireshark shows the comments, and finds checksums right, and times, of whatever year."""
+    """Wireshark shows the comments, right checksums, and the times of any year."""
     path = tmp_path / "a.pcapng"
     times = (-(10**18), -(10**9), 10**18 + 1, 1 << 64)
     built = [builder.build(1, 2, 24, b"payload") for builder in BUILDERS.values()]
