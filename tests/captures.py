@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The captures of this repository, by where they are from and what carries their DDP."""
+"""The captures of this repository, by their origin and by the carrier of DDP."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PCAPS = ROOT / "pcaps"
 REAL = sorted(PCAPS.glob("*.pcap*"))
 """Traffic of real stacks."""
 CRAFTED = sorted((PCAPS / "crafted").glob("*.pcap"))
-"""What ``scapy-mpa craft`` has made: the table in ``pcaps/README.md`` says how."""
+"""Captures made by ``scapy-mpa craft``. The table in ``pcaps/README.md`` has the commands."""
 OVER_SCTP = [path for path in CRAFTED if path.name.startswith("sctp_")]
 OVER_IFT = [path for path in CRAFTED if path.name.startswith("ift_")]
 OF_OSC = [path for path in REAL + CRAFTED if path.name.startswith("osc")]
-"""MPA, but where Markers are, and whether there are CRC fields."""
+"""Like MPA, but with Markers in other places, or without CRC fields."""
 OVER_TCP = [path for path in REAL + CRAFTED if path not in OVER_SCTP + OF_OSC]
-"""Those of MPA and of iWARP Framing for TCP."""
+"""Captures of MPA and of iWARP Framing for TCP."""
 
 
 def capture_name(path: Path) -> str:
@@ -26,6 +26,6 @@ def capture_name(path: Path) -> str:
 
 
 def expectation(path: Path) -> Path:
-    """The file that says what a walker of ``tests.truth`` finds in a capture."""
+    """The file with what a walker of ``tests.truth`` finds in a capture."""
     folder = path.resolve().parent.relative_to(PCAPS)
     return ROOT / "tests" / "expected" / folder / f"{capture_name(path)}.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What every test may ask for, and how property tests run."""
+"""Fixtures for all tests, and settings of property tests."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 import tests
 from tests import effort, schema
 
-# Of a plain assert in a helper of the tests, too, pytest is to show the values.
+# pytest also shows the values of plain asserts in helpers.
 pytest.register_assert_rewrite(
     *(
         f"tests.{each.name}"
@@ -24,22 +24,22 @@ pytest.register_assert_rewrite(
 )
 
 _MUST_RUN = "SCAPY_MPA_TESTS_MUST_RUN"
-"""The environment variable by which `sh run test` says that a run without tests is a failed one."""
+"""`sh run test` sets this environment variable. Then a run without tests fails."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let whoever runs the tests say how much they try."""
+    """Options that choose how many tests run."""
     group = parser.getgroup("scapy_mpa")
     group.addoption("--quick", action="store_true", help="the core alone, with a few examples")
     group.addoption("--thorough", action="store_true", help="with all examples there are")
 
 
 def _choose(config: pytest.Config) -> None:
-    """Take note of how much is to be tried, before any test is imported."""
+    """Store this choice before any test is imported."""
     effort.chosen = next(
         (level for level in ("quick", "thorough") if config.getoption(level)), "usual"
     )
-    # In CI the examples are the same each time.  A busy machine must not fail one for being slow.
+    # In CI the examples are the same each time. A slow machine must not fail one.
     parent = settings.get_profile("ci") if os.environ.get("CI") else settings.get_profile("default")
     settings.register_profile(
         "chosen",
@@ -52,10 +52,10 @@ def _choose(config: pytest.Config) -> None:
 
 
 def _path_of(program: str) -> str:
-    """The path of a program that may not be there.
+    """The path of a program that may be missing.
 
-    Then the test is skipped, except in CI (the environment variable ``CI`` is set): there it fails,
-    so that nothing is left out unnoticed.
+    Then the test is skipped, but in CI (the environment variable ``CI`` is set) it fails, so that
+    no test is left out unnoticed.
     """
     path = shutil.which(program)
     if path is None:
@@ -79,7 +79,7 @@ def jq() -> str:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave alone what does not belong to the core, if that is to be quick."""
+    """Ignore tests outside the core in a quick run."""
     if not config.getoption("quick") or collection_path.suffix != ".py":
         return None
     is_core = collection_path.parent.name in effort.CORE and collection_path.stem != "test_bounds"
@@ -87,31 +87,31 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out examples that are not tried; pytest says how many these are."""
+    """Leave out examples that do not run. pytest shows their number."""
     left_out = effort.left_out(items)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what stays until the end: all of Scapy, and the tests."""
+    """Exclude what stays until the end from garbage collection: all of Scapy, and the tests."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have a test that draws at random, as Scapy's ``fuzz()`` does, draw the same every time."""
+    """A test that draws at random, as Scapy's ``fuzz()`` does, draws the same every time."""
     random.seed(item.nodeid)
 
 
 class _Executed:
-    """Fails a run in which no test was executed: it has shown nothing."""
+    """Fails a run without an executed test, since it shows nothing."""
 
     def __init__(self) -> None:
         self._tests = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what was executed, here or in a worker of xdist."""
+        """Count executed tests, here or in a worker of xdist."""
         self._tests += report.when == "call" and not report.skipped
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -121,12 +121,12 @@ class _Executed:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hold records against their schema, and count executed tests if there must be some.
+    """Check records against their schema, and count executed tests if there must be some.
 
     Workers of xdist leave the counting to their master.
     """
     _choose(config)
-    schema.hold_records()
+    schema.check_records()
     is_worker = hasattr(config, "workerinput")
     if not is_worker and (os.environ.get("CI") or os.environ.get(_MUST_RUN)):
         config.pluginmanager.register(_Executed())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How much the tests try: a little, as much as usual, or all there is.
+"""How many tests run: a few, the usual ones, or all.
 
-``sh run test --quick`` and ``sh run test --thorough`` choose.  All rows of a table are tried.
-Cases are *examples* if they are made from seeds, or are a grid of several parameters, or are marked
-so: a part of these is tried, the same each time.
+``sh run test --quick`` and ``sh run test --thorough`` choose.  All rows of a table run. Cases are
+*examples* if they are made from seeds, or are a grid of several parameters, or are marked so. A
+part of the examples runs, the same each time.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Final
 import pytest
 
 CORE: Final = ("layers", "recovery", "straight", "stream", "wire")
-"""The tests that are run quickly: what one captured segment comes to."""
+"""The tests of a quick run: those of what happens to one captured segment."""
 SHARES: Final = {"quick": 25, "usual": 8}
-"""One example in so many is tried,"""
+"""One of so many examples runs,"""
 LEAST: Final = {"quick": 1, "usual": 3}
-"""but so many at least."""
+"""but at least so many."""
 DRAWN: Final = {"quick": 3, "usual": 10, "thorough": 60}
 """Examples that Hypothesis draws for one test."""
 
@@ -28,7 +28,7 @@ chosen = "usual"
 
 
 def left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests that are not run."""
+    """Return the tests that do not run."""
     if chosen == "thorough":
         return set()
     dropped = {item for item in items if item.get_closest_marker("slow")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every record that any test makes is held against the schema."""
+"""Every record that any test makes is checked against the schema."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from scapy_mpa.stream.clock import Clock
 
 @cache
 def validator(kind: str) -> Callable[[Record], Any]:
-    """What raises ``JsonSchemaException`` if a record of a type is not as the schema has it."""
+    """Raises ``JsonSchemaException`` for a record of a type that the schema does not allow."""
     alone = {"oneOf": [{"$ref": f"#/definitions/{kind}_record"}]}
     found: Callable[[Record], Any] = fastjsonschema.compile({**schema(), **alone})
     return found
 
 
-def hold_records() -> None:
-    """Hold all records from now on against the schema, as they are made."""
+def check_records() -> None:
+    """Check all records against the schema from now on, when they are made."""
     make = records.own_fields
 
     def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:

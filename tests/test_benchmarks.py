@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The benchmarks hold what they promise: their captures, and what they count.
+"""The captures and counts of the benchmarks are right.
 
 No time is asserted.
 """
@@ -28,7 +28,7 @@ MISSING = Command(("a-program-that-nobody-has",), lambda lines: 0)
 def made(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> tuple[Path, Made]:
-    """A capture of the profile that the test names, and what is said of it."""
+    """A capture of the profile that the test names, and its description."""
     path = tmp_path_factory.getbasetemp() / f"{request.param}.pcap"
     return path, Made.of(path) if path.exists() else generate(request.param, SIZE, path)
 
@@ -39,7 +39,7 @@ def of_profile(*names: str) -> pytest.MarkDecorator:
 
 
 def segments_of(path: Path) -> list[walker.TCPSegment]:
-    """The TCP segments of a capture in which there is nothing else."""
+    """The TCP segments of a capture that contains nothing else."""
     found = []
     for number, octets in enumerate(walker.read_pcap(path), 1):
         segment = walker.parse_frame(number, octets)
@@ -50,17 +50,17 @@ def segments_of(path: Path) -> list[walker.TCPSegment]:
 
 
 def unmarked(octets: bytes) -> bytes:
-    """A stream of FPDUs without its Markers: four octets at each multiple of 512."""
+    """A stream of FPDUs without its Markers, which are four octets at each multiple of 512."""
     return b"".join(octets[at + 4 : at + 512] for at in range(0, len(octets), 512))
 
 
 @of_profile(*PROFILES)
-def test_capture_holds_what_is_promised(made: tuple[Path, Made]) -> None:
-    """Every octet is captured and as RFC 5044 wants it, and there are as many FPDUs as promised.
+def test_capture_is_as_promised(made: tuple[Path, Made]) -> None:
+    """Every octet is captured as RFC 5044 requires, and there are as many FPDUs as promised.
 
-    The ULPDUs are taken out by a walk over all lengths; made into a stream again octet by octet
-    they give what the capture holds, Markers and CRCs included.  The file has the promised size,
-    about the one asked for; the promise lies beside it.
+    A walk over all lengths gives the ULPDUs. A stream made of them again equals the captured one,
+    octet for octet, Markers and CRCs included. The file has the promised size, about the requested
+    one. The promise is in a file beside it.
     """
     path, promise = made
     assert path.stat().st_size == promise.octets
@@ -91,7 +91,7 @@ def test_capture_holds_what_is_promised(made: tuple[Path, Made]) -> None:
     assert fpdus == promise.fpdus
     assert len(connections) == promise.connections
     assert len(segments) == promise.frames
-    # An FPDU in each full segment, as long as RFC 5044 4.5 has it; several in one; or segments of
+    # Each full segment holds an FPDU as long as RFC 5044 4.5 has it, or several; or segments are
     # several full ones, longer than any on the wire.
     lengths = [len(segment.payload) for segment in segments]
     match promise.profile.removesuffix(MARKERS):
@@ -117,7 +117,7 @@ def test_capture_is_reproducible(tmp_path: Path) -> None:
 
 
 def test_measured_counts_whole_lines() -> None:
-    """Lines are counted once each, in however many pieces the output comes."""
+    """Lines are counted once each, in output of any pieces."""
     lines = 50_000
     code = f"import sys\nfor i in range({lines}): print('line', i)\nsys.stdout.write('line')"
     usage = measured([sys.executable, "-c", code], lambda block: block.count(b"line"))
@@ -127,7 +127,7 @@ def test_measured_counts_whole_lines() -> None:
 
 
 def test_measured_reports_failure() -> None:
-    """A command that fails, or cannot be run, is no measurement; a status can be allowed."""
+    """A command that fails, or cannot be run, is no measurement. A status can be allowed."""
     failing = [sys.executable, "-c", "raise SystemExit('no way')"]
     with pytest.raises(CommandError, match="no way"):
         measured(failing, len)
@@ -139,7 +139,7 @@ def test_measured_reports_failure() -> None:
 @pytest.mark.parametrize("name", COMPARISONS)
 @of_profile("small-markers")
 def test_row_without_the_other_command(made: tuple[Path, Made], name: str) -> None:
-    """All FPDUs are counted in our output; what is not installed leaves dashes."""
+    """All FPDUs are counted in our output. A command that is not installed leaves dashes."""
     path, promise = made
     comparison = replace(COMPARISONS[name], theirs=MISSING)
     row = compare(comparison, path, runs=1)
@@ -154,8 +154,8 @@ def test_row_without_the_other_command(made: tuple[Path, Made], name: str) -> No
 
 @of_profile("bulk")
 def test_reference(made: tuple[Path, Made]) -> None:
-    """In pieces or whole, it is the same CRC32c; it finds nothing, so that its column is left
-    out."""
+    """The CRC32c is the same in pieces and at once. The reference finds nothing, so it has no
+    such column."""
     for options in ((), ("--whole",)):
         words = [sys.executable, "-m", "benchmarks.reference", *options, str(made[0])]
         printed = subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT).stdout
@@ -168,7 +168,7 @@ def test_reference(made: tuple[Path, Made]) -> None:
 
 
 def test_tables() -> None:
-    """Ratios are theirs to ours; less than all never reads as all."""
+    """Ratios are theirs to ours. Less than all is never shown as all."""
     promise = Made("bulk", 1, 20_000_000, 10, 1, 100_000)
     small = Row(promise, Side(2.0, 20 << 20, 100_000), Side(5.0, 200 << 20, 99_999))
     large = Row(replace(promise, octets=100_000_000), Side(8.0, 22 << 20, 0), None)

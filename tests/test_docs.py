@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the documents show is what happens."""
+"""The examples, weights and links of the documents are right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENTS = [
 
 
 def blocks_of(document: pathlib.Path) -> list[tuple[str, str]]:
-    """The examples of a document: what kind they are of, and their text."""
+    """The kind and the text of a document's examples."""
     text = document.read_text(encoding="utf-8")
     return re.findall(r"^```(python|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
@@ -34,7 +34,7 @@ def blocks_of(document: pathlib.Path) -> list[tuple[str, str]]:
 WITH_EXAMPLES = [each for each in DOCUMENTS if blocks_of(each)]
 
 
-def is_answered(text: str, request: pytest.FixtureRequest) -> None:
+def check_commands(text: str, request: pytest.FixtureRequest) -> None:
     """Each command prints the lines below it."""
     for shown in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = shown.partition("\n")
@@ -43,7 +43,7 @@ def is_answered(text: str, request: pytest.FixtureRequest) -> None:
         if program == "tshark":
             found = answer(request.getfixturevalue("tshark"), *arguments)
         elif filters:
-            # Nobody pipes what is said on standard error.
+            # Filters do not read standard error.
             found = run(*arguments).stdout
         else:
             found = run(*arguments).output
@@ -63,7 +63,7 @@ def pipeline(command: str) -> list[list[str]]:
 
 
 def answer(*words: str, given: str = "") -> str:
-    """What a program prints that has no settings but those of this directory."""
+    """What a program prints with only the settings of this directory."""
     own = environment(WIRESHARK_CONFIG_DIR=os.getcwd())
     done = subprocess.run(
         words, input=given, check=True, capture_output=True, text=True, env=own, timeout=120
@@ -78,28 +78,30 @@ def test_examples(
     tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The examples, one after the other in one directory, answer what is shown; programs end well:
-    these in a process of their own, where each has its own names."""
+    """The examples of a document run in one directory and print what is shown.
+
+    Programs must succeed. They run in a process of their own, each with its own names.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pcaps").symlink_to(ROOT / "pcaps")
-    told: list[str] = []
+    failures: list[str] = []
     programs = []
     for number, (kind, text) in enumerate(blocks_of(document)):
         if kind == "console":
-            is_answered(text, request)
+            check_commands(text, request)
         elif text.startswith(">>>"):
             name = f"{document.name}, example {number}"
             test = doctest.DocTestParser().get_doctest(text, {}, name, str(document), 0)
-            doctest.DocTestRunner().run(test, out=told.append)
+            doctest.DocTestRunner().run(test, out=failures.append)
         else:
             programs.append(text)
     if programs:
         answer(sys.executable, "-c", f"for each in {programs}: exec(each, {{}})")
-    assert not told, "".join(told)
+    assert not failures, "".join(failures)
 
 
 def test_there_are_examples() -> None:
-    """The test above has something to run."""
+    """The test above runs something."""
     counts = {
         document.name: [kind for kind, _ in blocks_of(document)] for document in WITH_EXAMPLES
     }
@@ -110,16 +112,16 @@ def test_there_are_examples() -> None:
 
 
 def test_weights_are_those_of_the_code() -> None:
-    """The table has each of them, with the bits that it has."""
-    told = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", RECOVERY.read_text(), re.MULTILINE)
+    """The table has all weights of the code, with their bits."""
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", RECOVERY.read_text(), re.MULTILINE)
     bits = {name: getattr(weights, name) for name in vars(weights) if name.isupper()}
-    # Two stand beside that of NOTHING.
-    assert dict(told).keys() == bits.keys() - {"PER_OCTET", "FARTHEST"}
-    assert all(int(value) == bits[name] for name, value in told)
+    # The row of NOTHING mentions two more.
+    assert dict(rows).keys() == bits.keys() - {"PER_OCTET", "FARTHEST"}
+    assert all(int(value) == bits[name] for name, value in rows)
 
 
 def anchors(text: str) -> set[str]:
-    """What links may name in a document, as forges make it of its headings."""
+    """The anchors of a document's headings, as forges make them."""
     headings = re.findall(
         r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
     )
@@ -128,7 +130,7 @@ def anchors(text: str) -> set[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: pathlib.Path) -> None:
-    """Files that a document names are there, and so are the headings in them."""
+    """The files that a document links to exist, and so do the headings."""
     for name, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
         target = document.parent / name if name else document
         assert target.exists(), name

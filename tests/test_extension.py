@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The package as a Scapy extension: ``conf.exts.load`` and ``load_contrib``.
 
-Each test has a Python of its own, because loading an extension changes Scapy for good.
+Each test has its own Python, because loading an extension changes Scapy for good.
 """
 
 import importlib.metadata
@@ -41,9 +41,11 @@ def test_metadata_is_what_scapy_demands() -> None:
 
 
 def test_extension() -> None:
-    """Scapy takes it without a warning and knows its one module; the layers come with
-    ``load_contrib``, by name, as in Scapy's own shell.  The contrib module hands out what
-    ``scapy_mpa.all`` has, ``rdmpa`` too, not copies of it."""
+    """Scapy loads the extension without a warning, and knows its one module.
+
+    The layers come with ``load_contrib``, by name, as in Scapy's shell. The contrib module has the
+    objects of ``scapy_mpa.all``, ``rdmpa`` included, and no copies.
+    """
     printed = run(
         LOAD + "import sys\n"
         "print([(e.name, sorted(e.specs)) for e in conf.exts.exts])\n"
@@ -63,10 +65,10 @@ def test_extension() -> None:
 
 
 def test_ls_lists_the_layers() -> None:
-    """Scapy's ``ls`` shows public names alone, and finds each by the beginning of its name.
+    """Scapy's ``ls`` shows only public names, and finds each by its beginning.
 
-    The list of all layers can be asked for as without them, as ``explore()`` does first.  Scapy
-    evaluates the names of the modules, so names that it does not know are an error.
+    The list of all layers works as before, which ``explore()`` needs. Scapy evaluates the names of
+    the modules, so unknown names would be an error.
     """
     printed = run(
         "from scapy.all import conf, ls\nbefore = conf.layers.layers()\nimport scapy_mpa.all\n"
@@ -82,7 +84,7 @@ def test_ls_lists_the_layers() -> None:
 
 
 def test_explore_lists_the_layers() -> None:
-    """Scapy's ``explore`` finds them like those of any contrib module, once each."""
+    """Scapy's ``explore`` lists each layer once, like those of any contrib module."""
     printed = run(
         LOAD + "from scapy.all import explore\nexplore('mpa')\nfrom scapy_mpa import layers\n"
         "listed = [layer.__name__ for layer in conf.layers.ldict['scapy.contrib.mpa']]\n"

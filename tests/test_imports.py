@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which room of the package may see which: imports point down, and the core stays pure.
+"""Which rooms of the package may import which: imports point down, and the core stays pure.
 
-The imports are parsed, not executed, so that a wrong one is named with its file and line.
+Imports are parsed, not executed, so that a wrong one is reported with file and line.
 """
 
 import ast
@@ -34,8 +34,10 @@ ROOMS = (
     PACKAGE,
     "scapy_extension",
 )
-"""From top to bottom. A room is a module or package directly below ``scapy_mpa``, which is itself
-near the bottom: its ``__init__`` is executed before any room."""
+"""From top to bottom. A room is a module or package directly below ``scapy_mpa``.
+
+``scapy_mpa`` itself is near the bottom, since its ``__init__`` runs before any room.
+"""
 
 PURE_ROOMS = ("dialects", "stream", "wire")
 """The protocol core: the same for files, ``sniff()``, sockets and tests."""
@@ -87,7 +89,7 @@ STREAM_ROOMS = (
     ("segment", "sequence", "limits"),
     ("stream",),
 )
-"""The rooms of the stream core, from top to bottom, with the modules that stand beside them."""
+"""The rooms of the stream core, from top to bottom, with the modules beside them."""
 
 IO_BUILTINS = frozenset({"breakpoint", "input", "open", "print"})
 
@@ -100,7 +102,7 @@ ROOMS_WITHOUT_SCAPY = (
     PACKAGE,
     "scapy_extension",
 )
-"""Never import Scapy, not even inside a function."""
+"""Rooms that never import Scapy, not even inside a function."""
 
 MODULES_STARTED_WITHOUT_SCAPY = (
     *ROOMS_WITHOUT_SCAPY,
@@ -109,7 +111,7 @@ MODULES_STARTED_WITHOUT_SCAPY = (
     "craft",
     "__main__",
 )
-"""Can be imported without Scapy being imported, directly or through other rooms."""
+"""Modules that can be imported without Scapy, directly and through other rooms."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class Import:
     target: str
     line: int
     is_executed: bool
-    """Executed at some time: not for typing only."""
+    """False for imports for typing only."""
 
 
 def name_of(path: Path) -> str:
@@ -138,13 +140,13 @@ def trees() -> dict[str, ast.Module]:
 
 
 def room_of(module: str) -> str:
-    """The room that ``module`` of this package is in."""
+    """The room of a module of this package."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else PACKAGE
 
 
 def is_typing_only(node: ast.AST) -> bool:
-    """Whether ``node`` is ``if TYPE_CHECKING:``."""
+    """True if ``node`` is ``if TYPE_CHECKING:``."""
     return isinstance(node, ast.If) and ast.unparse(node.test) in (
         "TYPE_CHECKING",
         "typing.TYPE_CHECKING",
@@ -164,7 +166,7 @@ def targets_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def imports_of(module: str) -> list[Import]:
-    """Every import in ``module``, wherever it stands."""
+    """All imports of ``module``, at any place in it."""
     found = []
 
     def visit(node: ast.AST, is_executed: bool = True) -> None:
@@ -181,12 +183,12 @@ def imports_of(module: str) -> list[Import]:
 
 @cache
 def imports() -> dict[str, list[Import]]:
-    """What each module imports."""
+    """The imports of each module."""
     return {module: imports_of(module) for module in FILES}
 
 
 def public_names(module: str) -> list[str] | None:
-    """What ``__all__`` of a module lists; None if there is none that is written out."""
+    """The names in ``__all__`` of a module; None if it has no such literal."""
     for node in trees()[module].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             listed = getattr(node.value, "elts", [None])
@@ -197,22 +199,22 @@ def public_names(module: str) -> list[str] | None:
 
 @cache
 def public() -> dict[str, list[str] | None]:
-    """What each module lists."""
+    """The public names of each module."""
     return {module: public_names(module) for module in FILES}
 
 
 def is_own(target: str) -> bool:
-    """Whether ``target`` belongs to this package."""
+    """True if ``target`` belongs to this package."""
     return target.partition(".")[0] == PACKAGE
 
 
 def is_scapy(target: str) -> bool:
-    """Whether ``target`` belongs to Scapy."""
+    """True if ``target`` belongs to Scapy."""
     return target.partition(".")[0] == "scapy"
 
 
 def place(module: str, line: int) -> str:
-    """Where ``line`` of ``module`` is, for a message."""
+    """The place of ``line`` of ``module``, for a message."""
     return f"{FILES[module].relative_to(ROOT)}:{line}"
 
 
@@ -222,13 +224,13 @@ def modules_in(rooms: tuple[str, ...]) -> list[str]:
 
 
 def test_every_module_is_in_a_known_room() -> None:
-    """A new room must be given its place in the order first."""
+    """A new room must first get its place in the order."""
     unknown = {room_of(module) for module in FILES} - set(ROOMS)
     assert not unknown, f"no place in ROOMS for {sorted(unknown)}"
 
 
 def wrong_imports(rooms: tuple[str, ...], is_wrong: Callable[[str, Import], bool]) -> list[str]:
-    """Each import of modules of some rooms that is wrong, with its place."""
+    """The wrong imports of these rooms, with their places."""
     return [
         f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
         for module in modules_in(rooms)
@@ -238,7 +240,7 @@ def wrong_imports(rooms: tuple[str, ...], is_wrong: Callable[[str, Import], bool
 
 
 def test_imports_point_down() -> None:
-    """A module imports from its own room and from those below it, also inside functions."""
+    """A module imports only from its own room and from lower ones, also inside functions."""
 
     def points_up(module: str, found: Import) -> bool:
         own = ROOMS.index(room_of(module))
@@ -248,13 +250,13 @@ def test_imports_point_down() -> None:
 
 
 def place_in_stream(module: str) -> int:
-    """Where a module of the stream core stands in :data:`STREAM_ROOMS`."""
+    """The index of a module of the stream core in :data:`STREAM_ROOMS`."""
     name = (*module.split("."), "stream")[2]
     return next(place for place, names in enumerate(STREAM_ROOMS) if name in names)
 
 
 def test_rooms_of_the_stream_core_point_down() -> None:
-    """A part never calls those above it but through a protocol, which is for typing only."""
+    """A part uses higher parts only through a protocol, which is for typing only."""
 
     def points_up(module: str, found: Import) -> bool:
         is_inside = is_own(found.target) and room_of(found.target) == "stream"
@@ -265,7 +267,8 @@ def test_rooms_of_the_stream_core_point_down() -> None:
 
 
 def test_the_stream_core_has_no_import_circle() -> None:
-    """Not even for typing: of two modules that need each other, neither can be read first."""
+    """Not even for typing: a reader could begin with neither of two modules that need each
+    other."""
     left = {
         module: {found.target for found in imports()[module]} for module in modules_in(("stream",))
     }
@@ -276,8 +279,8 @@ def test_the_stream_core_has_no_import_circle() -> None:
 
 
 def test_imported_names_are_public() -> None:
-    """What a module takes from another one stands in its ``__all__``; has it none, then the name
-    begins with no underscore."""
+    """An imported name is in the ``__all__`` of its module, or without that has no underscore
+    first."""
 
     def is_public(module: str, name: str) -> bool:
         listed = public()[module]
@@ -318,10 +321,10 @@ def test_rooms_below_the_layers_never_import_scapy() -> None:
 
 
 def test_import_does_not_reach_scapy() -> None:
-    """Importing a module executes no import of Scapy, however indirectly.
+    """Importing a module imports no Scapy, not even indirectly.
 
-    Scapy takes most of a second to import, which the command line does not spend unless a command
-    shows or builds packets.
+    Scapy takes most of a second to import. The command line does that only to show or build
+    packets.
     """
     modules = [each for each in modules_in(MODULES_STARTED_WITHOUT_SCAPY) if "__main__" not in each]
     code = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The repository's own promises: metadata, licence, shipped files, and the README's commands."""
+"""The metadata, licence, shipped files and README commands of the repository are right."""
 
 import importlib.metadata
 import importlib.resources
@@ -58,18 +58,19 @@ def test_version_is_in_one_place(pyproject: dict[str, Any]) -> None:
 
 
 def test_licence(pyproject: dict[str, Any]) -> None:
-    """The licence expression is the one Scapy asks for, and the text is that of GPL version 2."""
+    """The licence expression is the one that Scapy asks for, and the text is that of GPL version
+    2."""
     assert pyproject["project"]["license"] == LICENCE
     assert re.match(r"\s+GNU GENERAL PUBLIC LICENSE\n\s+Version 2, June 1991\n", text_of("LICENSE"))
 
 
 def test_console_script(pyproject: dict[str, Any]) -> None:
-    """The installed command is what ``scapy_mpa.cli.main`` runs."""
+    """The installed command runs ``scapy_mpa.cli.main``."""
     assert pyproject["project"]["scripts"] == {"scapy-mpa": "scapy_mpa.cli.main:main"}
 
 
 def test_py_typed_is_shipped(pyproject: dict[str, Any]) -> None:
-    """Type checkers are told that the package is annotated."""
+    """Type checkers find the package annotated."""
     assert pyproject["tool"]["setuptools"]["package-data"] == {
         "scapy_mpa": ["py.typed", "craft/mutations/catalogue.md", "craft/presets/presets.txt"]
     }
@@ -77,7 +78,7 @@ def test_py_typed_is_shipped(pyproject: dict[str, Any]) -> None:
 
 
 def test_source_distribution_has_the_documents() -> None:
-    """Whoever unpacks one can read what the README leads to; of the tests there are all or none."""
+    """It has the documents that the README links to, and none of the tests."""
     lines = [line.split() for line in text_of("MANIFEST.in").splitlines() if line[:1] != "#"]
     kept = {name for command, *names in lines if command == "include" for name in names}
     assert ["prune", "tests"] in lines and ["recursive-include", "docs", "*.md"] in lines
@@ -86,18 +87,18 @@ def test_source_distribution_has_the_documents() -> None:
 
 
 def test_changelog_has_an_unreleased_section() -> None:
-    """There is a place for the next change."""
+    """The next change has a place."""
     assert "\n## [Unreleased]\n" in text_of("CHANGELOG.md")
 
 
 def test_sources_name_their_licence_and_purpose() -> None:
-    """Every module starts with its licence and says in a docstring what it is for."""
+    """Every module begins with its licence and a docstring with its purpose."""
     begin = re.compile(rf'# SPDX-License-Identifier: {re.escape(LICENCE)}\n+r?"""\S|$')
     assert [path for path in SOURCES if not begin.match(path.read_text(encoding="utf-8"))] == []
 
 
 def test_readme_starts_with_two_commands() -> None:
-    """The first screen dissects a capture that is here, and runs the whole test suite."""
+    """The first screen dissects a capture of the repository, and runs the whole test suite."""
     dissect, test = first_commands()
     script, name, command, capture = dissect.split()
     assert (script, name, command) == ("sh", "run", "dissect")
@@ -113,16 +114,14 @@ def test_readme_commands_are_on_the_first_screen() -> None:
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:
-    """What CI runs is what a reader is told to run."""
+    """CI runs the test command that the README shows."""
     assert text_of(".ci/run").splitlines()[-1] == TEST_COMMAND
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
 @pytest.mark.parametrize("arguments", [(), ("help",), ("-h",), ("--help",)])
-def test_run_says_how_without_setting_anything_up(
-    arguments: tuple[str, ...], tmp_path: Path
-) -> None:
-    """The usage is the same however it is asked for, with the commands as the toolkit has them."""
+def test_run_shows_usage_without_setup(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """All ways to ask print the same usage, with the commands of the toolkit."""
     shutil.copy(ROOT / "run", tmp_path)
     done = subprocess.run(
         ["sh", str(tmp_path / "run"), *arguments],
@@ -138,8 +137,8 @@ def test_run_says_how_without_setting_anything_up(
     assert commands and f"\n{commands}\n\n" in done.stdout
 
 
-def test_run_refuses_what_is_not_a_python(tmp_path: Path) -> None:
-    """A wrong ``PYTHON`` is named, and nothing is left behind."""
+def test_run_refuses_a_wrong_python(tmp_path: Path) -> None:
+    """A wrong ``PYTHON`` is reported, and nothing is set up."""
     shutil.copy(ROOT / "run", tmp_path)
     done = subprocess.run(
         ["sh", str(tmp_path / "run"), "dissect", "x"],
@@ -158,7 +157,7 @@ def test_run_refuses_what_is_not_a_python(tmp_path: Path) -> None:
 def test_missing_tshark_fails_in_ci_only(
     ci: str, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing that needs tshark is left out unnoticed in CI; elsewhere the reason is shown."""
+    """In CI a missing tshark fails tests. Elsewhere they are skipped, and the reason is shown."""
     monkeypatch.setenv("CI", ci)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BaseException, match="install tshark") as caught:
@@ -166,8 +165,8 @@ def test_missing_tshark_fails_in_ci_only(
     assert type(caught.value).__name__ == outcome
 
 
-def test_what_rules_name_is_there() -> None:
-    """Each file and function that is said to hold a rule is there."""
+def test_names_in_the_table_of_rules_exist() -> None:
+    """Each file and function in the table of rules exists."""
     text = text_of("docs/architecture.md").split("## Where the rules stand")[1].split("\n## ")[0]
     held = []
     for row in text.splitlines():
@@ -182,8 +181,8 @@ def test_what_rules_name_is_there() -> None:
     assert lost == []
 
 
-def test_what_architecture_names_is_there() -> None:
-    """What is named with its module is in a module of that name."""
+def test_names_in_architecture_exist() -> None:
+    """Each name with a module exists in a module of that name."""
     modules: dict[str, str] = {}
     for each in (ROOT / "scapy_mpa").rglob("*.py"):
         modules[each.stem] = modules.get(each.stem, "") + each.read_text(encoding="utf-8")

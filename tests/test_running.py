@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How the tests themselves run: nothing passes because nothing was looked at."""
+"""The test suite itself: a run that executes no test does not pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE = "tests/wire/test_shown.py"
 
 def status(*arguments: str, must_run: str = "1", **variables: str) -> int:
     """The exit status of pytest in a process of its own."""
-    # Whoever runs these tests may have options of their own.
+    # Options of whoever runs these tests do not count.
     clean = {"CI": "", "PYTEST_ADDOPTS": "", "PYTEST_XDIST_AUTO_NUM_WORKERS": "1", **variables}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
@@ -40,9 +40,9 @@ def status(*arguments: str, must_run: str = "1", **variables: str) -> int:
 
 @pytest.mark.parametrize("executed", [0, 1])
 def test_a_run_without_tests_fails(executed: int) -> None:
-    """If `sh run test` asks for it: what was not executed, or skipped, has shown nothing."""
+    """With `sh run test` a run without an executed test fails, also if all were skipped."""
     counter = conftest._Executed()
-    # Of a session nothing but this is looked at.
+    # Only this attribute of a session is used.
     session = cast(pytest.Session, SimpleNamespace(exitstatus=pytest.ExitCode.OK))
     reports: list[tuple[Literal["setup", "call"], Literal["passed", "skipped"]]] = [
         ("setup", "passed"),
@@ -57,8 +57,8 @@ def test_a_run_without_tests_fails(executed: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_only_collected_was_not_run() -> None:
-    """In CI, too; but a developer may ask what there is."""
+def test_collecting_is_not_running() -> None:
+    """Collecting is not running, in CI either. A developer may collect alone."""
     assert status("--collect-only", ONE) == pytest.ExitCode.NO_TESTS_COLLECTED
     assert status(ONE, PYTEST_ADDOPTS="--collect-only") == pytest.ExitCode.NO_TESTS_COLLECTED
     assert status("--collect-only", ONE, must_run="", CI="true") != 0
@@ -67,19 +67,19 @@ def test_what_was_only_collected_was_not_run() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--collect-only"], ["-k", "nosuch"], []])
-def test_the_same_with_several_workers(arguments: list[str]) -> None:
+def test_run_without_tests_in_workers_fails(arguments: list[str]) -> None:
     """Tests that workers have executed count."""
     assert (status("-n", "1", *arguments, ONE) == 0) is (not arguments)
 
 
-def test_the_test_command_asks_for_it() -> None:
+def test_test_command_sets_the_variable() -> None:
     """The script that CI runs sets the variable."""
     script = (ROOT / "run").read_text(encoding="utf-8")
     assert f"export {_MUST_RUN}=1" in script.partition("run_tests() {")[2].partition("\n}")[0]
 
 
 def test_helpers_show_values() -> None:
-    """pytest rewrites the asserts of modules that hold no tests, too."""
+    """pytest also rewrites the asserts of modules without tests."""
     names = [each.name for each in pkgutil.walk_packages(tests.__path__, "tests.")]
     assert {"tests.cli.command", "tests.truth.mpastream", "tests.stream.feed"} < set(names)
     plain = [
@@ -92,8 +92,8 @@ def test_helpers_show_values() -> None:
 
 
 @pytest.mark.slow
-def test_a_test_that_hangs_ends(tmp_path: Path) -> None:
-    """The time limit of pytest-timeout is in force, and there is one for every test."""
+def test_hanging_test_ends(tmp_path: Path) -> None:
+    """pytest-timeout limits the time of every test."""
     hanging = tmp_path / "test_hanging.py"
     hanging.write_text("import time\n\n\ndef test_it():\n    time.sleep(60)\n", encoding="utf-8")
     config = os.fspath(ROOT / "pyproject.toml")

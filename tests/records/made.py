@@ -19,7 +19,7 @@ wides = st.integers(0, 2**64 - 1)
 shorts = st.integers(0, 40) | st.integers(0, 65535)
 
 CLOCK = Clock(1_700_000_000_000_000_000)
-"""Of a capture of which the times of two frames are remembered."""
+"""The clock of a capture that remembers the times of two frames."""
 for frame in (6, 7):
     CLOCK.note(frame, CLOCK.begin_ns + frame * 1000)
 
@@ -52,7 +52,7 @@ OWN: dict[str, st.SearchStrategy[Any]] = {
     "phase": st.none() | st.sampled_from(range(0, 512, 4)),
     "indication": st.binary(min_size=64, max_size=64).map(parse_indication),
 }
-"""By the name of a field, what its type does not tell."""
+"""By the name of a field, values that its type does not show."""
 
 
 def of_type(kind: Any) -> st.SearchStrategy[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Conditions on records, and the keys that they may ask for."""
+"""Conditions on records, and the keys in them."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ CAPTURED: dict[str, object] = {"type": "capture", "not_followed": {"not TCP": 2}
 MET: list[tuple[dict[str, object], str, bool]] = [
     *((FPDU, text, True) for text in ("crc=bad", "crc == bad", " crc!=good ", "crc~^b", "crc>aaa")),
     *((FPDU, text, False) for text in ("crc=good", "crc!=bad", "crc~g", "crc>c", "crc>good")),
-    # Numbers, in any spelling; none is a text, and no word is a number.
+    # Numbers in any spelling. A number is no text, and a word is no number.
     *((FPDU, text, True) for text in ("to=4660", "to=0x1234", "to<0X1235", "to>=4660", "to~^0x12")),
     *((FPDU, text, False) for text in ("to=x", "to>4660", "to<=-1", "to<true", "to=null")),
     *((FPDU, text, True) for text in ("time=1.5", "time>1", "time<=1.50", "payload=0102")),
     *((FPDU, text, False) for text in ("time>1.5", "payload=102", "payload=0x102")),
     *((FPDU, text, True) for text in ("last=true", "last!=1", "offset=null", "offset!=0")),
     *((FPDU, text, False) for text in ("last=false", "offset<1")),
-    # Of a list, or of an object, one value is enough.
+    # One matching value of a list or an object is enough.
     *((FPDU, text, True) for text in ("frames=6", "frames>6", "frames!=8", "frames~7")),
     *((FPDU, text, False) for text in ("frames=8", "frames!=7")),
     *((CONNECTION, text, True) for text in ("gaps>0", "gaps.dst=3", "gaps.src!=1", "broken~RTR$")),
     *((CONNECTION, text, False) for text in ("gaps>3", "gaps.src>0", "gaps!=3", "rtr_agreed=read")),
     *((CONNECTION, text, True) for text in ("ird.src=null", "rnics.src=null", "rtr_agreed!=read")),
-    # A record that has no such key meets nothing.
+    # A record without the key meets no condition.
     *((CONNECTION, text, False) for text in ("crc=bad", "crc!=bad", "to~.", "not_followed.x=1")),
     *((CAPTURED, text, True) for text in ("not_followed.not TCP=2", "not_followed>1")),
     *((CAPTURED, text, False) for text in ("not_followed.no=2", "not_followed.no!=2", "crc=null")),
@@ -66,8 +66,8 @@ MET: list[tuple[dict[str, object], str, bool]] = [
 
 
 @pytest.mark.parametrize(("record", "text", "is_met"), MET)
-def test_what_meets_a_condition(record: dict[str, object], text: str, is_met: bool) -> None:
-    """By the type of the record's value."""
+def test_met_conditions(record: dict[str, object], text: str, is_met: bool) -> None:
+    """The type of the record's value decides."""
     assert Condition(text, RECORD_TYPES).holds(record) == is_met
 
 
@@ -114,15 +114,15 @@ WRONG: list[tuple[str, tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("text", "kinds", "words"), WRONG)
-def test_what_is_no_condition(text: str, kinds: tuple[str, ...], words: str) -> None:
-    """It is said what would be one."""
+def test_wrong_conditions(text: str, kinds: tuple[str, ...], words: str) -> None:
+    """The message says what would be a condition."""
     with pytest.raises(LocalProtocolError, match=re.escape(words)):
         Condition(text, kinds)
 
 
 @given(made.events, st.sampled_from(sorted(KEYS["connection"] | KEYS["fpdu"])), st.text())
 def test_any_text_is_a_value(event: RecordedEvent, key: str, value: str) -> None:
-    """Whatever it is compared with; an expression may be none."""
+    """Any text may follow a sign, but it may be no regular expression."""
     record: dict[str, Any] = record_of(event, CLOCK)
     for sign in (*SIGNS, "~"):
         try:
@@ -132,7 +132,7 @@ def test_any_text_is_a_value(event: RecordedEvent, key: str, value: str) -> None
 
 
 def test_keys_are_those_of_the_document() -> None:
-    """Each of them is described."""
+    """The document describes each key."""
     assert KEYS.keys() == {*RECORD_TYPES} >= {CAPTURE}
     keys = {key.partition(".")[0] for keys in KEYS.values() for key in keys}
     assert keys <= set(re.findall(r"`(\w+)`", DOCUMENT.read_text()))

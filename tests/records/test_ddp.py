@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What records say of the headers in an FPDU, against the ULPDU read by hand."""
+"""The headers of an FPDU in records, compared with the ULPDU read by hand."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def fpdu_of(
 
 
 def read(fpdu: FPDURecovered) -> tuple[str | None, Header]:
-    """The name of the message, and the fields."""
+    """The name of the message, and its fields."""
     fields = ddp_fields(fpdu)
     return fields["message"], header_of_record(fields)
 
 
 def by_hand(ulpdu: bytes, captured: int) -> tuple[str | None, Header]:
-    """The same of a ULPDU of which the first ``captured`` octets are known (RFC 5041 4)."""
+    """The same for a ULPDU of which the first ``captured`` octets are known (RFC 5041 4)."""
     header = header_of(ulpdu[:captured], len(ulpdu))
     opcode = header.opcode
     message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")
@@ -50,13 +50,13 @@ def by_hand(ulpdu: bytes, captured: int) -> tuple[str | None, Header]:
 
 @given(st.binary(max_size=40), phases)
 def test_any_octets(ulpdu: bytes, phase: int | None) -> None:
-    """Whatever is in a ULPDU, and wherever a Marker falls in it, the fields are what it says."""
+    """The fields are right for any ULPDU, with a Marker anywhere in it."""
     assert read(fpdu_of(ulpdu, phase)) == by_hand(ulpdu, len(ulpdu))
 
 
 @given(st.binary(max_size=40), phases, st.integers(0, 60))
 def test_cut_by_the_capture(ulpdu: bytes, phase: int | None, captured: int) -> None:
-    """A field that the snap length cut off or cut in two is None."""
+    """A field that the snap length cut off or divided is None."""
     fpdu = fpdu_of(ulpdu, phase, captured)
     markers = [] if phase is None else fpdu_layout(len(ulpdu), phase).markers
     there = sum(
@@ -70,7 +70,7 @@ def test_cut_by_the_capture(ulpdu: bytes, phase: int | None, captured: int) -> N
 
 @given(st.integers(0, 2**32), phases)
 def test_real_messages(seed: int, phase: int | None) -> None:
-    """Segments of real messages: every field, the payload, and its length."""
+    """Segments of real messages have all fields, the payload, and its length."""
     for ulpdu in messages.random_ulpdus(random.Random(seed), 6, mulpdu=900, largest=3000):
         fpdu = fpdu_of(ulpdu, phase)
         found = read(fpdu)

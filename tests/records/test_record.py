@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One record of each type, written out: names, order and values are the interface."""
+"""One complete record of each type: names, order and values are the interface."""
 
 from __future__ import annotations
 
@@ -224,16 +224,16 @@ EVENTS: list[RecordedEvent] = [
         frames=(5, 7),
     ),
 ]
-WRITTEN_OUT = [
+COMPLETE = [
     (event, json.loads(line))
     for event, line in zip(
         EVENTS, (Path(__file__).parent / "records.jsonl").read_text().splitlines(), strict=True
     )
 ]
-"""Each event, and the record of it, key by key in their order."""
+"""Each event and its record, with all keys in order."""
 
 
-@pytest.mark.parametrize(("event", "record"), WRITTEN_OUT, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(("event", "record"), COMPLETE, ids=lambda each: type(each).__name__)
 def test_record(event: RecordedEvent, record: dict[str, object]) -> None:
     """Keys, their order, and values."""
     found = record_of(event, CLOCK)
@@ -241,16 +241,16 @@ def test_record(event: RecordedEvent, record: dict[str, object]) -> None:
     assert list(found) == list(record)
 
 
-def test_every_type_is_written_out() -> None:
-    """The list of types is the list of records there are."""
-    assert {str(record["type"]) for _, record in WRITTEN_OUT} == set(RECORD_TYPES) - {
+def test_every_type_is_here() -> None:
+    """There is a record of each type in the list."""
+    assert {str(record["type"]) for _, record in COMPLETE} == set(RECORD_TYPES) - {
         CAPTURE,
         CAPTURE_END,
     }
 
 
 def test_payload_is_last_and_only_when_asked_for() -> None:
-    """``payload`` is what follows the DDP header, in hexadecimal, in ``fpdu`` records only."""
+    """``payload`` is the octets after the DDP header, in hexadecimal, in ``fpdu`` records only."""
     record = record_of(fpdu(SEGMENT), CLOCK, payload=True)
     assert list(record)[-1] == "payload"
     assert record["payload"] == "00ff"
@@ -259,9 +259,9 @@ def test_payload_is_last_and_only_when_asked_for() -> None:
 
 @given(made.events, st.booleans())
 def test_any_event(event: RecordedEvent, payload: bool) -> None:
-    """Which keys a record has, and in which order, follows from its type alone; ``json.loads`` of
-    its line gives the record."""
-    keys = {str(record["type"]): list(record) for _, record in WRITTEN_OUT}
+    """The type of a record alone decides its keys and their order. ``json.loads`` of its line
+    gives the record."""
+    keys = {str(record["type"]): list(record) for _, record in COMPLETE}
     assert list(record_of(event, CLOCK)) == keys[type_of(event)]
     line = json_line(event, CLOCK, payload=payload)
     assert line.isascii() and line.isprintable()
@@ -270,7 +270,7 @@ def test_any_event(event: RecordedEvent, payload: bool) -> None:
 
 @given(st.integers(-(2**66), 2**66), st.integers(0, 2**62))
 def test_times(time_ns: int, begin_ns: int) -> None:
-    """``time`` is relative, and exact in a capture of 100 days; ``timestamp`` is, always."""
+    """``time`` is relative, and exact in a capture of 100 days. ``timestamp`` is always exact."""
     found = when(1, time_ns, Clock(begin_ns))
     after = time_ns - begin_ns
     if abs(after) < 100 * 86400 * SECOND:
@@ -286,7 +286,7 @@ def test_times(time_ns: int, begin_ns: int) -> None:
 
 @pytest.mark.parametrize("rdma", [True, False])
 def test_ddp_mode_has_no_rdmap_header(rdma: bool) -> None:
-    """What would be an RDMA Read Request is data of the ULP in DDP mode."""
+    """In DDP mode, what looks like an RDMA Read Request is data of the ULP."""
     header = messages.untagged_header(1, 1, 1, 0, True)
     octets = bytes.fromhex("0012001c0007") + header + bytes(28)
     size = FrameHeader(18, 28, 7)

@@ -35,7 +35,7 @@ PRINTED: dict[str, tuple[list[str], str, str]] = {
         "print(len(pkts), [len(packets) for packets in files.values()], *files)\n",
         f"{{both}} [{{one}}, {{two}}] {RPING} {MIX}\n",
     ),
-    "a script, blocks and all": (
+    "a script with blocks": (
         [RPING],
         "for packet in pkts[:2]:\n    if MPARequest in packet:\n        print('Request')\n\nx = 1\n"
         "print(x)\n",
@@ -47,8 +47,10 @@ PRINTED: dict[str, tuple[list[str], str, str]] = {
 
 @pytest.mark.parametrize("what", PRINTED)
 def test_code(what: str) -> None:
-    """``-c`` runs code with captures in ``pkts`` and, by name, in ``files``, and all layers by
-    name; what is piped into it is run as a script, without prompts."""
+    """``-c`` or a script on standard input runs without prompts.
+
+    The code has all layers, and the captures in ``pkts`` and, by name, in ``files``.
+    """
     arguments, code, printed = PRINTED[what]
     done = run("shell", *arguments, stdin=code.encode())
     one, two = len(rdmpa(RPING)), len(rdmpa(MIX))
@@ -57,7 +59,7 @@ def test_code(what: str) -> None:
 
 
 def test_capture_on_a_pipe() -> None:
-    """``-`` is a capture on standard input; then the code must be elsewhere."""
+    """``-`` is a capture on standard input. Then the code must be given with ``-c``."""
     octets = Path(RPING).read_bytes()
     done = run("shell", "-", "-c", "print(len(pkts), *files); raise SystemExit(7)", stdin=octets)
     assert (done.stdout, done.exit_code) == (f"{len(rdmpa(RPING))} -\n", 7)
@@ -66,8 +68,8 @@ def test_capture_on_a_pipe() -> None:
     assert "give the code with -c" in done.stderr
 
 
-def test_what_else_there_is_to_say_of_several_files() -> None:
-    """Connections, gaps and errors of all of them."""
+def test_several_files() -> None:
+    """Connections, gaps and errors of all files are loaded."""
     loaded = Loaded([RPING, MIX])
     assert len(loaded.pkts.connections()) == 2
     assert loaded.pkts[-1] == loaded.files[MIX][-1]
@@ -79,7 +81,7 @@ def test_what_else_there_is_to_say_of_several_files() -> None:
     ("code", "words"), [("1 / 0", "ZeroDivisionError"), ("1 +", "SyntaxError"), ("\0", "null byte")]
 )
 def test_code_that_fails(code: str, words: str) -> None:
-    """A traceback on standard error that names the line, and status 1."""
+    """A failure prints a traceback with the line on standard error. The status is 1."""
     done = run("shell", stdin=f"print('before')\n{code}\n".encode())
     assert done.exit_code == 1
     assert words in done.stderr
@@ -90,8 +92,10 @@ def test_code_that_fails(code: str, words: str) -> None:
 
 
 def test_files_that_cannot_be_shown(tmp_path: Path) -> None:
-    """One line on standard error, and 2, before any code is run; of a capture in which nothing can
-    be followed there is a line, too, and the code is run all the same."""
+    """A missing file gives one line on standard error and status 2, and no code runs.
+
+    A capture in which nothing can be followed gives a line, too, but the code runs.
+    """
     done = run("shell", tmp_path / "none.pcap", "-c", "print(1)")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.endswith("there is no such file; check the name\n")
@@ -105,7 +109,7 @@ def test_files_that_cannot_be_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("captures", [[], [RPING], [RPING, MIX]])
 def test_banner(captures: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Says what was loaded, and five lines that can be typed."""
+    """The banner shows what was loaded, and five lines to type."""
     monkeypatch.chdir(tmp_path)
     Conversation().write("trace.pcap", [])
     loaded = Loaded(captures)
@@ -121,7 +125,7 @@ def test_banner(captures: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_names() -> None:
-    """Those of Scapy, of the layers and of crafting; ours where both have one."""
+    """There are the names of Scapy, of the layers and of crafting. Ours replace Scapy's."""
     known: dict[str, Any] = names(Loaded())
     assert {"IP", "TCP", "sniff", "FPDU", "RDMAPWrite", "MPASession", "rdmpa"} <= known.keys()
     assert known["Conversation"] is Conversation
@@ -131,15 +135,15 @@ def test_names() -> None:
 @posix
 @pytest.mark.parametrize("has_ipython", [False, True])
 def test_terminal(has_ipython: bool, tmp_path: Path) -> None:
-    """Python's own console, or IPython, shows the banner, knows ``pkts`` and the layers, and ends
-    at exit()."""
+    """Python's console or IPython shows the banner, has ``pkts`` and the layers, and ends at
+    exit()."""
     home = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(tmp_path))
     if has_ipython:
         pytest.importorskip("IPython")
     else:
         hidden = tmp_path / "hide"
         hidden.mkdir()
-        # Found by nobody who looks for a module.
+        # Searches for modules do not find IPython.
         (hidden / "sitecustomize.py").write_text(
             "import importlib.util as u\n"
             "find = u.find_spec\n"
