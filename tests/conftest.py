@@ -54,7 +54,7 @@ def _choose(config: pytest.Config) -> None:
 def _path_of(program: str) -> str:
     """The path of a program that may be missing.
 
-    Then the test is skipped, but in CI (the environment variable ``CI`` is set) it fails, so that
+    Then the test is skipped. In CI (the environment variable ``CI`` is set) it fails, so that
     no test is left out unnoticed.
     """
     path = shutil.which(program)

@@ -100,7 +100,7 @@ def test_examples(
     assert not failures, "".join(failures)
 
 
-def test_there_are_examples() -> None:
+def test_documents_have_examples() -> None:
     """The test above runs something."""
     counts = {
         document.name: [kind for kind, _ in blocks_of(document)] for document in WITH_EXAMPLES
@@ -129,7 +129,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(document: pathlib.Path) -> None:
+def test_links_exist(document: pathlib.Path) -> None:
     """The files that a document links to exist, and so do the headings."""
     for name, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", document.read_text()):
         target = document.parent / name if name else document

@@ -266,7 +266,7 @@ def test_rooms_of_the_stream_core_point_down() -> None:
     assert wrong_imports(("stream",), points_up) == []
 
 
-def test_the_stream_core_has_no_import_circle() -> None:
+def test_stream_core_has_no_import_cycle() -> None:
     """Not even for typing: a reader could begin with neither of two modules that need each
     other."""
     left = {

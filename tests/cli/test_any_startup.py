@@ -149,7 +149,7 @@ def test_any_segments(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", [OrdinaryConnection, intake])
-def test_a_fault_costs_its_connection_only(
+def test_fault_fails_only_its_connection(
     where: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault of the toolkit fails only the connection that shows it, which is reported once.

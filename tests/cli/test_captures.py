@@ -100,7 +100,7 @@ def test_capture(path: Path) -> None:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
-def test_every_way_of_showing_a_capture_agrees(path: Path) -> None:
+def test_all_output_formats_agree(path: Path) -> None:
     """Text has a line for each record. Both commands have the same connection records and exit
     status."""
     as_json = run("dissect", "--json", path)

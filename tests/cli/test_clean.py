@@ -61,7 +61,7 @@ def test_frames_not_followed_are_counted(tmp_path: Path, quiet: tuple[str, ...])
 
 
 @pytest.mark.parametrize("capture", OVER_SCTP + OVER_IFT, ids=capture_name)
-def test_what_is_not_mpa_is_copied(capture: Path, tmp_path: Path) -> None:
+def test_other_framings_are_copied(capture: Path, tmp_path: Path) -> None:
     """DDP over SCTP and iWARP Framing for TCP are followed, so nothing is reported."""
     target = tmp_path / "clean.pcapng"
     result = run("clean", "-q", capture, "-o", target)

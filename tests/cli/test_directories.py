@@ -106,7 +106,7 @@ def test_pattern(tmp_path: Path, pattern: str) -> None:
     assert (done.stdout, done.stderr, done.exit_code) == (named.stdout, "", 0)
 
 
-def test_pattern_that_nothing_matches(tmp_path: Path) -> None:
+def test_pattern_without_a_match(tmp_path: Path) -> None:
     """A pattern without a match is an error. Other files are still read."""
     done = run("summary", tmp_path / "*.pcap", PCAPS / "mix_mpa1_crcon.pcap")
     assert done.stderr == f"scapy-mpa: {tmp_path / '*.pcap'}: no file matches; check the pattern\n"

@@ -158,7 +158,7 @@ def test_captures_of_an_earlier_run(tmp_path: Path) -> None:
     assert listing(tmp_path)["mine.pcapng"] == b"mine"
 
 
-def test_one_case_leaves_a_corpus_alone(tmp_path: Path) -> None:
+def test_single_case_does_not_change_a_corpus(tmp_path: Path) -> None:
     """``--case`` neither writes nor checks a manifest."""
     run("fuzz", "-o", tmp_path, "--only", "rfc5044/4.4/crc-[sw]*")
     before = listing(tmp_path)

@@ -113,7 +113,7 @@ def test_lost_stream_that_is_not_needed(redirected: str, tmp_path: Path) -> None
     assert target.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
 
 
-def test_a_file_does_not_take_the_place_of_a_closed_stream(tmp_path: Path) -> None:
+def test_file_does_not_replace_a_closed_stream(tmp_path: Path) -> None:
     """Lines for standard error do not end in the capture that is written."""
     target = tmp_path / "new.pcapng"
     whole = tmp_path / "whole.pcapng"

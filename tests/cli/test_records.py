@@ -48,7 +48,7 @@ def test_schema_has_all_types() -> None:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
-def test_every_line_is_as_the_schema_says(path: Path) -> None:
+def test_lines_match_the_schema(path: Path) -> None:
     """Lines match the schema under any options. Numbers fit in 53 bits."""
     options = ("--json", "--type", ",".join(RECORD_TYPES), "--payload", "--check")
     for line in run("dissect", *options, path).stdout.splitlines():

@@ -90,7 +90,7 @@ FILES_ALONE = (
 
 
 @pytest.mark.parametrize("command", ["dissect", "summary"])
-def test_files_alone_are_read_as_with_options(
+def test_files_without_options(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Files without options give the same as with the default of an option."""
@@ -105,7 +105,7 @@ def test_files_alone_are_read_as_with_options(
         assert plain.value.code == parsed.exit_code
 
 
-def test_shells_are_given_completions() -> None:
+def test_shell_completion() -> None:
     """An incomplete command line gets completions, although it may look like files only."""
     done = subprocess.run(
         [*COMMAND, "dissect", "x.pcap"],

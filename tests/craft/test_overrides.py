@@ -33,7 +33,7 @@ def hello(**options: Any) -> Conversation:
     conversation = Conversation(**options)
     conversation.initiator.send(b"before")
     conversation.initiator.send(b"1234567")
-    conversation.initiator.send(b"behind")
+    conversation.initiator.send(b"after!")
     return conversation
 
 
@@ -160,7 +160,7 @@ def test_marker_missing() -> None:
     """An FPDU without its Marker is four octets shorter, and its CRC is right."""
     conversation = Conversation(markers=True)
     conversation.initiator.send(bytes(600))
-    conversation.initiator.send(b"behind")
+    conversation.initiator.send(b"after!")
     (item, _) = [item for item in conversation.script if isinstance(item, FPDUItem)]
     wrong = with_item(conversation, 3, item.override(marker_places=(0,)))
     valid, octets = octets_of(conversation, 3), octets_of(wrong, 3)
@@ -171,7 +171,7 @@ def test_marker_missing() -> None:
     ]
 
 
-def test_markers_of_a_stream_off_the_grid_of_four() -> None:
+def test_markers_of_an_unaligned_stream() -> None:
     """Markers keep their offsets, and CRCs are right, if FPDUs do not begin at multiples of 4
     octets."""
     conversation = Conversation(markers=True)

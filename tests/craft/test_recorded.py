@@ -166,14 +166,14 @@ def many(count: int, *, reset: bool) -> io.BytesIO:
 
 
 @pytest.mark.slow
-def test_memory_of_connections_that_have_ended() -> None:
+def test_memory_of_ended_connections() -> None:
     """Memory does not grow with connections that have ended."""
     # Both are more than those that linger after their end.
     fewer, more = (peak(partial(recorded, many(count, reset=True))) for count in (1500, 2500))
     assert more - fewer < 1000 * 512
 
 
-def test_memory_of_connections_that_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_open_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many open connections: the startup frames of the oldest are dropped, and this is
     reported."""
     octets = many(100, reset=False).getvalue()

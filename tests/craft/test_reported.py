@@ -175,7 +175,7 @@ DISORDER = (Duplication(0.3), Reordering(0.3, by_capture=True), Resegmentation(5
 
 
 @given(framed_conversations(), st.sampled_from(DISORDER), st.integers(0, 1 << 20))
-def test_frames_in_whatever_order(
+def test_frames_in_any_order(
     conversation: IFTConversation, impairment: Impairment, seed: int
 ) -> None:
     """In any order of the segments each frame is found once, if all were captured

@@ -387,7 +387,7 @@ def test_only_line_ends_of_editors_count() -> None:
         parse_scenario("# \u2028 \x0b\r# \x85\r\nnothing", "f")
 
 
-def test_a_terminate_that_quotes() -> None:
+def test_terminate_with_quoted_headers() -> None:
     """The Terminate has the headers of the FPDU just before it."""
     conversation = parse_scenario("initiator write 64 stag 7\nresponder terminate 0 1 0 quoting")
     complained, terminate = (each for each in conversation.script if isinstance(each, FPDUItem))

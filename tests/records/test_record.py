@@ -249,7 +249,7 @@ def test_every_type_is_here() -> None:
     }
 
 
-def test_payload_is_last_and_only_when_asked_for() -> None:
+def test_payload_is_optional_and_last() -> None:
     """``payload`` is the octets after the DDP header, in hexadecimal, in ``fpdu`` records only."""
     record = record_of(fpdu(SEGMENT), CLOCK, payload=True)
     assert list(record)[-1] == "payload"

@@ -91,7 +91,7 @@ def test_code_that_fails(code: str, words: str) -> None:
         assert "scapy_mpa" not in done.stderr
 
 
-def test_files_that_cannot_be_shown(tmp_path: Path) -> None:
+def test_missing_and_unusable_files(tmp_path: Path) -> None:
     """A missing file gives one line on standard error and status 2, and no code runs.
 
     A capture in which nothing can be followed gives a line, too, but the code runs.

@@ -642,7 +642,7 @@ def test_fpduptr_of_two_equal_octets() -> None:
         ("payload-size-longer", 44),
     ],
 )
-def test_a_frame_that_claims_more_is_not_the_last(
+def test_frame_with_a_larger_size_is_not_the_last(
     name: str, seed: int, tmp_path: pathlib.Path
 ) -> None:
     """Otherwise only the end of the connection would be reported, with another clause."""

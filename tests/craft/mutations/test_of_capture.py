@@ -40,7 +40,7 @@ def names(conversation: Conversation) -> set[str]:
         ("term_readoob", 72),  # a Terminate is all that it says
     ],
 )
-def test_flagged_as_it_must_be(capture: str, least: int, tmp_path: Path) -> None:
+def test_errors_are_reported(capture: str, least: int, tmp_path: Path) -> None:
     """What a receiver must notice is reported. What it must accept is not."""
     conversation = recorded(PCAPS / f"{capture}.pcap")
     path = tmp_path / "case.pcapng"
@@ -85,7 +85,7 @@ def test_unusual_startup_gets_random_fuzzing_only(capture: str) -> None:
     assert not names(recorded(PCAPS / capture))
 
 
-def test_connections_that_no_rule_can_be_broken_in() -> None:
+def test_connections_with_errors_or_markers() -> None:
     """A connection that already breaks a rule, or has Markers, gets no other mutation."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
@@ -131,7 +131,7 @@ def test_rdmap_version_0() -> None:
         assert [*mutation.case(seed).touched] == sends
 
 
-def test_segments_of_a_message_that_was_captured_in_part() -> None:
+def test_segments_of_a_partly_captured_message() -> None:
     """Two segments that follow each other in a message are swapped, whatever the other side sends
     between them.
 
