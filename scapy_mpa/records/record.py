@@ -54,7 +54,6 @@ from scapy_mpa.stream.events import (
     HalfSummary,
     IFTFrameRecovered,
     MessageRecovered,
-    Negotiated,
     OverlapDiffers,
     Part,
     SctpConnectionId,
@@ -62,6 +61,7 @@ from scapy_mpa.stream.events import (
     SoftUiWARPRecovered,
     StartupSeen,
     StreamingSeen,
+    Timing,
 )
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
@@ -159,7 +159,7 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
     :param payload: see :func:`record_of`.
     """
     kind, make = _KINDS[type(event)]
-    record = taken(own(kind), event, make(event, clock))
+    record = make(event, clock)
     if payload and kind in _PAYLOADS:
         octets = _PAYLOADS[kind](event)
         record["payload"] = None if octets is None else octets.hex()
@@ -168,7 +168,7 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
 
 def _startup(event: StartupSeen, clock: Clock) -> Record:
     said = _startup_fields(event.startup, event.dialect)
-    return said | carried_by(event.frames, clock)
+    return {"seq": event.seq, **said, **carried_by(event.frames, clock)}
 
 
 @lru_cache(maxsize=1024)
@@ -276,46 +276,59 @@ def _error(event: ErrorFound, clock: Clock) -> Record:
 
 
 def _connection(event: ConnectionEnded, clock: Clock) -> Record:
-    source, target = event.halves[event.direction], event.halves[1 - event.direction]
-    found: Record = {
-        name: sides(getattr(source, name), getattr(target, name)) for name in _OF_SIDES
-    }
-    return found | {
+    halves = event.halves[::-1] if event.direction else event.halves
+    return {
+        **{
+            name: sides(source, target)
+            for name, source, target in zip(_OF_SIDES, *map(_values, halves), strict=True)
+        },
         "ended": event.ending,
         "end": event.end and _end(event.end, event.direction),
-        **_timing_fields(event, clock),
-        **_negotiation_fields(event.negotiated),
+        **({} if event.timing is None else _timing_fields(event, event.timing, halves, clock)),
+        **({"broken": []} if event.negotiated is None else taken(NEGOTIATED, event.negotiated)),
     }
 
 
 def _end(end: End, initiator: int) -> Record:
     unanswered = sides(end.unanswered[initiator], end.unanswered[1 - initiator])
-    return taken(OBJECTS["end"], end, {"unanswered": unanswered})
+    return {
+        "by": end.by,
+        "frame": end.frame,
+        "cause": end.cause,
+        "text": end.text,
+        "within_message": [*end.within_message],
+        "unanswered": unanswered,
+    }
 
 
-def _timing_fields(event: ConnectionEnded, clock: Clock) -> Record:
-    """Return the keys of a ``connection`` record that tell how fast it was, and its stalls."""
-    timing = event.timing
-    if timing is None:
-        return dict.fromkeys(TIMING_KEYS)
+def _timing_fields(
+    event: ConnectionEnded,
+    timing: Timing,
+    halves: tuple[HalfSummary, HalfSummary],
+    clock: Clock,
+) -> Record:
+    """Return the keys of a ``connection`` record that tell how fast it was, and its stalls.
+
+    :param halves: of the sender ``src``, and of ``dst``.
+    """
     lasted_ns = event.time_ns - timing.first_ns
-    order = event.direction, 1 - event.direction
-    halves = [event.halves[side] for side in order]
     given = {
         "began": {"frame": timing.first_frame, "time": (timing.first_ns - clock.begin_ns) / SECOND},
         "duration": lasted_ns / SECOND,
         "octets_per_second": sides(
-            *(each.octets * SECOND / lasted_ns if lasted_ns > 0 else None for each in halves)
+            *[each.octets * SECOND / lasted_ns if lasted_ns > 0 else None for each in halves]
         ),
         "handshake": _seconds(timing.handshake_ns),
         "startup": _seconds(timing.startup_ns),
         "longest_stall": _seconds(timing.longest_stall_ns or None),
-        "stalled": None,
+        "stalls": timing.stalls,
+        "stall_frame": timing.stall_frame,
         "retransmitted_share": sides(*map(_retransmitted_share, halves)),
     }
     if timing.stalls:
-        given["stalled"] = sides(*(bool(timing.stalled >> side & 1) for side in order))
-    return taken(TIMING, timing, given)
+        order = event.direction, 1 - event.direction
+        given["stalled"] = sides(*[bool(timing.stalled >> side & 1) for side in order])
+    return given
 
 
 def _retransmitted_share(half: HalfSummary) -> float | None:
@@ -328,40 +341,42 @@ def _seconds(time_ns: int | None) -> float | None:
     return None if time_ns is None else time_ns / SECOND
 
 
-def _negotiation_fields(negotiated: Negotiated | None) -> Record:
-    """Return the keys of a ``connection`` record that tell what was negotiated (RFC 6581 9).
-
-    :param negotiated: None if nothing was.
-    """
-    if negotiated is None:
-        return {**dict.fromkeys(Negotiated._fields), "broken": []}
-    return taken(NEGOTIATED, negotiated)
-
-
 TIMING_KEYS: Final = tuple(fields(TIMING))
 """What a ``connection`` record has only over TCP."""
 _OF_SIDES: Final = [name for name, word in fields(own("connection")).items() if word.endswith("{}")]
 """What it has of either direction."""
+_values: Final = attrgetter(*_OF_SIDES)
+
+
+def _filled(
+    kind: str, make: Callable[[Any, Clock], Record]
+) -> tuple[str, Callable[[Any, Clock], Record]]:
+    """Return a type of record, and what gives its own fields, of which events have some.
+
+    :param make: gives those that events do not have by the same names.
+    """
+    table = own(kind)
+    return kind, lambda event, clock: taken(table, event, make(event, clock))
+
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     StartupSeen: ("startup", _startup),
-    StreamingSeen: ("streaming", lambda event, clock: carried_by(event.frames, clock)),
-    FPDURecovered: ("fpdu", _fpdu),
-    SoftUiWARPRecovered: ("fpdu", _fpdu),
-    FPDUWithoutCRC: ("fpdu", _fpdu),
-    MessageRecovered: ("message", _message),
-    GapFound: ("gap", _gap),
-    ChunksMissing: ("gap", _gap),
-    OverlapDiffers: ("overlap", lambda event, clock: {}),
-    ErrorFound: ("error", _error),
-    ConnectionEnded: ("connection", _connection),
-    AdaptionIndicationSeen: ("adaption_indication", _indication),
-    IFTFrameRecovered: ("ift_frame", _frame),
-    SessionControlSeen: ("session_control", _session_control),
-    DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
+    StreamingSeen: _filled("streaming", lambda event, clock: carried_by(event.frames, clock)),
+    FPDURecovered: _filled("fpdu", _fpdu),
+    SoftUiWARPRecovered: _filled("fpdu", _fpdu),
+    FPDUWithoutCRC: _filled("fpdu", _fpdu),
+    MessageRecovered: _filled("message", _message),
+    GapFound: _filled("gap", _gap),
+    ChunksMissing: _filled("gap", _gap),
+    OverlapDiffers: _filled("overlap", lambda event, clock: {}),
+    ErrorFound: _filled("error", _error),
+    ConnectionEnded: _filled("connection", _connection),
+    AdaptionIndicationSeen: _filled("adaption_indication", _indication),
+    IFTFrameRecovered: _filled("ift_frame", _frame),
+    SessionControlSeen: _filled("session_control", _session_control),
+    DDPSegmentRecovered: _filled("ddp_segment", _ddp_segment),
 }
-"""The types of their records, and what gives the fields that events do not have by the same names.
-"""
+"""The types of their records, and what gives the fields that others do not have."""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),

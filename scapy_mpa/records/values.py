@@ -114,8 +114,9 @@ def moment(frame: int | None, clock: Clock) -> dict[str, object] | None:
 def carried_by(frames: Iterable[int], clock: Clock) -> dict[str, object]:
     """Return the keys of a record that say which frames brought its octets, and when."""
     there = list(frames)
+    last, first = (max(there), min(there)) if there else (None, None)
     return {
         "frames": there,
-        "captured": moment(max(there, default=None), clock),
-        "captured_from": moment(min(there, default=None), clock),
+        "captured": moment(last, clock),
+        "captured_from": moment(first, clock),
     }
