@@ -7,7 +7,7 @@ They are counted, not paired, so nothing is held but two numbers a connection.  
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, Final
 
 from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, GapFound
@@ -17,18 +17,39 @@ _CONTROL_LENGTH: Final = 2
 """Octets that tell what a DDP segment is of, and whether it is the last."""
 
 
+class _Side:
+    """What one direction has asked for."""
+
+    __slots__ = ("has_answers", "is_torn", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        """Requests sent less Responses that ended."""
+        self.has_answers = False
+        """Whether there was a Response."""
+        self.is_torn = False
+        """Whether a Request or the end of a Response may be missing in this direction."""
+
+    def unanswered(self, peer: _Side) -> int | None:
+        """Return how many Requests lack the end of their Response; None if that is not known."""
+        # A Response to a Request that is missing would count as one to another.
+        if peer.is_torn or (self.is_torn and self.has_answers):
+            return None
+        return max(0, self.requests)
+
+
+_NOTHING: Final = _Side()
+"""Of a direction of which nothing was to be counted; never changed."""
+
+
 class Unanswered:
     """Takes the rows and events of the stream core; adds what it knows to ends of connections."""
 
-    __slots__ = ("_answered", "_open", "_torn")
+    __slots__ = ("_sides",)
 
     def __init__(self) -> None:
-        self._open: Counter[tuple[int, int]] = Counter()
-        """Requests sent less Responses that ended, by number of the connection and direction."""
-        self._answered: set[tuple[int, int]] = set()
-        """Directions to whose Requests there was a Response."""
-        self._torn: set[tuple[int, int]] = set()
-        """Directions in which a Request or the end of a Response may be missing."""
+        self._sides: defaultdict[tuple[int, int], _Side] = defaultdict(_Side)
+        """By number of the connection and direction."""
 
     def take(self, rows: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return rows and events as they are, but for ends of connections; and the events alone."""
@@ -46,10 +67,9 @@ class Unanswered:
         return rows, events
 
     def _count(self, number: int, direction: int, requests: int) -> None:
-        asking = number, direction if requests > 0 else 1 - direction
-        self._open[asking] += requests
-        if requests < 0:
-            self._answered.add(asking)
+        asking = self._sides[number, direction if requests > 0 else 1 - direction]
+        asking.requests += requests
+        asking.has_answers |= requests < 0
 
     def _taken(self, event: Any) -> Any:
         """Take an event; return it, or what takes its place."""
@@ -62,31 +82,23 @@ class Unanswered:
             _, offset, *_ = event.place
             if offset is None or is_cut or not event.is_acceptable:
                 # Or the beginning is missing.
-                self._torn.add((number, direction))
+                self._sides[number, direction].is_torn = True
             if len(control) == _CONTROL_LENGTH and event.is_acceptable:
                 self._count(number, direction, requests_opened(control))
         elif isinstance(event, GapFound):
-            self._torn.add((number, direction))
+            self._sides[number, direction].is_torn = True
         return event
 
     def _finished(self, event: ConnectionEnded) -> ConnectionEnded:
         """Return the end of a connection with the Requests of either direction that it left."""
-        sides = [(event.connection.number, direction) for direction in (0, 1)]
-        for side, half, peer in zip(sides, event.halves, reversed(event.halves), strict=True):
-            if event.initiator is None and peer.fpdus and half.octets and not half.fpdus:
-                # What it carries was not found out.
-                self._torn.add(side)
-        requests = [max(0, self._open.pop(each, 0)) for each in sides]
-        # A Response to a Request that is missing would count as one to another.
-        known = [
-            peer not in self._torn and not (side in self._torn and side in self._answered)
-            for side, peer in zip(sides, reversed(sides), strict=True)
-        ]
-        self._torn.difference_update(sides)
-        self._answered.difference_update(sides)
+        sides, number = self._sides, event.connection.number
+        if event.initiator is None:
+            for direction, half in enumerate(event.halves):
+                if half.octets and not half.fpdus and event.halves[1 - direction].fpdus:
+                    # What it carries was not found out.
+                    sides[number, direction].is_torn = True
+        one, other = sides.pop((number, 0), _NOTHING), sides.pop((number, 1), _NOTHING)
         if event.end is None:
             return event
-        one, other = (
-            count if is_known else None for is_known, count in zip(known, requests, strict=True)
-        )
-        return event._replace(end=event.end.with_unanswered((one, other), event.names))
+        unanswered = one.unanswered(other), other.unanswered(one)
+        return event._replace(end=event.end.with_unanswered(unanswered, event.names))

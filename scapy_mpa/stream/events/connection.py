@@ -181,7 +181,7 @@ class End(NamedTuple):
             if count
         ]
         text = f"{self.text}, {' and '.join(words)} unanswered" if words else self.text
-        return self._replace(text=text, unanswered=unanswered)
+        return End(self.by, self.frame, self.cause, text, self.within_message, unanswered)
 
 
 def names_of(endpoints: tuple[str, str], initiator: int | None) -> tuple[str, str]:
