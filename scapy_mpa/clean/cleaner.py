@@ -17,6 +17,7 @@ from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
@@ -148,8 +149,8 @@ class Cleaner:
     def finish(self) -> list[Written]:
         """Return what is left, now that the capture has ended."""
         for _ in self._flows.ends():
-            self._tell(self._selected(self._flows.events()))
-        self._tell(self._selected(self._flows.events()))
+            self._tell(self._events())
+        self._tell(self._events())
         for _ in () if self._associations is None else self._associations.ends():
             # They take numbers only.
             pass
@@ -164,7 +165,8 @@ class Cleaner:
         known = flows.connection(flow)
         late_copies = flows.late_copies
         was_full = known is not None and known.half(flow).phase is Phase.FULL
-        events = self._selected(flows.receive(segment))
+        flows.take(segment)
+        events = self._events()
         connection = flows.connection(flow)
         passing = self._passing(events, connection)
         is_selected = True
@@ -224,9 +226,11 @@ class Cleaner:
             self._associations = Associations(flows.take_number, flows.limits)
         self._associations.receive(packet)
 
-    def _selected(self, events: list[Event]) -> list[Event]:
-        """Return the events of connections that are written."""
-        selects = self._selects
+    def _events(self) -> list[Event]:
+        """Return what the stream core has found since then, of connections that are written."""
+        rows, selects = self._flows.shared.rows, self._selects
+        events = [event_of(row) for row in rows]
+        rows.clear()
         return events if selects is None else [each for each in events if selects(each.connection)]
 
     def _append(self, frame: Frame, *, is_written: bool) -> None:
