@@ -14,8 +14,8 @@ from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 _UNACKNOWLEDGED: Final = 256
-"""Segments of a direction of which it is remembered where they end; of more, every second is
-forgotten, and acknowledgements speak of the one before."""
+"""Segments of a direction that were written anew and of which it is remembered where they end; of
+more, every second is forgotten, and acknowledgements speak of the one before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,8 +31,8 @@ class WrittenHalf:
     acknowledged: int | None = None
     """What the other direction says in its acknowledgements."""
     boundaries: list[tuple[int, int, int]] = field(default_factory=list)
-    """Where segments that are not acknowledged end: positions, numbers in what is written, and
-    of how many octets before that the numbers follow those captured."""
+    """Where segments that are not acknowledged end: positions, numbers in what is written, and of
+    how many octets before that the numbers are as captured.  Such as follow each other are one."""
     hint: int | None = None
     """What the other direction last acknowledged, as captured; before MPA was written, the most
     that it has."""
@@ -59,9 +59,13 @@ class WrittenHalf:
 
         :param plain: how many octets before it are as captured, each of which may be, too.
         """
-        if len(self.boundaries) >= _UNACKNOWLEDGED:
-            del self.boundaries[::2]
-        self.boundaries.append((position, sequence_number(new), plain))
+        boundaries = self.boundaries
+        if boundaries and plain and boundaries[-1][2] and boundaries[-1][0] + plain == position:
+            # They follow others that are as captured.
+            plain += boundaries.pop()[2]
+        if len(boundaries) >= _UNACKNOWLEDGED:
+            del boundaries[::2]
+        boundaries.append((position, sequence_number(new), plain))
         if self.hint is not None:
             # It may wait for what had to be written before it.
             self.acknowledge(self.hint)
@@ -85,6 +89,7 @@ class WrittenHalf:
             end, new, plain = boundaries[0]
             if end - plain < position:
                 self.acknowledged = sequence_number(new - end + position)
+                boundaries[0] = end, new, end - position
         return self.acknowledged != before
 
     def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:

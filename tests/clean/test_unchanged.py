@@ -95,6 +95,21 @@ def test_how_many_fpdus_a_frame_may_have(
     assert shown_fpdus(cleaned, tshark, tmp_path / "a.pcapng") == number
 
 
+def test_acknowledged_one_by_one_and_late() -> None:
+    """However many FPDUs are under way, an acknowledgement of one of them says what it said."""
+    talk = Talk()
+    talk.say(0, REQUEST)
+    talk.say(1, REPLY)
+    octets, truth = mpastream.build_stream([b"\x41\x43" + bytes(16)] * 300)
+    begin = talk.next[0]
+    talk.say(0, octets, size=truth[0].end)
+    for each in truth:
+        talk.say(1)
+        talk.segments[-1] = talk.segments[-1]._replace(ack=begin + each.end)
+    frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
+    assert clean(frames).frames == frames
+
+
 def test_segments_of_an_fpdu_wait_for_its_end() -> None:
     """No more than these, and they are written in their places then."""
     talk = Talk()
