@@ -11,6 +11,7 @@ from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.decapsulate import decapsulated
 from scapy_mpa.capture.decoder import AS_USUAL
 from scapy_mpa.capture.unfollowed import unfollowed
+from scapy_mpa.clean.core import cores_of
 from scapy_mpa.clean.order import Order
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.rewrite import Rewriter
@@ -140,11 +141,17 @@ class Cleaner:
                 return self._drained()
             self.report.decapsulated += innermost.octets != whole.octets
             frame = whole = innermost
+        elif self._selects is not None:
+            # The fragments before the last one are left out.
+            frame = whole
         if segment is None:
             self._append(frame, is_written=self._selects is None)
-        else:
-            self._take(frame, whole, self._flows.place(segment))
-        return self._drained()
+            return self._drained()
+        order = self._take(frame, whole, self._flows.place(segment))
+        written = self._drained()
+        if order is not None and order.has_begun:
+            self._flows.to_straight_path(order.rewriter.identity.flow)
+        return written
 
     def finish(self) -> list[Written]:
         """Return what is left, now that the capture has ended."""
@@ -156,30 +163,27 @@ class Cleaner:
             pass
         return self._drained(is_over=True)
 
-    def _take(self, frame: Frame, whole: Frame, segment: Segment) -> None:
-        """Take a segment.
+    def _take(self, frame: Frame, whole: Frame, segment: Segment) -> Order | None:
+        """Take a segment; return its connection, if its frame has a slot of that.
 
         :param whole: the frame with the whole IP packet, if the segment came in fragments.
         """
         flows, flow = self._flows, segment.flow
-        known = flows.connection(flow)
-        late_copies = flows.late_copies
+        known, late_copies = flows.find(flow), flows.late_copies
         was_full = known is not None and known.half(flow).phase is Phase.FULL
         flows.take(segment)
         events = self._events()
-        connection = flows.connection(flow)
+        connection = flows.find(flow)
         passing = self._passing(events, connection)
         is_selected = True
         if self._selects is not None:
-            # The fragments before the last one are left out.
-            frame = whole
             identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
             is_selected = bool(passing) or self._selects(identity)
         # What is held may be of the handshake of the next connection, which must be there then.
         if not is_selected or (flows.holds(flow) and not segment.length):
             self._append(frame, is_written=is_selected)
             self._tell(events)
-            return
+            return None
         is_late = flows.late_copies > late_copies
         if connection is None or passing or is_late or _is_dropped(connection, segment):
             for identity in passing:
@@ -192,7 +196,7 @@ class Cleaner:
             if flow in self._past or (own and self._order(own.identity).rewriter.opening.is_mpa):
                 self._queue.empty(slot)
                 self.report.replaced += 1
-            return
+            return None
         half = connection.half(flow)
         is_fpdus = was_full and connection is known and segment.length > 0
         slot = Slot(
@@ -210,11 +214,14 @@ class Cleaner:
         )
         order = self._order(connection.identity)
         order.rewriter.take_headers(slot.direction, whole, flow)
-        # The SYN itself has a number.
         self._queue.append(slot)
-        order.place(slot, segment.seq + 1 if segment.flags & SYN else segment.seq, half)
+        cores = cores_of(connection, flows.directions.get(connection.identity.flow))
+        # The SYN itself has a number.
+        seq = segment.seq + 1 if segment.flags & SYN else segment.seq
+        order.place(slot, seq, cores[slot.direction])
         self._tell(events)
-        order.settle(connection)
+        order.settle(connection, cores)
+        return order
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         """Follow connections over SCTP for their numbers, and for what is not followed of them."""

@@ -8,7 +8,6 @@ for it no longer.
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,13 +15,13 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
+from scapy_mpa.clean.core import NEVER, Core
 from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.clean.startup import known_octets
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
-from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
@@ -31,9 +30,6 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 from scapy_mpa.wire.dialect import Dialect, extension_length
 from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
-
-NEVER: Final = sys.maxsize
-"""The number of no frame."""
 
 _LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
 """Octets of an FPDU without Markers at most."""
@@ -95,7 +91,7 @@ class Order:
 
     # -- in ----------------------------------------------------------------------------------
 
-    def place(self, slot: Slot, seq: int, core: HalfConnection) -> None:
+    def place(self, slot: Slot, seq: int, core: Core) -> None:
         """Take the slot of a frame of this connection.
 
         :param core: its direction in the stream core, which has the segment already.
@@ -116,7 +112,7 @@ class Order:
         if slot.flags & RST and self._reset_at == NEVER:
             self._reset_at = slot.number
         if self._waits_until is None and slot.flags & ACK:
-            peer = core.owner.halves[1 - slot.direction]
+            peer = core.half.owner.halves[1 - slot.direction]
             begin = None if peer.octets else peer.begin
             if begin is not None and unwrap(slot.ack, begin) > begin + 1:
                 # It speaks of the first octets, which were not captured, and not of a FIN alone.
@@ -218,22 +214,29 @@ class Order:
         half.waits_from = min(half.waits_from, completed)
         self._queue.held += item.held
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether startup frames are waited for no more."""
+        return self._first == NEVER and self._waits_until is not None
+
     # -- out ---------------------------------------------------------------------------------
 
-    def settle(self, connection: Connection) -> None:
-        """Put into slots what can be, and find out which slots may be written."""
+    def settle(self, connection: Connection, cores: tuple[Core, Core]) -> None:
+        """Put into slots what can be, and find out which slots may be written.
+
+        :param cores: what is known of both directions.
+        """
         blocked_from, opening = NEVER, self.rewriter.opening
-        for half, core in zip(self.halves, connection.halves, strict=True):
-            awaited = self._awaited(core)
+        for half, core in zip(self.halves, cores, strict=True):
             if half.pending:
-                is_streaming = core.phase is Phase.STREAMING and not is_unknown(core)
-                self._flush(half, awaited, is_over=is_streaming)
+                is_streaming = core.half.phase is Phase.STREAMING and not is_unknown(core.half)
+                self._flush(half, core.awaited, is_over=is_streaming)
                 if half.pending and half.pending[0][3].kind is Kind.FIN and opening.is_mpa:
                     # Octets before it may turn out to be an FPDU.
                     blocked_from = min(blocked_from, half.pending[0][2])
             unexplained = half.unexplained
             if unexplained:
-                explained = self._explained(half, core, awaited)
+                explained = self._explained(half, core)
                 while unexplained and unexplained[0][1] <= explained:
                     unexplained.popleft()
                 if unexplained:
@@ -242,8 +245,8 @@ class Order:
                     half.unexplained = None
         if self._reset_at < blocked_from and any(
             core.high is not None and core.high > half.expected
-            for half, core in zip(self.halves, connection.halves, strict=True)
-            if core.phase is Phase.FULL
+            for half, core in zip(self.halves, cores, strict=True)
+            if core.half.phase is Phase.FULL
         ):
             blocked_from = self._reset_at
         if self._first != NEVER:
@@ -280,25 +283,18 @@ class Order:
         )
 
     @staticmethod
-    def _awaited(core: HalfConnection) -> int:
-        """Return the position of the first octet that FPDUs after it wait for."""
-        if core.phase is not Phase.FULL:
-            return NEVER
-        awaits = core.awaits
-        return NEVER if awaits is None else awaits
-
-    @staticmethod
-    def _explained(half: _Half, core: HalfConnection, awaited: int) -> int:
+    def _explained(half: _Half, core: Core) -> int:
         """Return the position up to which it is known what octets are."""
-        if core.phase is Phase.FULL:
+        awaited = core.awaited
+        if core.half.phase is Phase.FULL:
             # Before the first FPDU is found, any octets may be part of it.
-            if not core.fpdus:
+            if not core.has_fpdus:
                 return half.covered
             # What is no longer than an FPDU may be one that has several segments for itself.
             is_short = (core.high or 0) - half.expected <= _LONGEST
             return min(awaited, half.expected) if is_short else awaited
-        if core.phase is Phase.STREAMING and not is_unknown(core):
-            streaming = streaming_of(core)
+        if core.half.phase is Phase.STREAMING and not is_unknown(core.half):
+            streaming = streaming_of(core.half)
             begun = None if streaming is None else streaming.undecided_from()
             return awaited if begun is None else begun
         return half.covered

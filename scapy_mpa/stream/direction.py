@@ -484,6 +484,19 @@ class Direction:
         """Position of the octet with which it goes on."""
         return self.origin + self.offset + self.have
 
+    @property
+    def first_missing(self) -> int | None:
+        """As of :class:`~scapy_mpa.stream.halves.half.HalfConnection`."""
+        return self.position if self.ahead else None
+
+    @property
+    def high(self) -> int:
+        """As of :class:`~scapy_mpa.stream.halves.half.HalfConnection`."""
+        if not self.ahead:
+            return self.position
+        offset, octets, *_ = self.ahead[-1]
+        return self.origin + offset + len(octets)
+
     def _keep(self, offset: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Keep a segment that lies after a hole; tell whether that is possible."""
         ahead = self.ahead

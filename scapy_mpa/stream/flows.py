@@ -48,8 +48,8 @@ class Flows:
     :param dialect: what the user says is spoken, where octets leave a choice.
     :param others: what finds other framings than MPA's over TCP, such as
         :func:`scapy_mpa.dialects.other_framings` returns.
-    :param straight: whether ordinary segments may go without recovery.  Whoever asks connections
-        what they hold must have all of them in recovery.
+    :param straight: whether ordinary segments may go without recovery; if not, they may once
+        :meth:`to_straight_path` was called for their connection.
     """
 
     __slots__ = (
@@ -258,12 +258,19 @@ class Flows:
         connection = self._table.find(flow)
         return None if connection is None else connection.identity
 
-    def connection(self, flow: bytes) -> Connection | None:
-        """Return the connection of a flow as it stands now, None if there is none.
+    def find(self, flow: bytes) -> Connection | None:
+        """Return the connection of a flow, whichever path has it; None if there is none.
 
-        Recovery has it from now on, until the straight path takes it out.
+        This is for who has ``straight`` off, so that none is ordinary from its SYN on.
         """
-        return self._recovery.connection(flow)
+        connection = self._table.find(flow)
+        assert not isinstance(connection, OrdinaryConnection)
+        return connection
+
+    def to_straight_path(self, flow: bytes) -> None:
+        """Let the straight path have the connection of a flow if all is as it should be."""
+        if flow not in self.directions and self.limits.octets_per_half >= STRAIGHT_AT_LEAST:
+            self._recovery.to_straight_path(flow)
 
     @property
     def unsearched(self) -> int:

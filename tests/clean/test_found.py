@@ -18,6 +18,7 @@ from tests.captures import OVER_IFT, OVER_TCP, capture_name
 from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
+from tests.straight.ways import recovery_alone
 from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
 from tests.truth import pcapfile
 from tests.truth.cases import case
@@ -30,11 +31,15 @@ others, and both are written, so that there is more to be found in the cleaned c
 def check(frames: list[Frame], *, twice: bool = True) -> None:
     """The same FPDUs with the same payloads and verdicts are found; the second time is the first.
 
+    Recovery alone leads to the same.
+
     Frames are the same to the octet and the nanosecond; comments are not read.
 
     :param twice: whether to clean the cleaned capture, too.
     """
     once = clean(frames)
+    with recovery_alone():
+        assert clean(frames) == once
     assert fpdus(once.frames) == fpdus(frames)
     assert once.report.fpdus == fpdus(frames).total()
     bad = sum(number for (*_, crc), number in fpdus(frames).items() if crc == "bad")

@@ -232,8 +232,6 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             last[segment.flow] = frame, segment
         found = list(recovered(flows.receive(segment)))
         yield from found
-        connection = flows.connection(segment.flow)
-        is_mpa = connection is not None and connection.carries_mpa(segment.flow)
-        if not found and not (segment.length and is_mpa):
+        if not found and not (segment.length and flows.carries_mpa(segment.flow)):
             yield packet
     yield from recovered(flows.finish())

@@ -22,7 +22,8 @@ from tests.capture import build
 
 
 @contextmanager
-def _recovery_alone() -> Iterator[None]:
+def recovery_alone() -> Iterator[None]:
+    """Have recovery read every segment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flows, "STRAIGHT_AT_LEAST", 1 << 62)
         yield
@@ -30,7 +31,7 @@ def _recovery_alone() -> Iterator[None]:
 
 def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
     """The records of a capture of which recovery reads every segment, each as it comes."""
-    with _recovery_alone():
+    with recovery_alone():
         reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
         return [json_line(event, reading.clock) for batch in reading.batches() for event in batch]
 
@@ -57,7 +58,7 @@ def texts(
         file = io.BytesIO(octets) if open_file is None else open_file()
         return Reading(open_capture(file), limits=limits, messages=True)
 
-    with _recovery_alone():
+    with recovery_alone():
         one = reading()
         lines = Lines(one.clock)
         text = b"".join(

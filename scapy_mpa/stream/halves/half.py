@@ -374,7 +374,7 @@ class HalfConnection:
         return reader.dialect if isinstance(reader, InOrder) else None
 
     @property
-    def awaits(self) -> int | None:
+    def first_missing(self) -> int | None:
         """Position of the first octet that is waited for although later ones were captured, None if
         there is none such."""
         return None if self.islands.after_open_hole() is None else self.islands.front_end()

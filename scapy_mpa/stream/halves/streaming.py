@@ -191,7 +191,7 @@ class Streaming:
         half, begin = self._half, self._half.begin
         if begin is None:
             return False
-        if half.phase is Phase.STREAMING and half.awaits is not None:
+        if half.phase is Phase.STREAMING and half.first_missing is not None:
             # It may lie in a hole.
             return True
         island = half.islands.at(begin)
