@@ -18,7 +18,7 @@ from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Queue, Slot, Written
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.connections.connection import Connection
-from scapy_mpa.stream.direction import event_of
+from scapy_mpa.stream.direction import Direction, event_of
 from scapy_mpa.stream.events import (
     ConnectionEnded,
     ConnectionId,
@@ -151,6 +151,7 @@ class Cleaner:
         written = self._drained()
         if order is not None and order.has_begun:
             self._flows.to_straight_path(order.rewriter.identity.flow)
+            order.come_to_rest()
         return written
 
     def finish(self) -> list[Written]:
@@ -164,14 +165,18 @@ class Cleaner:
         return self._drained(is_over=True)
 
     def _take(self, frame: Frame, whole: Frame, segment: Segment) -> Order | None:
-        """Take a segment; return its connection, if its frame has a slot of that.
+        """Take a segment; return its connection, if that may have come to rest with it.
 
         :param whole: the frame with the whole IP packet, if the segment came in fragments.
         """
         flows, flow = self._flows, segment.flow
         known, late_copies = flows.find(flow), flows.late_copies
         was_full = known is not None and known.half(flow).phase is Phase.FULL
-        flows.take(segment)
+        direction = flows.directions.get(flow)
+        if direction is None:
+            flows.take(segment)
+        elif self._goes_on(direction, frame, whole, segment):
+            return None
         events = self._events()
         connection = flows.find(flow)
         passing = self._passing(events, connection)
@@ -197,24 +202,9 @@ class Cleaner:
                 self._queue.empty(slot)
                 self.report.replaced += 1
             return None
-        half = connection.half(flow)
-        is_fpdus = was_full and connection is known and segment.length > 0
-        slot = Slot(
-            frame.number,
-            frame.time_ns,
-            frame,
-            b"" if is_fpdus and whole is frame else segment.payload,
-            connection=connection.identity.number,
-            direction=half.direction,
-            length=segment.length,
-            ack=segment.ack,
-            flags=segment.flags,
-            headers=_headers(whole, segment),
-            is_fpdus=is_fpdus,
-        )
         order = self._order(connection.identity)
-        order.rewriter.take_headers(slot.direction, whole, flow)
-        self._queue.append(slot)
+        is_fpdus = was_full and connection is known and segment.length > 0
+        slot = self._slot(order, frame, whole, segment, is_fpdus=is_fpdus)
         cores = cores_of(connection, flows.directions.get(connection.identity.flow))
         # The SYN itself has a number.
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
@@ -222,6 +212,53 @@ class Cleaner:
         self._tell(events)
         order.settle(connection, cores)
         return order
+
+    def _goes_on(self, direction: Direction, frame: Frame, whole: Frame, segment: Segment) -> bool:
+        """Take a segment of a direction that the straight path has.
+
+        Return whether nothing more is to be done: the connection is at rest, and stays so.
+        """
+        flows, order = self._flows, self._orders.get(direction.connection.identity.number)
+        before, is_next = direction.fpdus, segment.seq == direction.seq
+        flows.take(segment)
+        number = direction.fpdus - before
+        if (
+            order is None
+            or not order.is_at_rest
+            or flows.directions.get(segment.flow) is not direction
+            # Something else may have come to light.
+            or len(flows.shared.rows) != number
+            or (segment.length and not (is_next and order.can_copy(direction, number)))
+        ):
+            return False
+        flows.shared.rows.clear()
+        slot = self._slot(order, frame, whole, segment, is_fpdus=number > 0)
+        order.go_on(slot, segment.seq, number)
+        return True
+
+    def _slot(
+        self, order: Order, frame: Frame, whole: Frame, segment: Segment, *, is_fpdus: bool
+    ) -> Slot:
+        """Return the slot of a frame of a connection, which is the last one now."""
+        identity, payload = order.rewriter.identity, segment.payload
+        direction = 0 if segment.flow == identity.flow else 1
+        order.rewriter.take_headers(direction, whole, segment.flow)
+        slot = Slot(
+            frame.number,
+            frame.time_ns,
+            frame,
+            b"" if is_fpdus and whole is frame else payload,
+            connection=identity.number,
+            direction=direction,
+            length=segment.length,
+            ack=segment.ack,
+            flags=segment.flags,
+            # Or with as many octets of a trailer.
+            headers=whole._replace(octets=whole.octets[: len(whole.octets) - len(payload)]),
+            is_fpdus=is_fpdus,
+        )
+        self._queue.append(slot)
+        return slot
 
     def _take_sctp(self, packet: SctpPacket) -> None:
         """Follow connections over SCTP for their numbers, and for what is not followed of them."""
@@ -344,11 +381,6 @@ class Cleaner:
     def _write_items(self, slot: Slot) -> None:
         for item in slot.items:
             self._orders[item.connection].rewriter.write_item(item, slot)
-
-
-def _headers(frame: Frame, segment: Segment) -> Frame:
-    """Return a frame without the payload of its segment, or without as many octets of a trailer."""
-    return frame._replace(octets=frame.octets[: len(frame.octets) - len(segment.payload)])
 
 
 def _is_dropped(connection: Connection, segment: Segment) -> bool:

@@ -17,10 +17,12 @@ from typing import Final
 
 from scapy_mpa.clean.core import NEVER, Core
 from scapy_mpa.clean.fpdu import unmarked_octets
+from scapy_mpa.clean.opening import NEEDED
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.clean.startup import known_octets
 from scapy_mpa.stream.connections.connection import Connection
+from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
@@ -88,6 +90,10 @@ class Order:
     _waits_until: int | None = None
     """Segments of the connection up to which they are waited for."""
     _reset_at: int = NEVER
+    is_at_rest: bool = False
+    """Whether all that was captured is written, and with the numbers that it had.  What comes next
+    then can be copied if it is acknowledgements, or whole FPDUs without Markers, in order.  After
+    that the connection is at rest as before."""
 
     # -- in ----------------------------------------------------------------------------------
 
@@ -98,6 +104,7 @@ class Order:
         """
         half = self.halves[slot.direction]
         half.near = core.high
+        self.is_at_rest = False
         slot.position = half.position(seq)
         end = slot.position + slot.length
         if slot.length:
@@ -214,10 +221,45 @@ class Order:
         half.waits_from = min(half.waits_from, completed)
         self._queue.held += item.held
 
+    # -- at rest -----------------------------------------------------------------------------
+
     @property
     def has_begun(self) -> bool:
         """Whether startup frames are waited for no more."""
         return self._first == NEVER and self._waits_until is not None
+
+    def come_to_rest(self) -> None:
+        """Find out whether the connection is at rest now."""
+        self.is_at_rest = (
+            not self._queue.slots
+            and self._reset_at == NEVER
+            and self.rewriter.opening.written >= NEEDED
+            and all(
+                not half.pending and self.rewriter.is_as_captured(direction, half.expected)
+                for direction, half in enumerate(self.halves)
+            )
+        )
+
+    def can_copy(self, direction: Direction, number: int) -> bool:
+        """Tell whether a segment can be copied with which a direction has gone on at rest.
+
+        :param number: how many FPDUs it brought.
+        """
+        # The first FPDU of a direction shows where they begin.
+        is_first = not self.halves[direction.index].next_at
+        is_whole = not (direction.pieces or direction.markers)
+        return is_whole and not is_first and 0 < number <= _MOST_IN_FRAME
+
+    def go_on(self, slot: Slot, seq: int, number: int) -> None:
+        """Take the slot of a frame that is copied at rest."""
+        half = self.halves[slot.direction]
+        slot.position = half.position(seq)
+        if number:
+            slot.is_plain = True
+            half.near = half.next_at = half.expected = slot.end
+            half.last = slot.number
+            self.rewriter.report.fpdus += number
+            self.rewriter.report.left_out -= slot.length
 
     # -- out ---------------------------------------------------------------------------------
 

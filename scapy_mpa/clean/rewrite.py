@@ -71,6 +71,11 @@ class Rewriter:
         """Tell whether a frame was copied although nobody knew what it holds."""
         return number <= self._halves[direction].copied
 
+    def is_as_captured(self, direction: int, position: int) -> bool:
+        """Tell whether what is written of a direction ends there, with the numbers that it had."""
+        half = self._halves[direction]
+        return half.old in (None, position) and not half.is_shifted
+
     def take_headers(self, direction: int, frame: Frame, flow: bytes) -> None:
         """Take the headers of a frame, if they are the first of their direction."""
         half = self._halves[direction]

@@ -17,6 +17,7 @@ import pytest
 from scapy.utils import PcapReader
 
 from scapy_mpa.capture import open_capture
+from scapy_mpa.clean import Cleaner
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.craft import Conversation
@@ -81,6 +82,13 @@ def from_interface(octets: bytes) -> Interface:
     return Interface([*from_file(octets)])
 
 
+def cleaned(octets: bytes) -> None:
+    """Clean a capture in which nothing is wrong."""
+    cleaner = Cleaner()
+    written = sum(len(cleaner.receive(frame)) for frame in open_capture(io.BytesIO(octets)))
+    assert written > FEW
+
+
 def calls(work: Callable[[bytes], None], octets: bytes) -> Counter[str]:
     """Count the functions of this project that are called, by file."""
     found: Counter[str] = Counter()
@@ -108,6 +116,8 @@ def calls(work: Callable[[bytes], None], octets: bytes) -> Counter[str]:
         pytest.param(partial(sniffed, from_file), bytes, 7, 4, id="session, pcap"),
         pytest.param(partial(sniffed, from_file), as_pcapng, 7, 4, id="session, pcapng"),
         pytest.param(partial(sniffed, from_interface), bytes, 7, 4, id="session, interface"),
+        # A slot of its own, and the numbers of both directions.
+        pytest.param(cleaned, bytes, 50, 15, id="cleaned"),
     ],
 )
 def test_an_ordinary_segment(
