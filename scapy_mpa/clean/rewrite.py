@@ -55,6 +55,8 @@ class Rewriter:
     _halves: tuple[WrittenHalf, WrittenHalf] = field(
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
+    _latest: tuple[Frame, Reframer] | None = None
+    """The headers with which a frame was made last, and what made it: mostly it makes another."""
     _time_ns: int | None = None
     """Of what was written last, None at first: a capture may be of before 1970."""
     _is_open: bool = False
@@ -468,7 +470,10 @@ class Rewriter:
     def _reframer(self, direction: int, headers: Frame | None = None) -> Reframer:
         """Return what makes frames with some headers, or those of a direction's first frame."""
         if headers is not None:
-            return Reframer(headers, self.identity.flows[direction], self._readers)
+            if self._latest is None or self._latest[0] is not headers:
+                flow = self.identity.flows[direction]
+                self._latest = headers, Reframer(headers, flow, self._readers)
+            return self._latest[1]
         half = self._halves[direction]
         if half.reframer is None:
             half.reframer = self._reframer(1 - direction).reversed()
