@@ -23,9 +23,9 @@ from scapy_mpa.clean.opening import NEEDED, Opening
 from scapy_mpa.clean.report import Report
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId
-from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.wire.fpdu import WORD
 from scapy_mpa.wire.startup import (
     STARTUP_HEADER_LENGTH,
     StartupFrame,

@@ -30,19 +30,6 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
-__all__ = [
-    "HEAD",
-    "SHORTEST",
-    "UNREADABLE",
-    "WHOLE_FPDUS",
-    "WORD",
-    "Candidate",
-    "FPDUReader",
-    "header_octets",
-    "lacks_header",
-    "marker_bits",
-]
-
 UNREADABLE: Final = -1
 """What is said of an FPDU whose ULPDU_Length was not captured."""
 

@@ -20,7 +20,6 @@ from scapy_mpa.stream.fpdus.candidate import (
     SHORTEST,
     UNREADABLE,
     WHOLE_FPDUS,
-    WORD,
     Candidate,
     FPDUReader,
     header_octets,
@@ -33,7 +32,7 @@ from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import FPDURecovered
-from scapy_mpa.stream.fpdus.candidate import WORD, Candidate, FPDUReader, header_octets
+from scapy_mpa.stream.fpdus.candidate import Candidate, FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.follower import Follower
 from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.leads import Leads
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.ddp import ddp_header_length
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, fpdu_length
 from scapy_mpa.wire.terminate import is_terminate
 
 if TYPE_CHECKING:

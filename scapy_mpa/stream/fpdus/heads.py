@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the first octets of an FPDU say: whether they may be some."""
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, points_alike
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, points_alike
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 

@@ -16,11 +16,10 @@ from math import inf, log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
-from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.region import Edge, Region
 from scapy_mpa.stream.fpdus.true_end import TrueEnd
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
 # Of two paths that cost the same, the one without a wrong length wins.
 _TIE: Final = 2

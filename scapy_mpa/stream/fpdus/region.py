@@ -16,7 +16,6 @@ from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.allowance import Allowance
 from scapy_mpa.stream.fpdus.candidate import (
     HEAD,
-    WORD,
     FPDUReader,
     header_octets,
     lacks_header,
@@ -36,6 +35,7 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    WORD,
     Layout,
     fpdu_layout,
     fpdu_length,

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.region import Region
 from scapy_mpa.stream.limits import FRAMING_WINDOW
+from scapy_mpa.wire.fpdu import WORD
 
 # What it costs to ask whether the FPDU ends at a place.
 _COST_OF_END: Final = 40

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD
 from scapy_mpa.stream.fpdus.heads import rest_makes_sense
 from scapy_mpa.stream.fpdus.search import (
     MARKED_ZERO_LENGTH,
@@ -26,6 +26,7 @@ from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    WORD,
     points_alike,
 )
 from scapy_mpa.wire.rdmap import BOUNDS

@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import HEAD, WHOLE_FPDUS, WORD
+from scapy_mpa.stream.fpdus.candidate import HEAD, WHOLE_FPDUS
 from scapy_mpa.stream.fpdus.heads import head_makes_sense
 from scapy_mpa.stream.fpdus.weights import BOUNDARY, PROOF
 from scapy_mpa.stream.inference.candidates import Known, candidates
@@ -35,7 +35,7 @@ from scapy_mpa.stream.inference.rows import AGREEING_MARKERS, PLAUSIBLE_ROW, Row
 from scapy_mpa.stream.inference.verified import count
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, fpdu_layout
 
 
 class Inferred(NamedTuple):

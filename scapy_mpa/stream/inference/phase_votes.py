@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import WORD, header_octets, marker_bits
+from scapy_mpa.stream.fpdus.candidate import header_octets, marker_bits
 from scapy_mpa.stream.fpdus.weights import CRC, FORGED, PROOF, TAGGED, UNKNOWN_PHASE
 from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import (
     MARKER_INTERVAL,
     MARKER_LENGTH,
+    WORD,
     Layout,
     fpdu_layout,
     fpdu_length,

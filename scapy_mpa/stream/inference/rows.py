@@ -7,11 +7,11 @@ What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothe
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from scapy_mpa.stream.fpdus.candidate import WORD, FPDUReader, header_octets
+from scapy_mpa.stream.fpdus.candidate import FPDUReader, header_octets
 from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.inference.candidates import COST_OF_FAILURE, Candidates
 from scapy_mpa.stream.inference.evidence import Evidence
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD
 
 PLAUSIBLE_ROW: Final = 4
 """FPDUs in a row that nobody takes for chance, if they have some octets."""

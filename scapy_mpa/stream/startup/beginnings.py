@@ -7,7 +7,6 @@ is :mod:`~scapy_mpa.stream.inference.hypothesis`.
 
 from __future__ import annotations
 
-from scapy_mpa.stream.fpdus.candidate import WORD
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.halves.extent import is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
@@ -24,6 +23,7 @@ from scapy_mpa.stream.startup.order import lacks
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, rtr_may_follow
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.fpdu import WORD
 
 
 def conclude(startup: StartupPhase) -> None:
