@@ -128,7 +128,7 @@ class Cleaner:
         Frames are numbered as in a capture: each has the number of the one before, and one more.
         """
         if frame.link_type in self._link_types:
-            # Who reads what is written is not told, and a frame out of a tunnel is Ethernet.
+            # Readers of the output do not know of that, and a frame out of a tunnel is Ethernet.
             frame = frame._replace(link_type=self._link_types[frame.link_type])
         segment = self._decoder.segment(frame)
         whole = self._decoder.whole or frame

@@ -3,7 +3,7 @@
 
 Sequence numbers are those that the sender would have used without Markers, from the place on where
 the first octets of its direction lie.  What was not captured stays missing, so they jump there.
-An acknowledgement number says what it said, as far as what it speaks of is written.
+An acknowledgement acknowledges the same octets as before, if they are written.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Rewriter:
     # -- what is known ------------------------------------------------------------------------
 
     def has_copied(self, direction: int, number: int) -> bool:
-        """Tell whether a frame was copied although nobody knew what it holds."""
+        """Tell whether a frame was copied before its content was known."""
         return number <= self._halves[direction].copied
 
     def is_as_captured(self, direction: int, position: int) -> bool:

@@ -89,7 +89,7 @@ class MPASession(DefaultSession):
     :param others: whether frames that carry no MPA octets pass, too.
     :param on_event: called with every event of the stream core
         (:mod:`scapy_mpa.stream.events`): gaps, overlaps, errors and ends of connections are
-        told nowhere else.
+        reported nowhere else.
     :param supersession: a session that sees each frame first, and may change it, such as Scapy's
         ``IPSession``.
     :param limits: what may be held in memory of each capture and each interface.

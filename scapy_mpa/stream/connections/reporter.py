@@ -70,7 +70,7 @@ class Reporter:
         self.time_ns = segment.time_ns
         self.times = Timed(segment)
         self.errors = 0
-        """Errors told so far."""
+        """Errors reported so far."""
         self.terminated: Closer | None = None
         """The first Terminate."""
         self.other: OtherFraming | None = None

@@ -100,8 +100,8 @@ class MSNSequence:
     def merge_settled(self) -> None:
         """Keep of what is no longer waited for as little as possible.
 
-        What lies between is taken for skipped as well: then a message that comes again goes untold,
-        but none that comes late is said to come again.
+        What lies between is taken for skipped as well: then a message that comes again is not
+        reported, but none that comes late is said to come again.
         """
         settled = self._settled
         if settled:

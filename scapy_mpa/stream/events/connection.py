@@ -105,7 +105,7 @@ class Negotiated(NamedTuple):
     peer_to_peer: bool | None
     """Whether the connection is one of peers, None if nothing says so."""
     ird: tuple[int | None, int | None]
-    """IRD of each, None if it is left to the ULP or not told."""
+    """IRD of each, None if it is left to the ULP or not known."""
     ord: tuple[int | None, int | None]
     """ORD of each, likewise."""
     rtr_agreed: tuple[RTR, ...] | None

@@ -87,7 +87,7 @@ class DDPSegmentRecovered(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """False: that is told by what is missing."""
+        """False: missing chunks show that."""
         return False
 
     @property

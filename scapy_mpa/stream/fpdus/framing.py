@@ -207,7 +207,7 @@ class Framing(Follower):
     def first_run(self, island: Island) -> Run:
         """Return the run that begins with the Full Operation Phase."""
         run = Run(self.origin, "start")
-        # What lies before is none of framing's business, and is released with the rest.
+        # What lies before is not for framing, and is released with the rest.
         run.start = island.start
         island.settled = True
         return run

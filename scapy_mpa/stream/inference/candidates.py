@@ -142,7 +142,7 @@ class Candidates:
         be spent than what is kept.
 
         One that makes none costs, too: octets may be full of what headers begin with.  Most are
-        told by their first octets, without a call for each.
+        known by their first octets, without a call for each.
         """
         begin, octets = self.stretch.begin, self.stretch.octets
         for position in places:

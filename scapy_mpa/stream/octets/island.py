@@ -79,7 +79,7 @@ class Run:
         self.search: Search | None = None
         """What was done to find the way back from there."""
         self.is_certain = True
-        """Whether an FPDU begins at ``end``, if those before it told the truth."""
+        """Whether an FPDU begins at ``end``, if the lengths before it are right."""
         self.phase: int | None = None
         """Phase of what begins at ``end``, where that does not follow from its position."""
         self.awaits = False
