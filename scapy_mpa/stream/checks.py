@@ -59,8 +59,10 @@ class Checks:
             connection.take_gap(event)
         elif isinstance(event, ConnectionEnded):
             return self._finish(event)
+        held = connection.held
         connection.weigh()
-        self._budget.update(connection)
+        if connection.held != held:
+            self._budget.update(connection)
         if not connection.found:
             return [event]
         found = [event, *connection.found]
