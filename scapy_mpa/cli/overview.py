@@ -105,6 +105,7 @@ class Overview:
         self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
             if timing is not None:
+                # Those that are rows answer no Request.
                 timing.take([each for each in found if type(each) is MessageRecovered])
             for event in [each for each in found if type(each) is ConnectionEnded]:
                 rows[event.connection.number] = self._row(record_of(event, clock))
