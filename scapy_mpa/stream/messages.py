@@ -114,10 +114,9 @@ class Messages:
         if half.asked.hidden:
             # All Requests that one frame has shown are known by now.
             other.responses.release()
-        is_done = half.take(segment)
+        half.take(segment)
         other.responses.release()
-        if half.held or not is_done:
-            self._weigh(half)
+        self._weigh(half)
         half.is_at_rest = other.is_at_rest = not (half.waits or other.waits)
 
     def _halves_of(self, connection: ConnectionId) -> _Halves:

@@ -54,8 +54,8 @@ class HalfMessages:
 
     # -- in --------------------------------------------------------------------------------------
 
-    def take(self, segment: DDPSegment) -> bool:
-        """Take a segment that a receiver accepts; tell whether nothing is held now."""
+    def take(self, segment: DDPSegment) -> None:
+        """Take a segment that a receiver accepts."""
         turns = self._turns
         if turns.expected is None and segment.place[1] is None:
             self._begin_unknown()
@@ -67,7 +67,6 @@ class HalfMessages:
         if segment.settled:
             self._untagged.settle(segment.start)
             self.responses.settle(segment.start)
-        return not self._weight
 
     def take_whole(self, row: Row, shape: MessageShape) -> Row | None:
         """Take an FPDU that is a message and the next one of its stream; return the message's row.
@@ -140,13 +139,9 @@ class HalfMessages:
 
     def weigh(self) -> None:
         """Find out what is held."""
-        self.held = self._weight
-
-    @property
-    def _weight(self) -> int:
         waiting = len(self._turns.waiting) * HELD_BY_EACH
         parts = self._tagged, self._untagged, self.responses, self.asked
-        return waiting + sum([each.held for each in parts])
+        self.held = waiting + sum([each.held for each in parts])
 
     def _begin_unknown(self) -> None:
         """Take it that nobody knows what came before the first segment."""
