@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a user may set of what the stream core takes in memory; and bounds that several parts share.
+"""Memory that a user may allow the stream core; and bounds that several parts share.
 
 Whatever is dropped because of a limit is reported: octets as a gap, a connection as ended, both
 with the reason ``limit``.
@@ -8,8 +8,8 @@ with the reason ``limit``.
 from typing import Final, NamedTuple
 
 LATE_SEGMENTS: Final = 64
-"""Segments by which a capture may hold one after others that were sent later, or after the
-acknowledgement of it.  What is still missing then is waited for no more."""
+"""A capture may hold a segment so many segments late: after others that were sent later, or after
+its acknowledgement.  After that it is not waited for."""
 
 STREAMING_OCTETS: Final = 1 << 18
 """Octets in streaming mode after which a direction is not taken for iWARP any more, unless a

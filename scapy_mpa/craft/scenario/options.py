@@ -117,7 +117,7 @@ class OptionLines:
         """
         (name, *rest), reads = [words[0].text, *words[1:]], OPTIONS[words[0].text]
         if name in self._seen:
-            raise ScenarioError(f"{name} was said before")
+            raise ScenarioError(f"{name} is given twice")
         self._seen.add(name)
         if len(rest) != len(reads):
             wanted = f"both {' and '.join(SIDES)} want one" if len(reads) == 2 else "one is wanted"
@@ -149,7 +149,7 @@ class OptionLines:
         for name in given:
             if name in _FOREIGN[made]:
                 where = "of MPA" if dialect is None else f"of {dialect}"
-                raise ScenarioError(f"{name} is no option {where}; a dialect is said before")
+                raise ScenarioError(f"{name} is no option {where}; name its dialect first")
         said = {name.replace("-", "_"): each for name, each in given.items()}
         ends = dict(zip(SIDES, self._ends, strict=True))
         return made(**{**ends, **said, **self._others})

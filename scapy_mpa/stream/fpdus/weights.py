@@ -10,10 +10,10 @@ from typing import Final
 # -- what speaks for an FPDU -----------------------------------------------------------------------
 
 PROOF: Final = 40
-"""Bits that are enough: among the 2^26 words of 256 MiB, chance makes so much once in 2^14 times.
-What is so much worse than the best is out of the question."""
+"""Bits that are enough: among the 2^26 words of 256 MiB, chance reaches them once in 2^14 times.  A
+reading that is so much worse than the best is dropped."""
 MARGIN: Final = PROOF - 26
-"""The same less the places: among fewer, fewer bits are enough."""
+"""The same for one place: n places need log2 n bits more."""
 TAGGED: Final = 13
 """Of the 16 control bits 3 are free: Last, and one of few opcodes (RFC 5041 4.2, RFC 5040 4.1).
 STag, TO, and nearly all lengths, may be anything."""
@@ -26,10 +26,10 @@ CONTINUES: Final = 24
 """STag and TO, or QN, MSN and MO, are those that must follow (RFC 5041 5.1, 5.2): 96 bits.  But
 other protocols count, and have offsets, too: a quarter of it."""
 MARKER: Final = 28
-"""16 reserved bits, and 14 that point to the header of its FPDU; less two, for small numbers, which
-tables are full of, read so."""
+"""16 reserved bits, and 14 that point to the header of its FPDU; less two, since small numbers in
+tables look so."""
 LEADING: Final = 4
-"""A Marker that says 0: zeros are what payloads have most of."""
+"""A Marker of zeros, of which payloads have most."""
 CRC: Final = 32
 """A good CRC over octets that are no FPDU, or one with another number of Markers."""
 ARRIVAL: Final = 14
@@ -45,27 +45,27 @@ from which that length was read."""
 DAMAGED: Final = 10
 """One FPDU in 1000 is damaged."""
 BURST: Final = 4
-"""So has one near it: damage comes in bursts."""
+"""The next FPDU is damaged, too: damage comes in bursts."""
 SENSELESS: Final = 16
 """A header that makes no sense stands where lengths have led."""
 FEW: Final = 2
-"""The snap length has left too little of a header to tell."""
+"""The snap length has left too little of a header to judge it."""
 ODD: Final = 3
 """An STag where none belongs: some senders leave one there."""
 FORGED: Final = 18
 """One FPDU in some 10^5 has a Marker that says otherwise."""
 WRONG_LENGTH: Final = 14
-"""A ULPDU_Length is wrong: its FPDU is damaged, and that where the length stands."""
+"""A ULPDU_Length is wrong: its FPDU is damaged, and just there."""
 UNFINISHED: Final = 8
-"""A wrong length that nothing shows yet but that its FPDU is not all there."""
+"""The same, if only an FPDU that is not whole yet shows it."""
 CLOSED: Final = 14
-"""Its sender has closed within an FPDU: others fit what it sends."""
+"""The sender has closed within an FPDU."""
 NOTHING: Final = 20
 """Octets in which no FPDU is found."""
 PER_OCTET: Final = 1 / 256
-"""The same for each of them: the more they are, the less likely."""
+"""More for each of them."""
 FARTHEST: Final = 20
-"""But no more in all: they may be of one FPDU, whose beginning is missing."""
+"""No more than that in all: they may be of one FPDU, whose beginning is missing."""
 NESTED: Final = 30
 """A row that is proven is payload of another FPDU: one payload in 1000 is iWARP, say, and it
 is damaged."""
