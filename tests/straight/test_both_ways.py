@@ -27,7 +27,6 @@ from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.straight.ways import recovery, same, same_in_pcapng, straight, texts
 from tests.stream.feed import halves
 from tests.stream.scene import Octets, Scene
-from tests.stream.sending import WAYS, cut
 from tests.stream.startup import reply, request
 from tests.truth import impair, messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, Segment, Sending
@@ -56,6 +55,22 @@ def test_captures(path: pathlib.Path) -> None:
 
 
 # -- segments --------------------------------------------------------------------------------------
+
+
+WAYS = ["segment size", "any size", "one FPDU a segment", "several FPDUs a segment", "tiny"]
+
+
+def cut(way: str, half: impair.Half, rng: random.Random) -> list[Sending]:
+    """Segments of a direction, in one of the ways."""
+    if way == "segment size":
+        return impair.cut_mss(half.octets, rng.choice((536, 1448, 1460, 3000)))
+    if way == "any size":
+        return impair.cut_random(half.octets, rng, 1, rng.choice((40, 700, 65495)))
+    if way == "one FPDU a segment":
+        return impair.cut_aligned(half.octets, half.truth)
+    if way == "several FPDUs a segment":
+        return impair.cut_packed(half.octets, half.truth, rng.choice((1460, 8960)))
+    return impair.cut_random(half.octets[:4000], rng, 1, 60)
 
 
 def flipped(sendings: list[Sending], at: int) -> list[Sending]:
@@ -145,10 +160,7 @@ def test_conversations(
         pair = (impair.isn_wrapping_at(pair[0], len(pair[0].octets) // 2), pair[1])
     both = []
     for half in pair:
-        is_tiny = way == "tiny"
-        sendings = (
-            impair.cut_random(half.octets[:4000], rng, 1, 60) if is_tiny else cut(way, half, rng)
-        )
+        sendings = cut(way, half, rng)
         for each in harm:
             sendings = HARM[each](sendings, half, rng)
         both.append(sendings)

@@ -7,7 +7,7 @@ import re
 
 from scapy_mpa.stream.events import MessageRecovered
 from tests.stream.spoken import RESPONSES, cut, messages_of
-from tests.stream.talk import started
+from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import Damage
 
@@ -54,8 +54,8 @@ def spoken(words: str) -> list[tuple[int, bytes, str]]:
     return said
 
 
-def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
-    """The messages found, with one FPDU a segment.  ``...``: the beginning is missing."""
+def talk_of(said: str | list[tuple[int, bytes, str]]) -> Talk:
+    """A connection with one FPDU a segment.  ``...``: the beginning is missing."""
     talk = started()
     if isinstance(said, str):
         if said.startswith("..."):
@@ -66,7 +66,12 @@ def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered
         octets, _ = mpastream.build_stream([ulpdu], damage=damage)
         talk.say(direction, octets, captured="-" not in fate)
     talk.close()
-    return messages_of(talk.fed())
+    return talk
+
+
+def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
+    """The messages found."""
+    return messages_of(talk_of(said).fed())
 
 
 def answers(found: list[MessageRecovered]) -> str:

@@ -55,9 +55,10 @@ def feed(
     return events + flows.finish()
 
 
-def feed_truth(segments: Iterable[impair.Segment]) -> list[Event]:
+def feed_truth(segments: Iterable[impair.Segment], limits: Limits | None = None) -> list[Event]:
     """Events of the truth's segments."""
-    return feed(as_segment(number, each) for number, each in enumerate(segments, 1))
+    captured = (as_segment(number, each) for number, each in enumerate(segments, 1))
+    return feed(captured, limits=limits)
 
 
 def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURecovered]:

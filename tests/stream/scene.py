@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from scapy_mpa.stream.events import ErrorFound, Event
@@ -161,21 +161,3 @@ class Scene(Talk):
         assert sorted(each.octets for each in seen(events)) == sorted(self.frames)
         assert (found(events, 0), found(events, 1)) == self.ulpdus
         return events
-
-
-def say_without(
-    talk: Talk, octets: bytes, holes: Iterable[tuple[int, int]], *, size: int | None = None
-) -> None:
-    """The Initiator sends octets and both sides close; octets in the holes are not captured.
-
-    The peer acknowledges each hole, and all octets before it.
-    """
-    at = 0
-    for start, end in [*holes, (len(octets), len(octets))]:
-        if at < start:
-            talk.say(0, octets[at:start], size=size)
-        if start < end:
-            talk.miss(0, octets[start:end])
-        talk.say(1, flags=ACK)
-        at = end
-    talk.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scapy_mpa.capture import Decoder, Frame
+from scapy_mpa.capture import Frame
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.events import ConnectionEnded, End
@@ -16,6 +16,7 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.captures import PCAPS
 from tests.clean.cleaning import frames_of
+from tests.stream.feed import decoded
 
 
 def talk(**options: Any) -> Conversation:
@@ -28,15 +29,9 @@ def talk(**options: Any) -> Conversation:
 
 def ends(frames: list[Frame], *, straight: bool = True, limits: Limits | None = None) -> list[End]:
     """The ends of the connections of a capture."""
-    decoder = Decoder()
     flows = Flows(others=other_framings(), straight=straight, limits=limits)
-    events = []
-    for frame in frames:
-        segment = decoder.segment(frame)
-        assert segment is not None
-        events += flows.receive(segment)
-    events += flows.finish()
-    found = [each.end for each in events if isinstance(each, ConnectionEnded)]
+    events = [event for segment in decoded(frames) for event in flows.receive(segment)]
+    found = [each.end for each in events + flows.finish() if isinstance(each, ConnectionEnded)]
     assert None not in found
     return [each for each in found if each is not None]
 

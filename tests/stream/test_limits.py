@@ -18,17 +18,8 @@ from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from tests.captures import OVER_TCP, capture_name
-from tests.stream.feed import as_segment, decoded, expected, feed, fpdus, reported
-from tests.stream.talk import (
-    REQUEST,
-    STREAM,
-    ULPDUS,
-    Talk,
-    ends,
-    received,
-    started,
-    whole,
-)
+from tests.stream.feed import decoded, expected, feed, feed_truth, fpdus, reported
+from tests.stream.talk import REQUEST, STREAM, ULPDUS, Talk, ends, received, started, whole
 from tests.truth import impair, messages, mpastream
 from tests.truth.cases import case
 from tests.truth.impair import SYN, Segment
@@ -55,13 +46,6 @@ def test_values_that_make_no_sense(name: str, value: Any) -> None:
 # -- octets ----------------------------------------------------------------------------------------
 
 
-def run(segments: list[Segment], limits: Limits) -> list[Event]:
-    """The events of a connection."""
-    return feed(
-        (as_segment(number, each) for number, each in enumerate(segments, 1)), limits=limits
-    )
-
-
 def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, int]]:
     """The offsets of gaps, from and to, in order."""
     found = [
@@ -74,7 +58,7 @@ def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, i
 
 def check_the_gap(talk: Talk, most: int, seq: int, length: int) -> list[Event]:
     """Check that with this limit the octets become a gap, and no error."""
-    events = run(talk.segments, Limits(octets_per_half=most))
+    events = feed_truth(talk.segments, Limits(octets_per_half=most))
     (gap,) = [each for each in events if isinstance(each, GapFound)]
     assert (gap.seq, gap.length, gap.reason) == (seq, length, "limit")
     assert not [each for each in events if isinstance(each, ErrorFound)]
@@ -112,7 +96,8 @@ def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
     """No error, no false FPDU, none twice.  An FPDU that is not found touches a gap."""
     known: dict[str, Any] = {"begin": "SYN", "startup": "both", "startup_pieces": "whole"}
     made = case(seed, **known, copies=copies, damage="none", payload="random", snap=0)
-    events = run(made.segments, Limits(octets_per_half=half, octets_in_total=total))
+    limits = Limits(octets_per_half=half, octets_in_total=total)
+    events = feed_truth(made.segments, limits)
     assert not [each for each in events if isinstance(each, ErrorFound)]
     (end,) = ends(events)
     for direction, each in enumerate(made.halves):

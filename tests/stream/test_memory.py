@@ -11,12 +11,7 @@ from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.messages import Messages
 from tests.stream.feed import as_segment
-from tests.stream.talk import (
-    STREAM,
-    Talk,
-    received,
-    started,
-)
+from tests.stream.talk import STREAM, Talk, received, started
 from tests.stream.work import traced
 from tests.truth.impair import ACK
 

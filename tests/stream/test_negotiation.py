@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder
 from scapy_mpa.craft import Conversation, FPDUItem, Segment, impair
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
@@ -24,14 +23,14 @@ from scapy_mpa.craft.impairments import (
 )
 from scapy_mpa.craft.mutations import mutations
 from scapy_mpa.craft.presets import conversation_of
-from scapy_mpa.stream.checks import Checks
-from scapy_mpa.stream.events import ConnectionEnded, Event
+from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.captures import REAL, capture_name
 from tests.cli.command import records
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import places
+from tests.stream.feed import decoded, feed
 
 DRAFT = Dialect.DRAFT_PEER_CONNECT_01
 KEYS = ("peer_to_peer", "ird", "ord", "rtr_agreed", "rtr", "kept", "broken")
@@ -147,25 +146,10 @@ def test_broken_rules(mutation: Any) -> None:
         assert kept is (None if case.valid.truth()[-1]["ird"] is None else True)
 
 
-def events_of(
-    conversation: Conversation, segments: Sequence[Segment] | None = None, checks: bool = False
-) -> list[Event]:
-    """The events, with the errors above MPA if ``checks`` is true."""
-    flows, decoder, held = Flows(dialect=conversation.options.dialect), Decoder(), Checks()
-    events: list[Event] = []
-    for frame in conversation.frames(segments):
-        segment = decoder.segment(frame)
-        assert segment is not None
-        events += flows.receive(segment)
-    events += flows.finish()
-    return [each for event in events for each in held.take(event)] if checks else events
-
-
-def ended(
-    conversation: Conversation, segments: Sequence[Segment] | None = None, checks: bool = False
-) -> Any:
+def ended(conversation: Conversation, segments: Sequence[Segment] | None = None) -> Any:
     """The negotiation in the last event."""
-    event = events_of(conversation, segments, checks)[-1]
+    frames = conversation.frames(segments)
+    event = feed(decoded(frames), conversation.options.dialect)[-1]
     assert isinstance(event, ConnectionEnded)
     return event.negotiated
 
@@ -269,11 +253,9 @@ def test_straight_path_after_the_rtr_indication(is_captured: bool) -> None:
     rtr = next(n for n, each in enumerate(segments) if each.octets[:2] == b"\0\x0e")
     if not is_captured:
         del segments[rtr]
-    flows, decoder = Flows(), Decoder()
+    flows = Flows()
     straight_at = None
-    for place, frame in enumerate(conversation.frames(segments)):
-        segment = decoder.segment(frame)
-        assert segment is not None
+    for place, segment in enumerate(decoded(conversation.frames(segments))):
         flows.receive(segment)
         if any(each.fpdus for each in flows.directions.values()):
             straight_at = place

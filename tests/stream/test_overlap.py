@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ConnectionEnded, Event, OverlapDiffers
+from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
+from tests.stream.startup import ended
 from tests.stream.talk import REPLY, REQUEST, Talk, started
 from tests.truth import impair, messages, mpastream
 
@@ -26,12 +27,6 @@ def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:
         for each in events
         if isinstance(each, OverlapDiffers)
     ]
-
-
-def retransmitted(events: list[Event]) -> int:
-    """Segments of direction 0 that brought octets captured before."""
-    (end,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    return end.halves[0].retransmitted
 
 
 def changed(octets: bytes, *places: int) -> bytes:
@@ -77,7 +72,7 @@ def test_copies(
     talk.close()
     events = talk.fed()
     assert overlaps(events) == ([] if differ is None else [(0, seq + differ[0], differ[1])])
-    assert retransmitted(events) == len(copies)
+    assert ended(events).halves[0].retransmitted == len(copies)
     assert {each.crc for each in fpdus(events, 0)} == {"good"}
     check_all_found(events)
 
@@ -156,11 +151,7 @@ def test_differences_are_reported_at_their_places(
             newest = len(segment.payload) == 1 and at == max(first)
             differ.append(set() if newest else places)
     events = feed_truth(segments)
-    differences = [
-        ((each.seq - pair[0].isn) % 2**32, each.length)
-        for each in events
-        if isinstance(each, OverlapDiffers)
-    ]
+    differences = [((seq - pair[0].isn) % 2**32, length) for _, seq, length in overlaps(events)]
     wanted = set().union(*differ)
     covered = {place for start, length in differences for place in range(start, start + length)}
     assert wanted <= covered

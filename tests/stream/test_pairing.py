@@ -12,12 +12,7 @@ from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
 from tests.stream.exchange import answers, exchanged, spoken
-from tests.stream.spoken import (
-    ATOMIC_REQUEST,
-    READ_REQUEST,
-    READ_RESPONSE,
-    messages_of,
-)
+from tests.stream.spoken import ATOMIC_REQUEST, READ_REQUEST, READ_RESPONSE, messages_of
 from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream

@@ -8,15 +8,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import ConnectionEnded, Event, HalfSummary
 from tests.stream.feed import feed_truth, fpdus, halves
+from tests.stream.startup import ended
 from tests.truth import impair
-
-
-def summary(events: list[Event], direction: int = 0) -> HalfSummary:
-    """The counters of a direction."""
-    (ended,) = [each for each in events if isinstance(each, ConnectionEnded)]
-    return ended.halves[direction]
 
 
 @given(
@@ -43,5 +37,5 @@ def test_the_distance_is_that_of_the_capture(seed: int, size: int, rate: float) 
             assert each.offset is not None
             assert starts[each.offset] > there[each.frame]
             farthest = max(farthest, starts[each.offset] - there[each.frame])
-        assert summary(events, direction).out_of_order == len(ahead)
-        assert summary(events, direction).farthest_ahead == farthest
+        summary = ended(events).halves[direction]
+        assert (summary.out_of_order, summary.farthest_ahead) == (len(ahead), farthest)

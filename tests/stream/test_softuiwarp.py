@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,27 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import Decoder, open_capture
-from scapy_mpa.craft import Conversation
-from scapy_mpa.craft.impairments import (
-    SnapLength,
-)
+from scapy_mpa.capture import open_capture
+from scapy_mpa.craft import Conversation, Segment, impair
+from scapy_mpa.craft.impairments import CaptureLoss, Reordering, SnapLength
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
-from scapy_mpa.stream.flows import Flows
 from scapy_mpa.wire.dialect import Dialect
 from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import INITIATOR, Record, of
-from tests.stream.damage import damaged
-from tests.stream.feed import fpdus
+from tests.stream.feed import decoded, feed, fpdus
 from tests.stream.scene import Octets, Scene
 from tests.stream.startup import ended, reply, request
 from tests.truth import messages
 from tests.truth.mpastream import build_stream
 
 LENGTHS = st.lists(st.integers(0, 700), min_size=1, max_size=12)
-_CUT = SnapLength(120)
 FORCED = Dialect.SOFTUIWARP
 
 
@@ -56,6 +52,21 @@ def conversation(lengths: Sequence[int], dialect: str | None, **options: Any) ->
 def without(records: list[Record], *names: str) -> list[Record]:
     """Records without some of their keys."""
     return [{key: each[key] for key in each if key not in names} for each in records]
+
+
+def damaged(segments: list[Segment], data: st.DataObject, rng: Random, seed: int) -> list[Segment]:
+    """The segments, damaged in one way or not at all."""
+    ways: tuple[Any, ...] = (None, "bit", CaptureLoss(0.1), Reordering(0.3), SnapLength(120))
+    damage = data.draw(st.sampled_from(ways))
+    if damage is None:
+        return segments
+    if damage != "bit":
+        return impair(segments, damage, seed=seed)
+    hit = rng.randrange(5, len(segments))
+    octets = bytearray(segments[hit].octets)
+    if octets:
+        octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
+    return [*segments[:hit], replace(segments[hit], octets=bytes(octets)), *segments[hit + 1 :]]
 
 
 @given(LENGTHS, st.sampled_from(("aligned", "packed", "stream")), st.integers(60, 1460))
@@ -155,7 +166,7 @@ def test_conforming_streams_are_not_recognised_as_it(
         made.initiator.send(rng.randbytes(shift) + payload)
         made.initiator.send(rng.randbytes(length))
     made.close()
-    segments = damaged(made.segments(), data, rng, seed, _CUT)
+    segments = damaged(made.segments(), data, rng, seed)
     records = plain(made.frames(segments))
     for connection in of(records, "connection"):
         assert connection["dialect"] in ("rfc5044", None)
@@ -171,9 +182,7 @@ def test_order_is_checked_with_any_pads(dialect: Dialect | None, at: int) -> Non
             made.initiator.set_msn(0, number)
         made.initiator.send(bytes(length))
     made.close()
-    flows, checks, decoder = Flows(dialect=dialect), Checks(), Decoder()
-    segments = [decoder.segment(frame) for frame in made.frames()]
-    events = [event for each in segments if each is not None for event in flows.receive(each)]
-    found = [each for event in events + flows.finish() for each in checks.take(event)]
+    checks, events = Checks(), feed(decoded(made.frames()), dialect)
+    found = [each for event in events for each in checks.take(event)]
     errors = [each.text for each in found if isinstance(each, ErrorFound)]
     assert len(errors) == 1 and f"MSN {at}" in errors[0]

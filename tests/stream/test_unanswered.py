@@ -12,11 +12,10 @@ from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.flows import Flows
 from tests.captures import REAL, capture_name
 from tests.cli.command import records
-from tests.stream.exchange import spoken
-from tests.stream.feed import as_segment
-from tests.stream.talk import started
+from tests.stream.exchange import talk_of
+from tests.stream.startup import ended
+from tests.stream.talk import received
 from tests.truth.messages import ATOMIC_REQUEST, ATOMIC_RESPONSE, READ_REQUEST, READ_RESPONSE
-from tests.truth.mpastream import Damage, build_stream
 
 SITUATIONS = {
     "nothing is asked for": (">S <S", (0, 0), ""),
@@ -40,21 +39,8 @@ SITUATIONS = {
 
 def end_of(words: str, *, straight: bool) -> ConnectionEnded:
     """The end of a connection with these messages."""
-    talk = started()
-    if words.startswith("..."):
-        talk.segments.clear()
-    for direction, ulpdu, fate in spoken(words.removeprefix("...")):
-        damage = {0: Damage(flip=(10, 1))} if "!" in fate else None
-        octets, _ = build_stream([ulpdu], damage=damage)
-        talk.say(direction, octets, captured="-" not in fate)
-    talk.close()
     flows = Flows(straight=straight)
-    found = []
-    for number, each in enumerate(talk.segments, 1):
-        found += flows.receive(as_segment(number, each))
-    found += flows.finish()
-    (end,) = (each for each in found if isinstance(each, ConnectionEnded))
-    return end
+    return ended(received(flows, talk_of(words).segments) + flows.finish())
 
 
 @pytest.mark.parametrize("straight", [True, False])

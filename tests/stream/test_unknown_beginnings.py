@@ -8,7 +8,6 @@ import random
 import pytest
 
 from tests.stream.feed import fpdus
-from tests.stream.scene import say_without
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
@@ -107,8 +106,9 @@ def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, 
     octets, truth = mpastream.build_stream(ulpdus, markers=True)
     assert truth[2].start == 512 - back
     talk = Talk(syn=False)
-    say_without(talk, octets, [(0, begin)])
-    found = [(each.ulpdu, each.markers) for each in fpdus(talk.fed())]
+    talk.miss(0, octets[:begin])
+    talk.say(0, octets[begin:])
+    found = [(each.ulpdu, each.markers) for each in fpdus(talk.closed())]
     assert found == [(each.ulpdu, each.markers) for each in truth if each.start >= begin]
 
 

@@ -8,20 +8,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.stream.events import (
-    ErrorFound,
-    FPDURecovered,
-    StartupSeen,
-)
+from scapy_mpa.stream.events import ErrorFound, FPDURecovered, StartupSeen
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.talk import (
-    REPLY,
-    REQUEST,
-    STREAM,
-    TRUTH,
-    ULPDUS,
-    started,
-)
+from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, ULPDUS, started
 from tests.truth import mpastream
 
 PIECES = [
