@@ -19,7 +19,6 @@ from tests.stream.talk import (
     STREAM,
     TRUTH,
     ULPDUS,
-    Talk,
     check_whole,
     ends,
     found,
@@ -139,16 +138,6 @@ def test_a_copy_from_before_the_ports_were_used_again() -> None:
     endings = [(each.connection.number, each.ending) for each in ends(events)]
     assert endings == [(0, "closed"), (1, "closed")]
     assert flows.late_copies == sum(bool(each.payload) for each in second.segments)
-
-
-def test_after_connections_have_lingered() -> None:
-    """The same after a time, without other connections."""
-    flows = Flows()
-    received(flows, whole(ISN).segments)
-    received(flows, Talk().segments[:1], 100, connection=1, later=LINGER_NS + SECOND)
-    flows.receive(late(BEGIN, STREAM[:300], after=LINGER_NS + 2 * SECOND))
-    assert flows.late_copies == 1
-    assert [each.connection.number for each in ends(flows.finish())] == [1]
 
 
 @given(

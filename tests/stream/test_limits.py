@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pathlib
 from collections import Counter
 from typing import Any
 
@@ -13,12 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import open_capture
-from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered, GapFound
+from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
-from tests.captures import OVER_TCP, capture_name
-from tests.stream.feed import decoded, expected, feed, feed_truth, fpdus, reported
+from tests.stream.feed import expected, feed_truth, fpdus, reported
 from tests.stream.talk import REQUEST, STREAM, ULPDUS, Talk, ends, received, started, whole
 from tests.truth import impair, messages, mpastream
 from tests.truth.cases import case
@@ -115,25 +112,6 @@ def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
             assert wanted[fpdu.start] in found or any(
                 start < fpdu.end and fpdu.start < stop for start, stop in gaps
             )
-
-
-@pytest.mark.parametrize("limit", [1, 2000, 70_000])
-@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
-def test_captures(path: pathlib.Path, limit: int) -> None:
-    """Limits only reduce what is found."""
-    found = []
-    for limits in (None, Limits(octets_per_half=limit, octets_in_total=2 * limit)):
-        with open_capture(path) as capture:
-            events = feed(decoded(capture), limits=limits)
-        # Other values are not compared: the limit may hold too few octets to find them.
-        found.append(
-            {
-                (each.connection, each.direction, each.seq, isinstance(each, ErrorFound))
-                for each in events
-                if isinstance(each, FPDURecovered | ErrorFound)
-            }
-        )
-    assert found[1] <= found[0]
 
 
 # -- connections -----------------------------------------------------------------------------------
