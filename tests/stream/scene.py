@@ -53,6 +53,13 @@ HEADER = 20
 INVALID, LOST = ErrorCode.INVALID_STARTUP_FRAME, ErrorCode.CONNECTION_LOST
 
 
+def both(**fields: int | bytes) -> dict[str, Octets]:
+    """Request, Replies and FPDUs, where both sides want the same."""
+    frames = {"Q": request(**fields), "A": reply(**fields), "R": reply(rejected=1, **fields)}
+    markers, crc = bool(fields.get("markers", 0)), bool(fields.get("crc", 1))
+    return {**frames, "S": stream(markers=markers, crc=crc)}
+
+
 class Wrong(NamedTuple):
     """An error, by the word that it is about."""
 

@@ -9,7 +9,6 @@ from tests.stream.feed import fpdus
 from tests.stream.startup import (
     PROSE,
     ULPDUS,
-    check_all,
     ended,
     errors,
     found,
@@ -89,21 +88,6 @@ def test_a_key_whose_length_leads_to_the_next_marker(size: int, before: int, crc
     events = talk.closed()
     assert seen(events) == []
     assert found(events, 0) == [each.ulpdu for each in truth[1:]]
-
-
-@pytest.mark.parametrize("answered", [True, False])
-@pytest.mark.parametrize("size", [25, 1460])
-def test_a_request_of_rev_0_at_the_beginning_of_a_capture(answered: bool, size: int) -> None:
-    """The Request fills its segment, and nothing after it contradicts it."""
-    octets, truth = stream(crc=False)
-    talk = Talk(syn=False)
-    at = talk.say(0, request(crc=0, revision=0, private_data=b"hello"), size=size)
-    talk.say(1, reply(crc=0, revision=0), size=size, captured=answered)
-    events = talk.speak(octets, size=size)
-    assert [each.seq for each in seen(events)][:1] == [at]
-    assert len(seen(events)) == 1 + answered
-    assert seen(events)[0].frame == 1
-    check_all(events, truth)
 
 
 def key_at_the_end(begin: int) -> tuple[bytes, bytes, bytes]:
@@ -235,19 +219,6 @@ def test_delayed_startup_after_such_a_file(size: int) -> None:
     assert [each.seq for each in seen(events)][-2:] == [*at]
     assert found(events, 0) == found(events, 1) == ULPDUS
     assert {each.located_by for each in fpdus(events)} == {"start", "length"}
-
-
-def test_streaming_mode_octets_after_a_delayed_rejection() -> None:
-    """A connection that was rejected goes back to streaming mode (7.1.2 rule 3)."""
-    talk = Talk()
-    for direction in (0, 1):
-        talk.say(direction, PROSE)
-    talk.say(0, request())
-    talk.say(1, reply(rejected=1) + PROSE)
-    talk.say(0, PROSE)
-    events = talk.closed()
-    assert len(seen(events)) == 2
-    assert ended(events).rejected
 
 
 @pytest.mark.parametrize("lead", [b"", b"login\r\n"])

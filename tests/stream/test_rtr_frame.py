@@ -12,28 +12,19 @@ import pytest
 from scapy_mpa.stream.events import Event
 from scapy_mpa.wire.dialect import Dialect
 from tests.stream.feed import fpdus
-from tests.stream.scene import INVALID, Octets, Scene, Wrong
+from tests.stream.scene import INVALID, Octets, Scene, Wrong, both
 from tests.stream.startup import INITIATOR, ULPDUS, ended, errors, reply, request, seen
 from tests.truth.mpastream import build_stream, startup_frame
 
 KEYS = [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"]
 PROPOSAL = "rtr-frame-proposal-2007"
-S_IN_BOTH: dict[str, Octets] = {"Q": request(enhanced=1), "A": reply(enhanced=1)}
+S_IN_BOTH = both(enhanced=1)
 ALL, NONE = ">Q <A >T >S <S >F <F", ">Q <A >S <S >F <F"
 
 
 def rtr(key: bytes = KEYS[0], **fields: Any) -> bytes:
     """An Rtr Frame, with C set by default."""
     return startup_frame(key, **{"crc": 1, **fields})
-
-
-def with_markers(markers: int) -> dict[str, Octets]:
-    """Startup frames with S, and FPDUs, with Markers or without."""
-    return {
-        "Q": request(enhanced=1, markers=markers),
-        "A": reply(enhanced=1, markers=markers),
-        "S": build_stream(ULPDUS, markers=bool(markers)),
-    }
 
 
 def of_s(asked: int, answered: int, **fields: int) -> dict[str, Octets]:
@@ -62,25 +53,24 @@ NOT_ACCEPTED = f"an Rtr Frame after no Reply that accepts ({PROPOSAL} 2)"
 TOO_EARLY = f"an Rtr Frame before the Initiator has received the Reply ({PROPOSAL} 2)"
 SPOKE_EARLY = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
 OTHER_C = "C of the Rtr Frame is {}, that of the Reply {} (" + PROPOSAL + " 2)"
-REJECTS: dict[str, Octets] = {**S_IN_BOTH, "R": reply(enhanced=1, rejected=1)}
 
 SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     # 2: it comes if both have set S.  siw only echoes S, and an FPDU follows.
-    *((ALL, with_markers(markers), [], PROPOSAL) for markers in (0, 1)),
-    *((NONE, with_markers(markers), [], "rfc5044") for markers in (0, 1)),
+    *((ALL, both(enhanced=1, markers=markers), [], PROPOSAL) for markers in (0, 1)),
+    *((NONE, both(enhanced=1, markers=markers), [], "rfc5044") for markers in (0, 1)),
     (">Q <A >T <S >S >F <F", S_IN_BOTH, [], PROPOSAL),
     *(
         (ALL, S_IN_BOTH | {"T": rtr(KEYS[1], private_data=bytes(size))}, [], PROPOSAL)
         for size in (0, 5, 512)
     ),
-    (">Q <A >T >F <F", with_markers(1), [], PROPOSAL),
-    (">Q <A >F <F", with_markers(1), [], "rfc5044"),
+    (">Q <A >T >F <F", both(enhanced=1, markers=1), [], PROPOSAL),
+    (">Q <A >F <F", both(enhanced=1, markers=1), [], "rfc5044"),
     # 2 and 5: otherwise there is none.  If one comes, it is an error, and is skipped.
     *((NONE, of_s(*each), [], "rfc5044") for each in ((1, 0), (0, 1), (0, 0))),
     (ALL, of_s(1, 0), [Wrong(2, INVALID, AWAITS_NONE)], PROPOSAL),
     (ALL, of_s(0, 1), [Wrong(2, INVALID, NOT_ANNOUNCED)], PROPOSAL),
-    (">Q <R >F <F", REJECTS, [], "rfc5044"),
-    (">Q <R >T >F <F", REJECTS, [Wrong(2, INVALID, NOT_ACCEPTED)], "rfc5044"),
+    (">Q <R >F <F", S_IN_BOTH, [], "rfc5044"),
+    (">Q <R >T >F <F", S_IN_BOTH, [Wrong(2, INVALID, NOT_ACCEPTED)], "rfc5044"),
     # 2: C must be that of the Reply.  S is ignored, and R, M and Res are as in a Request.
     *((ALL, of_s(1, 1, crc=c) | {"T": rtr(crc=c)}, [], PROPOSAL) for c in (0, 1)),
     *(
@@ -103,7 +93,7 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
 def test_situations(at: int) -> None:
     """With each in one segment, and in pieces."""
     words, letters, wrong, dialect = SITUATIONS[at]
-    markers = int(letters["Q"] == with_markers(1)["Q"])
+    markers = int(letters["Q"] == both(enhanced=1, markers=1)["Q"])
     for size in (None, 20) if not wrong else (None,):
         scene = Scene(words, letters, size=size)
         events = check(scene, *wrong, dialect=dialect, markers=markers)
@@ -170,7 +160,7 @@ def test_frames_that_were_not_captured(markers: int) -> None:
     If the Rtr Frame itself is missing, FPDUs after the hole are found.  The beginning of the
     phase and the dialect stay unknown.
     """
-    letters = with_markers(markers)
+    letters = both(enhanced=1, markers=markers)
     letters |= {"s": build_stream(ULPDUS * 4, markers=bool(markers))}
     for words in (">-Q <A", ">Q <-A", ">-Q <-A"):
         events = Scene(f"... {words} >T >S{'' if markers else ' >S >S'} >F <F", letters).fed()

@@ -18,8 +18,8 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from tests.straight.ways import recovery, straight
 from tests.stream.feed import fpdus
-from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong
-from tests.stream.startup import ended, errors, reply, request, seen, stream
+from tests.stream.scene import INVALID, LOST, Octets, Scene, Wrong, both
+from tests.stream.startup import PROSE, ended, errors, reply, request, seen, stream
 from tests.truth import messages, pcapfile
 from tests.truth.impair import ACK, FIN, RST
 from tests.truth.mpastream import Damage, build_stream, enhanced_data
@@ -28,6 +28,7 @@ FPDU = messages.send(1, b"x" * 20)
 
 LETTERS: dict[str, Octets] = {
     "P": request(private_data=b"again"),
+    "W": PROSE,
     "x": b"x",
     "z": bytes(300),
     "h": b"HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -90,6 +91,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">w <w >Q <A >f <f >F <F", []),
     (">Q <R >F <F", []),
     (">Q <R >w <w >Q <A >f <f >F <F", []),
+    (">W <W >Q <RW >W >F <F", []),
     (">Q <R >Q <R >Q <A >f <f >F <F", []),
     (">Q <R <Q >A <f >f >F <F", []),
     # -- other octets in the place of the Request
@@ -267,16 +269,6 @@ def clause_of(text: str) -> str:
     return text[text.rindex("(") :]
 
 
-@pytest.mark.parametrize("place", range(16))
-def test_a_key_with_one_wrong_octet(place: int) -> None:
-    """A wrong Key in the place of a startup frame: code 4, in pieces or in one (7.1.2 rule 5)."""
-    key = bytearray(request())
-    key[place] ^= 0x80
-    text = f"the Key of the startup frame is {bytes(key[:16])!r} (RFC 5044 7.1.1, 7.1.2 rule 5)"
-    for size in (1, 20):
-        Scene(">Q >F <F", {"Q": bytes(key)}, size=size).check(Wrong(0, INVALID, text))
-
-
 @pytest.mark.parametrize("data", [b"", b"abc"])
 def test_missing_enhanced_data(data: bytes) -> None:
     """S without room for its data (RFC 6581 6)."""
@@ -307,22 +299,13 @@ def test_revision_of_the_reply(asked: int, answered: int, is_wrong: bool) -> Non
     scene.check(*[Wrong(1, INVALID, text)] * is_wrong, events=scene.fed(Dialect.RFC5044))
 
 
-def with_markers(markers: int) -> dict[str, Octets]:
-    """Startup frames and FPDUs, with Markers or without."""
-    return {
-        "Q": request(markers=markers),
-        "A": reply(markers=markers),
-        "S": stream(markers=bool(markers)),
-    }
-
-
 @pytest.mark.parametrize("acknowledged", [0, 1, 320, 328])
 @pytest.mark.parametrize("markers", [0, 1])
 def test_the_responder_sends_first(acknowledged: int, markers: int) -> None:
     """Rule 4: its acknowledgement shows what the Responder had received when it sent."""
     octets, truth = stream(markers=bool(markers))
     pieces: dict[str, Octets] = {"1": octets[:acknowledged], "2": (octets[acknowledged:], truth)}
-    scene = Scene(">Q <A >1 <S >2 >F <F", with_markers(markers) | pieces)
+    scene = Scene(">Q <A >1 <S >2 >F <F", both(markers=markers) | pieces)
     # With its Marker, the first FPDU has 328 octets.
     scene.check(*[Wrong(3, None, OF_4)] * (acknowledged < 328))
 
@@ -350,7 +333,7 @@ def test_the_initiator_does_not_wait(
     frame, (octets, truth) = reply(markers=markers), stream(markers=bool(markers))
     pieces: dict[str, Octets] = {"1": frame[:acknowledged], "2": frame[acknowledged:]}
     pieces |= {"3": octets[:500], "4": (octets[500:], truth)}
-    scene = Scene(f"{begin} >3 <2 >4 <S >F <F", with_markers(markers) | pieces)
+    scene = Scene(f"{begin} >3 <2 >4 <S >F <F", both(markers=markers) | pieces)
     scene.frames[1:] = [frame]
     scene.check(*[Wrong(2, None, OF_3)] * is_reported)
 
@@ -400,7 +383,7 @@ def test_private_data_of_revision_0(octets: int) -> None:
     """draft-ietf-rddp-mpa-01 6.1.1: of any PD_Length, and FPDUs follow the Private Data."""
     data = (bytes(range(251)) * 262)[:octets]
     fields = {"revision": 0, "markers": 1, "private_data": data}
-    letters = with_markers(1) | {"Q": request(**fields), "A": reply(**fields)}
+    letters = both(**fields)
     events = Scene(">Q <A >S <S >F <F", letters, size=1460).check()
     assert [fpdus(events, direction)[0].offset for direction in (0, 1)] == [4, 4]
 
