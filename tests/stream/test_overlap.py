@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import Event, OverlapDiffers
 from tests.stream.feed import expected, feed_truth, fpdus, halves, reported
 from tests.stream.startup import ended
-from tests.stream.talk import REPLY, REQUEST, Talk, started
-from tests.truth import impair, messages, mpastream
-
-STREAM, TRUTH = mpastream.build_stream(
-    [messages.send(msn, random.Random(msn).randbytes(200))[0] for msn in range(1, 11)]
-)
+from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk, started
+from tests.truth import impair
 
 
 def overlaps(events: list[Event]) -> list[tuple[int, int, int]]:

@@ -10,19 +10,13 @@ from itertools import pairwise
 import pytest
 
 from scapy_mpa.stream.events import Event
+from tests.stream.cut import stream
 from tests.stream.feed import fpdus
 from tests.stream.talk import started
-from tests.truth import messages
-from tests.truth.mpastream import TrueFPDU, build_stream
+from tests.truth.mpastream import TrueFPDU
 
 Found = tuple[int, int, str]
 """Offset, ULPDU_Length and verdict."""
-
-
-def sends(count: int, size: int, seed: int = 1) -> list[bytes]:
-    """ULPDUs of Sends with random octets."""
-    rng = random.Random(seed)
-    return [messages.send(msn, rng.randbytes(size))[0] for msn in range(1, count + 1)]
 
 
 def in_order(events: list[Event]) -> list[Found]:
@@ -60,7 +54,7 @@ def garble(octets: bytearray, begin: int, end: int, rng: random.Random, *, marke
 def test_good_fpdus_in_a_row_between_garbled_ones(seed: int, several: int, markers: bool) -> None:
     """No FPDU with a certain start spans them, and no payload holds them."""
     rng = random.Random(seed)
-    octets, truth = build_stream(sends(15, 200, seed), markers=markers)
+    octets, truth = stream([200] * 15, markers=markers)
     garbled = {3, 4, 5 + several, 6 + several}
     wrong = bytearray(octets)
     for index in garbled:
@@ -78,8 +72,7 @@ def test_many_garbled_headers_hide_no_good_fpdus(seed: int, markers: bool) -> No
     """Only the octets after an FPDU with garbled length and header show where it ends.  To search
     all that it may reach costs too much for many of them."""
     rng = random.Random(seed)
-    ulpdus = [messages.send(msn, rng.randbytes(rng.randrange(60, 400)))[0] for msn in range(2000)]
-    octets, truth = build_stream(ulpdus, markers=markers)
+    octets, truth = stream([rng.randrange(60, 400) for _ in range(2000)], markers=markers)
     garbled: set[int] = set()
     while max(garbled, default=0) + 40 < len(truth):
         garbled.add(max(garbled, default=0) + rng.randrange(3, 40))
@@ -94,7 +87,7 @@ def test_many_garbled_headers_hide_no_good_fpdus(seed: int, markers: bool) -> No
 @pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
 def test_an_island_without_fpdu_hides_none(order: tuple[int, int, int]) -> None:
     """The start of an island is not the start of an FPDU."""
-    octets, truth = build_stream(sends(39, 600, 3))
+    octets, truth = stream([600] * 39, markers=False)
     talk = started()
     first = talk.next[0]
     # Three pieces of one FPDU, each captured late, the last one with later octets.
