@@ -124,22 +124,6 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
     assert flows.late_copies == 0
 
 
-def test_a_copy_from_before_the_ports_were_used_again() -> None:
-    """It belongs to the old connection, and the new one goes on."""
-    flows = Flows()
-    first, second = whole((1000, 2000)), whole((2_000_000_000, 3_000_000_000))
-    events = received(flows, first.segments)
-    for number, each in enumerate(second.segments):
-        copy = [Segment(0, 1001, 0, ACK, STREAM[:200])] * bool(each.payload)
-        events += received(flows, [each, *copy], 100 + 2 * number)
-    events += flows.finish()
-    check_whole(events, 0)
-    check_whole(events, 1)
-    endings = [(each.connection.number, each.ending) for each in ends(events)]
-    assert endings == [(0, "closed"), (1, "closed")]
-    assert flows.late_copies == sum(bool(each.payload) for each in second.segments)
-
-
 @given(
     begin=st.integers(0, 2**32 - 1),
     length=st.integers(1, 400) | st.integers(1, 2**20),

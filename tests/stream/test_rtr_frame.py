@@ -67,6 +67,7 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
     (">Q <A >F <F", both(enhanced=1, markers=1), [], "rfc5044"),
     # 2 and 5: otherwise there is none.  If one comes, it is an error, and is skipped.
     *((NONE, of_s(*each), [], "rfc5044") for each in ((1, 0), (0, 1), (0, 0))),
+    (ALL, of_s(0, 0), [Wrong(2, INVALID, NOT_ACCEPTED)], "rfc5044"),
     (ALL, of_s(1, 0), [Wrong(2, INVALID, AWAITS_NONE)], PROPOSAL),
     (ALL, of_s(0, 1), [Wrong(2, INVALID, NOT_ANNOUNCED)], PROPOSAL),
     (">Q <R >F <F", S_IN_BOTH, [], "rfc5044"),
@@ -104,16 +105,6 @@ def test_situations(at: int) -> None:
         assert [each.markers for each in ended(events).halves] == [
             bool(markers)
         ] * 2 or "R" in words
-
-
-def test_s_that_is_not_set() -> None:
-    """An Rtr Frame in the place of an FPDU is an error, and FPDUs follow it."""
-    scene = Scene(ALL)
-    events = scene.fed()
-    assert errors(events) == [(0, INVALID, scene.at[2][1])]
-    assert [each.ulpdu for each in fpdus(events, 0)] == ULPDUS
-    assert ended(events).dialect == "rfc5044"
-    Scene(">T >F <F").check(Wrong(0, INVALID, NOT_ACCEPTED))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))

@@ -278,14 +278,6 @@ def test_fpdus_do_not_wait_for_a_startup_frame(
         assert len(late) - late.count(0) <= (1 if crc else 7)
 
 
-def test_a_late_reply_and_a_late_first_fpdu() -> None:
-    """The Initiator's first FPDU is late, too.  The next one does not show where the Reply ends."""
-    scene = Scene(">Q <A+4 >f+9 <f+9 >f <ff <f >F <F")
-    events = scene.fed()
-    assert [each.octets for each in seen(events)] == scene.frames
-    assert [len(fpdus(events, direction)) for direction in (0, 1)] == [2, 4]
-
-
 @pytest.mark.parametrize("syn", [True, False])
 @pytest.mark.parametrize("markers", [0, 1])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -338,11 +330,13 @@ def test_a_request_captured_after_fpdus_and_the_syn(first: tuple[int, ...]) -> N
         (">f >Q+2 >f+3 >f >f <A <f", 5),
         # FPDUs before the Request are not found.
         ("... >f >f <f >Q+3 >f >f <A+3 <f >f <f <f >F <F", 7),
+        # The next FPDU does not show where the Reply ends.
+        (">Q <A+4 >f+9 <f+9 >f <ff <f >F <F", 6),
         (">w+1 >L <L <L >Q+5 > >f >L- >L < <f >Q", 6),
     ],
 )
-def test_a_request_captured_between_fpdus(words: str, count: int) -> None:
-    """FPDUs after the Request were found before it was captured, and it is no FPDU."""
+def test_startup_frames_captured_between_fpdus(words: str, count: int) -> None:
+    """FPDUs after a startup frame were found before it was captured, and it is no FPDU."""
     scene = Scene(words, {"L": build_stream([messages.send(1, bytes(600))[0]])})
     events = scene.fed()
     assert [each.octets for each in seen(events)] == scene.frames
