@@ -47,7 +47,8 @@ class Spoken:
     ) -> None:
         self.script = script
         self.missed = missed
-        talk = Talk((rng_isn(script), 77))
+        # Sequence numbers may wrap soon.
+        talk = Talk(((2**32 - 5000 + 3 * len(script)) % 2**32, 77))
         for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
             talk.say(direction, mpastream.startup_frame(key, crc=1, markers=int(markers)))
         if not startup:
@@ -106,11 +107,6 @@ def cut(ulpdu: bytes, room: int) -> list[bytes]:
     opcode, stag = ulpdu[1] & 15, int.from_bytes(ulpdu[2:6], "big")
     qn, msn = (int.from_bytes(ulpdu[at : at + 4], "big") for at in (6, 10))
     return messages.untagged_message(opcode, qn, msn, ulpdu[header:], header + room, stag)
-
-
-def rng_isn(script: list[TrueMessage]) -> int:
-    """An initial sequence number with which sequence numbers may wrap soon."""
-    return (2**32 - 5000 + 3 * len(script)) % 2**32
 
 
 def name_of(message: TrueMessage) -> int:

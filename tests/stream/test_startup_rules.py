@@ -277,26 +277,16 @@ def test_missing_enhanced_data(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered", "is_wrong"),
-    [
-        (0, 0, False),
-        (0, 1, True),
-        (0, 2, True),
-        (1, 0, False),
-        (1, 1, False),
-        (1, 2, True),
-        (2, 1, False),
-        (2, 2, False),
-    ],
+    ("asked", "answered"), [(asked, answered) for asked in range(3) for answered in range(3)]
 )
-def test_revision_of_the_reply(asked: int, answered: int, is_wrong: bool) -> None:
+def test_revision_of_the_reply(asked: int, answered: int) -> None:
     """7.1.1, Rev: the Initiator of a revision cannot interoperate with a later one (C.2.1)."""
     scene = Scene(
         ">Q <A >S <S >F <F", {"Q": request(revision=asked), "A": reply(revision=answered)}
     )
     text = f"revision {answered} of the Reply exceeds the Request's {asked} (RFC 5044 7.1.1)"
     # Without a forced dialect, revisions 0 and 1 are those of osc.
-    scene.check(*[Wrong(1, INVALID, text)] * is_wrong, events=scene.fed(Dialect.RFC5044))
+    scene.check(*[Wrong(1, INVALID, text)] * (answered > asked), events=scene.fed(Dialect.RFC5044))
 
 
 @pytest.mark.parametrize("acknowledged", [0, 1, 320, 328])
