@@ -85,6 +85,7 @@ LINES = {
     "craft --reorder send -o x": "'send' is no share such as 1% or 0.01; without one, ",
     "craft send -o x --loss 101%": "'101%' is no share",
     "craft send -o x --loss=2": "'2' is no share",
+    "craft sctp -o x --overlap": "--skip begins a capture later",
     "craft send -o x --segment huge": "'huge' is none of tiny, super and a number",
     "craft send -o x --connections 0": "0 is not in the range",
     "craft send -o x --connections 64513": "64513 is not in the range",

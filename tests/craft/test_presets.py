@@ -9,7 +9,6 @@ import pytest
 
 from scapy_mpa.craft import Conversation, IFTConversation, conversation_of
 from scapy_mpa.craft.presets import PRESETS
-from scapy_mpa.wire.errors import LocalProtocolError
 
 NAMES = list(PRESETS)
 FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConversation)]
@@ -69,11 +68,3 @@ def test_presets_contain_what_they_show() -> None:
     assert ends["half-close"] == "half closed"
     assert ends["open-end"] == "capture ended"
     assert set(ends.values()) == {"reset", "half closed", "capture ended", "closed"}
-
-
-def test_unknown_name() -> None:
-    """For an unknown name, similar names are suggested."""
-    with pytest.raises(LocalProtocolError, match="no preset 'sned'; did you mean send"):
-        conversation_of("sned")
-    with pytest.raises(LocalProtocolError, match=r"no preset 'xyzzy'; `scapy-mpa craft --list` "):
-        conversation_of("xyzzy")

@@ -289,6 +289,7 @@ WRONG = {
     "dialect draft-williams-iwarp-ift-01\nnegotiate first me": "f:2: first: one of initiator, ",
     "dialect rfc5043\ninitiator octets 3": "f:2: SCTP has nothing like <OctetsItem ",
     "dialect rfc5043\ninitiator fpdu 20 crc hex:00000000": "f:2: a DDP Segment Chunk has no ",
+    "dialect rfc5043\nstartup rejected\nstartup": "f:3: an SCTP conversation has one session",
     "negotiate": "f:1: there is no negotiate in this dialect",
     "endpoints 10.0.0.1:1 [fd00::1]:2": "f:1: both addresses must be IPv4, or both IPv6",
     "start-time -1": "f:1: seconds from 0 to 4294967295 are wanted, not '-1'",

@@ -29,7 +29,6 @@ from scapy_mpa.craft import (
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.cli.command import run
 from tests.craft.reading import plain
 from tests.truth import sctpstream as sctp
 
@@ -155,26 +154,6 @@ def test_association_without_a_session() -> None:
     assert plain(conversation.frames()) == [record]
 
 
-def test_verbs_refuse_what_is_forbidden() -> None:
-    """Verbs refuse what the standards forbid."""
-    conversation = SctpConversation()
-    with pytest.raises(LocalProtocolError, match=r"exceed 512 \(RFC 5043 5.2.3\)"):
-        conversation.startup(bytes(513))
-    conversation = conversation_of("sctp-reject")
-    with pytest.raises(LocalProtocolError, match="closed"):
-        conversation.initiator.send(b"x")
-    with pytest.raises(LocalProtocolError, match="one session"):
-        rejected = SctpConversation()
-        rejected.startup(rejected=True)
-        rejected.startup()
-    with pytest.raises(LocalProtocolError, match="128 or more"):
-        SctpConversation(mss=100)
-    with pytest.raises(LocalProtocolError, match="no such item"):
-        octets = SctpConversation()
-        octets.initiator.octets(b"streaming mode")
-        octets.segments()
-
-
 def test_truth_without_a_wrong_chunk() -> None:
     """A wrong chunk has no record in the truth; the others have."""
     conversation = SctpConversation()
@@ -189,17 +168,6 @@ def test_truth_without_a_wrong_chunk() -> None:
         "connection",
     ]
     assert "frame" not in truth[2] and "errors" not in truth[3]
-
-
-def test_craft_on_the_command_line(tmp_path: Path) -> None:
-    """``craft`` makes SCTP presets by name, also impaired. Options of TCP are refused."""
-    path, truth = tmp_path / "a.pcapng", tmp_path / "a.jsonl"
-    result = run("craft", "sctp", "-o", path, "--truth", truth, "--duplicate", "--connections", 3)
-    assert result.exit_code == 0, result.stderr
-    assert run("dissect", path).exit_code == 0
-    result = run("craft", "sctp", "-o", path, "--overlap")
-    assert result.exit_code == 2
-    assert "--skip begins a capture later" in result.stderr
 
 
 def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
