@@ -10,15 +10,11 @@ from itertools import pairwise, zip_longest
 import pytest
 
 from tests.clean.cleaning import clean, frames_of, segments
-from tests.stream.talk import STREAM, Talk
+from tests.stream.talk import REPLY, REQUEST, STREAM, Talk, started
 from tests.truth import mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, SYN
 
 ISN = (1000, 0xFFFFFF00)
-REQUEST, REPLY = (
-    mpastream.startup_frame(key, markers=1, crc=1)
-    for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-)
 
 
 def without_markers(ulpdu: bytes) -> int:
@@ -26,13 +22,13 @@ def without_markers(ulpdu: bytes) -> int:
     return (2 + len(ulpdu) + 3) // 4 * 4 + 4
 
 
-def mapping(isn: int, startup: bytes, truth: list[mpastream.TrueFPDU]) -> Callable[[int], int]:
+def mapping(isn: int, truth: list[mpastream.TrueFPDU]) -> Callable[[int], int]:
     """How an acknowledgement number of a direction is written.
 
     What was sent up to the end of the startup frame is where it was.  Behind it a number speaks of
     so many whole FPDUs, and perhaps of the FIN.
     """
-    base = isn + 1 + len(startup)
+    base = isn + 1 + len(REQUEST)
 
     def written(ack: int) -> int:
         offset = (ack - base + 2**31) % 2**32 - 2**31
@@ -52,11 +48,9 @@ def test_what_they_speak_of(seed: int) -> None:
     Only a frame whose numbers stay as they were may say again what its sender said before.
     """
     rng = random.Random(f"acknowledgements {seed}")
-    talk = Talk(ISN)
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started(ISN, markers=True)
     pieces, maps = [], []
-    for isn, startup in zip(ISN, (REQUEST, REPLY), strict=True):
+    for isn in ISN:
         ulpdus = [
             b"\x41\x43" + bytes(8) + number.to_bytes(4, "big") + bytes(4 + rng.randrange(900))
             for number in range(1, 9)
@@ -67,7 +61,7 @@ def test_what_they_speak_of(seed: int) -> None:
         cuts |= {rng.randrange(1, len(octets)) for _ in range(6)}
         ends = [0, *sorted(cut for cut in cuts if cut < len(octets)), len(octets)]
         pieces.append([octets[begin:end] for begin, end in pairwise(ends)])
-        maps.append(mapping(isn, startup, truth))
+        maps.append(mapping(isn, truth))
     # Receivers say late what they have: up to the end of any segment since what they said last.
     sent = [[number] for number in talk.next]
     for both in zip_longest(*pieces):
@@ -132,21 +126,15 @@ def test_nothing_speaks_of_a_startup_frame_before_it(sender: int, octets: int) -
         talk.segments[-1] = talk.segments[-1]._replace(ack=ISN[0] + 1 + octets)
     # It was captured before the other segment of the frame.
     talk.segments[-2:] = reversed(talk.segments[-2:])
-    reply = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1)
-    talk.say(1, reply)
-    check_order(talk, [startup, reply])
+    talk.say(1, REPLY)
+    check_order(talk, [startup, REPLY])
 
 
 def test_a_supplied_request_speaks_of_no_reply() -> None:
     """Where what follows the Reply, and acknowledges it, was captured before it."""
-    talk = Talk(ISN)
-    request, reply = (
-        mpastream.startup_frame(key, crc=1) for key in (mpastream.REQUEST_KEY, mpastream.REPLY_KEY)
-    )
-    talk.say(0, request)
-    talk.say(1, reply)
+    talk = started(ISN)
     talk.say(0, STREAM)
     talk.say(1, STREAM)
     syn, _, _, _, answer, *stream = talk.segments
     talk.segments[:] = [syn, stream[0], answer, stream[1]]
-    check_order(talk, [request, reply])
+    check_order(talk, [REQUEST, REPLY])

@@ -6,17 +6,10 @@ from __future__ import annotations
 import pytest
 
 from tests.clean.cleaning import clean, fpdus, frames_of, segments
-from tests.stream.talk import STREAM, Talk
+from tests.stream.talk import REPLY, REQUEST, STREAM, Talk
 from tests.truth import mpastream, pcapfile
 
-REQUEST, REPLY, REJECTION = (
-    mpastream.startup_frame(key, crc=1, rejected=rejected)
-    for key, rejected in (
-        (mpastream.REQUEST_KEY, 0),
-        (mpastream.REPLY_KEY, 0),
-        (mpastream.REPLY_KEY, 1),
-    )
-)
+REJECTION = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1)
 MARKED = mpastream.startup_frame(mpastream.REQUEST_KEY, markers=1, crc=1)
 ERDMA = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, revision=129) + b"\1\2\3\4\5\6\7\x08"
 

@@ -20,7 +20,7 @@ from tests.captures import PCAPS
 from tests.clean.cleaning import clean, frames_of, recovered, segments, shown_fpdus
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import reorder
-from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, Talk
+from tests.stream.talk import STREAM, TRUTH, started
 from tests.truth import mpastream, pcapfile
 
 READABLE = (
@@ -65,9 +65,7 @@ SHAPES = {
 def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> None:
     """Those of whole FPDUs, and those that one FPDU has for itself.  tshark finds all of them."""
     pieces, order, changed = SHAPES[shape]
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started()
     for piece in pieces:
         talk.say(0, piece)
     begun, said = talk.segments[: -len(pieces)], talk.segments[-len(pieces) :]
@@ -85,9 +83,7 @@ def test_how_many_fpdus_a_frame_may_have(
     number: int, replaced: int, tshark: str, tmp_path: Path
 ) -> None:
     """tshark reads 500 headers of a frame, and finds all FPDUs of a cleaned capture."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started()
     octets, _ = mpastream.build_stream([b"\x41\x43" + bytes(16)] * number)
     talk.say(0, octets)
     cleaned = clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))))
@@ -97,9 +93,7 @@ def test_how_many_fpdus_a_frame_may_have(
 
 def test_acknowledged_one_by_one_and_late() -> None:
     """However many FPDUs are under way, an acknowledgement of one of them says what it said."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started()
     octets, truth = mpastream.build_stream([b"\x41\x43" + bytes(16)] * 300)
     begin = talk.next[0]
     talk.say(0, octets, size=truth[0].end)
@@ -112,9 +106,7 @@ def test_acknowledged_one_by_one_and_late() -> None:
 
 def test_segments_of_an_fpdu_wait_for_its_end() -> None:
     """No more than these, and they are written in their places then."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started()
     talk.say(0, A)
     talk.say(0, B[:100])
     talk.say(1)

@@ -98,9 +98,7 @@ def connection(seed: int) -> list[Segment]:
         messages.send(msn, random.Random(seed + msn).randbytes(200))[0] for msn in range(1, 9)
     ]
     stream, _ = mpastream.build_stream(ulpdus)
-    talk = Talk((1000, 5000))
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started((1000, 5000))
     talk.say(0, stream, size=500)
     talk.say(1, stream, size=500)
     talk.close()

@@ -17,7 +17,7 @@ from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import Segment as Received
 from tests.cli.command import Record, parsed, run
-from tests.stream.talk import REPLY, REQUEST, STREAM, TRUTH, ULPDUS, Talk, started
+from tests.stream.talk import STREAM, TRUTH, ULPDUS, Talk, started
 from tests.stream.test_whatever_comes import PIECES
 from tests.truth import messages, mpastream, pcapfile
 from tests.truth.impair import ACK, PSH, SYN, Segment
@@ -71,9 +71,7 @@ def script(rng: random.Random) -> Talk:
 
 def regular() -> Talk:
     """A connection without errors, with two FPDUs each way."""
-    talk = Talk()
-    talk.say(0, REQUEST)
-    talk.say(1, REPLY)
+    talk = started()
     for fpdu in TRUTH[:2]:
         talk.say(0, STREAM[fpdu.start : fpdu.end])
         talk.say(1, STREAM[fpdu.start : fpdu.end])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from scapy_mpa.craft import (
 from scapy_mpa.craft.presets import PRESETS
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
+from tests.capture.reading import shown
 from tests.craft.reading import plain
 from tests.truth import sctpstream as sctp
 
@@ -177,16 +177,8 @@ def test_tshark_dissects_the_chunks(tmp_path: Path, tshark: str) -> None:
     conversation.write(path)
     fields = ("data_tsn_raw", "data_sid", "data_payload_proto_id", "checksum.status")
     names = [f"sctp.{each}" for each in fields] + ["sctp.adaptation_layer_indication"]
-    shown = subprocess.run(
-        [
-            *(tshark, "-r", str(path), "-o", "sctp.checksum:CRC 32c", "-T", "fields"),
-            *(word for name in names for word in ("-e", name)),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    rows = [line.split("\t") for line in shown]
+    lines = shown(tshark, path, *names, options=("-o", "sctp.checksum:CRC 32c"))
+    rows = [line.split("\t") for line in lines]
     seen = [
         (int(tsn, 0), int(stream, 0), int(ppid, 0))
         for row in rows
