@@ -27,7 +27,6 @@ from scapy_mpa.craft.mutations import find
 from scapy_mpa.stream.segment import SYN
 from scapy_mpa.wire.ddp import ddp_header_of
 from tests.craft.reading import Record, plain, printed
-from tests.craft.small import one_send
 from tests.craft.strategies import conversations, framed_conversations
 from tests.craft.test_impairments import mixes
 
@@ -100,6 +99,14 @@ def is_complete(truth: list[Record]) -> bool:
 def of(records: list[Record], kind: str) -> list[Record]:
     """Records of a type."""
     return [each for each in records if each["type"] == kind]
+
+
+def one_send() -> Conversation:
+    """A Send of one octet between SYN and FIN."""
+    conversation = Conversation()
+    conversation.initiator.send(b"x")
+    conversation.close()
+    return conversation
 
 
 def test_no_segments() -> None:
