@@ -19,8 +19,6 @@ from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.dialect import Dialect
 from tests.capture.reading import shown
 
-PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
-
 
 class Cleaned(NamedTuple):
     """A cleaned capture."""
@@ -106,6 +104,12 @@ def segments(frames: Sequence[Frame]) -> list[Segment]:
     """The TCP segments of a capture."""
     decoder = Decoder()
     return [segment for frame in frames if (segment := decoder.segment(frame)) is not None]
+
+
+def startups(cleaned: Cleaned) -> list[bytes]:
+    """The startup frames that are written."""
+    payloads = [each.payload for each in segments(cleaned.frames)]
+    return [each for each in payloads if each.startswith(b"MPA ID")]
 
 
 def shown_fpdus(cleaned: Cleaned, tshark: str, path: Path) -> int:

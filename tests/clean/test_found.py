@@ -14,8 +14,8 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation
 from scapy_mpa.stream.events import ErrorFound
-from tests.captures import OVER_IFT, OVER_TCP, capture_name
-from tests.clean.cleaning import PCAPS, clean, events, fpdus, frames_of, renumbered, segments
+from tests.captures import OVER_IFT, OVER_TCP, PCAPS, capture_name
+from tests.clean.cleaning import clean, events, fpdus, frames_of, renumbered, segments, startups
 from tests.craft.strategies import conversations
 from tests.craft.test_impaired import IMPAIRMENTS, Impairment, lose, reorder
 from tests.straight.ways import recovery_alone
@@ -98,8 +98,7 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
     check(captured)
     cleaned = clean(captured)
     assert (cleaned.report.fpdus, cleaned.report.startup_frames) == (2, supplied)
-    kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
-    assert kinds[-2:] == [b"Req", b"Rep"]
+    assert [each[7:10] for each in startups(cleaned)][-2:] == [b"Req", b"Rep"]
 
 
 def test_a_rejection_captured_after_the_next_startup() -> None:
@@ -112,8 +111,7 @@ def test_a_rejection_captured_after_the_next_startup() -> None:
     check(captured)
     cleaned = clean(captured)
     assert cleaned.report.startup_frames == 0
-    kinds = [each.payload[7:10] for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
-    assert kinds == [b"Req", b"Rep"] * 2
+    assert [each[7:10] for each in startups(cleaned)] == [b"Req", b"Rep"] * 2
 
 
 def test_a_request_behind_the_reply_that_accepts_it() -> None:
@@ -126,8 +124,7 @@ def test_a_request_behind_the_reply_that_accepts_it() -> None:
     check(frames)
     cleaned = clean(frames)
     assert cleaned.report.startup_frames == 0
-    said = [each.payload for each in segments(cleaned.frames) if each.payload[:3] == b"MPA"]
-    assert said == [REQUEST, REPLY]
+    assert startups(cleaned) == [REQUEST, REPLY]
 
 
 def long_talk() -> Conversation:

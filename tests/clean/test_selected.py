@@ -10,7 +10,8 @@ from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import ConnectionId
-from tests.clean.cleaning import PCAPS, clean, fpdus, frames_of, renumbered
+from tests.captures import PCAPS
+from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
 
 OVER_TCP = frames_of(PCAPS / "rping_mpa2_crcon.pcap")
 OVER_SCTP = frames_of(PCAPS / "crafted" / "sctp_enhanced.pcap")

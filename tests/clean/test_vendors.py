@@ -16,7 +16,7 @@ from scapy_mpa.craft.impairments import Duplication, Reordering, impair
 from scapy_mpa.craft.mutations import Mutation, mutations
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.fpdu import pad_length
-from tests.clean.cleaning import Cleaned, clean, fpdus, recovered, segments
+from tests.clean.cleaning import Cleaned, clean, fpdus, recovered, segments, startups
 
 LENGTHS = st.lists(st.integers(0, 700), max_size=9)
 PACKINGS = st.sampled_from(("aligned", "packed", "stream"))
@@ -75,12 +75,6 @@ def test_softuiwarp_recognised(lengths: list[int], packing: Any, mss: int) -> No
     report = clean(conversation.frames()).report
     assert report.fpdus == sum(isinstance(each, FPDUItem) for each in conversation.script)
     assert (report.left_out, report.holes, report.missing, report.late, report.cut) == (0,) * 5
-
-
-def startups(cleaned: Cleaned) -> list[bytes]:
-    """The startup frames that are written."""
-    payloads = [each.payload for each in segments(cleaned.frames)]
-    return [each for each in payloads if each.startswith(b"MPA ID")]
 
 
 def of_erdma(private_data: bytes, extension: bytes) -> Conversation:

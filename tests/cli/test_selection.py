@@ -264,13 +264,10 @@ def test_selection_by_payload(kind: str) -> None:
 
 
 def test_times_count_from_each_capture() -> None:
-    """Seconds count from each capture's own first frame. Connections are numbered on."""
+    """Seconds count from each capture's own first frame."""
     once = records("--between", 0.01, 0.02, RPING)
     twice = records("--between", 0.01, 0.02, RPING, RPING)
     assert twice == [*once, *({**each, "connection": 1} for each in once)]
-    assert records("--connection", "1-", RPING, RPING) == [
-        {**each, "connection": 1} for each in records(RPING)
-    ]
 
 
 def test_clean_of_pipes_and_damaged_captures(tmp_path: Path) -> None:

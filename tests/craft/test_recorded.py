@@ -7,7 +7,6 @@ import io
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,13 +24,13 @@ from scapy_mpa.craft import (
     recorded,
 )
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
+from tests.captures import PCAPS
 from tests.craft.reading import Record, plain
 from tests.craft.strategies import conversations
 from tests.stream.work import peak
 
 MODULE = import_module("scapy_mpa.craft.recorded")
 """The package has the function under this name."""
-PCAPS = Path(__file__).resolve().parents[2] / "pcaps"
 REAL = (
     *("rping_ipv6_mpa2_crcon.pcap", "mix_mpa1_crcon.pcap", "netem_loss1_at_server_B.pcap.gz"),
     *("osc_markers_crcon.pcap", "osc_no_crc_field.pcap", "softuiwarp_crcoff.pcap"),
