@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import struct
 from collections.abc import Callable, Sequence
@@ -15,11 +14,11 @@ from scapy_mpa.capture import open_capture
 from tests.capture import build
 from tests.clean.cleaning import clean, frames_of, renumbered
 from tests.cli.command import run
-from tests.recovery.test_other_traffic import table_capture
+from tests.recovery.test_other_traffic import said, table_capture
 from tests.truth import impair, pcapfile, sctpstream
 from tests.truth.impair import ACK, RST, Segment, Sending
 from tests.truth.othertables import TABLES
-from tests.truth.othertraffic import TRAFFIC, Said
+from tests.truth.othertraffic import TRAFFIC
 
 SIZE = 20_000
 """Octets of each side at most."""
@@ -45,16 +44,9 @@ IMPAIRED: dict[str, Impair] = {
 }
 
 
-@functools.cache
-def said(kind: str) -> Said:
-    """What both sides of a connection say."""
-    asks, answers = TRAFFIC[kind](random.Random(kind))
-    return asks[:SIZE], answers[:SIZE]
-
-
 def connection(kind: str, how: str, rng: random.Random, close: str | None) -> list[Segment]:
     """A connection, in segments of some size."""
-    one, other = (impair.Half(b"", octets, [], rng.getrandbits(32)) for octets in said(kind))
+    one, other = (impair.Half(b"", each[:SIZE], [], rng.getrandbits(32)) for each in said(kind))
     sendings = [
         IMPAIRED[how](half.octets, impair.cut_random(half.octets, rng, 20, 3000), rng)
         for half in (one, other)

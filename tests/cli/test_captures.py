@@ -153,16 +153,6 @@ def test_ift_capture(path: Path) -> None:
     assert sorted(frames) == sorted(wanted)
 
 
-def test_8_speculative_placement_in_stream_order() -> None:
-    """Frames are reported in the order of the stream. Two of them arrived early."""
-    found = [record for record in records(SPECULATIVE) if record["type"] == "ift_frame"]
-    placed = [record["placed"] for record in found]
-    assert (placed.count("speculative"), set(placed)) == (2, {"speculative", "in order"})
-    for side in {record["src"] for record in found}:
-        offsets = [record["offset"] for record in found if record["src"] == side]
-        assert offsets == sorted(offsets)
-
-
 def test_lines_and_layers() -> None:
     """Lines contain flags, VTags and placement. ``-V`` shows the layers."""
     text = run("dissect", SPECULATIVE).stdout

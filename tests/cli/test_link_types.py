@@ -13,12 +13,7 @@ from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES, NAMES
 from tests.capture.build import ethernet, ipv4, pcap
 from tests.cli.command import ROOT, RPING, run
-from tests.cli.test_ring import frames_of as stamped
-
-
-def frames_of(path: Path) -> list[bytes]:
-    """The octets of the frames of a capture."""
-    return [octets for _, octets in stamped(path)]
+from tests.truth.walker import read_pcap
 
 
 def capture_of(path: Path, link: int, frames: list[bytes]) -> Path:
@@ -51,7 +46,7 @@ def test_link_type_of_the_user_counts(given: str, tmp_path: Path) -> None:
     option, too."""
     link, off = WAYS[given]
     before = {10: b"\2\0\0\0", -2: bytes(14) + b"\x08\0"}
-    frames = [(before.get(off, b"") + each[14:]) if off else each for each in frames_of(RPING)]
+    frames = [(before.get(off, b"") + each[14:]) if off else each for each in read_pcap(RPING)]
     path = capture_of(tmp_path / "given.pcap", link, frames)
     assert fpdus("--link-type", "user7=raw", "--link-type", given, path) == fpdus(RPING) == 35
     for more in ((), ("--decapsulate",)):
@@ -68,7 +63,7 @@ def test_port_of_vxlan(tmp_path: Path) -> None:
     vxlan = b"\x08\0\0\0\0\0\7\0"
     frames = [
         ipv4(struct.pack(">HHHH", 1024, 7000, 16 + len(each), 0) + vxlan + each, protocol=17)
-        for each in frames_of(RPING)
+        for each in read_pcap(RPING)
     ]
     path = capture_of(tmp_path / "vxlan.pcap", 1, frames)
     given = ("--link-type", "1=raw", "--vxlan-port", 5, "--vxlan-port", 7000, path)

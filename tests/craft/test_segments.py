@@ -175,7 +175,6 @@ def test_both_streams_are_whole(conversation: Conversation) -> None:
         (513, True, 498),
         (100, False, 128),
         (65535, False, 64768),
-        (1460, False, 1454),
         (536, False, 530),
         (536, True, 522),
     ],
