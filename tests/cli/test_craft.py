@@ -39,10 +39,12 @@ def key(record: Record) -> tuple[Any, ...]:
 
 
 def test_list() -> None:
-    """Every preset has a line that begins with its name."""
+    """Every preset has a line that begins with its name, and says what it is."""
     result = run("craft", "--list")
     assert result.exit_code == 0
-    assert [line.split()[0] for line in result.stdout.splitlines()] == list(PRESETS)
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [name for name, *_ in lines] == list(PRESETS)
+    assert all(summary for _, *summary in lines)
     assert max(map(len, result.stdout.splitlines())) < 100
 
 

@@ -15,13 +15,6 @@ FRAMED = [name for name in NAMES if isinstance(conversation_of(name), IFTConvers
 """The presets of iWARP Framing for TCP."""
 
 
-def test_summaries() -> None:
-    """Each preset has a one-line summary."""
-    for preset in PRESETS.values():
-        assert preset.summary
-        assert len(f"{preset.name:20} {preset.summary}") < 100
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_seeds(name: str) -> None:
     """The same seed gives the same octets. Another gives other payload in as many frames."""
