@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,12 +78,8 @@ def clean(
 
 def events(frames: Iterable[Frame]) -> list[Event]:
     """Everything that is found in a capture."""
-    decoder, flows = Decoder(), Flows()
-    found: list[Event] = []
-    for frame in frames:
-        segment = decoder.segment(frame)
-        if segment is not None:
-            found += flows.receive(segment)
+    flows = Flows()
+    found = [event for each in segments(frames) for event in flows.receive(each)]
     return found + flows.finish()
 
 
@@ -100,7 +96,7 @@ def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
     )
 
 
-def segments(frames: Sequence[Frame]) -> list[Segment]:
+def segments(frames: Iterable[Frame]) -> list[Segment]:
     """The TCP segments of a capture."""
     decoder = Decoder()
     return [segment for frame in frames if (segment := decoder.segment(frame)) is not None]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import assume, given
 
 from scapy_mpa.capture import Frame, open_capture
-from scapy_mpa.capture.write import write_pcap
 from scapy_mpa.craft import (
     Conversation,
     Endpoint,
@@ -25,7 +24,7 @@ from scapy_mpa.craft import (
 )
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from tests.captures import PCAPS
-from tests.craft.reading import Record, plain
+from tests.craft.reading import Record, file_of, plain
 from tests.craft.strategies import conversations
 from tests.stream.work import peak
 
@@ -63,11 +62,8 @@ def contents(records: list[Record], of: int = 0) -> tuple[list[Any], ...]:
 
 
 def capture_of(frames: Iterable[Frame]) -> io.BytesIO:
-    """A pcap file of frames."""
-    file = io.BytesIO()
-    write_pcap(file, frames)
-    file.seek(0)
-    return file
+    """A file of frames."""
+    return io.BytesIO(file_of(frames))
 
 
 @given(conversation=conversations())
