@@ -32,6 +32,7 @@ from tests.dialects.ift import (
     write,
 )
 from tests.stream.work import calls
+from tests.truth import messages
 
 NONE, HEADERS, PAYLOADS = R, R | HC, R | PC
 CRCS = [BOTH, HEADERS, PAYLOADS, NONE]
@@ -285,11 +286,13 @@ def test_limits_hold() -> None:
 def test_ddp_mode_has_no_rdmap() -> None:
     """In DDP mode RsvdULP is the ULP's, and there are no RDMAP messages (4.2, R)."""
     capture = Capture(HC, HC)
-    capture.segment(frame(write(7, 8), b"x", HC), 64)
+    # As RDMAP it would be an RDMA Read Request.
+    ddp = messages.untagged_header(1, 1, 7, 0, last=True)
+    capture.segment(frame(ddp, bytes(28), HC), 64)
     capture.finish()
     (record,) = capture.of("ift_frame")
-    assert (record["stag"], record["to"]) == ("0x00000007", "0x8")
-    assert (record["opcode"], record["message"]) == (None, None)
+    assert (record["qn"], record["msn"]) == (1, 7)
+    assert (record["opcode"], record["message"], record["header"]) == (None, None, None)
     assert not capture.of("message")
 
 

@@ -8,12 +8,9 @@ import pytest
 from scapy_mpa.stream.segment import ACK, FIN, RST
 from tests.dialects.ift import (
     BOTH,
-    HC,
-    PC,
     PH,
     RM,
     SM,
-    SP,
     VTAG_A,
     VTAG_B,
     Capture,
@@ -99,14 +96,6 @@ def test_4_2_situations(situation: str, cut: int) -> None:
     assert len(texts) == len(errors)
     assert all(text.startswith(each) for text, each in zip(texts, errors, strict=True))
     assert capture.end["dialect"] == (IFT if who else None)
-
-
-def test_4_1_fields() -> None:
-    """Each indication has its flags, by the draft's names."""
-    one, other = Capture(R | HC | SP, R | PC).of("adaption_indication")
-    assert (one["ph"], one["r"], one["hc"], one["pc"], one["sp"]) == (0, True, True, False, True)
-    assert (other["ph"], other["hc"], other["pc"]) == (1, False, True)
-    assert one["crc"] == other["crc"] == "good"
 
 
 def test_4_2_sender_of_phase_0_is_the_initiator() -> None:

@@ -106,8 +106,8 @@ ENHANCED = startup(
     Dialect.RFC6581,
 )
 SEGMENT = messages.write(0xFFFFFFFF, 2**64 - 1, b"\x00\xff")[0]
-INDICATION = bytes.fromhex("52444450 0001 0001 D2000003 ABCD 0200") + bytes(48)
-"""Phase 1, RDMA mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
+INDICATION = bytes.fromhex("52444450 0001 0001 92000003 ABCD 0200") + bytes(48)
+"""Phase 1, DDP mode, payload CRCs, speculative placement, two reserved flags; its CRC is wrong."""
 HALVES = (
     HalfSummary(False, 1, 100, 0, 2, 3, 4, 1460, retransmitted_octets=300),
     HalfSummary(None, 5, 200, 6, 7, 8, 9, 0),
@@ -282,16 +282,3 @@ def test_times(time_ns: int, begin_ns: int) -> None:
         second, fraction = str(stamp).split(".")
         since = datetime.fromisoformat(second) - datetime(1970, 1, 1)
         assert (since // timedelta(seconds=1)) * SECOND + int(fraction[:-1]) == time_ns
-
-
-@pytest.mark.parametrize("rdma", [True, False])
-def test_ddp_mode_has_no_rdmap_header(rdma: bool) -> None:
-    """In DDP mode, what looks like an RDMA Read Request is data of the ULP."""
-    header = messages.untagged_header(1, 1, 1, 0, True)
-    octets = bytes.fromhex("0012001c0007") + header + bytes(28)
-    size = FrameHeader(18, 28, 7)
-    frame = IFTFrameRecovered(
-        CONNECTION, 0, 7, 0, 0, 0, size, octets, rdma, "off", "off", "length", False, (7,)
-    )
-    record = record_of(frame, CLOCK)
-    assert (record["opcode"] == 1, record["header"] is not None) == (rdma, rdma)
