@@ -229,14 +229,6 @@ def test_rfc5043_8_agreed_streams(
     assert [end.connection.stream for end in ends(events)] == [stream]
 
 
-def test_rfc6581_7_enhanced_data() -> None:
-    """Both messages have their enhanced data."""
-    events = run(talk_of("<EI >EA:2 >T <T"))
-    found = [each.control for each in of(SessionControlSeen, events)]
-    assert [(each.ird, each.ord, each.control_flags) for each in found[:2]] == [(4, 4, "AB")] * 2
-    assert found[1].private_data == bytes(2)
-
-
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -271,14 +263,10 @@ SEND, MORE, WRITE = sctp.send(1, b""), sctp.send(1, b"x"), sctp.write(7, 0, b"")
         (None, {"a": 1, "b": 1}, MORE, ("send",), None, False, RFC_9),
         (None, {"a": 1, "b": 1}, None, ("send",), None, None, []),
         (None, {}, None, None, None, True, []),
-        (DRAFT, {"a": 1}, SEND, ("send",), "send", True, []),
         (DRAFT, {"b": 1}, WRITE, ("write",), "write", True, []),
-        (DRAFT, {"b": 1}, SEND, ("write",), "send", False, DRAFT_8),
         # D is reserved.
         (DRAFT, {"a": 1, "d": 1}, MORE, ("send",), None, True, []),
-        (DRAFT, {"d": 1}, MORE, (), None, True, []),
         (DRAFT, {}, sctp.write(7, 0, b"x"), (), None, False, DRAFT_8),
-        (DRAFT, {"a": 1}, None, ("send",), None, None, []),
     ],
 )
 def test_rfc6581_9_negotiated(

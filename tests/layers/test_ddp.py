@@ -96,18 +96,6 @@ def test_defaults() -> None:
     assert bytes(DDPUntagged()).hex(" ", 2) == "4143 0000 0000 0000 0000 0000 0001 0000 0000"
 
 
-@pytest.mark.parametrize(
-    ("segment", "text"),
-    [
-        (DDPTagged(stag=1, to=2), "DDP Tagged stag=0x1 to=0x2 L"),
-        (DDPUntagged(last=0, qn=1, msn=2, mo=3), "DDP Untagged qn=1 msn=2 mo=3"),
-    ],
-)
-def test_summary(segment: Packet, text: str) -> None:
-    """Where the payload belongs, and whether the message is complete with it."""
-    assert segment.summary() == text
-
-
 SHOWN: list[tuple[Packet, str]] = [
     (DDPTagged(stag=1, to=2) / RDMAPWrite() / b"data", "RDMA Write 4 octets"),
     (
@@ -115,7 +103,10 @@ SHOWN: list[tuple[Packet, str]] = [
         / RDMAPReadRequest(sink_stag=1, sink_to=2, rdma_read_size=3, src_stag=4, src_to=5),
         "RDMA Read Request size=3 src_stag=0x4 src_to=0x5 sink_stag=0x1 sink_to=0x2",
     ),
-    (DDPTagged(last=0) / RDMAPReadResponse() / b"d", "RDMA Read Response 1 octet"),
+    (
+        DDPTagged(last=0, stag=1, to=2) / RDMAPReadResponse() / b"d",
+        "DDP Tagged stag=0x1 to=0x2 / RDMA Read Response 1 octet",
+    ),
     (DDPUntagged() / RDMAPSend() / b"data", "Send 4 octets"),
     (
         DDPUntagged(invalidate_stag=0xA1A2A3A4) / RDMAPSendWithInvalidate() / b"data",
@@ -127,8 +118,8 @@ SHOWN: list[tuple[Packet, str]] = [
         "Send with SE and Invalidate 4 octets, STag 0xa1a2a3a4",
     ),
     (
-        DDPUntagged() / RDMAPImmediateData(immediate_data=b"12345678"),
-        "Immediate Data 3132333435363738",
+        DDPUntagged(qn=1, msn=2, mo=3) / RDMAPImmediateData(immediate_data=b"12345678"),
+        "DDP Untagged qn=1 msn=2 mo=3 L / Immediate Data 3132333435363738",
     ),
     (
         DDPUntagged() / RDMAPImmediateDataWithSE(immediate_data=b"12345678"),
@@ -147,7 +138,8 @@ SHOWN: list[tuple[Packet, str]] = [
         "Atomic Response id=0x1 value=0x2",
     ),
 ]
-"""One of each, and its part of a summary: the name in the RFC, with what matters of it."""
+"""One of each, and its part of a summary: the name in the RFC, with what matters of it, and of the
+header where the payload belongs, and whether the message is complete with it."""
 
 
 @pytest.mark.parametrize(("packet", "summary"), SHOWN, ids=[each[1] for each in SHOWN])

@@ -104,22 +104,6 @@ def test_cut_short_is_visible() -> None:
 # What the payload is
 
 
-@pytest.mark.parametrize(
-    ("ulpdu", "layer"),
-    [
-        (bytes(18), DDPUntagged),
-        (bytes(17), Raw),
-        (b"\x80" + bytes(13), DDPTagged),
-        (b"\x80" + bytes(12), Raw),
-    ],
-)
-def test_t_bit_chooses_the_ddp_header(ulpdu: bytes, layer: type) -> None:
-    """Tagged or untagged; what is too short for a header is Raw."""
-    fpdu = FPDU(plain(ulpdu))
-    assert type(fpdu.payload) is layer
-    assert bytes(fpdu) == plain(ulpdu)
-
-
 # Shown
 
 

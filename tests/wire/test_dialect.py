@@ -30,12 +30,6 @@ def test_request_and_reply(key: bytes, s: int, revision: int, dialect: str | Non
     assert found.dialect == dialect
 
 
-@pytest.mark.parametrize("key", [b"MPA ID Rtr Frame", b"MPA ID RtR Frame"])
-def test_rtr_frame_shows_the_dialect(key: bytes) -> None:
-    """Only the Rtr Frame proposal has such a frame."""
-    assert parse_startup(startup_frame(key)).dialect is Dialect.RTR_PROPOSAL_2007
-
-
 def test_names() -> None:
     """Each dialect is found by its name.  None and the dialect itself are accepted, too."""
     assert len(DIALECT_NAMES) == len(Dialect)

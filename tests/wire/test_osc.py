@@ -11,7 +11,6 @@ from scapy_mpa.craft import FPDUItem
 from scapy_mpa.craft.assemble import OSC, OSC_WITHOUT_CRCS, assemble
 from scapy_mpa.wire import osc
 from scapy_mpa.wire.errors import LocalProtocolError
-from scapy_mpa.wire.fpdu import build_fpdu
 from tests.truth import oscwalker
 
 ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
@@ -45,13 +44,6 @@ def test_built_as_counted(ulpdus: list[bytes], markers: bool, crc: bool) -> None
         assert layout.header == each.header - each.begin
         assert layout.markers == tuple(at - each.begin for at, _ in each.markers)
         assert layout.unpack.unpack_from(stream, each.begin) == layout.fpduptrs
-
-
-@given(st.binary(max_size=1400))
-def test_without_markers_it_is_as_in_rfc_5044(ulpdu: bytes) -> None:
-    """Without Markers, only the CRC field can differ."""
-    assert built(ulpdu, None, crc=True) == build_fpdu(ulpdu)
-    assert built(ulpdu, None, crc=False) == build_fpdu(ulpdu)[:-4]
 
 
 def test_impossible_fpdus() -> None:
