@@ -63,12 +63,6 @@ VERSIONS = {
 class TestBoth:
     """RFC 791 and RFC 8200."""
 
-    @given(padding=st.binary(max_size=46))
-    def test_padding(self, version: str, padding: bytes) -> None:
-        """Padding after the packet is no payload."""
-        build_packet, _, segment, _ = VERSIONS[version]
-        assert decode(build_packet(tcp()) + padding) == segment
-
     @pytest.mark.parametrize("octets", [7, 1460, 65475, 65476, 65515, 65516, 200_000])
     def test_zero_length(self, version: str, octets: int) -> None:
         """In a super-segment captured before its length was known, the frame's length counts."""
@@ -219,8 +213,3 @@ class TestIPv6:
             assert decoder.segment(frame) is None
         assert decoder.not_followed.total() == len(headers)
         assert all(reason.endswith("header cut") for reason in decoder.not_followed)
-
-    def test_endless_chain(self) -> None:
-        """The number of extension headers is bounded."""
-        first, headers = chain([(DESTINATION, 0)] * 64)
-        assert decode(ipv6(headers + tcp(), next_header=first)) == {"too many headers": 1}

@@ -180,16 +180,6 @@ def test_interface_name(value: bytes, name: str | None) -> None:
     assert frame.interface == name
 
 
-@pytest.mark.parametrize(
-    ("snap_length", "captured"), [(0, 9), (20, 9), (9, 9), (5, 5)], ids=lambda value: str(value)
-)
-def test_simple_packet_and_snap_length(snap_length: int, captured: int) -> None:
-    """A Simple Packet Block lacks the captured length. The snap length gives it."""
-    file = section() + interface(snap_length=snap_length) + simple(b"abcdefghi"[:captured], 9)
-    (frame,) = read(file)
-    assert (frame.octets, frame.original_length) == (b"abcdefghi"[:captured], 9)
-
-
 LATE = option(IF_NAME, b"eth0") + option(IF_TSRESOL, b"\x09")
 """Good options after a wrong one: a name, and nanoseconds."""
 WRONG = {
@@ -337,15 +327,6 @@ def test_damage(name: str) -> None:
     text = problem(file)
     assert what in text
     assert "before any frame" in text
-
-
-def test_damage_says_where() -> None:
-    """A problem names the file, the octet of the block, and the last good frame."""
-    good = HEAD + enhanced(b"a") + enhanced(b"b")
-    assert problem(good + enhanced(b"c", index=7), frames=2) == (
-        f"capture: at octet {len(good)}, after frame 2: a frame is of interface 7, which is not "
-        "described; the file is damaged: capture or copy it again"
-    )
 
 
 def test_many_interfaces() -> None:

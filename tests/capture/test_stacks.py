@@ -84,13 +84,6 @@ def test_stacked(frames: list[tuple[bytes, int]]) -> None:
     assert not decoder.not_followed
 
 
-@given(stacks(), st.data())
-def test_cut(stack: tuple[bytes, int], data: st.DataObject) -> None:
-    """The same for tags and tunnels in any order."""
-    octets, which = stack
-    cut(octets, which, data.draw(st.integers(0, len(octets) - 1)))
-
-
 def cut(octets: bytes, which: int, at: int) -> None:
     """Read a frame, and then a part of it. The result is the same with and without memory."""
     decoder = Decoder()
