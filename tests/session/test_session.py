@@ -7,7 +7,6 @@ import gzip
 import pathlib
 import pickle
 import random
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -132,17 +131,6 @@ def test_link_types_that_scapy_does_not_know(
     assert [(bytes(each), each.wirelen) for each in found] == wanted
     if wrap is unwrapped:
         assert crcs(split) == ["good"] * 5
-
-
-def test_captures_do_not_mix(tmp_path: pathlib.Path) -> None:
-    """Two captures of the same connection, read in one call, are two connections."""
-    copy = tmp_path / "again.pcap"
-    shutil.copy(RPING, copy)
-    once = [bytes(each) for each in rdmpa(RPING)]
-    twice = sniff(
-        offline=[RPING, str(copy)], session=MPASession(others=False), quiet=True, store=True
-    )
-    assert sorted(bytes(each) for each in twice) == sorted(once * 2)
 
 
 class Unmasking(DefaultSession):
