@@ -73,7 +73,10 @@ class Talk:
     def send(self, side: int, payload: bytes = b"x", size: int | None = None) -> None:
         """Send a Send message."""
         self.msns[side] += 1
-        ulpdu = sctp.send(self.msns[side], payload)
+        self.segment(side, sctp.send(self.msns[side], payload), size)
+
+    def segment(self, side: int, ulpdu: bytes, size: int | None = None) -> None:
+        """Send a DDP segment."""
         self.say(side, sctp.SEGMENT, sctp.segment(self._ssn(side), ulpdu), size)
 
     def begin_session(self) -> None:

@@ -289,8 +289,7 @@ def test_rfc6581_9_negotiated(
     talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(6, 4, **flags))
     talk.send(1)
     if first is not None:
-        talk.say(0, sctp.SEGMENT, sctp.segment(1, first))
-        talk.ssns[0] += 1
+        talk.segment(0, first)
     talk.end_session()
     events = events_of(whole(talk), associations=new_associations(dialect=dialect))
     dialects = [each.dialect for each in of(SessionControlSeen, events)]
@@ -319,8 +318,7 @@ def test_rfc6581_9_1_ird_exceeded() -> None:
     talk.control(1, sctp.ENHANCED_ACCEPT, sctp.enhanced(1, 4))
     for msn in (1, 2):
         (request,) = messages.read_request(msn, 1, 0, 10, 2, 0)
-        talk.say(0, sctp.SEGMENT, sctp.segment(msn, request))
-        talk.ssns[0] += 1
+        talk.segment(0, request)
     talk.end_session()
     (error,) = of(ErrorFound, checked(talk))
     assert error.seq == 102
@@ -334,8 +332,7 @@ def test_rfc5041_and_rfc5040_are_checked_too() -> None:
     talk.send(0)
     talk.msns[0] += 1
     talk.send(0)
-    talk.say(1, sctp.SEGMENT, sctp.segment(1, b"\x41\x43" + bytes(16)))
-    talk.ssns[1] += 1
+    talk.segment(1, b"\x41\x43" + bytes(16))
     talk.end_session()
     events = checked(talk)
     found = of(ErrorFound, events)
@@ -352,8 +349,7 @@ def test_response_whose_request_may_be_missing(is_ended: bool) -> None:
     talk = Talk()
     talk.begin_session()
     (response,) = messages.atomic_response(1, 7, 5)
-    talk.say(1, sctp.SEGMENT, sctp.segment(1, response))
-    talk.ssns[1] += 1
+    talk.segment(1, response)
     if is_ended:
         talk.end_session()
     taker = Messages()

@@ -13,7 +13,7 @@ from tests.truth import mpastream
 FRAMES = {
     MPARequest: mpastream.REQUEST_KEY,
     MPAReply: mpastream.REPLY_KEY,
-    MPARtr: b"MPA ID Rtr Frame",
+    MPARtr: mpastream.RTR_KEY,
 }
 each_frame = pytest.mark.parametrize("frame", FRAMES, ids=lambda layer: layer.__name__)
 

@@ -6,19 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.packet import Raw
 
-from scapy_mpa.layers import (
-    DDPTagged,
-    DDPUntagged,
-    RDMAPReadRequest,
-    RDMAPTerminate,
-)
+from scapy_mpa.layers import DDPTagged, DDPUntagged, RDMAPReadRequest, RDMAPTerminate
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.terminate import parse_terminate
 from tests.truth import messages
-
-TAGGED = messages.write(0xDEADBEEF, 0x1000, b"")[0]
-UNTAGGED = messages.send(7, b"")[0]
-READ_REQUEST = messages.read_request(3, 1, 2, 3, 4, 5)[0]
+from tests.wire.test_terminate import READ_REQUEST, TAGGED, UNTAGGED
 
 # What is copied, by RFC 5040: Invalid STag of a Write, no buffer for a Send, a bad Read Request.
 RFC = {

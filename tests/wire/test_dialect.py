@@ -8,8 +8,8 @@ import pytest
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.forced import DIALECT_NAMES, dialect_in_force, dialect_named
-from scapy_mpa.wire.startup import KEYS, StartupFrame, StartupKind, parse_startup
-from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
+from scapy_mpa.wire.startup import parse_startup
+from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, RTR_KEY, startup_frame
 
 
 @pytest.mark.parametrize("key", [REQUEST_KEY, REPLY_KEY])
@@ -42,15 +42,10 @@ def test_names() -> None:
         dialect_named("rfc1149")
 
 
-def frame_of(kind: StartupKind, revision: int) -> StartupFrame:
-    """A startup frame of a revision."""
-    return parse_startup(KEYS[kind] + bytes([0x40, revision, 0, 0]))
-
-
 def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
     """A forced dialect has no effect on a revision that it does not have."""
     for revision in range(256):
-        frame = frame_of(StartupKind.REQUEST, revision)
+        frame = parse_startup(startup_frame(REQUEST_KEY, revision=revision))
         assert dialect_in_force(frame) is frame.dialect
         of_draft = dialect_in_force(frame, Dialect.DRAFT_PEER_CONNECT_01)
         assert of_draft is (Dialect.DRAFT_PEER_CONNECT_01 if revision == 2 else frame.dialect)
@@ -60,6 +55,6 @@ def test_dialect_that_contradicts_the_octets_has_no_effect() -> None:
 
 def test_rtr_frame_has_one_dialect() -> None:
     """It belongs to the Rtr Frame proposal, whatever dialect is forced."""
-    frame = frame_of(StartupKind.RTR, 1)
+    frame = parse_startup(startup_frame(RTR_KEY))
     for forced in (None, *Dialect):
         assert dialect_in_force(frame, forced) is Dialect.RTR_PROPOSAL_2007

@@ -21,12 +21,7 @@ from scapy_mpa.wire.startup import (
     build_startup,
     parse_startup,
 )
-from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, startup_frame
-
-RTR_KEY = b"MPA ID Rtr Frame"
-
-REQUEST = bytes.fromhex("4d 50 41 20 49 44 20 52 65 71 20 46 72 61 6d 65")
-REPLY = bytes.fromhex("4d 50 41 20 49 44 20 52 65 70 20 46 72 61 6d 65")
+from tests.truth.mpastream import REPLY_KEY, REQUEST_KEY, RTR_KEY, startup_frame
 
 FRAMES = st.builds(
     startup_frame,
@@ -42,17 +37,17 @@ FRAMES = st.builds(
 )
 
 
-ERDMA = b"MPA ID Req Frame" + bytes.fromhex("00 81 00 03  0102030405060708") + b"abc"
+ERDMA = REQUEST_KEY + bytes.fromhex("00 81 00 03  0102030405060708") + b"abc"
 
 
-def frame(key: bytes = REQUEST, **fields: Any) -> StartupFrame:
+def frame(key: bytes = REQUEST_KEY, **fields: Any) -> StartupFrame:
     """A startup frame with these fields, read back."""
     return parse_startup(startup_frame(key, **fields))
 
 
 def test_enhanced_data_of_rfc_6581_9() -> None:
     """A, B and IRD, then C, D and ORD, before the ULP's Private Data."""
-    octets = REPLY + bytes.fromhex("50 02 0008  8102 c203") + b"data"
+    octets = REPLY_KEY + bytes.fromhex("50 02 0008  8102 c203") + b"data"
     found = parse_startup(octets)
     assert found.enhanced
     assert (found.control_flags, found.ird, found.ord) == ("ACD", 0x0102, 0x0203)
@@ -128,7 +123,7 @@ RTR_OCTETS = bytes.fromhex("4d 50 41 20 49 44 20 52 74 52 20 46 72 61 6d 65")
 """The octets of the Key in the proposal.  Its words spell the Key differently."""
 
 
-@pytest.mark.parametrize("key", [b"MPA ID Rtr Frame", RTR_OCTETS])
+@pytest.mark.parametrize("key", [RTR_KEY, RTR_OCTETS])
 def test_both_spellings_of_the_rtr_frame(key: bytes) -> None:
     """rtr-frame-proposal-2007 1: both are read, whatever S says.  The first one is written."""
     octets = key + bytes.fromhex("40 01 0003") + b"abc"
@@ -136,7 +131,7 @@ def test_both_spellings_of_the_rtr_frame(key: bytes) -> None:
     assert found.kind is StartupKind.RTR
     assert (found.crc, found.s_bit, found.revision, found.data) == (True, False, 1, b"abc")
     assert found.problems() == []
-    assert build_startup(found) == b"MPA ID Rtr Frame" + octets[16:]
+    assert build_startup(found) == RTR_KEY + octets[16:]
     assert build_startup(found, key=key) == octets
 
 
@@ -175,12 +170,12 @@ def test_every_field_comes_back(octets: bytes, more: bytes) -> None:
 @given(
     st.one_of(
         st.binary(max_size=40),
-        st.tuples(st.sampled_from((REQUEST, REPLY)), st.binary(max_size=40)).map(b"".join),
+        st.tuples(st.sampled_from((REQUEST_KEY, REPLY_KEY)), st.binary(max_size=40)).map(b"".join),
     )
 )
 def test_a_frame_or_an_error(octets: bytes) -> None:
     """Arbitrary octets give a frame if they have a Key and 20 octets, else an error."""
-    keyed = octets[:16] in (REQUEST, REPLY)
+    keyed = octets[:16] in (REQUEST_KEY, REPLY_KEY)
     try:
         found = parse_startup(octets)
     except RemoteProtocolError:
@@ -193,7 +188,7 @@ def test_a_frame_or_an_error(octets: bytes) -> None:
 
 
 @pytest.mark.parametrize("place", range(16))
-@pytest.mark.parametrize("key", [REQUEST, REPLY])
+@pytest.mark.parametrize("key", [REQUEST_KEY, REPLY_KEY])
 def test_a_key_with_one_wrong_octet(key: bytes, place: int) -> None:
     """Every octet of the Key is checked."""
     octets = bytearray(startup_frame(key))
@@ -202,7 +197,7 @@ def test_a_key_with_one_wrong_octet(key: bytes, place: int) -> None:
         parse_startup(bytes(octets))
 
 
-@pytest.mark.parametrize("whole", [startup_frame(REQUEST, private_data=b"abcdef"), ERDMA])
+@pytest.mark.parametrize("whole", [startup_frame(REQUEST_KEY, private_data=b"abcdef"), ERDMA])
 def test_cut_short(whole: bytes) -> None:
     """Fewer than 20 octets are no frame yet.  If some of the rest is missing, Private Data or the
     extension are shorter, and the frame says how long it is."""
@@ -223,11 +218,11 @@ UNFIT: list[Callable[[], object]] = [
         for each in (("E", 0, 0), ("", 0x4000, 0), ("", 0, 0x4000), ("", -1, 0))
     ),
     *(
-        partial(build_startup, parse_startup(startup_frame(REQUEST))._replace(**each))
+        partial(build_startup, parse_startup(startup_frame(REQUEST_KEY))._replace(**each))
         for each in ({"revision": 256}, {"pd_length": 1 << 16}, {"pd_length": -1}, {"reserved": 16})
     ),
     # A Key has 16 octets.
-    partial(build_startup, parse_startup(startup_frame(REQUEST)), key=b"short"),
+    partial(build_startup, parse_startup(startup_frame(REQUEST_KEY)), key=b"short"),
 ]
 
 
