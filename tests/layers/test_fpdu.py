@@ -70,14 +70,6 @@ def test_crc_stays_after_a_change_until_cleared() -> None:
     assert bytes(fpdu) == changed
 
 
-def test_recompute_after_another_payload() -> None:
-    """Length and pad of the old payload go, too."""
-    fpdu = FPDU(plain(WRITE))
-    fpdu[Raw].load = b"something longer"
-    fpdu.recompute()
-    assert bytes(fpdu) == plain(messages.write(0xDEADBEEF, 0x1000, b"something longer")[0])
-
-
 # Dissected
 
 
