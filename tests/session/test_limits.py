@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import pathlib
-import random
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from scapy.sendrecv import sniff
 from scapy_mpa.capture import open_capture
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.clean import Cleaner
+from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import Limits, MPASession, rdmpa
 from scapy_mpa.session.mpasession import Recovery
@@ -25,9 +25,8 @@ from scapy_mpa.stream.flows import LINGER_NS
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.cli.command import RPING
-from tests.stream.feed import halves
 from tests.stream.talk import REPLY, REQUEST, Talk, started, whole
-from tests.truth import impair, messages, mpastream, pcapfile
+from tests.truth import messages, mpastream, pcapfile
 
 
 def test_wrong_arguments() -> None:
@@ -64,12 +63,11 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
 
 def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:
     """FPDUs of which too many octets would have to wait are gaps, in both."""
-    rng = random.Random(1)
-    pair = halves(rng, markers=(False, False), crc=True, count=3, mulpdu=9000)
-    cut = [impair.cut_mss(each.octets, 500) for each in pair]
-    segments = impair.conversation(pair, (cut[0], cut[1]), rng)
+    conversation = Conversation(mss=500, packing="stream", mulpdu=9000)
+    for size in (8000, 100):
+        conversation.initiator.send(bytes(size))
     path = tmp_path / "cut.pcap"
-    path.write_bytes(pcapfile.pcap(pcapfile.frames(segments)))
+    conversation.write(path)
     limits = Limits(octets_per_half=1000)
     whole, limited = rdmpa(str(path)), rdmpa(str(path), limits=limits)
     assert not whole.gaps()
