@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import io
+import itertools
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scapy_mpa.capture import open_capture
@@ -82,7 +83,32 @@ SAID = {
 """What is said, in one FPDU, by the MSNs that are next on QN 0 and 1."""
 
 
+EACH_RULE = {
+    "not from its beginning": [(0, "send", None), (0, "send, not its beginning", None)],
+    "an MSN again": [(0, "send", None), (0, "send", None), (0, "send, MSN again", None)],
+    "MSNs skipped": [(0, "send", None), (0, "send, skip MSNs", None), (0, "send", None)],
+    "after a hole": [
+        *[(0, "write", None), (0, "write", 0), (0, "send", None), (1, "send", None)],
+        *[(1, "send", None), (0, "send", None), (0, "write", None)],
+    ],
+    "after a hole that is open": [(0, "write", None), (0, "write", 5), (0, "write", None)],
+    "a message in progress": [(0, "write, not its end", None), (0, "write", None)] * 2,
+    "a Response": [(1, "send", None), (0, "read", None), (1, "answer", None)],
+    "a Response before its Request": [(1, "answer", None), (0, "send", None), (0, "read", None)],
+}
+"""What keeps a message from being reported from its row."""
+
+
+def with_each_rule(test: Any) -> Any:
+    """Have a property tried with each of these first."""
+    for said, apart in itertools.product(EACH_RULE.values(), (1, 40)):
+        amid = [(0, "send", None), *said, (0, "send", None)]
+        test = example(said=amid, apart=apart, settled=True)(test)
+    return test
+
+
 @pytest.mark.examples
+@with_each_rule
 @given(
     said=st.lists(
         st.tuples(
