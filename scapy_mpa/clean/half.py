@@ -14,8 +14,8 @@ from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 _UNACKNOWLEDGED: Final = 256
-"""Segments of a direction that were written anew and of which it is remembered where they end; of
-more, every second is forgotten, and acknowledgements speak of the one before."""
+"""Ends of segments that are remembered, of those written anew and not acknowledged.  Of more, every
+second is forgotten, and acknowledgements name the one before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,8 +31,9 @@ class WrittenHalf:
     acknowledged: int | None = None
     """What the other direction says in its acknowledgements."""
     boundaries: list[tuple[int, int, int]] = field(default_factory=list)
-    """Where segments that are not acknowledged end: positions, numbers in what is written, and of
-    how many octets before that the numbers are as captured.  Such as follow each other are one."""
+    """The ends of segments that are not acknowledged: position, sequence number as written, and how
+    many octets before it have their captured numbers.  Segments with captured numbers that follow
+    each other are one."""
     hint: int | None = None
     """What the other direction last acknowledged, as captured; before MPA was written, the most
     that it has."""

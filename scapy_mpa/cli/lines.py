@@ -6,7 +6,7 @@
     frame  seconds since the first frame  #connection sender > receiver  what it is
 
 Lines are made of records.  Ordinary FPDUs have none: their lines are patterns, filled from rows.
-What is said of equal startup frames is made of a record once.
+The words of equal startup frames are made once.
 """
 
 from __future__ import annotations

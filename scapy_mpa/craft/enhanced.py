@@ -70,7 +70,7 @@ def enhanced_fields(
 
 
 def enhanced_octets(control_flags: str | None, ird: int | None, ord: int | None) -> bytes:
-    """Return the enhanced data of a startup frame, none if nothing is said of them.
+    """Return the enhanced data of a startup frame, none if it has none.
 
     :raises LocalProtocolError: a number does not fit its field, or a letter is no flag's.
     """

@@ -351,9 +351,9 @@ _values: Final = attrgetter(*_OF_SIDES)
 def _filled(
     kind: str, make: Callable[[Any, Clock], Record]
 ) -> tuple[str, Callable[[Any, Clock], Record]]:
-    """Return a type of record, and what gives its own fields, of which events have some.
+    """Return a type of record, and a function that gives its fields.  The event has some of them.
 
-    :param make: gives those that events do not have by the same names.
+    :param make: gives the fields that the event does not have by the same name.
     """
     table = own(kind)
     return kind, lambda event, clock: taken(table, event, make(event, clock))

@@ -9,9 +9,9 @@ MPA, and nobody ever sees a packet of theirs, so of these readers only the recor
 packet is made when it is asked for.  All other sockets hand out packets.
 
 Scapy takes no more than 65535 octets of a frame unless it is asked for more, and the largest IP
-datagram has as many without its link header.  So it is asked.  A frame that is passed on is then
-whole, too, where Scapy alone would have cut it in silence: nobody wants less of it for having
-``MPASession`` look at it, and :func:`~scapy_mpa.session.rdmpa.rdmpa` gives the same.
+datagram has as many without its link header.  So it is asked.  A frame that is passed on is whole
+then, too, where Scapy alone would have cut it.  :func:`~scapy_mpa.session.rdmpa.rdmpa` does the
+same.
 """
 
 from __future__ import annotations
@@ -325,14 +325,14 @@ def _octets_of(packet: Packet) -> bytes:
     try:
         return bytes(packet)
     except Exception:
-        # What is wrong with it is for those to say who want to send it; here it is passed on.
+        # A user's packet may have any fault.  It is passed on; to send it reports the fault.
         return b""
 
 
 def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:
     """Return what receives the next packet of a socket, with all octets that it can give.
 
-    Where nothing tells that a number would be taken for one of octets, none is given.
+    A number of octets is given only to sockets that are known to take one.
     """
     if type(sock).recv in _RECV_OF_FILES:
         return partial(sock.recv, MAXIMUM_CAPTURED)

@@ -52,7 +52,7 @@ OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
 _ON_TCP = get_args(OnTcp)
 _ON_SCTP = get_args(OnSctp)
 PACKETS = (*_ON_TCP, *_ON_SCTP)
-"""Events of which there is a packet."""
+"""Events that become packets."""
 
 _OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
 """Fields of the layers below that Scapy fills in by what lies above."""

@@ -261,7 +261,7 @@ class Flows:
     def find(self, flow: bytes) -> Connection | None:
         """Return the connection of a flow, whichever path has it; None if there is none.
 
-        This is for who has ``straight`` off, so that none is ordinary from its SYN on.
+        Only with ``straight`` off: then no connection is ordinary from its SYN on.
         """
         connection = self._table.find(flow)
         assert not isinstance(connection, OrdinaryConnection)

@@ -90,8 +90,8 @@ class Shape:
         self.json: Any = None
         self.first_json: Any = None
         self.message: Any = None
-        """The shape of the messages that are such FPDUs, False if none is; None as long as nobody
-        asked."""
+        """The shape of messages that are each one such FPDU; False if there are none, None if that
+        was not asked yet."""
 
 
 class Kind(NamedTuple):

@@ -39,7 +39,7 @@ class _Side:
 
 
 _NOTHING: Final = _Side()
-"""Of a direction of which nothing was to be counted; never changed."""
+"""A direction without Requests, Responses and gaps; never changed."""
 
 
 class Unanswered:

@@ -57,7 +57,7 @@ def test_lines_match_the_schema(path: Path) -> None:
 
 
 def around(path: Path) -> tuple[Record, Record]:
-    """The first and the last record of a capture of which all frames were followed."""
+    """The first and the last record of a capture whose frames were all followed."""
     times = [at for at, _ in frames_of(path)]
     begin = None
     if times:

@@ -29,7 +29,7 @@ class Oracle:
     wanted: dict[tuple[int, int], Wanted]
     """By side and sequence number."""
     whole: set[tuple[int, int]]
-    """The FPDUs of which every octet was captured unchanged."""
+    """The FPDUs whose octets were all captured unchanged."""
 
     def judge(self, records: Iterable[Record], *, with_payload: bool) -> None:
         """Compare a dissector's records with the oracle."""

@@ -31,8 +31,8 @@ def fpdu_of(ulpdu: bytes, phase: int | None, captured: int | None) -> FPDURecove
 
 
 def by_hand(ulpdu: bytes, captured: int) -> tuple[str | None, Header]:
-    """The name of the message, and the fields of a ULPDU of which the first ``captured`` octets are
-    known (RFC 5041 4)."""
+    """The name of the message, and the header fields in the first ``captured`` octets of a ULPDU
+    (RFC 5041 4)."""
     header = header_of(ulpdu[:captured], len(ulpdu))
     opcode = header.opcode
     message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")

@@ -148,7 +148,7 @@ class Scene(Talk):
     def _note(
         self, direction: int, pieces: list[tuple[bytes, list[TrueFPDU]]], left: int | None
     ) -> None:
-        """Note what must be reported about a word of which so many octets were captured."""
+        """Note what must be reported about a word with so many octets captured."""
         for octets, truth in pieces:
             self.ulpdus[direction].extend(each.ulpdu for each in truth if left is None)
             if KEY.match(octets) and len(octets[:left]) >= HEADER:

@@ -10,7 +10,7 @@ Tagged Offset and identifier must agree with it.
 While everything is there, the next Response answers the oldest Request that is outstanding.  Where
 octets of the responding direction are missing, so may be Responses, as many as fit in the hole.
 Then the next Response may answer any of several Requests.  If just one of them fits, it is that
-one.  Else nobody can know, and the record says so.
+one.  Else it cannot be known, and the record says so.
 """
 
 from __future__ import annotations

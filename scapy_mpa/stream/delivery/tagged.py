@@ -53,7 +53,7 @@ class TaggedMessages:
             self._close(opcode)
 
     def take_late(self, message: DDPMessage) -> None:
-        """Take a message of which what follows was looked at before."""
+        """Take a message that was captured after what follows it."""
         self._out.append(message.event())
 
     def begin_unsure(self) -> None:

@@ -29,7 +29,7 @@ MARKER: Final = 28
 """16 reserved bits, and 14 that point to the header of its FPDU; less two, since small numbers in
 tables look so."""
 LEADING: Final = 4
-"""A Marker of zeros, of which payloads have most."""
+"""A Marker of zeros, which are frequent in payloads."""
 CRC: Final = 32
 """A good CRC over octets that are no FPDU, or one with another number of Markers."""
 ARRIVAL: Final = 14
