@@ -291,14 +291,7 @@ def _connection(event: ConnectionEnded, clock: Clock) -> Record:
 
 def _end(end: End, initiator: int) -> Record:
     unanswered = sides(end.unanswered[initiator], end.unanswered[1 - initiator])
-    return {
-        "by": end.by,
-        "frame": end.frame,
-        "cause": end.cause,
-        "text": end.text,
-        "within_message": [*end.within_message],
-        "unanswered": unanswered,
-    }
+    return taken(OBJECTS["end"], end, {"unanswered": unanswered})
 
 
 def _timing_fields(

@@ -28,8 +28,8 @@ _Each = TypeVar("_Each")
 class Lingering(Generic[_Each]):
     """Those that are over, the one that is so for longest first.
 
-    What time it is in the capture is the latest that anything told here was captured at.  So where
-    there are several clocks, it is that of the one that is ahead, and no other is held against it.
+    The time of the capture is the latest one seen here.  So where there are several clocks, it is
+    that of the one that is ahead, and no other is held against it.
     """
 
     __slots__ = ("_latest_ns", "_until", "_witnesses", "apart_ns")

@@ -107,7 +107,7 @@ class HalfConnection:
     """One direction of a TCP connection.
 
     :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
-    :param owner: who is told what is found.
+    :param owner: who gets what is found.
     """
 
     __slots__ = (
