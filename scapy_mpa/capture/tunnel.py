@@ -41,9 +41,10 @@ VXLAN_PORTS: Final = (4789, 8472)
 _SCTP_PORT: Final = 9899
 """UDP port of SCTP (RFC 6951)."""
 
-_GRE_CHECKSUM, _GRE_ROUTING, _GRE_KEY, _GRE_SEQUENCE = 0x8000, 0x4000, 0x2000, 0x1000
-_GRE_ACKNOWLEDGEMENT = 0x0080
-"""Flags of RFC 2784, RFC 2890 and RFC 2637: which fields there are."""
+_GRE_CHECKSUM, _GRE_KEY, _GRE_SEQUENCE = 0x8000, 0x2000, 0x1000
+"""Flags of RFC 2784 and RFC 2890: which fields there are."""
+_GRE_OTHER: Final = 0x4007
+"""Source routes (RFC 1701) and the version, which is 1 in PPTP (RFC 2637): 0 in RFC 2784."""
 _ERSPAN_TYPE_2: Final = 0x88BE
 _ERSPAN_TYPE_3: Final = 0x22EB
 
@@ -114,12 +115,11 @@ def _ppp(headers: Headers) -> int:
 
 
 def _gre(headers: Headers) -> int:
-    """RFC 2784 2, RFC 2890 2, RFC 2637 4.1."""
+    """RFC 2784 2, RFC 2890 2."""
     at = headers.take(4, "GRE header")
     octets = headers.octets
     flags, number = uint16(octets, at), uint16(octets, at + 2)
-    if flags & _GRE_ROUTING:
-        # To be discarded by those that do not implement RFC 1701 (RFC 2784 2.3).
+    if flags & _GRE_OTHER:
         raise NotFollowedError(NOT_TCP)
     key = b""
     if flags & _GRE_CHECKSUM:
@@ -129,21 +129,13 @@ def _gre(headers: Headers) -> int:
     if flags & _GRE_KEY:
         key_at = headers.take(4, "GRE header")
         key = octets[key_at : key_at + 4]
-        if flags & 7 == 1:
-            # The length of the payload, and a call of one direction.
-            headers.lengths.append(Length(key_at, headers.at))
-            headers.vary((key_at, 2))
-            key = b""
-    for flag in (_GRE_SEQUENCE, _GRE_ACKNOWLEDGEMENT):
-        if flags & flag:
-            headers.vary((headers.take(4, "GRE header"), 4))
+    if flags & _GRE_SEQUENCE:
+        headers.vary((headers.take(4, "GRE header"), 4))
     headers.enter("GRE", key)
     if number == _ERSPAN_TYPE_2:
         return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
     if number == _ERSPAN_TYPE_3:
         return _erspan_3(headers)
-    if number == 0x880B:
-        return ppp_framed(headers)
     return ETHER_TYPE | number
 
 
