@@ -195,18 +195,6 @@ def vxlan(headers: Headers) -> int:
     return ETHERNET_HEADER
 
 
-def _vxlan_gpe(headers: Headers) -> int:
-    """draft-ietf-nvo3-vxlan-gpe 3: as VXLAN, and what follows."""
-    key = vxlan(headers)
-    first, following = headers.octets[headers.at - 8], headers.octets[headers.at - 5]
-    if not first & 0x04:
-        return key
-    return _GPE.get(following, NO_IP)
-
-
-_GPE: Final = {1: IPV4, 2: IPV6, 3: ETHERNET_HEADER, 5: _MPLS}
-
-
 def _geneve(headers: Headers) -> int:
     """RFC 8926 3.4."""
     at = headers.take(8, "GENEVE header")
@@ -248,7 +236,6 @@ READERS: Final[dict[int, Reader]] = {
     ETHER_TYPE | 0x6558: leads_to(ETHERNET_HEADER, "GRE"),
     _UDP: _udp,
     **{UDP_PORT | port: vxlan for port in VXLAN_PORTS},
-    UDP_PORT | 4790: _vxlan_gpe,
     UDP_PORT | 6081: _geneve,
     UDP_PORT | 37008: _tzsp,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).

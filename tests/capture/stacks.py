@@ -120,7 +120,6 @@ FRAME_IN_PACKET: dict[str, Wrap] = {
     "VXLAN over IPv6": lambda inner: octets(
         IP6 / UDP(sport=50000, dport=4789) / VXLAN(vni=5, flags="Instance") / inner
     ),
-    "VXLAN GPE": udp(4790, bytes.fromhex("0c000003 00000500")),
     "GENEVE": udp(6081, GENEVE(vni=5, proto=0x6558)),
     "GENEVE with options": udp(
         6081, bytes.fromhex("0300 6558 00000500 0101 8001 deadbeef 00000000")
@@ -156,9 +155,6 @@ PACKET_IN_PACKET: dict[str, Wrap] = {
     )(inner),
     "MPLS in UDP": udp(6635, bytes.fromhex("00010109")),
     "GRE in UDP": lambda inner: udp(4754, struct.pack(">HH", 0, type_of(inner)))(inner),
-    "VXLAN GPE, packet": lambda inner: udp(
-        4790, bytes([0x0C, 0, 0, 1 if inner[0] >> 4 == 4 else 2, 0, 0, 5, 0])
-    )(inner),
 }
 
 
