@@ -12,7 +12,6 @@ from scapy_mpa.capture.headers import (
     IPV6,
     LINK,
     LLC,
-    NO_IP,
     PPP,
     PROTOCOL,
     RAW_IP_HEADER,
@@ -209,19 +208,6 @@ def _geneve(headers: Headers) -> int:
     return key
 
 
-def _tzsp(headers: Headers) -> int:
-    """TaZmen Sniffer Protocol: a version, what is in it, and tags up to the one that ends them."""
-    at = headers.take(4, "TZSP header")
-    headers.enter("TZSP")
-    while True:
-        tag = headers.octets[headers.take(1, "TZSP header")]
-        if tag == 1:
-            break
-        if tag:
-            headers.take(headers.octets[headers.take(1, "TZSP header")], "TZSP header")
-    return ETHERNET_HEADER if uint16(headers.octets, at + 2) == 1 else NO_IP
-
-
 READERS: Final[dict[int, Reader]] = {
     _MPLS: _mpls,
     _MPLS_UPSTREAM: _mpls,
@@ -237,7 +223,6 @@ READERS: Final[dict[int, Reader]] = {
     _UDP: _udp,
     **{UDP_PORT | port: vxlan for port in VXLAN_PORTS},
     UDP_PORT | 6081: _geneve,
-    UDP_PORT | 37008: _tzsp,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
     UDP_PORT | _SCTP_PORT: leads_to(SCTP, "UDP"),
     UDP_PORT | 4754: leads_to(_GRE, "UDP"),

@@ -134,7 +134,6 @@ FRAME_IN_PACKET: dict[str, Wrap] = {
     "ERSPAN III, platform": gre(
         0x22EB, seqnum_present=1, seqence_number=7, head=ERSPAN_3 + bytes.fromhex("0001") + bytes(8)
     ),
-    "TZSP": udp(37008, bytes.fromhex("01000001 00 0a01ff 01")),
     "EtherIP": lambda inner: octets(
         IP(src="192.0.2.1", dst="192.0.2.2", proto=97) / b"\x30\0" / inner
     ),
