@@ -29,7 +29,6 @@ NAMES: Final = {
     "ipv6": 229,
     "nflog": 239,
     "ipoib": 242,
-    "pktap": 258,
     "linux-sll2": 276,
     **{f"user{number}": 147 + number for number in range(16)},
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Link types that few captures have, apart from the others so that a command starts soon.
 
-PPP; what a capture program or card puts in front of a frame: NFLOG, ERF, PKTAP; and the link header
-of IP over InfiniBand, which lacks all before it.
+PPP; what a capture program or card puts in front of a frame: NFLOG, ERF; and the link header of IP
+over InfiniBand, which lacks all before it.
 """
 
 from __future__ import annotations
@@ -49,21 +49,6 @@ _ERF: Final = {
 """By type of record, plain or coloured, the octets before the frame, and what that begins with."""
 
 
-def _pass_rest(headers: Headers, at: int, length: int) -> None:
-    """Pass over the rest of a header, on which nothing depends.
-
-    :param at: where the header begins.
-    :param length: its octets.
-    :raises NotFollowedError: it is not whole, or has more than so many already.
-    """
-    rest = headers.at
-    count = at + length - rest
-    if count < 0:
-        raise headers.wrong(LINK_HEADER, "damaged")
-    headers.take(count, LINK_HEADER)
-    headers.vary((rest, count))
-
-
 def _nflog(headers: Headers) -> int:
     """A family, and TLVs in the byte order of a host; types are small numbers."""
     octets = headers.octets
@@ -84,7 +69,8 @@ def _nflog(headers: Headers) -> int:
             headers.lengths.append(Length(at, at, field=_LENGTHS[is_big]))
             headers.vary((at, 2))
             return _FAMILIES[family]
-        _pass_rest(headers, at, length + -length % 4)
+        rest = length - 4 + -length % 4
+        headers.vary((headers.take(rest, LINK_HEADER), rest))
     raise headers.wrong(LINK_HEADER, "damaged")
 
 
@@ -110,26 +96,11 @@ def _erf(headers: Headers) -> int:
     return key
 
 
-def _pktap(headers: Headers) -> int:
-    """Apple's: length, type of record, and DLT_ value, in the byte order of a host."""
-    at = headers.take(12, LINK_HEADER)
-    # No header has 64 KiB.
-    order: Final = "little" if not any(headers.octets[at + 2 : at + 4]) else "big"
-    length, kind, link_type = (
-        int.from_bytes(headers.octets[begin : begin + 4], order) for begin in (at, at + 4, at + 8)
-    )
-    if kind != 1:
-        return NO_IP
-    _pass_rest(headers, at, length)
-    return LINK | link_type
-
-
 SELDOM: Final[dict[int, Reader]] = {
     **dict.fromkeys((_PPP, LINK | 50, LINK | 166), ppp_framed),
     LINK | 197: _erf,
     LINK | 239: _nflog,
     # RFC 4391 6, after a Global Route Header, or zeros and a destination in place of it.
     LINK | 242: ether_type_at(40, 44, varying=40),
-    LINK | 258: _pktap,
 }
 """Which function reads what kind of header, beside those of :mod:`~scapy_mpa.capture.layers`."""

@@ -42,12 +42,6 @@ def erf(kind: int, frame: bytes, extensions: bytes = b"", time: int = 1 << 40) -
     return head + extensions + frame
 
 
-def pktap(link_type: int, frame: bytes, order: str = "<", process: int = 77) -> bytes:
-    """Apple's pktap_header."""
-    head = struct.pack(order + "III24sIIIII20s", 108, 1, link_type, b"en0", 1, 2, 14, 0, 77, b"nc")
-    return head + struct.pack(order + "IHHI20s", 0, 6, 0, process, b"nc") + frame
-
-
 def ip_over_infiniband(packet: bytes, ether_type: int = 0x0800, head: bytes = bytes(40)) -> bytes:
     """RFC 4391 6, after a Global Route Header or what replaces it."""
     return head + struct.pack(">HH", ether_type, 0) + packet
@@ -74,9 +68,6 @@ FOLLOWED = {
     "ERF, channel": (197, erf(5, b"\0\0\0\1\xff\x03\0\x21" + V4), 4),
     "ERF, IPv4": (197, erf(22, V4), 4),
     "ERF, IPv6": (197, erf(23, V6), 6),
-    "PKTAP": (258, pktap(1, ethernet(V4)), 4),
-    "PKTAP, raw": (258, pktap(12, V6), 6),
-    "PKTAP, big-endian": (258, pktap(0, struct.pack(">I", 30) + V6, ">"), 6),
     "IP over InfiniBand": (242, ip_over_infiniband(V4), 4),
     "IP over InfiniBand, GRH": (242, ip_over_infiniband(V6, 0x86DD, GRH), 6),
 }
@@ -93,8 +84,4 @@ NOT_FOLLOWED = {
         erf(0x82, bytes(60), b"\x83\0\0\0\0\0\0\0" * 17),
         "too many headers",
     ),
-    "PKTAP, no packet": (258, pktap(1, ethernet(V4)).replace(b"\1\0\0\0", bytes(4)), "not IP"),
-    "PKTAP, short": (258, b"\7" + pktap(1, ethernet(V4))[1:], "link header damaged"),
-    "PKTAP, itself": (258, pktap(258, b"") * 70, "too many headers"),
-    "PKTAP, unknown": (258, pktap(220, V4), "link type 220"),
 }

@@ -115,7 +115,6 @@ DIFFERENT: dict[str, Callable[[int], tuple[int, bytes]]] = {
     "NFLOG": lambda number: (239, links.nflog(V4, first=links.nflog_first(second=number))),
     "NFLOG, length": lambda number: (239, links.nflog(ipv4(tcp(bytes(number))))),
     "ERF": lambda number: (197, links.erf(22, V4 + bytes(number), time=number)),
-    "PKTAP": lambda number: (258, links.pktap(12, V4, process=number)),
     "InfiniBand": lambda number: (242, links.ip_over_infiniband(V4, head=bytes([number] * 40))),
 }
 

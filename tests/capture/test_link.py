@@ -68,11 +68,7 @@ NOT_FOLLOWED = {
     **links.NOT_FOLLOWED,
 }
 
-UNKNOWN_TO_TSHARK = {
-    "raw IP 14",
-    "PPP of pppd",
-    "PKTAP, big-endian",
-}
+UNKNOWN_TO_TSHARK = {"raw IP 14", "PPP of pppd"}
 
 
 def frame_of(link_type: int, octets: bytes, original: int | None = None) -> Frame:
