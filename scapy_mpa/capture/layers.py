@@ -31,7 +31,7 @@ from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
 from scapy_mpa.capture.tunnel import vxlan
 
 READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}
-"""Which function reads what kind of header, but for the link types of few captures."""
+"""Which function reads what kind of header."""
 
 _SPACE: Final = (1 << 32) - 1
 
@@ -79,22 +79,8 @@ def read_headers(
             if key in _ENDS:
                 return key, headers
             space = key & ~_SPACE
-            if space != LINK:
-                raise NotFollowedError(NOT_IP if space in _NOT_IP else NOT_TCP)
-            read = _seldom(key)
+            if space == LINK:
+                raise NotFollowedError(LINK_TYPE.format(key & _SPACE))
+            raise NotFollowedError(NOT_IP if space in _NOT_IP else NOT_TCP)
         key = read(headers)
     raise NotFollowedError(TOO_MANY_HEADERS)
-
-
-def _seldom(key: int) -> Reader:
-    """Return what reads frames of a link type of few captures.
-
-    :raises NotFollowedError: nothing does.
-    """
-    # A command is to start soon.
-    from scapy_mpa.capture.seldom import SELDOM
-
-    read = SELDOM.get(key)
-    if read is None:
-        raise NotFollowedError(LINK_TYPE.format(key & _SPACE))
-    return read

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Link headers: Ethernet, IEEE 802.3 with LLC, tags however stacked; Linux cooked captures 1 and 2;
-BSD loopback; raw IP (https://www.tcpdump.org/linktypes.html).
+BSD loopback; raw IP; what a capture program or card puts in front of a frame: NFLOG, ERF; IP over
+InfiniBand (https://www.tcpdump.org/linktypes.html).
 """
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final, Literal
 
 from scapy_mpa.capture.headers import (
@@ -20,7 +22,7 @@ from scapy_mpa.capture.headers import (
     Reader,
     uint16,
 )
-from scapy_mpa.capture.reason import ENCRYPTED, NotFollowedError
+from scapy_mpa.capture.reason import ENCRYPTED, TOO_MANY_HEADERS, NotFollowedError
 
 LINK_HEADER: Final = "link header"
 
@@ -51,6 +53,27 @@ _IP_VERSIONS: Final = {4: IPV4, 6: IPV6}
 _MACSEC_SCI: Final = 0x20
 _MACSEC_CHANGED: Final = 0x0C
 """E and C (IEEE 802.1AE 9.5): the octets are encrypted, or are not the user's."""
+
+_NFLOG_FAMILIES: Final = {2: IPV4, 10: IPV6}
+_NFLOG_PAYLOAD: Final = 9
+_TLV: Final = Struct("<HH"), Struct(">HH")
+_TLV_LENGTH: Final = Struct("<H"), Struct(">H")
+_TLV_TYPE: Final = 0x3FFF
+"""The bits of a TLV's type that tell it (NLA_TYPE_MASK of Linux)."""
+_MOST_TLVS: Final = 64
+
+_PPP_FRAME: Final = LINK | 9
+_ERF_MORE: Final = 0x80
+"""An extension header follows."""
+_MOST_EXTENSIONS: Final = 16
+_ERF: Final = {
+    **dict.fromkeys((1, 10, 15, 19), (0, _PPP_FRAME)),
+    **dict.fromkeys((5, 17), (4, _PPP_FRAME)),
+    **dict.fromkeys((2, 11, 16, 20), (2, ETHERNET_HEADER)),
+    22: (0, IPV4),
+    23: (0, IPV6),
+}
+"""By type of record, plain or coloured, the octets before the frame, and what that begins with."""
 
 
 def ether_type(headers: Headers, at: int) -> int:
@@ -126,7 +149,7 @@ def _llc(headers: Headers) -> int:
     return ether_type(headers, at + 6) if octets[at : at + 6] in _SNAP else NO_IP
 
 
-def ether_type_at(place: int, length: int, varying: int = 0) -> Reader:
+def _ether_type_at(place: int, length: int, varying: int) -> Reader:
     """Return a reader of a header whose EtherType says what follows.
 
     :param place: of the EtherType.
@@ -167,11 +190,56 @@ def _loopback(*orders: Literal["little", "big"]) -> Reader:
     return read
 
 
-def raw_ip(headers: Headers) -> int:
+def _raw_ip(headers: Headers) -> int:
     """The version tells which IP it is."""
     at = headers.take(1, LINK_HEADER)
     headers.at = at
     return _IP_VERSIONS.get(headers.octets[at] >> 4, NO_IP)
+
+
+def _nflog(headers: Headers) -> int:
+    """A family, and TLVs in the byte order of a host; types are small numbers."""
+    octets = headers.octets
+    at = headers.take(4, LINK_HEADER)
+    family = octets[at]
+    if family not in _NFLOG_FAMILIES:
+        return NO_IP
+    is_big = octets[at + 6 : at + 7] == b"\0"
+    for _ in range(_MOST_TLVS):
+        at = headers.take(4, LINK_HEADER)
+        length, kind = _TLV[is_big].unpack_from(octets, at)
+        if length < 4:
+            break
+        if kind & _TLV_TYPE == _NFLOG_PAYLOAD:
+            headers.limit(at + length)
+            headers.lengths.append(Length(at, at, field=_TLV_LENGTH[is_big]))
+            headers.vary((at, 2))
+            return _NFLOG_FAMILIES[family]
+        rest = length - 4 + -length % 4
+        headers.vary((headers.take(rest, LINK_HEADER), rest))
+    raise headers.wrong(LINK_HEADER, "damaged")
+
+
+def _erf(headers: Headers) -> int:
+    """Endace's Extensible Record Format."""
+    octets = headers.octets
+    at = headers.take(16, LINK_HEADER)
+    headers.vary((at, 8), (at + 9, 7))
+    kind = more = octets[at + 8]
+    for _ in range(_MOST_EXTENSIONS):
+        if not more & _ERF_MORE:
+            break
+        extension = headers.take(8, LINK_HEADER)
+        headers.vary((extension + 1, 7))
+        more = octets[extension]
+    else:
+        raise NotFollowedError(TOO_MANY_HEADERS)
+    before, key = _ERF.get(kind & ~_ERF_MORE, (0, NO_IP))
+    headers.take(before, LINK_HEADER)
+    # Of the record, and of the frame.  They count padding, an FCS, and what was cut off or not.
+    for field, begin in ((at + 10, at), (at + 14, headers.at)):
+        headers.lengths.append(Length(field, begin, instead=0xFFFF, limits=False))
+    return key
 
 
 def leads_to(key: int, tunnel: str = "") -> Reader:
@@ -193,10 +261,14 @@ READERS: Final[dict[int, Reader]] = {
     ETHERNET_HEADER: _ethernet,
     LINK | 0: _loopback("little", "big"),
     LINK | 108: _loopback("big"),
-    **{LINK | number: raw_ip for number in RAW_IP},
-    LINK | 113: ether_type_at(14, 16, varying=14),
+    **{LINK | number: _raw_ip for number in RAW_IP},
+    LINK | 113: _ether_type_at(14, 16, varying=14),
+    LINK | 197: _erf,
     LINK | 228: leads_to(IPV4),
     LINK | 229: leads_to(IPV6),
+    LINK | 239: _nflog,
+    # RFC 4391 6, after a Global Route Header, or zeros and a destination in place of it.
+    LINK | 242: _ether_type_at(40, 44, varying=40),
     LINK | 276: _linux_cooked_2,
     **{ETHER_TYPE | number: _tag for number in _TAGS},
     LLC: _llc,

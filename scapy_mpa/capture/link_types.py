@@ -8,10 +8,9 @@ from typing import Final
 
 from scapy_mpa.capture.headers import ETHER_TYPE, LINK
 from scapy_mpa.capture.layers import READERS
-from scapy_mpa.capture.seldom import SELDOM
 from scapy_mpa.wire.errors import LocalProtocolError
 
-LINK_TYPES: Final = frozenset(key - LINK for key in (*READERS, *SELDOM) if LINK <= key < ETHER_TYPE)
+LINK_TYPES: Final = frozenset(key - LINK for key in READERS if LINK <= key < ETHER_TYPE)
 """LINKTYPE_ values that are read."""
 
 NAMES: Final = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tunnels: MPLS, PPP over Ethernet, GRE, ERSPAN, and those over UDP."""
+"""PPP, and tunnels: MPLS, PPP over Ethernet, GRE, ERSPAN, and those over UDP."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _gre(headers: Headers) -> int:
     return ETHER_TYPE | number
 
 
-def ppp_framed(headers: Headers) -> int:
+def _ppp_framed(headers: Headers) -> int:
     """PPP, maybe with the address and control octets of HDLC."""
     if headers.octets[headers.at : headers.at + 2] in _HDLC:
         headers.take(2, "PPP header")
@@ -214,6 +214,7 @@ READERS: Final[dict[int, Reader]] = {
     PROTOCOL | 137: _mpls,
     _PPPOE: _pppoe,
     LINK | 51: _pppoe,
+    **dict.fromkeys((LINK | 9, LINK | 50, LINK | 166), _ppp_framed),
     PPP | 0x0021: leads_to(IPV4, "PPP"),
     PPP | 0x0057: leads_to(IPV6, "PPP"),
     PPP | 0x0281: _mpls,
