@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, Headers
-from scapy_mpa.capture.layers import read_headers, readers_with
+from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, UDP_PORT, Headers
+from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.capture.tunnel import vxlan
 from scapy_mpa.stream.segment import Segment
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Decoder:
         self._take_sctp = take_sctp
         self._dissect = dissect
         self.link_types = link_types or {}
-        self.readers = readers_with(self.link_types, vxlan_ports)
+        self.readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
         """Which function reads what kind of header."""
         self._shapes: list[_Shape] = []
         self._fragments = Fragments()
@@ -130,7 +131,9 @@ class Decoder:
         frames = 1
         try:
             for _ in range(_MOST_NESTED):
-                key, headers = read_headers(*frame[2:5], self.readers)
+                _, _, given, octets, length, _ = frame
+                link_type = self.link_types.get(given, given)
+                key, headers = read_headers(link_type, octets, length, self.readers)
                 if key == TCP:
                     segment = tcp_segment(frame, headers)
                     if frame.interface is not self._interface:

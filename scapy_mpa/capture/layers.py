@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from scapy_mpa.capture.headers import (
@@ -13,13 +13,11 @@ from scapy_mpa.capture.headers import (
     PPP,
     SCTP,
     TCP,
-    UDP_PORT,
     Headers,
     Reader,
 )
 from scapy_mpa.capture.ip import READERS as IP_READERS
 from scapy_mpa.capture.link import READERS as LINK_READERS
-from scapy_mpa.capture.link import leads_to
 from scapy_mpa.capture.reason import (
     LINK_TYPE,
     NOT_IP,
@@ -28,34 +26,17 @@ from scapy_mpa.capture.reason import (
     NotFollowedError,
 )
 from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
-from scapy_mpa.capture.tunnel import vxlan
 
 READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}
 """Which function reads what kind of header."""
 
 _SPACE: Final = (1 << 32) - 1
 
-_GIVEN: Final = 1 << 48
-"""A space of keys: LINKTYPE_ values of files, for which frames in tunnels have no use."""
-
 _MOST: Final = 64
 """Headers of one frame: eight tunnels with some four headers each need half as many."""
 
 _ENDS: Final = frozenset({TCP, SCTP, FRAGMENT})
 _NOT_IP: Final = frozenset({ETHER_TYPE, PPP})
-
-
-def readers_with(
-    link_types: Mapping[int, int], vxlan_ports: Iterable[int] = ()
-) -> Mapping[int, Reader]:
-    """Return :data:`READERS` with what a user says, too.
-
-    :param link_types: by LINKTYPE_ value that files have, the one by which frames are read.
-    :param vxlan_ports: UDP ports of VXLAN, besides the usual ones.
-    """
-    given = {_GIVEN | link_type: leads_to(LINK | to) for link_type, to in link_types.items()}
-    given |= {UDP_PORT | port: vxlan for port in vxlan_ports}
-    return {**READERS, **given} if given else READERS
 
 
 def read_headers(
@@ -70,9 +51,7 @@ def read_headers(
     :raises NotFollowedError: none of these is in the frame, or a header is not whole.
     """
     headers = Headers(octets, length)
-    key = _GIVEN | link_type
-    if key not in readers:
-        key = LINK | link_type
+    key = LINK | link_type
     for _ in range(_MOST):
         read = readers.get(key)
         if read is None:
