@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from scapy_mpa.capture.fragments import FRAGMENT_OF, Fragments
 from scapy_mpa.capture.frame import Frame
@@ -37,9 +36,6 @@ _LONGEST_HEAD: Final = 512
 """What is remembered: more of either is no network, but somebody who makes it up."""
 _MOST_NESTED: Final = 8
 """How deep packets in fragments may lie in each other."""
-
-AS_USUAL: Final[Mapping[str, Any]] = MappingProxyType({})
-"""What a user says of headers, as keyword arguments of :class:`Decoder`: nothing."""
 
 
 _Head: TypeAlias = tuple[bytes, tuple[tuple[int, int, Callable[[bytes, int], tuple[int]]], ...]]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scapy_mpa.capture import Decoder, Frame
 from scapy_mpa.capture.decapsulate import decapsulated
-from scapy_mpa.capture.decoder import AS_USUAL
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.clean.core import cores_of
 from scapy_mpa.clean.order import Order
@@ -76,7 +75,7 @@ class Cleaner:
         dialect: str | Dialect | None = None,
         decapsulate: bool = False,
         selects: Callable[[ConnectionId], bool] | None = None,
-        decoding: Mapping[str, Any] = AS_USUAL,
+        decoding: Mapping[str, Any] = {},
     ) -> None:
         self.report = Report()
         self._decapsulate = decapsulate

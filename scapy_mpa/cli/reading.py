@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.capture import Capture, Decoder
-from scapy_mpa.capture.decoder import AS_USUAL
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
 from scapy_mpa.cli.attention import where
@@ -67,7 +66,7 @@ class Reading:
         payload: bool = False,
         timed: bool = True,
         dialect: Dialect | None = None,
-        decoding: Mapping[str, Any] = AS_USUAL,
+        decoding: Mapping[str, Any] = {},
     ) -> None:
         self.capture = capture
         # A condition may be about the time of any frame that a record names.
