@@ -81,12 +81,8 @@ UNFIT: list[Callable[[], object]] = [
     lambda: BUILDER4.build(-1, 0, 0, b""),
     lambda: BUILDER4.build(0, 1 << 32, 0, b""),
     lambda: BUILDER4.build(0, 0, 256, b""),
-    # Addresses, ports and tags.
-    lambda: FrameBuilder((b"", b""), (SOURCE4, TARGET4), PORTS, None),
+    # Addresses.
     lambda: FrameBuilder(MACS, (SOURCE4, TARGET6), PORTS, None),
-    lambda: FrameBuilder(MACS, (b"", b""), PORTS, None),
-    lambda: FrameBuilder(MACS, (SOURCE4, TARGET4), (65536, 1), None),
-    lambda: FrameBuilder(MACS, (SOURCE4, TARGET4), PORTS, -1),
 ]
 
 
