@@ -13,11 +13,11 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.headers import checksum
+from scapy_mpa.capture.tcp import TCP_LENGTH, TCP_PROTOCOL, tcp_header
 from scapy_mpa.wire.errors import LocalProtocolError
 
-TCP: Final = 6
 SCTP: Final = 132
-"""IP protocol numbers."""
+"""The protocol number of IP."""
 
 _ETHER_TYPES: Final = {True: 0x0800, False: 0x86DD}
 """Of IPv4, and of IPv6."""
@@ -32,12 +32,8 @@ time to live, protocol, checksum."""
 _IPV4_LENGTH: Final = 20
 _IPV6: Final = Struct(">IHBB")
 """Version and flow label, payload length, next header, hop limit."""
-_TCP: Final = Struct(">IIBBHHH")
-"""Sequence and acknowledgement number, data offset, flags, window, checksum, urgent pointer."""
-_TCP_LENGTH: Final = 20
 _MOST_OPTIONS: Final = 40
-_CHECKSUM_AT: Final = 16
-"""Where in a TCP header its checksum lies."""
+"""Octets of options in a TCP header."""
 
 _WINDOW: Final = 0xFFFF
 _DO_NOT_FRAGMENT: Final = 0x4000
@@ -58,7 +54,7 @@ class FrameBuilder:
     :raises LocalProtocolError: the addresses differ in kind.
     """
 
-    __slots__ = ("_ip", "_ip_sum", "_is_ipv4", "_link", "_ports", "_pseudo_sum", "header_length")
+    __slots__ = ("_flow", "_ip", "_ip_sum", "_is_ipv4", "_link", "header_length")
 
     def __init__(
         self,
@@ -74,11 +70,10 @@ class FrameBuilder:
         ether_type = _ETHER_TYPES[self._is_ipv4]
         self._link = macs[1] + macs[0] + tag + _uint16.pack(ether_type)
         self._ip = b"".join(addresses)
-        self._ports = _uint16.pack(ports[0]) + _uint16.pack(ports[1])
+        self._flow = self._ip + _uint16.pack(ports[0]) + _uint16.pack(ports[1])
         self._ip_sum = int.from_bytes(self._ip, "big") % 0xFFFF
-        self._pseudo_sum = self._ip_sum + TCP
         ip = _IPV4_LENGTH if self._is_ipv4 else _IPV6.size + len(self._ip)
-        self.header_length = len(self._link) + ip + _TCP_LENGTH
+        self.header_length = len(self._link) + ip + TCP_LENGTH
         """Octets of all headers of a frame without TCP options."""
 
     def build(
@@ -102,22 +97,20 @@ class FrameBuilder:
         :raises LocalProtocolError: the segment does not fit a datagram, a number does not fit its
             field, or options are amiss.
         """
-        head = _TCP_LENGTH + len(options)
         if len(options) & 3 or len(options) > _MOST_OPTIONS:
             raise LocalProtocolError(
                 f"TCP options have 0 to 40 octets, a multiple of 4, not {len(options)}"
             )
-        length = head + len(payload)
-        headers = self._headers(length, TCP, identification)
+        length = len(payload)
+        whole = TCP_LENGTH + len(options) + length
+        headers = self._headers(whole, TCP_PROTOCOL, identification)
         try:
-            tcp = self._ports + _TCP.pack(seq, ack, head << 2, flags, _WINDOW, 0, 0) + options
+            tcp = tcp_header(self._flow, (seq, ack, flags, _WINDOW), options, payload, length)
         except struct.error as error:
             raise LocalProtocolError(
                 f"sequence number {seq}, acknowledgement number {ack}, flags {flags}: one does "
                 "not fit its 32, 32 or 8 bits (RFC 9293 3.1)"
             ) from error
-        total = checksum(tcp + payload, self._pseudo_sum + length)
-        tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
         return b"".join((headers, tcp, payload))
 
     def datagram(self, protocol: int, octets: bytes, *, identification: int = 0) -> bytes:

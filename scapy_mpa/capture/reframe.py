@@ -16,19 +16,15 @@ from typing import Final
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4, TCP, Reader, checksum
+from scapy_mpa.capture.headers import IPV4, TCP, Reader
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
-from scapy_mpa.stream.segment import flow_addresses, reverse_flow
+from scapy_mpa.capture.tcp import TCP_LENGTH, tcp_header
+from scapy_mpa.stream.segment import reverse_flow
 
 _uint16: Final = Struct(">H")
-_TCP: Final = Struct(">4sIIBBHHH")
-"""Both ports, sequence and acknowledgement number, data offset, flags, window, checksum, urgent
-pointer."""
-_CHECKSUM_AT: Final = 16
 _DATA_OFFSET_AT: Final = 12
 _WINDOW_AT: Final = 14
-_PROTOCOL: Final = 6
 
 _END, _NO_OPERATION, _TIMESTAMPS = 0, 1, 8
 """Kinds of TCP options (RFC 9293 3.2, RFC 7323 3.2)."""
@@ -66,7 +62,7 @@ class Reframer:
         self.interface = frame.interface
         """The name of the interface, if the file had it."""
         begin = min(each.begin for each in headers.lengths if each.limits)
-        self.largest = LARGEST_DATAGRAM - (headers.at - begin) - _TCP.size - len(self._options)
+        self.largest = LARGEST_DATAGRAM - (headers.at - begin) - TCP_LENGTH - len(self._options)
         """Octets of TCP payload that a frame carries at most."""
 
     def reversed(self) -> Reframer:
@@ -108,12 +104,8 @@ class Reframer:
             are more than :attr:`largest`, IP gives no length, as of the packet that was captured.
         """
         carried = len(payload) if length is None else length
-        flow = self._flow
-        size = _TCP.size + len(self._options)
-        tcp = _TCP.pack(flow[-4:], seq, ack, size // 4 << 4, flags, self._window, 0, 0)
-        tcp += self._options
-        total = checksum(flow_addresses(flow) + tcp + payload, _PROTOCOL + size + carried)
-        tcp = tcp[:_CHECKSUM_AT] + _uint16.pack(total) + tcp[_CHECKSUM_AT + 2 :]
+        numbers = seq, ack, flags, self._window
+        tcp = tcp_header(self._flow, numbers, self._options, payload, carried)
         octets = bytearray(self._head + tcp + payload)
         missing = carried - len(payload)
         self._headers.refit(octets, missing)
@@ -123,7 +115,7 @@ class Reframer:
 
 def _timestamps(tcp: bytes) -> bytes:
     """Return the timestamps option of a TCP header, as RFC 7323 appendix A lays it out, if any."""
-    at, end = _TCP.size, (tcp[_DATA_OFFSET_AT] >> 4) * 4
+    at, end = TCP_LENGTH, (tcp[_DATA_OFFSET_AT] >> 4) * 4
     while at + 1 < end and tcp[at] != _END:
         length = 1 if tcp[at] == _NO_OPERATION else max(2, tcp[at + 1])
         if tcp[at] == _TIMESTAMPS and length == _TIMESTAMPS_LENGTH and at + length <= end:

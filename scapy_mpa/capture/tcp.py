@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP headers: the segment at a known place of a frame (RFC 9293 3.1).
+"""TCP headers, read and written: the segment at a known place of a frame (RFC 9293 3.1).
 
 Options are passed over. Checksums are not verified: with checksum offload, what a machine sends is
 captured before its checksum is computed.
@@ -11,12 +11,16 @@ from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import Headers
-from scapy_mpa.stream.segment import Segment
+from scapy_mpa.capture.headers import Headers, checksum
+from scapy_mpa.stream.segment import Segment, flow_addresses
 
-_TCP: Final = Struct(">4sIIBB").unpack_from
-"""Both ports, sequence number, acknowledgement number, data offset, flags."""
-_TCP_LENGTH: Final = 20
+_TCP: Final = Struct(">4sIIBBHHH")
+"""Both ports, sequence number, acknowledgement number, data offset, flags, window, checksum, urgent
+pointer."""
+TCP_LENGTH: Final = 20
+"""Octets of a header without options."""
+TCP_PROTOCOL: Final = 6
+"""The protocol number of IP."""
 
 
 def tcp_segment(frame: Frame, headers: Headers) -> Segment:
@@ -24,9 +28,9 @@ def tcp_segment(frame: Frame, headers: Headers) -> Segment:
 
     :raises NotFollowedError: the TCP header, options included, is not whole.
     """
-    at = headers.take(_TCP_LENGTH, "TCP header")
-    ports, seq, ack, data_offset, flags = _TCP(headers.octets, at)
-    options = (data_offset >> 4) * 4 - _TCP_LENGTH
+    at = headers.take(TCP_LENGTH, "TCP header")
+    ports, seq, ack, data_offset, flags, *_ = _TCP.unpack_from(headers.octets, at)
+    options = (data_offset >> 4) * 4 - TCP_LENGTH
     if options < 0:
         raise headers.wrong("TCP header", "damaged")
     headers.take(options, "TCP header")
@@ -42,3 +46,22 @@ def tcp_segment(frame: Frame, headers: Headers) -> Segment:
         frame.time_ns,
         headers.network,
     )
+
+
+def tcp_header(
+    flow: bytes, numbers: tuple[int, int, int, int], options: bytes, payload: bytes, length: int
+) -> bytes:
+    """Return a TCP header with its checksum.
+
+    :param flow: of the segment.
+    :param numbers: sequence and acknowledgement number, flags, window.
+    :param options: a multiple of 4 octets.
+    :param payload: what was captured of it.
+    :param length: octets of payload on the wire.
+    :raises struct.error: a number does not fit its field.
+    """
+    seq, ack, flags, window = numbers
+    size = TCP_LENGTH + len(options)
+    fields = flow[-4:], seq, ack, size << 2, flags, window
+    unsummed = flow_addresses(flow) + _TCP.pack(*fields, 0, 0) + options + payload
+    return _TCP.pack(*fields, checksum(unsummed, TCP_PROTOCOL + size + length), 0) + options
