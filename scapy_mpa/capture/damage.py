@@ -3,6 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+UNFINISHED: Final = "it is still being written, or was copied in part: read it when it is whole"
+CONVERT: Final = "convert it with `editcap OLD NEW` of Wireshark"
+"""Advice."""
+
 
 class DamagedError(Exception):
     """A file cannot be read, or not further.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.damage import UNFINISHED, DamagedError
 
 _PART: Final = 1 << 15
 """Octets decompressed in one step.  What is left of them is copied for each member; a file of many
@@ -107,7 +107,7 @@ def _decompressed(
         raise DamagedError(
             f"the {name} data ends early",
             done,
-            "it is still being written, or was copied in part: read it when it is whole",
+            UNFINISHED,
             in_compressed=True,
         )
 

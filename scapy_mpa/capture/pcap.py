@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.damage import CONVERT, UNFINISHED, DamagedError
 from scapy_mpa.capture.frame import ETHERNET, MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.source import Source
 from scapy_mpa.stream.segment import SECOND
@@ -27,6 +27,7 @@ PCAP_MAGICS: Final = {
 """By the first four octets of the file: what reads version and link type; what reads seconds,
 fraction, captured and original octets of a record; nanoseconds in one unit of the fraction."""
 
+_HEADER_LENGTH: Final = 24
 _MAJOR_VERSION: Final = 2
 _MINOR_VERSION: Final = 4
 """Written by all since 1998."""
@@ -48,8 +49,6 @@ class PcapHeader(NamedTuple):
     link_type: int
     fcs: int
     """Octets of frame check sequence at the end of each frame."""
-    length: int
-    """Octets of the header itself."""
     minor: int
     """Minor version, at most 4."""
 
@@ -65,18 +64,14 @@ def pcap_header(source: Source) -> PcapHeader:
     :raises DamagedError: it is cut or of another version.
     """
     header, record, unit = PCAP_MAGICS[source.window[:4]]
-    size = header.size
-    window, _ = source.forward(0, size)
-    if len(window) < size:
+    window, _ = source.forward(0, _HEADER_LENGTH)
+    if len(window) < _HEADER_LENGTH:
         raise DamagedError("the file ends inside its header", len(window))
     major, minor, link = header.unpack_from(window)
     if major != _MAJOR_VERSION or minor > _MINOR_VERSION:
-        raise DamagedError(
-            f"pcap version {major}.{minor} is not supported",
-            advice="convert it with `editcap OLD NEW` of Wireshark",
-        )
+        raise DamagedError(f"pcap version {major}.{minor} is not supported", advice=CONVERT)
     link_type, fcs = link_type_and_fcs(link)
-    return PcapHeader(record, unit, link_type, fcs, size, minor)
+    return PcapHeader(record, unit, link_type, fcs, minor)
 
 
 def link_type_and_fcs(field: int) -> tuple[int, int]:
@@ -102,7 +97,7 @@ def pcap_windows(
     :raises DamagedError: the file ends inside a record, or a length cannot be true.
     """
     size = header.record.size
-    window, at = source.window, header.length
+    window, at = source.window, _HEADER_LENGTH
     while True:
         at, wanted = take(window, at)
         yield
@@ -114,11 +109,7 @@ def pcap_windows(
         window, at = source.forward(at, wanted)
         if len(window) < at + wanted:
             if len(window) > at:
-                raise DamagedError(
-                    "the file ends inside a frame",
-                    source.base + at,
-                    "it is still being written, or was copied in part: read it when it is whole",
-                )
+                raise DamagedError("the file ends inside a frame", source.base + at, UNFINISHED)
             return
 
 
@@ -127,7 +118,7 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
 
     :raises DamagedError: as :func:`pcap_windows`.
     """
-    record, unit, link_type, fcs, _, minor = header
+    record, unit, link_type, fcs, minor = header
     size, unpack = record.size, record.unpack_from
     make = tuple.__new__
     frames: list[Frame] = []

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from scapy_mpa.capture.damage import DamagedError
+from scapy_mpa.capture.damage import CONVERT, UNFINISHED, DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.interface import Interface, Lengths, parse_interface, sound_options
 from scapy_mpa.capture.source import Source
@@ -152,11 +152,7 @@ class _Reader:
         if at + count > len(self._source.window):
             window, at = self._source.forward(at, count)
             if at + count > len(window):
-                raise DamagedError(
-                    "the file ends inside a block",
-                    self._block,
-                    "it is still being written, or was copied in part: read it when it is whole",
-                )
+                raise DamagedError("the file ends inside a block", self._block, UNFINISHED)
         return at
 
     def _skip(self, at: int, count: int) -> int:
@@ -175,9 +171,7 @@ class _Reader:
         major, minor = order.section.unpack_from(window, at)
         if major != _MAJOR_VERSION:
             raise DamagedError(
-                f"pcapng version {major}.{minor} is not supported",
-                self._block,
-                "convert it with `editcap OLD NEW` of Wireshark",
+                f"pcapng version {major}.{minor} is not supported", self._block, CONVERT
             )
         _, length = order.head.unpack_from(window, at)
         if length < _SHORTEST_SECTION_HEADER:

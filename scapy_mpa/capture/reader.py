@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from io import TextIOBase
 from typing import BinaryIO, Final
 
-from scapy_mpa.capture.damage import DamagedError, NoCaptureError
+from scapy_mpa.capture.damage import CONVERT, DamagedError, NoCaptureError
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.pcap import PCAP_MAGICS, PcapHeader, pcap_frames, pcap_header
 from scapy_mpa.capture.source import MayRead, Source, at_once, compression_of
@@ -20,11 +20,10 @@ from scapy_mpa.wire.shown import shown
 
 _STANDARD_INPUT: Final = "-"
 
-_EDITCAP: Final = "convert it with `editcap OLD NEW` of Wireshark"
 _LOOKS: Final = (
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
-    (b"snoop\0", "a capture of snoop", _EDITCAP),
-    (b"GMBU", "a capture of Microsoft Network Monitor", _EDITCAP),
+    (b"snoop\0", "a capture of snoop", CONVERT),
+    (b"GMBU", "a capture of Microsoft Network Monitor", CONVERT),
 )
 """Beginnings of files that may be taken for captures, what they are, and what to do."""
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.reader import Capture, open_capture
-from scapy_mpa.capture.source import COMPRESSIONS, MayRead, at_once
+from scapy_mpa.capture.source import SUFFIXES, MayRead, at_once
 from scapy_mpa.wire.errors import CaptureError
 
 _NUMBERS: Final = re.compile(
@@ -26,8 +26,6 @@ _NUMBERS: Final = re.compile(
     r"|(?<=_)\d{5,}|\d+$"
 )
 """What is not the same in the names of files of one ring."""
-
-_SUFFIXES: Final = frozenset(suffix for _, suffix, _ in COMPRESSIONS)
 
 
 def rings(names: Sequence[str]) -> list[list[str]]:
@@ -53,7 +51,7 @@ def rings(names: Sequence[str]) -> list[list[str]]:
 def _without_numbers(name: str) -> str:
     directory, file = os.path.split(name)
     plain, compressed = os.path.splitext(file)
-    if compressed not in _SUFFIXES:
+    if compressed not in SUFFIXES:
         plain, compressed = file, ""
     return os.path.join(directory, _NUMBERS.sub("", plain) + compressed)
 

@@ -23,6 +23,7 @@ COMPRESSIONS: Final = (
 )
 """The name of each format, which is that of its command, too; the suffix of its files, and how they
 begin."""
+SUFFIXES: Final = frozenset(suffix for _, suffix, _ in COMPRESSIONS)
 _LONGEST_MAGIC: Final = 6
 
 _CHUNK: Final = 7 << 14

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from scapy_mpa.capture.source import SUFFIXES
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import OutputError, output_file
@@ -17,10 +18,6 @@ from scapy_mpa.wire.shown import shown
 
 DASH: Final = "-"
 """What stands for standard input and standard output."""
-
-
-_COMPRESSED: Final = frozenset({".gz", ".bz2", ".lz4", ".xz", ".zst"})
-"""How names of compressed files end, which are not written."""
 
 
 @contextmanager
@@ -35,7 +32,7 @@ def target_file(name: str) -> Iterator[BinaryIO]:
             yield file
         return
     ending = Path(name).suffix
-    if ending in _COMPRESSED:
+    if ending in SUFFIXES:
         raise OutputError(f"{shown(name)}: cannot be written compressed (leave out {ending})")
     try:
         with stopping(f"{shown(name)}: not written"), whole_file(name) as file:
