@@ -6,26 +6,21 @@
     frame  seconds since the first frame  #connection sender > receiver  what it is
 
 Lines are made of records.  Ordinary FPDUs have none: their lines are patterns, filled from rows.
-The words of equal startup frames are made once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records import record_of
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import startup_fields
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionId, StartupSeen
+from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
-from scapy_mpa.wire.dialect import Dialect
-from scapy_mpa.wire.startup import StartupFrame
 
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
@@ -127,21 +122,7 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of what has no pattern."""
-        if type(event) is not StartupSeen:
-            return self.line(record_of(event, self.clock)).encode() + b"\n"
-        label = self.label(event.connection, event.direction)
-        head = self.head % (event.frame, (event.time_ns - self.clock.begin_ns) / SECOND, label)
-        line = f"{head}  {_said(event.startup, event.dialect)}"
-        return (coloured({"type": "startup"}, line) if self._colour else line).encode() + b"\n"
-
-
-@lru_cache(maxsize=1024)
-def _said(startup: StartupFrame, dialect: Dialect | None) -> str:
-    """Return what to say of a startup frame: many are the same.
-
-    :param dialect: what it speaks.
-    """
-    return WORDS["startup"](startup_fields(startup, dialect))
+        return self.line(record_of(event, self.clock)).encode() + b"\n"
 
 
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
