@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scapy_mpa.records import RecordedEvent
+from scapy_mpa.records.record import RecordedEvent
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
     DDPSegmentRecovered,

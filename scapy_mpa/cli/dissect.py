@@ -60,7 +60,7 @@ def _record_types(
     :raises click.BadParameter: there are others than ``RECORD_TYPES``.
     """
     from scapy_mpa.cli.listing import USUAL_TYPES
-    from scapy_mpa.records import RECORD_TYPES
+    from scapy_mpa.records.tables import RECORD_TYPES
 
     if not value:
         return USUAL_TYPES
@@ -127,7 +127,7 @@ def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
     if shown["layers"] and shown["as_json"]:
         raise click.UsageError("--verbose is about lines and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
-    from scapy_mpa.records import CAPTURE, CAPTURE_END
+    from scapy_mpa.records.tables import CAPTURE, CAPTURE_END
 
     if shown["types"] <= {CAPTURE, CAPTURE_END} and not shown["as_json"]:
         raise click.UsageError("capture and capture_end are printed with --json only.")

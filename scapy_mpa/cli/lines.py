@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
-from scapy_mpa.records import record_of
 from scapy_mpa.records.page import pattern_of
+from scapy_mpa.records.record import record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
 from scapy_mpa.stream.events import ConnectionId

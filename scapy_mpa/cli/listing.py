@@ -8,16 +8,16 @@ from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import is_terminal, line_width, text_of, wants_colour, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import (
-    RECORD_TYPES,
+from scapy_mpa.records.jsonline import json_of
+from scapy_mpa.records.record import (
     Record,
     RecordedEvent,
     capture_end_record,
     capture_record,
-    json_of,
     record_of,
     type_of,
 )
+from scapy_mpa.records.tables import RECORD_TYPES
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.columns import Columns

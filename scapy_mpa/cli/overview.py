@@ -14,7 +14,7 @@ from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
 from scapy_mpa.cli.status import counted
 from scapy_mpa.cli.table import Column, fitting, table
-from scapy_mpa.records import carried_mpa, record_of
+from scapy_mpa.records.record import carried_mpa, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
 
 _COLUMNS: Final = (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection
     from scapy_mpa.dialects.sctp.associations import Associations
     from scapy_mpa.dialects.sctp.packet import SctpPacket
-    from scapy_mpa.records import RecordedEvent
+    from scapy_mpa.records.record import RecordedEvent
     from scapy_mpa.stream.segment import Segment
 
 

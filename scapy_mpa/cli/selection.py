@@ -16,8 +16,8 @@ from ipaddress import (
 )
 from typing import Final, NamedTuple
 
-from scapy_mpa.records import Record, RecordedEvent, record_of
 from scapy_mpa.records.condition import Condition
+from scapy_mpa.records.record import Record, RecordedEvent, record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND

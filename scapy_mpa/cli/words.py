@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from scapy_mpa.cli.status import counted
-from scapy_mpa.records import carried_mpa
 from scapy_mpa.records.rdmap import WITH_HEADER
+from scapy_mpa.records.record import carried_mpa
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.control_flags import meaning_of

@@ -10,17 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from scapy_mpa.records.record import Record, RecordedEvent, record_of
-from scapy_mpa.stream.clock import Clock
-
-
-def json_line(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> str:
-    """Return the record of ``event`` as one line of JSON in ASCII, without the line's end.
-
-    :param clock: of the capture.
-    :param payload: see :func:`~scapy_mpa.records.record.record_of`.
-    """
-    return json_of(record_of(event, clock, payload=payload))
+from scapy_mpa.records.record import Record
 
 
 def json_of(value: Record | str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scapy_mpa.records.jsonline import json_line, json_of
+from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.rdmap import WITH_HEADER
-from scapy_mpa.records.record import Record, RecordedEvent, own_fields, when, whose
+from scapy_mpa.records.record import Record, RecordedEvent, own_fields, record_of, when, whose
 from scapy_mpa.records.values import carried_by, timestamp
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
@@ -102,7 +102,8 @@ class RecordPage:
 
     def _line_of(self, event: RecordedEvent) -> bytes:
         """Return the line of what has no pattern."""
-        return json_line(event, self._clock, payload=self._payload).encode() + b"\n"
+        record = record_of(event, self._clock, payload=self._payload)
+        return json_of(record).encode() + b"\n"
 
 
 def _found(frame: int, time_ns: int, clock: Clock) -> bytes:

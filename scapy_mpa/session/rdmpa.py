@@ -13,7 +13,7 @@ from scapy.packet import Packet
 from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
-from scapy_mpa.records import Record, record_of
+from scapy_mpa.records.record import Record, record_of
 from scapy_mpa.session.dissect import dissect
 from scapy_mpa.session.mpasession import Recovery
 from scapy_mpa.session.packets import PACKETS

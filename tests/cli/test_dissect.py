@@ -11,7 +11,7 @@ import pytest
 from scapy_mpa.cli.below import hex_dump
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.craft import Conversation
-from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
+from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.wire.rdmap_names import AtomicOperation
 from tests.cli.command import (
     FIVE_CONNECTIONS,

@@ -13,7 +13,7 @@ import fastjsonschema
 import pytest
 
 from scapy_mpa.craft import Conversation, IFTConversation, SctpConversation
-from scapy_mpa.records import RECORD_TYPES
+from scapy_mpa.records.tables import RECORD_TYPES
 from tests.captures import CRAFTED, REAL, capture_name
 from tests.cli.command import PCAPS, Record, lines_of, records, run
 from tests.cli.test_ring import frames_of

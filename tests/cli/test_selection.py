@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
-from scapy_mpa.records import CAPTURE, CAPTURE_END, RECORD_TYPES
+from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from tests.cli.command import LOSSY, PCAPS, PROBE, RPING, Record, lines_of, records, run
 
 ENDS_OF_CAPTURE = (CAPTURE, CAPTURE_END)

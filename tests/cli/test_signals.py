@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Capture, open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line
+from scapy_mpa.records.jsonline import json_of
+from scapy_mpa.records.record import record_of
 from scapy_mpa.wire.errors import CaptureError
 from tests.cli.command import PCAPS, RPING, parsed, run
 from tests.cli.running import on_linux, running
@@ -190,7 +191,7 @@ def records_of(capture: Capture) -> tuple[list[str], int]:
     """The records of a capture, and the number of its frames."""
     reading = Reading(capture)
     events = [event for events in reading.batches() for event in events]
-    return [json_line(event, reading.clock) for event in events], reading.capture.frames
+    return [json_of(record_of(event, reading.clock)) for event in events], reading.capture.frames
 
 
 @given(

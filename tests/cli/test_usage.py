@@ -10,7 +10,7 @@ import pytest
 from click import Context
 
 from scapy_mpa.cli.group import cli
-from scapy_mpa.records import RECORD_TYPES
+from scapy_mpa.records.tables import RECORD_TYPES
 from tests.cli.command import PCAPS, run
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")

@@ -10,7 +10,7 @@ from itertools import accumulate
 from crc32c import crc32c
 
 from scapy_mpa.dialects import other_framings
-from scapy_mpa.records import Record, record_of
+from scapy_mpa.records.record import Record, record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from scapy_mpa.records import RecordedEvent
+from scapy_mpa.records.record import RecordedEvent
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.ift_indication import parse_indication

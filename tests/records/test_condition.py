@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.records import CAPTURE, RECORD_TYPES, RecordedEvent, record_of
 from scapy_mpa.records.condition import Condition
+from scapy_mpa.records.record import RecordedEvent, record_of
 from scapy_mpa.records.schema import KEYS
+from scapy_mpa.records.tables import CAPTURE, RECORD_TYPES
 from scapy_mpa.wire.errors import LocalProtocolError
 from tests.records import made
 from tests.records.made import CLOCK

@@ -13,16 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.records import (
-    CAPTURE,
-    CAPTURE_END,
-    RECORD_TYPES,
-    RecordedEvent,
-    json_line,
-    record_of,
-    type_of,
-)
-from scapy_mpa.records.record import when
+from scapy_mpa.records.jsonline import json_of
+from scapy_mpa.records.record import RecordedEvent, record_of, type_of, when
+from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
@@ -263,7 +256,7 @@ def test_any_event(event: RecordedEvent, payload: bool) -> None:
     gives the record."""
     keys = {str(record["type"]): list(record) for _, record in COMPLETE}
     assert list(record_of(event, CLOCK)) == keys[type_of(event)]
-    line = json_line(event, CLOCK, payload=payload)
+    line = json_of(record_of(event, CLOCK, payload=payload))
     assert line.isascii() and line.isprintable()
     assert json.loads(line) == record_of(event, CLOCK, payload=payload)
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line
+from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.page import RecordPage
+from scapy_mpa.records.record import record_of
 from scapy_mpa.stream.messages import Messages
 from tests.truth import impair
 from tests.truth.cases import Case
@@ -32,7 +33,7 @@ def plain(octets: bytes, *, messages: bool = False, **options: Any) -> list[Reco
     reading = Reading(open_capture(io.BytesIO(octets)), **options)
     pairing = Messages(payload=True)
     return [
-        json.loads(json_line(each, reading.clock, payload=True))
+        json.loads(json_of(record_of(each, reading.clock, payload=True)))
         for batch in reading.batches()
         for event in batch
         for each in (event, *(pairing.take(event) if messages else ()))

@@ -26,7 +26,7 @@ from scapy_mpa.capture.write import write_frames
 from scapy_mpa.craft import Conversation
 from scapy_mpa.craft.mutations import find
 from scapy_mpa.layers import FPDU, DDPUntagged, MPAReply, MPARequest, RDMAPSend, RDMAPTerminate
-from scapy_mpa.records import record_of
+from scapy_mpa.records.record import record_of
 from scapy_mpa.session import MPASession, Provenance, rdmpa
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionEnded, ErrorFound, Event, GapFound

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.capture import Decoder, open_capture, source
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line
+from scapy_mpa.records.jsonline import json_of
+from scapy_mpa.records.record import record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.octets import overlap
@@ -391,7 +392,7 @@ def outcome(octets: bytes, *, walks: bool) -> tuple[list[str], str]:
             if segment is not None:
                 events += flows.receive(segment)
         events += flows.finish()
-    return [json_line(event, clock) for event in events], str(capture.problem)
+    return [json_of(record_of(event, clock)) for event in events], str(capture.problem)
 
 
 @given(

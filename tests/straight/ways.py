@@ -14,8 +14,9 @@ from scapy_mpa.capture import open_capture
 from scapy_mpa.cli.lines import Lines
 from scapy_mpa.cli.output import text_of
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.records import json_line, record_of
+from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.page import RecordPage
+from scapy_mpa.records.record import record_of
 from scapy_mpa.stream import flows
 from scapy_mpa.stream.limits import Limits
 from tests.capture import build
@@ -33,7 +34,11 @@ def recovery(octets: bytes, limits: Limits | None = None) -> list[str]:
     """The records of a capture of which recovery reads every segment, each as it comes."""
     with recovery_alone():
         reading = Reading(open_capture(io.BytesIO(octets)), limits=limits, messages=True)
-        return [json_line(event, reading.clock) for batch in reading.batches() for event in batch]
+        return [
+            json_of(record_of(event, reading.clock))
+            for batch in reading.batches()
+            for event in batch
+        ]
 
 
 def straight(octets: bytes, limits: Limits | None = None) -> list[str]:
