@@ -14,7 +14,6 @@ from scapy_mpa.cli.status import SIGINT, Stopped, complain
 from scapy_mpa.wire.shown import shown
 
 if TYPE_CHECKING:
-    import select
     import signal
 
     from scapy_mpa.capture import Capture
@@ -32,6 +31,9 @@ _QUESTIONS: Final = ("SIGUSR1", "SIGINFO")
 """Those that ask how far it is."""
 
 _DEFAULTS: Final = (signal.SIG_DFL, signal.default_int_handler)
+
+_WAIT: Final = 0.05
+"""Seconds for which octets are waited for at a time: after a signal Python goes on waiting."""
 
 _LAST_WORDS: Final = 0.25
 """Seconds for which a pipe is read after Ctrl-C, unless it ends before.  That ends the program that
@@ -62,10 +64,8 @@ class Attention:
         self._is_asked = False
         self._read_until = 0.0
         self._file: BinaryIO | None = None
-        self._poll: select.poll | None = None
-        """Waits for the file; None if it is not to be waited for."""
-        self._woken = -1
-        """Can be read after a signal."""
+        self._is_waited_for = False
+        """Whether reading the file may take long."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Attention:
@@ -122,13 +122,13 @@ class Attention:
         """Wait until a file can be read; return whether it is to be."""
         self._is_opening = False
         if file is not self._file:
-            self._file, self._poll = file, self._poll_of(file)
+            self._file, self._is_waited_for = file, _may_take_long(file)
         while True:
             now = monotonic()
-            if self.number and (self._poll is None or now >= self._read_until):
+            if self.number and (not self._is_waited_for or now >= self._read_until):
                 return False
             self._attend(now)
-            if self._poll is None or self._is_ready(now):
+            if not self._is_waited_for or _is_ready(file):
                 return True
 
     def _attend(self, now: float) -> None:
@@ -143,33 +143,21 @@ class Attention:
             self._next_tick = now + self.every
         self._next_tick = min(self._next_tick, now + self.every)
 
-    def _is_ready(self, now: float) -> bool:
-        """Wait until the file can be read, it is time for something, or a signal comes."""
-        assert self._poll is not None
-        due = min(self._next_tick, self._read_until if self.number else NEVER)
-        wait = None if due == NEVER else max(0, int((due - now) * 1000) + 1)
-        ready = [descriptor for descriptor, _ in self._poll.poll(wait)]
-        if self._woken in ready:
-            os.read(self._woken, 1 << 10)
-        return any(descriptor != self._woken for descriptor in ready)
 
-    def _poll_of(self, file: BinaryIO) -> select.poll | None:
-        """Return what waits for a file and for signals, None if reading it does not take long."""
-        try:
-            descriptor = file.fileno()
-        except OSError:
-            return None
-        if os.path.isfile(descriptor) or os.name != "posix":
-            return None
-        # What most captures have no use for is not imported for them.
-        import select
+def _may_take_long(file: BinaryIO) -> bool:
+    """Tell whether reading a file may take long, and can be waited for."""
+    try:
+        return os.name == "posix" and not os.path.isfile(file.fileno())
+    except OSError:
+        return False
 
-        if self._woken < 0:
-            self._woken = self._stack.enter_context(_woken_by_signals())
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        poll.register(self._woken, select.POLLIN)
-        return poll
+
+def _is_ready(file: BinaryIO) -> bool:
+    """Wait for a moment until a file can be read; tell whether it can."""
+    # What most captures have no use for is not imported for them.
+    from select import select
+
+    return bool(select([file], [], [], _WAIT)[0])
 
 
 @contextmanager
@@ -203,25 +191,6 @@ def _heeding(
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
-
-
-@contextmanager
-def _woken_by_signals() -> Iterator[int]:
-    """Give a descriptor that can be read after a signal, also after one that comes right before."""
-    woken, waking = os.pipe()
-    for each in (woken, waking):
-        os.set_blocking(each, False)
-    former = None
-    try:
-        # As above.
-        with suppress(ValueError):
-            former = signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
-        yield woken
-    finally:
-        if former is not None:
-            signal.set_wakeup_fd(former)
-        os.close(woken)
-        os.close(waking)
 
 
 @contextmanager
