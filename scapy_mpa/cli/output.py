@@ -104,8 +104,7 @@ class _File(io.FileIO):
     """The file of a standard stream.  It remembers that it could not be written."""
 
     error: OSError | None = None
-    is_given_up = False
-    """Whether somebody has reported the error, or will."""
+    """What nobody has reported, nor will."""
 
     def write(self, octets: Any) -> Any:
         try:
@@ -161,9 +160,9 @@ def _watched(descriptor: int, stream: TextIO | None) -> TextIO:
 
 
 def settle(streams: Sequence[TextIO]) -> bool:
-    """Write what is still held back; tell whether all was written since :func:`watch`.
+    """Write what is still held back; tell whether all was written, or somebody said why not.
 
-    If not, it is said on standard error, unless it was, or the reader of standard output went away.
+    If not, it is said on standard error, unless the reader of standard output went away.
 
     :param streams: standard output and standard error, as they were returned.
     """
@@ -174,9 +173,7 @@ def settle(streams: Sequence[TextIO]) -> bool:
         if error is None:
             continue
         is_whole = False
-        file = _file_of(stream)
-        is_reported = file is not None and file.is_given_up
-        if stream is output and not is_reported and error.errno != errno.EPIPE:
+        if stream is output and error.errno != errno.EPIPE:
             complain(f"standard output cannot be written ({error.strerror or error})")
         _give_up(stream)
     return is_whole
@@ -205,7 +202,7 @@ def _give_up(stream: TextIO) -> None:
     """Drop what a stream holds back, and whatever follows: Python would complain of it at exit."""
     file = _file_of(stream)
     if file is not None:
-        file.is_given_up = True
+        file.error = None
     # A stream that is no file of the system is not flushed at exit either.
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
