@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import unpack, unpack_from
 from typing import Final, NamedTuple
 
 from scapy_mpa.capture.damage import DamagedError
@@ -32,9 +32,9 @@ _LONGEST_NAME: Final = 255
 """Octets kept of a name. The longest known, those of Windows, have about 60; hostile ones, up to
 65535 octets in each of many interfaces, would fill memory."""
 
-_DESCRIPTION: Final = {order: Struct(order + "H2xI") for order in "<>"}
-_OPTION: Final = {order: Struct(order + "HH") for order in "<>"}
-_SECONDS: Final = {order: Struct(order + "q") for order in "<>"}
+_DESCRIPTION_LENGTH: Final = 8
+_OPTION_LENGTH: Final = 4
+"""Octets of an interface's link type and snap length, and of an option's code and length."""
 
 
 class Interface(NamedTuple):
@@ -63,13 +63,12 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     :param where: octet of the file to name if the block is damaged.
     :raises DamagedError: it is too short. Wrong options are no reason to give up the frames.
     """
-    description = _DESCRIPTION[order]
-    if len(octets) < description.size:
+    if len(octets) < _DESCRIPTION_LENGTH:
         raise DamagedError("an interface description is too short", where)
-    link_type, snap_length = description.unpack_from(octets)
-    found, fault = sound_options(octets[description.size :], order, _LENGTHS)
+    link_type, snap_length = unpack_from(order + "H2xI", octets)
+    found, fault = sound_options(octets[_DESCRIPTION_LENGTH:], order, _LENGTHS)
     numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
-    (seconds,) = _SECONDS[order].unpack(found.get(_TIMESTAMP_OFFSET, bytes(8)))
+    (seconds,) = unpack(order + "q", found.get(_TIMESTAMP_OFFSET, bytes(8)))
     name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
     return Interface(
         link_type,
@@ -92,14 +91,13 @@ def sound_options(
     :param order: ``<`` or ``>``, as for struct.
     :param lengths: those that values must have.
     """
-    header = _OPTION[order]
     found: dict[int, bytes] = {}
     fault = None
     at = 0
     while at < len(octets):
-        start = at + header.size
+        start = at + _OPTION_LENGTH
         # Blocks are aligned: there is always a whole header.
-        code, length = header.unpack_from(octets, at)
+        code, length = unpack_from(order + "HH", octets, at)
         if code == _END_OF_OPTIONS:
             break
         end = start + length

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from scapy_mpa.capture.damage import CONVERT, UNFINISHED, DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
@@ -48,38 +48,28 @@ _FLAGS: Final = 2
 _LENGTHS: Final[Lengths] = {_FLAGS: ("flags", 4)}
 
 
-class _Order(NamedTuple):
-    """The structs of one byte order; all but ``tail`` and ``flags`` begin where a block begins."""
+class _Order:
+    """The structs of one byte order; all but ``word`` begin where a block begins."""
 
-    name: str
-    head: Struct
-    """Type, length."""
-    tail: Struct
-    """Length again."""
-    section: Struct
-    """Major and minor version."""
-    packets: dict[int, Struct]
-    """By type of block: interface, timestamp (high, low), captured octets, original octets; of a
-    Simple Packet Block the last alone."""
-    flags: Struct
-    """Flags of a packet."""
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """``<`` or ``>``, as for struct."""
+        self.head = Struct(name + "II")
+        """Type, length."""
+        self.word = Struct(name + "I")
+        """Length again, or flags of a packet."""
+        self.section = Struct(name + "12xHH")
+        """Major and minor version."""
+        self.packets = {
+            _ENHANCED_PACKET: Struct(name + "8xIIIII"),
+            _PACKET: Struct(name + "8xH2xIIII"),
+            _SIMPLE_PACKET: Struct(name + "8xI"),
+        }
+        """By type of block: interface, timestamp (high, low), captured octets, original octets; of
+        a Simple Packet Block the last alone."""
 
 
-_ORDERS: Final = {
-    Struct(order + "I").pack(0x1A2B3C4D): _Order(
-        order,
-        Struct(order + "II"),
-        Struct(order + "I"),
-        Struct(order + "12xHH"),
-        {
-            _ENHANCED_PACKET: Struct(order + "8xIIIII"),
-            _PACKET: Struct(order + "8xH2xIIII"),
-            _SIMPLE_PACKET: Struct(order + "8xI"),
-        },
-        Struct(order + "I"),
-    )
-    for order in "<>"
-}
+_ORDERS: Final = {order.word.pack(0x1A2B3C4D): order for order in map(_Order, "<>")}
 """By byte-order magic."""
 
 
@@ -138,7 +128,7 @@ class _Reader:
             else:
                 at = end = self._skip(at, length - _TAIL)
             window = source.window
-            if order.tail.unpack_from(window, end)[0] != length:
+            if order.word.unpack_from(window, end)[0] != length:
                 raise self._damaged("a block has another length after it than in front")
             if is_packet:
                 number += 1
@@ -236,7 +226,7 @@ class _Reader:
             self._warn(
                 f"at octet {self._block}: options of a frame are wrong ({fault}) and not used"
             )
-        (flags,) = order.flags.unpack(found.get(_FLAGS, bytes(4)))
+        (flags,) = order.word.unpack(found.get(_FLAGS, bytes(4)))
         return int(flags) >> 5 & 0xF
 
     def _damaged(self, what: str) -> DamagedError:
