@@ -54,8 +54,6 @@ class FrameBuilder:
     :raises LocalProtocolError: the addresses differ in kind.
     """
 
-    __slots__ = ("_flow", "_ip", "_ip_sum", "_is_ipv4", "_link", "header_length")
-
     def __init__(
         self,
         macs: tuple[bytes, bytes],

@@ -26,8 +26,6 @@ _MOST_AGE: Final = 60 * SECOND
 class _Pieces:
     """What there is of one packet."""
 
-    __slots__ = ("begin", "is_refused", "octets", "offsets", "pieces", "total")
-
     def __init__(self, begin: int) -> None:
         self.begin = begin
         """When the first came."""
@@ -60,8 +58,6 @@ class Fragments:
     One that overlaps another makes a receiver drop the packet (RFC 5722 4); so it is here.  A copy
     does not.
     """
-
-    __slots__ = ("_octets", "_packets")
 
     def __init__(self) -> None:
         self._packets: dict[bytes, _Pieces] = {}

@@ -89,8 +89,6 @@ def pcapng_frames(source: Source, warn: Callable[[str], None]) -> Iterator[Frame
 class _Reader:
     """Walks the blocks of a file whose window begins with a section header."""
 
-    __slots__ = ("_block", "_interfaces", "_order", "_source", "_warn")
-
     def __init__(self, source: Source, warn: Callable[[str], None]) -> None:
         self._source = source
         self._warn = warn

@@ -52,8 +52,6 @@ class Source:
     :param may_read: is given the file before each read, and may wait; False: it ends here.
     """
 
-    __slots__ = ("_ahead", "_chunks", "_shown", "base", "compression", "octets_read", "window")
-
     def __init__(self, file: BinaryIO, may_read: MayRead = at_once) -> None:
         self.octets_read = 0
         """Octets read from the file, still compressed if the file is."""

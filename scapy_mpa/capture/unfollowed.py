@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scapy_mpa.capture.decoder import Decoder
@@ -12,17 +12,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.flows import Flows
 
 
-_LATE_COPY: Final = "late copy"
-"""Why a frame is not followed whose connection was ended before it came."""
-
-_WITHOUT_DDP: Final = "SCTP without DDP"
-_NO_ASSOCIATION: Final = "SCTP of no association"
-_DAMAGED: Final = "SCTP checksum bad"
-
-
-def unfollowed(
-    decoder: Decoder, flows: Flows, associations: Associations | None = None
-) -> Counter[str]:
+def unfollowed(decoder: Decoder, flows: Flows, associations: Associations | None) -> Counter[str]:
     """Return the numbers of frames that were not followed, by reason, none of them 0.
 
     :param decoder: took the segments out of the frames.
@@ -30,10 +20,11 @@ def unfollowed(
     :param associations: was given the SCTP packets; None: there were none.
     """
     counts = decoder.not_followed.copy()
-    counts[_LATE_COPY] += flows.late_copies
+    # Of frames whose connection was ended before they came.
+    counts["late copy"] += flows.late_copies
     if associations is not None:
-        counts[_WITHOUT_DDP] += associations.without_ddp
-        counts[_NO_ASSOCIATION] += associations.unknown
-        counts[_DAMAGED] += associations.damaged
+        counts["SCTP without DDP"] += associations.without_ddp
+        counts["SCTP of no association"] += associations.unknown
+        counts["SCTP checksum bad"] += associations.damaged
         counts.update(associations.dropped)
     return +counts

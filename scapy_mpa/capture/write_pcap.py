@@ -32,8 +32,6 @@ class PcapWriter:
     :param link_type: LINKTYPE_ value, of all frames.
     """
 
-    __slots__ = ("_file", "_link_type")
-
     def __init__(self, file: BinaryIO, link_type: int) -> None:
         self._file = file
         self._link_type = link_type

@@ -65,8 +65,6 @@ class PcapngWriter:
     :raises LocalProtocolError: a text is longer than 65535 octets.
     """
 
-    __slots__ = ("_application", "_file", "_interfaces")
-
     def __init__(
         self, file: BinaryIO, *, comment: str | None = None, application: str | None = None
     ) -> None:
