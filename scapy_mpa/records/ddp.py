@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a record says of the DDP and RDMAP headers in an FPDU (RFC 5041 4, RFC 5040 4.1).
 
-The same goes for the user data of a DDP Segment Chunk: the DDP-SSN in front of the DDP segment has
-two octets, as ULPDU_Length has (RFC 5043 5.2.2).
-
 Each header field that was captured whole counts, even if the header as a whole was not: the ULPDU
 may be too short for it, or the snap length may have cut it.
 """
@@ -13,13 +10,8 @@ from typing import Any, Final
 from scapy_mpa.records.values import number, stag
 from scapy_mpa.stream.events import Carrier, IFTFrameRecovered
 from scapy_mpa.wire.ddp import UNTAGGED_LENGTH, ddp_header_length, parse_ddp
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, fpdu_layout, strip_markers
 from scapy_mpa.wire.rdmap import parse_control
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES, message_name
-
-# The two octets of ULPDU_Length, the longest header, and a Marker that may fall in it.
-_HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
-
 
 _ENDS: Final = {
     **dict.fromkeys(("tagged", "last", "ddp_version"), 1),
@@ -30,18 +22,6 @@ _ENDS: Final = {
 """Octets of a header up to the end of each field."""
 
 
-def _ddp_header(fpdu: Carrier) -> bytes:
-    """Return the first 18 octets of the ULPDU, fewer if it has fewer or if they were cut."""
-    octets = fpdu.octets
-    ulpdu_length = fpdu.ulpdu_length
-    start = HEADER_LENGTH
-    if fpdu.phase is not None:
-        layout = fpdu_layout(ulpdu_length, fpdu.phase)
-        # Of Markers 512 octets apart, no second one can lie in so few octets.
-        octets = strip_markers(octets[: layout.header + _HEAD], layout.markers[:1])
-    return octets[start : start + min(ulpdu_length, UNTAGGED_LENGTH)]
-
-
 def ddp_payload(fpdu: Carrier) -> bytes:
     """Return what was captured after the DDP header."""
     ulpdu = fpdu.ulpdu
@@ -50,7 +30,7 @@ def ddp_payload(fpdu: Carrier) -> bytes:
 
 def ddp_fields(fpdu: Carrier) -> dict[str, Any]:
     """Return the header fields of the DDP segment in ``fpdu``."""
-    return _fields(_ddp_header(fpdu), fpdu.ulpdu_length)
+    return _fields(fpdu.ulpdu[:UNTAGGED_LENGTH], fpdu.ulpdu_length)
 
 
 def frame_fields(frame: IFTFrameRecovered) -> dict[str, Any]:
