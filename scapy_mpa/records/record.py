@@ -159,7 +159,7 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
     :param payload: see :func:`record_of`.
     """
     kind, make = _KINDS[type(event)]
-    record = make(event, clock)
+    record = taken(own(kind), event, make(event, clock))
     if payload and kind in _PAYLOADS:
         octets = _PAYLOADS[kind](event)
         record["payload"] = None if octets is None else octets.hex()
@@ -167,12 +167,11 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
 
 
 def _startup(event: StartupSeen, clock: Clock) -> Record:
-    said = startup_fields(event.startup, event.dialect)
-    return {"seq": event.seq, **said, **carried_by(event.frames, clock)}
+    return {**_startup_fields(event.startup, event.dialect), **carried_by(event.frames, clock)}
 
 
 @lru_cache(maxsize=1024)
-def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
+def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
     """Return the keys of a ``startup`` record that are about the frame itself; many are the same.
 
     :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
@@ -341,35 +340,24 @@ _OF_SIDES: Final = [name for name, word in fields(own("connection")).items() if 
 _values: Final = attrgetter(*_OF_SIDES)
 
 
-def _filled(
-    kind: str, make: Callable[[Any, Clock], Record]
-) -> tuple[str, Callable[[Any, Clock], Record]]:
-    """Return a type of record, and a function that gives its fields.  The event has some of them.
-
-    :param make: gives the fields that the event does not have by the same name.
-    """
-    table = own(kind)
-    return kind, lambda event, clock: taken(table, event, make(event, clock))
-
-
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     StartupSeen: ("startup", _startup),
-    StreamingSeen: _filled("streaming", lambda event, clock: carried_by(event.frames, clock)),
-    FPDURecovered: _filled("fpdu", _fpdu),
-    SoftUiWARPRecovered: _filled("fpdu", _fpdu),
-    FPDUWithoutCRC: _filled("fpdu", _fpdu),
-    MessageRecovered: _filled("message", _message),
-    GapFound: _filled("gap", _gap),
-    ChunksMissing: _filled("gap", _gap),
-    OverlapDiffers: _filled("overlap", lambda event, clock: {}),
-    ErrorFound: _filled("error", _error),
-    ConnectionEnded: _filled("connection", _connection),
-    AdaptionIndicationSeen: _filled("adaption_indication", _indication),
-    IFTFrameRecovered: _filled("ift_frame", _frame),
-    SessionControlSeen: _filled("session_control", _session_control),
-    DDPSegmentRecovered: _filled("ddp_segment", _ddp_segment),
+    StreamingSeen: ("streaming", lambda event, clock: carried_by(event.frames, clock)),
+    FPDURecovered: ("fpdu", _fpdu),
+    SoftUiWARPRecovered: ("fpdu", _fpdu),
+    FPDUWithoutCRC: ("fpdu", _fpdu),
+    MessageRecovered: ("message", _message),
+    GapFound: ("gap", _gap),
+    ChunksMissing: ("gap", _gap),
+    OverlapDiffers: ("overlap", lambda event, clock: {}),
+    ErrorFound: ("error", _error),
+    ConnectionEnded: ("connection", _connection),
+    AdaptionIndicationSeen: ("adaption_indication", _indication),
+    IFTFrameRecovered: ("ift_frame", _frame),
+    SessionControlSeen: ("session_control", _session_control),
+    DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
-"""The types of their records, and what gives the fields that others do not have."""
+"""The types of their records, and what gives the fields that they lack by these names."""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),
