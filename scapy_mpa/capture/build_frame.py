@@ -69,7 +69,6 @@ class FrameBuilder:
         self._link = macs[1] + macs[0] + tag + _uint16.pack(ether_type)
         self._ip = b"".join(addresses)
         self._flow = self._ip + _uint16.pack(ports[0]) + _uint16.pack(ports[1])
-        self._ip_sum = int.from_bytes(self._ip, "big") % 0xFFFF
         ip = _IPV4_LENGTH if self._is_ipv4 else _IPV6.size + len(self._ip)
         self.header_length = len(self._link) + ip + TCP_LENGTH
         """Octets of all headers of a frame without TCP options."""
@@ -128,7 +127,7 @@ class FrameBuilder:
             raise LocalProtocolError(f"{length} octets do not fit one datagram")
         if self._is_ipv4:
             fields = 0x45, 0, whole, identification, _DO_NOT_FRAGMENT, _HOPS, protocol
-            ip = _IPV4.pack(*fields, checksum(_IPV4.pack(*fields, 0), self._ip_sum))
+            ip = _IPV4.pack(*fields, checksum(_IPV4.pack(*fields, 0) + self._ip))
         else:
             ip = _IPV6.pack(6 << 28, length, protocol, _HOPS)
         return b"".join((self._link, ip, self._ip))

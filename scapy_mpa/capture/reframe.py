@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from struct import Struct
 from typing import Final
 
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
 from scapy_mpa.capture.frame import Frame
-from scapy_mpa.capture.headers import IPV4, TCP, Reader
+from scapy_mpa.capture.headers import IPV4, TCP, Reader, uint16
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 from scapy_mpa.capture.tcp import TCP_LENGTH, tcp_header
 from scapy_mpa.stream.segment import reverse_flow
 
-_uint16: Final = Struct(">H")
 _DATA_OFFSET_AT: Final = 12
 _WINDOW_AT: Final = 14
 
@@ -55,7 +53,7 @@ class Reframer:
         self._headers = headers
         self._head = bytes(headers.octets[: headers.at])
         tcp = headers.octets[headers.at :][:_MOST_TCP]
-        (self._window,) = _uint16.unpack_from(tcp, _WINDOW_AT)
+        self._window = uint16(tcp, _WINDOW_AT)
         self._options = _timestamps(tcp)
         # Of a frame that may be long, nothing else is kept.
         headers.octets = b""

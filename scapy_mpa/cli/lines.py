@@ -18,7 +18,6 @@ from scapy_mpa.records.page import pattern_of
 from scapy_mpa.records.record import record_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 
@@ -45,8 +44,6 @@ class Lines:
     :param colour: set off what is not an ordinary FPDU.
     """
 
-    head = "%6d %11.6f %s"
-
     def __init__(self, clock: Clock, *, colour: bool = False) -> None:
         self.clock = clock
         self._colour = colour
@@ -60,15 +57,8 @@ class Lines:
         between = "-" if kind == "connection" else ">"
         label = self._label(record["connection"], record["src"], record["dst"], between)
         what = WORDS[kind](record) + ", late" * ("late" in record)
-        line = f"{self.head % (record['frame'], record['time'], label)}  {what}"
+        line = f"{record['frame']:6d} {record['time']:11.6f} {label}  {what}"
         return coloured(record, line) if self._colour else line
-
-    def label(self, connection: ConnectionId, direction: int) -> str:
-        """Return number and endpoints."""
-        one, other = connection.endpoints
-        if direction:
-            one, other = other, one
-        return self._label(connection.number, one, other, ">")
 
     def _label(self, number: int, source: str, target: str, between: str) -> str:
         key = number, between, source < target
@@ -106,8 +96,9 @@ class Lines:
                 last = frame
                 label = direction.label
                 if label is None or len(label) != self.width:
-                    connection = direction.connection.identity
-                    label = self.label(connection, direction.index).encode()
+                    identity = direction.connection.identity
+                    source, target = identity.endpoints[:: -1 if direction.index else 1]
+                    label = self._label(identity.number, source, target, ">").encode()
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
             seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK

@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from scapy_mpa.capture.reason import LINK_TYPE
 from scapy_mpa.cli.status import counted
 
 _MOST_NAMED: Final = 8
 """Reasons that are named in one line, the most frequent ones: a file may make up link types."""
-
-_LINK_TYPE: Final = "link type "
-"""How the decoder's reasons begin where it does not know the link layer."""
 
 
 def remarks(
@@ -51,7 +49,7 @@ def remarks(
 def nothing_followed(counts: Counter[str]) -> str:
     """Say why no frame of a capture could be followed, and what to do about it."""
     advice = "capture where TCP can be seen, with whole headers"
-    if all(reason.startswith(_LINK_TYPE) for reason in counts):
+    if all(reason.startswith(LINK_TYPE.format("")) for reason in counts):
         advice = "if you know what it is, name it with --link-type N=LINK; or capture on Ethernet"
     number = counted(counts.total(), "frame")
     return f"nothing can be followed in {number}: {_reasons(counts)}; {advice}"
