@@ -44,6 +44,16 @@ class Capture:
     grow with the file. Made by :func:`open_capture`.
     """
 
+    frames = 0
+    """Frames yielded so far."""
+    problem: CaptureError | None = None
+    """Why iteration stopped before the end of a whole file: reading failed, or the file ends or is
+    damaged inside a frame. All frames before that have been yielded."""
+    warning: str | None = None
+    """What is wrong with the file and costs no frame, the first of it; one line with the name."""
+    pcap: PcapHeader | None = None
+    """The file header of a classic pcap file, None for other formats."""
+
     def __init__(
         self,
         file: BinaryIO,
@@ -65,16 +75,6 @@ class Capture:
         """The file as it was named; "standard input" for ``-``."""
         self.size = size
         """Octets of the file, compressed as it is; None if that is not known, as of a pipe."""
-        self.frames = 0
-        """Frames yielded so far."""
-        self.problem: CaptureError | None = None
-        """Why iteration stopped before the end of a whole file: reading failed, or the file ends
-        or is damaged inside a frame. All frames before that have been yielded."""
-        self.warning: str | None = None
-        """What is wrong with the file and costs no frame, the first of it; one line with the
-        name."""
-        self.pcap: PcapHeader | None = None
-        """The file header of a classic pcap file, None for other formats."""
         self._file = file
         self._owned = owned
         self.source = Source(file, may_read)

@@ -96,10 +96,6 @@ class Ring(Capture):
         self._may_read = may_read
         self._parts = [open_capture(names[0], may_read)]
         self.name = names[0]
-        self.frames = 0
-        self.problem = None
-        self.warning = None
-        self.pcap = None
         self.size = sum(map(os.path.getsize, names))
         self._rest = names[1:]
         self.unnoted = self._chained()

@@ -34,9 +34,6 @@ _MPLS_UPSTREAM: Final = ETHER_TYPE | 0x8848
 """Labels that the upstream router has assigned (RFC 5332)."""
 _PPPOE: Final = ETHER_TYPE | 0x8864
 
-VXLAN_PORTS: Final = (4789, 8472)
-"""UDP ports: that of RFC 7348, and the one that Linux had before."""
-
 _SCTP_PORT: Final = 9899
 """UDP port of SCTP (RFC 6951)."""
 
@@ -222,7 +219,9 @@ READERS: Final[dict[int, Reader]] = {
     _GRE: _gre,
     ETHER_TYPE | 0x6558: leads_to(ETHERNET_HEADER, "GRE"),
     _UDP: _udp,
-    **{UDP_PORT | port: vxlan for port in VXLAN_PORTS},
+    # The port of RFC 7348, and the one that Linux had before.
+    UDP_PORT | 4789: vxlan,
+    UDP_PORT | 8472: vxlan,
     UDP_PORT | 6081: _geneve,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
     UDP_PORT | _SCTP_PORT: leads_to(SCTP, "UDP"),
