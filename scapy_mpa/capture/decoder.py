@@ -13,7 +13,7 @@ from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.headers import FRAGMENT, IPV4, TCP, UDP_PORT, Headers
 from scapy_mpa.capture.layers import READERS, read_headers
 from scapy_mpa.capture.reason import NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
-from scapy_mpa.capture.tcp import tcp_segment
+from scapy_mpa.capture.tcp import TCP_PROTOCOL, tcp_segment
 from scapy_mpa.capture.tunnel import vxlan
 from scapy_mpa.stream.segment import Segment
 
@@ -26,7 +26,6 @@ _ordinary: Final = Struct(">BxHxxHxB2x12sIIBB").unpack_from
 offset, protocol, addresses and ports, sequence and acknowledgement number, data offset, flags."""
 _ORDINARY_LENGTH: Final = 34
 _ORDINARY_START: Final = 0x45
-_ORDINARY_PROTOCOL: Final = 6
 _FRAGMENT: Final = 0x3FFF
 _TCP_AT: Final = 20
 
@@ -102,7 +101,7 @@ class Decoder:
             end = ip_at + total
             if (
                 start != _ORDINARY_START
-                or protocol != _ORDINARY_PROTOCOL
+                or protocol != TCP_PROTOCOL
                 or fragment & _FRAGMENT
                 or data_offset < 0x50
                 or not captured >= at <= end <= length

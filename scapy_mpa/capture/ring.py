@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -97,8 +97,7 @@ class Ring(Capture):
         self._parts = [open_capture(names[0], may_read)]
         self.name = names[0]
         self.size = sum(map(os.path.getsize, names))
-        self._rest = names[1:]
-        self.unnoted = self._chained()
+        self.unnoted = self._chained(names[1:])
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -111,36 +110,28 @@ class Ring(Capture):
     def close(self) -> None:
         self._parts[-1].close()
 
-    def _chained(self) -> Iterator[Frame]:
-        frames: Iterator[Frame] | None = iter(self._parts[0])
+    def _chained(self, following: Sequence[str]) -> Iterator[Frame]:
+        """Yield the frames of the first file, and of those that follow it as long as they fit."""
+        frames: Iterable[Frame] = self._parts[0]
         number = latest_ns = 0
         make = tuple.__new__
-        while frames is not None:
+        for name in (*following, None):
             for frame in frames:
                 number += 1
                 latest_ns = frame.time_ns
                 yield make(Frame, (number, *frame[1:]))
-            frames = self._next(number, latest_ns)
-
-    def _next(self, number: int, latest_ns: int) -> Iterator[Frame] | None:
-        """Return the frames of the next file, None if there is none, or it is of no use here.
-
-        :param number: of the last frame so far.
-        :param latest_ns: its time.
-        """
-        if not self._rest:
-            return None
-        self.close()
-        try:
-            part = open_capture(self._rest[0], self._may_read)
-        except CaptureError:
-            return None
-        # What is wrong with it is said to be after the frame that has this number.
-        part.frames = number
-        first = next(iter(part), None)
-        if first is None or first.time_ns < latest_ns:
-            part.close()
-            return None
-        self._parts.append(part)
-        self._rest = self._rest[1:]
-        return chain((first,), part)
+            if name is None:
+                return
+            self.close()
+            try:
+                part = open_capture(name, self._may_read)
+            except CaptureError:
+                return
+            # What is wrong with it is said to be after the frame that has this number.
+            part.frames = number
+            first = next(iter(part), None)
+            if first is None or first.time_ns < latest_ns:
+                part.close()
+                return
+            self._parts.append(part)
+            frames = chain((first,), part)
