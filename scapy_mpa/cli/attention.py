@@ -63,9 +63,6 @@ class Attention:
         self._is_opening = False
         self._is_asked = False
         self._read_until = 0.0
-        self._file: BinaryIO | None = None
-        self._is_waited_for = False
-        """Whether reading the file may take long."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Attention:
@@ -121,14 +118,13 @@ class Attention:
     def may_read(self, file: BinaryIO) -> bool:
         """Wait until a file can be read; return whether it is to be."""
         self._is_opening = False
-        if file is not self._file:
-            self._file, self._is_waited_for = file, _may_take_long(file)
+        takes_long = _may_take_long(file)
         while True:
             now = monotonic()
-            if self.number and (not self._is_waited_for or now >= self._read_until):
+            if self.number and (not takes_long or now >= self._read_until):
                 return False
             self._attend(now)
-            if not self._is_waited_for or _is_ready(file):
+            if not takes_long or _is_ready(file):
                 return True
 
     def _attend(self, now: float) -> None:
