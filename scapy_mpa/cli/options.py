@@ -36,16 +36,18 @@ def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
     return octets
 
 
-def _read_by(module: str, name: str) -> Callable[..., Any]:
+def _read_by(module: str, name: str, *more: object) -> Callable[..., Any]:
     """Return a callback that reads the value of an option by a function, imported if there is one.
 
     What it raises is :class:`click.BadParameter` if the value is wrong.
+
+    :param more: what else the function is given.
     """
 
     def read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if not value:
             return value
-        return _accepted(getattr(import_module(f"scapy_mpa.{module}"), name), value)
+        return _accepted(getattr(import_module(f"scapy_mpa.{module}"), name), value, *more)
 
     return read
 
@@ -68,7 +70,7 @@ _SELECT_OPTIONS: Final = (
     click.option(
         "--connection",
         "connections",
-        callback=_read_by("cli.selection", "ranges"),
+        callback=_read_by("cli.selection", "ranges", 0),
         metavar="LIST",
         multiple=True,
         help="Only these connections: 0, 1, ... in order of appearance, over all files, such as "
@@ -102,7 +104,7 @@ _SELECT_OPTIONS: Final = (
     ),
     click.option(
         "--frames",
-        callback=_read_by("cli.selection", "frame_numbers"),
+        callback=_read_by("cli.selection", "ranges", 1),
         metavar="LIST",
         multiple=True,
         help="Only what was captured, or found, with these frames, such as 100-200, -50 or 7,9-.",

@@ -24,7 +24,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
-__all__ = ["Selection", "frame_numbers", "networks", "ranges", "selection_of", "spans"]
+__all__ = ["Selection", "networks", "ranges", "selection_of", "spans"]
 
 _RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
 _KEPT: Final = 1024
@@ -182,7 +182,7 @@ def _text(numbers: range) -> str:
     return f"{numbers.start}-{'' if numbers.stop == sys.maxsize else numbers.stop - 1}"
 
 
-def ranges(lists: Iterable[str], least: int = 0) -> tuple[range, ...]:
+def ranges(lists: Iterable[str], least: int) -> tuple[range, ...]:
     """Return the numbers in lists of numbers and ranges.
 
     :param least: where counting begins.
@@ -200,14 +200,6 @@ def ranges(lists: Iterable[str], least: int = 0) -> tuple[range, ...]:
             )
         found.append(range(start, stop))
     return tuple(found)
-
-
-def frame_numbers(lists: Iterable[str]) -> tuple[range, ...]:
-    """Return the numbers of frames in lists of numbers and ranges.
-
-    :raises LocalProtocolError: one is none.
-    """
-    return ranges(lists, 1)
 
 
 def networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -30,8 +30,6 @@ _COMPARE: Final = {
     ">=": operator.ge,
 }
 _ABSENT: Final = object()
-_NEAR: Final = 3
-"""Keys that are named in place of a wrong one."""
 
 
 class Condition:
@@ -114,7 +112,7 @@ def _check(key: str, kinds: frozenset[str]) -> None:
     from difflib import get_close_matches
 
     known = sorted({key for kind in kinds for key in KEYS[kind]})
-    near = " or ".join(get_close_matches(key, known, _NEAR))
+    near = " or ".join(get_close_matches(key, known))
     hint = f"did you mean {near}?" if near else "docs/records.md lists the keys"
     raise LocalProtocolError(f"no record has a key {quoted(key)}; {hint}")
 
