@@ -104,12 +104,7 @@ def _decompressed(
             deque(twin.feed(part), 0)
         done += len(part)
     if not members.are_whole:
-        raise DamagedError(
-            f"the {name} data ends early",
-            done,
-            UNFINISHED,
-            in_compressed=True,
-        )
+        raise DamagedError(f"the {name} data ends early", done, UNFINISHED, in_compressed=True)
 
 
 def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -6,25 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scapy_mpa.capture.headers import (
-    ETHER_TYPE,
-    FRAGMENT,
-    LINK,
-    PPP,
-    SCTP,
-    TCP,
-    Headers,
-    Reader,
-)
+from scapy_mpa.capture.headers import ETHER_TYPE, FRAGMENT, LINK, PPP, SCTP, TCP, Headers, Reader
 from scapy_mpa.capture.ip import READERS as IP_READERS
 from scapy_mpa.capture.link import READERS as LINK_READERS
-from scapy_mpa.capture.reason import (
-    LINK_TYPE,
-    NOT_IP,
-    NOT_TCP,
-    TOO_MANY_HEADERS,
-    NotFollowedError,
-)
+from scapy_mpa.capture.reason import LINK_TYPE, NOT_IP, NOT_TCP, TOO_MANY_HEADERS, NotFollowedError
 from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
 
 READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}

@@ -60,7 +60,9 @@ class Crafting(NamedTuple):
             capture = self._capture(1 if _is_pcapng(output) else MICROSECOND)
             self._write(capture, output)
             if truth is not None:
-                _tell(capture, truth, messages=messages, payload=payload)
+                with target_file(truth) as file:
+                    for record in capture.truth(messages=messages, payload=payload):
+                        file.write(text_of([json_of(record)]))
         except (LocalProtocolError, OutputError) as error:
             complain(str(error))
             return FAILED
@@ -153,7 +155,10 @@ def _text_of(name: str) -> str:
         with click.open_file(name, "rb") as file:
             octets: bytes = file.read(_LARGEST_TEXT + 1)
     except FileNotFoundError as error:
-        raise LocalProtocolError(_unknown(name)) from error
+        question = meant(name, PRESETS) or f"`{PROGRAM} craft --list` shows the presets"
+        raise LocalProtocolError(
+            f"there is no preset and no file {quoted(name)}; {question}"
+        ) from error
     except OSError as error:
         raise LocalProtocolError(f"{shown(name)}: cannot be read ({error.strerror})") from error
     if len(octets) > _LARGEST_TEXT:
@@ -166,12 +171,6 @@ def _text_of(name: str) -> str:
         raise LocalProtocolError(
             f"{shown(name)}: octet {error.start} is no text in UTF-8; that is no scenario"
         ) from error
-
-
-def _unknown(name: str) -> str:
-    """Return what is to be said to a name that neither a preset nor a file has."""
-    question = meant(name, PRESETS) or f"`{PROGRAM} craft --list` shows the presets"
-    return f"there is no preset and no file {quoted(name)}; {question}"
 
 
 def _another(conversation: Conversation, number: int, rng: Random) -> Conversation:
@@ -194,10 +193,3 @@ def _another(conversation: Conversation, number: int, rng: Random) -> Conversati
 def _port(port: int, farther: int) -> int:
     """Return the port so much farther on, in the circle of those that are not well-known."""
     return _FIRST_PORT + (port - _FIRST_PORT + farther) % _PORTS
-
-
-def _tell(capture: Interleaved, truth: str, *, messages: bool, payload: bool) -> None:
-    """Write the records of what is in a capture."""
-    with target_file(truth) as file:
-        for record in capture.truth(messages=messages, payload=payload):
-            file.write(text_of([json_of(record)]))
