@@ -37,7 +37,7 @@ from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
 from tests.stream.cut import cut_to
 from tests.stream.feed import feed, fpdus
-from tests.stream.talk import started
+from tests.stream.talk import Talk, say_startup
 from tests.truth import messages
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
@@ -57,7 +57,7 @@ WORD = re.compile(
 class Report(NamedTuple):
     """What is reported about an FPDU: its offset, its length and the verdict on its CRC."""
 
-    offset: int | None
+    offset: int
     ulpdu_length: int
     crc: str
 
@@ -95,6 +95,8 @@ class Row:
     :param size: octets of a segment.  0: one FPDU a segment.
     :param wrap: the offset whose sequence number is 0.
     :param acknowledged: whether the peer acknowledges each piece, so that holes are closed.
+    :param startup: the captured startup frames, Q and A.  None: the SYNs are missing, too.  Without
+        both, MSNs do not begin at 1, and unused CRC fields are zeros, which read as Markers.
     :ivar base: the sequence number of offset 0 of the Full Operation Phase.
     :ivar truth: the FPDUs.
     :ivar gaps: the gaps to be reported.
@@ -110,18 +112,21 @@ class Row:
         size: int = 1460,
         wrap: int | None = None,
         acknowledged: bool = True,
+        startup: str | None = "QA",
     ) -> None:
-        self._crc = crc
+        self._crc, self._startup = crc, startup
         isn = ISN if wrap is None else (-wrap - 1 - REQUEST) % 2**32
         self.base = isn + 1 + REQUEST
         self.fates: list[str] = []
         self._words: list[int] = []
         ulpdus, harm = [], list[tuple[str, bool]]()
+        first = 0 if startup == "QA" else 1000
         for at, word in enumerate(words.split()):
             match = WORD.fullmatch(word)
             assert match, word
             for _ in range(int(match["count"] or 1)):
-                ulpdus.append(ulpdu_of(match["kind"], int(match["size"] or 0), len(ulpdus)))
+                number = first + len(ulpdus)
+                ulpdus.append(ulpdu_of(match["kind"], int(match["size"] or 0), number))
                 harm.append((match["damage"] or "", bool(match["sender"])))
                 self.fates.append(match["fate"] or "")
                 self._words.append(at)
@@ -129,8 +134,9 @@ class Row:
         damage = {
             at: _damage(*each, at, plain) for at, each in enumerate(harm) if each[0] or each[1]
         }
+        idle = bytes(4) if first else b"\xde\xad\xbe\xef"
         self.octets, self.truth = build_stream(
-            ulpdus, markers=markers, crc=crc, damage=damage, idle_crc_field=b"\xde\xad\xbe\xef"
+            ulpdus, markers=markers, crc=crc, damage=damage, idle_crc_field=idle
         )
         holes, cut = [], []
         self._late: list[tuple[int, int]] = []
@@ -148,7 +154,8 @@ class Row:
 
     def _segments(self, isn: int, markers: bool, size: int, *, acknowledged: bool) -> list[Segment]:
         """The captured segments: the octets of the Initiator, acknowledged, and the FINs."""
-        talk = started(markers=markers, crc=self._crc, isn=(isn, 0xFFFFF000))
+        talk = Talk((isn, 0xFFFFF000), syn=self._startup is not None)
+        say_startup(talk, markers=markers, crc=self._crc, captured=self._startup or "")
         snaps = dict[int, int | None]()
         lacking = self.holes + self._late
         edges = {0, len(self.octets), *(place for hole in lacking for place in hole)}
@@ -183,22 +190,30 @@ class Row:
                 continue
             wrong = fpdu.damage.ulpdu_length if fpdu.damage else None
             length = fpdu.ulpdu_length if wrong is None else wrong
-            crc = {"u": "unknown", "g": "good"}.get(verdict, "bad" if harmed else "good")
+            crc = {"u": "unknown", "g": "good"}.get(
+                usual if verdict == "?" else verdict, "bad" if harmed else "good"
+            )
             found.append(
                 (Report(fpdu.seq_offset, length, crc if self._crc else "off"), verdict != "?")
             )
         return found
 
-    def check_fpdus(self, expected: str) -> set[int | None]:
+    def check_fpdus(self, expected: str) -> set[int]:
         """Check the reports of FPDUs; return the offsets of bad ones."""
-        found = [Report(each.offset, each.ulpdu_length, each.crc) for each in fpdus(self.events, 0)]
+        found = []
+        markers = {each.seq_offset: each.markers for each in self.truth}
+        for each in fpdus(self.events, 0):
+            at = (each.seq - self.base) % 2**32
+            assert each.offset == at or (each.offset is None and self._startup != "QA")
+            assert each.markers == markers.get(at) or each.crc in ("bad", "off")
+            found.append(Report(at, each.ulpdu_length, each.crc))
         wanted = self.wanted(expected)
         assert len(set(found)) == len(found)
         assert set(found) <= {each for each, _ in wanted}
         assert set(found) >= {each for each, is_due in wanted if is_due}
         return {each.offset for each in found if each.crc == "bad"}
 
-    def check_errors(self, bad: set[int | None]) -> None:
+    def check_errors(self, bad: set[int]) -> None:
         """Check that each bad FPDU is an error (RFC 5044 8 code 2).
 
         A good FPDU with a forged Marker of its sender is another (code 3).  So may be the octets
@@ -264,12 +279,13 @@ def check(words: str, expected: str = "", **options: Any) -> Row:
         those with missing octets are not.
     """
     row = Row(words, **options)
-    bad = row.check_fpdus(expected)
+    row.check_errors(row.check_fpdus(expected))
     gaps = [
         ((each.seq - row.base) % 2**32, each.length)
         for each in row.events
         if isinstance(each, GapFound)
     ]
-    assert gaps == [(begin, end - begin) for begin, end in row.gaps]
-    row.check_errors(bad)
+    # Octets before the first captured ones are missing only if a startup frame shows that.
+    if options.get("startup", "QA") == "QA":
+        assert gaps == [(begin, end - begin) for begin, end in row.gaps]
     return row

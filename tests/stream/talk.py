@@ -107,10 +107,13 @@ class Talk:
         return feed(segments, dialect)
 
 
-def say_startup(talk: Talk, *, markers: bool = False, crc: bool = True) -> None:
-    """Let both sides send startup frames, with M and C as given."""
+def say_startup(
+    talk: Talk, *, markers: bool = False, crc: bool = True, captured: str = "QA"
+) -> None:
+    """Let both sides send startup frames, with M and C as given: Request (Q) and Reply (A)."""
     for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
-        talk.say(direction, mpastream.startup_frame(key, markers=int(markers), crc=int(crc)))
+        frame = mpastream.startup_frame(key, markers=int(markers), crc=int(crc))
+        talk.say(direction, frame, captured="QA"[direction] in captured)
 
 
 def started(

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import pytest
 
-from scapy_mpa.stream.events import ErrorFound, Event, FPDURecovered
+from scapy_mpa.stream.events import Event, FPDURecovered
 from tests.stream.feed import fpdus
+from tests.stream.rows import check
 from tests.stream.talk import Talk
 from tests.truth import messages
 from tests.truth.mpastream import (
-    REPLY_KEY,
     REQUEST_KEY,
-    Damage,
     TrueFPDU,
     build_stream,
     startup_frame,
@@ -23,6 +23,109 @@ from tests.truth.mpastream import (
 
 # ULPDU_Length, and the control octets of a Send and of a Write.
 HEADER_WORDS = b"\x00\x20\x41\x43\x00\x40\xc1\x40"
+
+
+MARKERS = {"markers": True}
+UNMARKED = {"crc": False, "markers": True, "size": 700}
+"""Options of :class:`tests.stream.rows.Row`."""
+
+ROWS: list[tuple[str, str, dict[str, Any]]] = [
+    # -- only the Request was captured.  A bad FPDU without a Marker does not show where they are.
+    *(
+        (f"{first} s200 s3000 s2000 s1500", "", {"startup": "Q", "size": 700, **MARKERS})
+        for first in ("s300! s100", "s300 s100!")
+    ),
+    # The Reply says that there are Markers, but no captured FPDU shows where.  The one after the
+    # whole one is cut short, and its length is unknown.
+    ("s60- s60 s60-30: s60 s60-", "", {"startup": "A", "size": 0, **MARKERS}),
+    # More holes than are kept: islands are not given up before their octets were searched.
+    ("s40*3 s40- " * 100, "", {"startup": "Q", "size": 0, "acknowledged": True}),
+    # -- the first FPDU has zero length.  It may be the RTR indication (RFC 6581 9.2), and has no
+    # header by which it is found.  The Markers of the others show where all are.
+    *(
+        (f"e {others}", "", {"startup": startup, "markers": markers, "size": 0})
+        for startup in ("Q", "A", "", None)
+        for others, markers in (
+            *(("s30", False), ("s30*3", False), ("s1400", True), ("s1400*3", True)),
+            *((f"s300-{there}:", markers) for there in (0, 20) for markers in (False, True)),
+        )
+    ),
+    # -- each whole FPDU is found if all other octets may be parts of FPDUs.  No segment holds one.
+    *(
+        ("s150-44: s150 s150-132: " * 3, "", {"markers": markers, "size": size})
+        for markers in (False, True)
+        for size in (7, 40)
+    ),
+    # Others were cut off, and their lengths lead to the next.
+    *(
+        (words, " ".join("g?"["/" in each] for each in words.split()), {"size": 0})
+        for words in (
+            *("s40/58*7 s40 s40/58*12", "s40/58*3 s40 s40/58*8 s40 s40/58*7"),
+            *("s40/58*3 s40 s40/58*5 s40 s40/58*5 s40 s40/58*4", "s40 s40/58*19", "s40/58*19 s40"),
+            *("s40/58*150 s40 s40/58*249", "s40/58*150 s40 s40/58*19 s40 s40/58*229"),
+        )
+    ),
+    # A cut one is not reported to have no Markers if it is unknown whether there are any.
+    ("s27/34 s1", "? g", {"size": 0, **MARKERS}),
+    # -- CRCs outweigh a row of headers in a payload (RFC 5044 4.4), and good FPDUs in it
+    *(
+        ("h40000-:5000 s80 s90 s100 h40000 s5 s700", "", {"size": size})
+        for size in (900, 1460, 9000)
+    ),
+    *(
+        (f"j{octets} s300 s20", "", {"markers": markers, "size": size})
+        for octets in (1_300, 17_600, 44_000, 65_000)
+        for markers in (False, True)
+        for size in (100, 1_448, 65_000)
+    ),
+    # Octets that repeat from one Marker to the next cost little to search.
+    ("h63900- h63900-:14000 h63900*2", "", {"size": 3_000, **MARKERS}),
+    # -- bad FPDUs, and Markers at unknown places.  Lengths lead over them to a good FPDU, or to the
+    # FIN.  That shows how many Markers they hold.
+    ("s10 s20 s52 s26 s30 s5!", "", {"size": 30}),
+    *(
+        (
+            f"s10! s20 {words}",
+            "? " + " ".join("gb"["!" in each] for each in f"s {words}".split()),
+            {"startup": "A", **MARKERS},
+        )
+        for words in (
+            *("s52! s26 s30 s5 s13 s9", "s52! s26 s30! s5 s13 s9"),
+            *("s52! s26! s30 s5 s13 s9", "s52 s26 s30! s5! s13! s9"),
+        )
+    ),
+    # The only Marker points to a place to which a length leads.  With that Marker, the next length
+    # leads to a good FPDU.
+    ("s60!-:20 s60*4 s300! s60*3", ". g b g", {"startup": "A", **MARKERS}),
+    # The length leads to the start of a hole, 4 octets too early.  That does not make it bad.
+    *((f"s60- s60*3 s30*2 s60-{there}:", "", {"size": 40, **MARKERS}) for there in range(84, 88)),
+    # The second Marker of an FPDU shows where the first one is (RFC 5044 4.3).
+    ("s3000p500c*4", "", MARKERS),
+    # A length that is wrong by 4, under a good CRC, hides one Marker, not all of the direction.
+    ("s8 s52*5 s52=74c s52*6 s182*30", "", {"size": 0, **MARKERS}),
+    # -- without CRCs.  FPDUs of 512 octets: each Marker stands before ULPDU_Length and is zero.
+    ("s482-:300 s482*19", "", UNMARKED),
+    # An unused CRC field is zero, like such a Marker, every 512 octets if FPDUs add up to that.
+    # The Markers in those FPDUs are above 0.  A few FPDUs before them may look like chance.
+    *(
+        (f"s{first}-:8 {sizes} {f'{sizes} ' * 19}", f". {'? ' * few}{'g ' * (19 * few)}", UNMARKED)
+        for first in (34, 150)
+        for sizes, few in (("s482", 1), ("s232 s228", 2), ("s148 s144 s144", 3))
+    ),
+    # Most FPDUs hold no Marker.  Read without Markers, a row of FPDUs ends at the first one.
+    ("s50 s90 s33 " * 20, "? " * 8 + "g " * 52, UNMARKED),
+    # Every other Marker is forged.  No row has two that agree, but all rows together do.
+    ("s34-:8 s482 " + "s482p4 s482 " * 9, "", UNMARKED),
+    # Markers in the octets that a wrong length claims point to FPDUs.  So there are Markers.
+    *((f"s30- s30*3 s30=>{end}c s30*75", ". g ? g", UNMARKED) for end in (32, 40, 55)),
+]
+"""Words of :mod:`tests.stream.rows`, expected reports, and options."""
+
+
+@pytest.mark.parametrize(("words", "expected", "options"), ROWS, ids=[row[0][:50] for row in ROWS])
+def test_rows(words: str, expected: str, options: dict[str, Any]) -> None:
+    """All FPDUs are found, with the right number of Markers, and no others."""
+    check(words, expected, **{"startup": None, "acknowledged": False, **options})
 
 
 def sends(*sizes: int) -> list[bytes]:
@@ -89,38 +192,6 @@ def test_few_fpdus_without_marker_do_not_show_that_there_are_none() -> None:
     assert listed(talk.fed(), 0) == true(truth, missing)
 
 
-@pytest.mark.parametrize("damaged", [0, 1])
-def test_one_startup_frame_and_a_damaged_fpdu_after_it(damaged: int) -> None:
-    """Only the Request was captured.  A bad FPDU without a Marker does not show where they are."""
-    octets, truth = build_stream(
-        sends(300, 100, 200, 3000, 2000, 1500),
-        markers=True,
-        damage={damaged: Damage(crc_xor=1)},
-    )
-    talk = Talk()
-    talk.say(0, startup_frame(REQUEST_KEY, crc=1))
-    talk.miss(1, startup_frame(REPLY_KEY, markers=1, crc=1))
-    talk.say(0, octets, size=700)
-    events = talk.fed()
-    # The start of the phase is certain, so damaged FPDUs are reported.
-    assert listed(events, 0) == true(truth)
-    assert len([each for each in events if isinstance(each, ErrorFound)]) == 1
-
-
-@pytest.mark.parametrize("size", [7, 40, 200])
-@pytest.mark.parametrize("markers", [False, True])
-def test_fpdus_alone_between_holes(markers: bool, size: int) -> None:
-    """Each whole FPDU is found in a direction with no other evidence, if all other octets may be
-    parts of FPDUs."""
-    octets, truth = build_stream(sends(*[150] * 9), markers=markers)
-    talk = Talk(syn=False)
-    for index, fpdu in enumerate(truth):
-        middle = fpdu.start + (index % 3 + 1) * (fpdu.end - fpdu.start) // 4
-        talk.say(0, octets[fpdu.start : middle], size=size)
-        talk.say(0, octets[middle : fpdu.end], size=size, captured=index % 3 == 1)
-    assert listed(talk.fed(), 0) == true(truth[1::3])
-
-
 HTTP = b"GET / HTTP/1.1\r\nHost: example\r\n"
 
 
@@ -132,28 +203,6 @@ def test_fpdus_alone_between_other_octets(tails: list[bytes]) -> None:
         talk.miss(0, b"what is not known")
         talk.say(0, build_stream(sends(200))[0] + octets, size=40)
     assert listed(talk.fed(), 0) == []
-
-
-@pytest.mark.parametrize("both", [False, True])
-@pytest.mark.parametrize("size", [900, 1460, 9000])
-def test_crcs_outweigh_a_payload_of_headers(size: int, both: bool) -> None:
-    """A row of headers in a payload is not read as FPDUs without CRCs (RFC 5044 4.4)."""
-    write = messages.write(7, 4096, HEADER_WORDS * 5000, mulpdu=50_000)
-    octets, truth = build_stream([*write, *sends(80, 90, 100), *write, *sends(5, 700)])
-    talk = Talk(syn=False)
-    for direction in (0, 1) if both else (0,):
-        talk.say(direction, octets[5_000:], size=size)
-    events = talk.fed()
-    assert listed(events, 0) == true(truth[1:])
-    assert listed(events, 1) == (true(truth[1:]) if both else [])
-
-
-def test_a_long_payload_of_headers_with_markers() -> None:
-    """Octets that repeat from one Marker to the next cost little to search."""
-    octets, truth = build_stream(
-        messages.write(7, 4096, HEADER_WORDS * 32_000, mulpdu=64_000), markers=True
-    )
-    assert listed_alone(octets[78_000:], size=3_000) == true(truth[2:])
 
 
 @pytest.mark.parametrize("shift", range(4))
@@ -196,19 +245,6 @@ def test_payload_of_headers_and_nothing_else(begin: int, filler: bytes, crc: boo
     assert listed(talk.closed(), 0) == []
 
 
-def test_more_holes_than_are_kept_before_anything_is_known() -> None:
-    """Islands are not given up before their octets were searched."""
-    octets, truth = build_stream(sends(*[40] * 400))
-    missing = set(range(3, 400, 4))
-    talk = Talk()
-    talk.say(0, startup_frame(REQUEST_KEY, crc=1))
-    talk.miss(1, startup_frame(REPLY_KEY, crc=1))
-    for index, fpdu in enumerate(truth):
-        talk.say(0, octets[fpdu.start : fpdu.end], captured=index not in missing)
-        talk.say(1)
-    assert listed(talk.fed(), 0) == true(truth, missing)
-
-
 @pytest.mark.parametrize("first", [0, 1])
 def test_what_one_direction_shows_counts_for_the_other(first: int) -> None:
     """Single FPDUs between holes are believed if the other direction carries FPDUs."""
@@ -228,30 +264,6 @@ def test_what_one_direction_shows_counts_for_the_other(first: int) -> None:
     assert listed(events, single) == true(truth, missing)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "begin", "few"),
-    [
-        # FPDUs of 512 octets: each Marker stands before ULPDU_Length and is zero (RFC 5044 4.3).
-        ([482] * 20, 300, 0),
-        # An unused CRC field is zero, like such a Marker, every 512 octets if FPDUs add up to
-        # that.  The Markers in those FPDUs are above 0.
-        *(
-            ([first, *sizes * 20], 8, 3)
-            for first in (34, 150)
-            for sizes in ([482], [232, 228], [148, 144, 144])
-        ),
-        # Most FPDUs hold no Marker.  Read without Markers, a row of FPDUs ends at the first one.
-        ([50, 90, 33] * 20, 0, 8),
-    ],
-)
-def test_without_crcs_places_of_markers_are_found(sizes: list[int], begin: int, few: int) -> None:
-    """A few FPDUs before the first Marker may look like chance, and are not found."""
-    octets, truth = build_stream(sends(*sizes), markers=True, crc=False)
-    found, wanted = listed_alone(octets[begin:]), true(truth[begin > 0 :])
-    assert found == wanted[len(wanted) - len(found) :]
-    assert len(found) >= len(wanted) - few
-
-
 @pytest.mark.parametrize("markers", [False, True])
 @pytest.mark.parametrize("aligned", [False, True])
 def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, markers: bool) -> None:
@@ -266,29 +278,6 @@ def test_without_crcs_segments_show_that_a_row_is_no_payload(aligned: bool, mark
     assert (found[0].frame < len(truth) / 2) is aligned
 
 
-def test_without_crcs_markers_of_several_rows_count_together() -> None:
-    """Every other Marker is forged.  No row has two that agree, but all rows together do."""
-    harm = {at: Damage(fpduptr={0: 4}) for at in range(2, 20, 2)}
-    octets, truth = build_stream(sends(34, *[482] * 19), markers=True, crc=False, damage=harm)
-    assert octets[truth[1].start - 4 : truth[1].start] == bytes(4)
-    assert listed_alone(octets[8:]) == true(truth[1:])
-
-
-@pytest.mark.parametrize("end", [32, 40, 55])
-def test_without_crcs_a_length_that_claims_markers(end: int) -> None:
-    """Markers in the octets that a wrong length claims point to FPDUs.  So there are Markers."""
-    made = sends(*[30] * 80)
-    sizes = build_stream(made, markers=True, crc=False)[1]
-    claim = sizes[end].start - sizes[4].start - 6
-    harm = {4: Damage(ulpdu_length=claim, sender=True)}
-    octets, truth = build_stream(made, markers=True, crc=False, damage=harm)
-    claimed = range(sizes[4].start, sizes[end].start, 512)
-    assert len(claimed) > 3
-    found = listed_alone(octets[truth[1].start :])
-    wanted = true([*truth[1:4], *truth[5:]])
-    assert [each for each in found if each in wanted] == wanted
-
-
 @pytest.mark.parametrize("stag", [4, 12, 16])
 def test_without_crcs_numbers_in_headers_are_no_markers(stag: int) -> None:
     """An STag that equals its distance from ULPDU_Length, in FPDUs of 512 octets."""
@@ -296,22 +285,6 @@ def test_without_crcs_numbers_in_headers_are_no_markers(stag: int) -> None:
     octets, truth = build_stream(write, crc=False)
     assert {each.end - each.start for each in truth[:-1]} == {512}
     assert listed_alone(octets[300:]) == true(truth[1:])
-
-
-def test_places_of_markers_may_stay_unknown() -> None:
-    """The Reply says that there are Markers, but no captured FPDU shows where."""
-    octets, truth = build_stream(sends(*[60] * 5), markers=True)
-    talk = Talk()
-    talk.miss(0, startup_frame(REQUEST_KEY, crc=1))
-    talk.say(1, startup_frame(REPLY_KEY, markers=1, crc=1))
-    talk.miss(0, octets[: truth[1].start])
-    # The FPDU after the whole one is cut short, and its length is unknown.
-    talk.say(0, octets[truth[1].start : truth[2].start + 30])
-    talk.miss(0, octets[truth[2].start + 30 : truth[3].start])
-    talk.say(0, octets[truth[3].start : truth[4].start])
-    events = talk.fed()
-    assert listed(events, 0) == true([truth[1], truth[3]])
-    assert not [each for each in events if isinstance(each, ErrorFound)]
 
 
 @pytest.mark.parametrize(("before", "msn"), [(496, 12), (500, 16)])
@@ -334,80 +307,41 @@ def test_octets_between_holes_show_where_markers_are(before: int, msn: int) -> N
     assert listed(talk.fed(), 0) == true(truth, missing=(0, 2))
 
 
-@pytest.mark.parametrize("cut", [0, 1, 2, 3, 4])
-def test_an_fpdu_with_an_unknown_marker(cut: int) -> None:
-    """Its length leads to the start of a hole, 4 octets too early.  That does not make it bad."""
-    octets, truth = build_stream(sends(60, 60, 60, 60, 30, 30, 60), markers=True)
-    last = truth[6]
-    assert [each.markers for each in truth[1:]] == [0, 0, 0, 0, 0, 1]
+@pytest.mark.parametrize("markers", [False, True])
+@pytest.mark.parametrize("step", [1, 4])
+@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize("seed", range(6))
+def test_payloads_of_small_numbers(markers: bool, step: int, count: int, seed: int) -> None:
+    """Each may be a Marker, and many the first word of an FPDU, except for its ULPDU_Length."""
+    rng = random.Random(seed)
+    ulpdus = []
+    for number in range(count + 2):
+        payload = b"".join((step * rng.randrange(512)).to_bytes(4, "big") for _ in range(2000))
+        if seed % 2:
+            ulpdus += messages.write(0x1234, number * len(payload), payload, 65_535)
+        else:
+            ulpdus += messages.send(number + 1, payload, 65_535)
+    octets, truth = build_stream(ulpdus, markers=markers)
     talk = Talk(syn=False)
-    talk.miss(0, octets[: truth[1].start])
-    say_fpdus(talk, 0, octets[: last.start], truth[1:6])
-    talk.say(0, octets[last.start : last.end - cut])
-    talk.miss(0, octets[last.end - cut : last.end])
-    events = talk.fed()
-    assert listed(events, 0) == true(truth[1:6] if cut else truth[1:])
-    assert not [each for each in events if isinstance(each, ErrorFound)]
+    begin, end = truth[0].start + rng.randint(1, 200), truth[-1].end - rng.randint(1, 50)
+    talk.miss(0, octets[:begin])
+    talk.say(0, octets[begin:end], size=1448)
+    assert [each.ulpdu for each in fpdus(talk.fed())] == ulpdus[1:-1]
 
 
-def test_a_damaged_fpdu_at_the_end_with_unknown_markers() -> None:
-    """Its length leads to the FIN, which shows how many Markers it holds, as a good FPDU would."""
-    harm = {5: Damage(crc_xor=1)}
-    octets, truth = build_stream(sends(10, 20, 52, 26, 30, 5), damage=harm)
+@pytest.mark.parametrize("back", [8, 12, 16, 20, 24])
+@pytest.mark.parametrize("msn", [8, 12, 16, 20])
+@pytest.mark.parametrize("others", [1, 3, 7])
+@pytest.mark.parametrize("begin", [100, 300])
+def test_an_msn_that_reads_as_the_only_marker(back: int, msn: int, others: int, begin: int) -> None:
+    """The MSNs around it show that it is an MSN, and where the Marker is."""
+    # The FPDU with the Marker in its header begins so far before offset 512.
+    sizes = [236, 512 - back - 264 - 24, *[30] * (1 + others)]
+    ulpdus = [messages.send(number, bytes(size))[0] for number, size in enumerate(sizes, msn - 2)]
+    octets, truth = build_stream(ulpdus, markers=True)
+    assert truth[2].start == 512 - back
     talk = Talk(syn=False)
-    say_fpdus(talk, 0, octets, truth)
-    assert listed(talk.closed(), 0) == true(truth)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "damaged", "begin"),
-    [
-        # Lengths lead over them to a good FPDU.  That shows how many Markers they hold.
-        *(([10, 20, 52, 26, 30, 5, 13, 9], at, 0) for at in ([2], [2, 4], [2, 3], [4, 5, 6])),
-        # The only Marker points to a place to which a length leads.  With that Marker, the next
-        # length leads to a good FPDU.
-        ([60, 60, 60, 60, 60, 300, 60, 60, 60], [5], 20),
-    ],
-)
-def test_damaged_fpdus_with_unknown_markers(
-    sizes: list[int], damaged: list[int], begin: int
-) -> None:
-    """All but the first are reported with the right number of Markers."""
-    harm = dict.fromkeys([0, *damaged], Damage(crc_xor=1))
-    octets, truth = build_stream(sends(*sizes), markers=True, damage=harm)
-    assert [at for at, each in enumerate(truth) if each.markers] == [0, 5][: 1 + (begin > 0)]
-    talk = Talk()
-    talk.say(0, startup_frame(REQUEST_KEY, markers=1, crc=1))
-    talk.miss(1, startup_frame(REPLY_KEY, crc=1) + octets[:begin])
-    talk.say(1, octets[begin:])
-    assert listed(talk.fed(), 1) == true(truth[1:])
-
-
-def test_one_forged_marker_hides_no_other() -> None:
-    """The second Marker of an FPDU shows where the first one is (RFC 5044 4.3)."""
-    octets, truth = build_stream(
-        sends(*[3000] * 4),
-        markers=True,
-        damage={each: Damage(fpduptr={0: 500}, sender=True) for each in range(4)},
-    )
-    assert listed_alone(octets, size=1460) == true(truth)
-
-
-def test_one_wrong_length_does_not_hide_the_phase_of_markers() -> None:
-    """A length that is wrong by 4, under a good CRC, hides one Marker, not all of the direction."""
-    sizes = [8, *[52] * 12, *[182] * 30]
-    octets, truth = build_stream(sends(*sizes), markers=True)
-    bad = next(at for at in range(6, 40) if truth[at].markers)
-    octets, truth = build_stream(
-        sends(*sizes),
-        markers=True,
-        damage={bad: Damage(ulpdu_length=truth[bad].ulpdu_length + 4, sender=True)},
-    )
-    talk = Talk(syn=False)
-    for fpdu in truth:
-        talk.say(0, octets[fpdu.start : fpdu.end])
-    # This FPDU is read with its Marker, and then its CRC does not fit.
-    wanted = true(truth)
-    found = listed(talk.fed(), 0)
-    assert found[:bad] + found[bad + 1 :] == wanted[:bad] + wanted[bad + 1 :]
-    assert found[bad][1:] == (1, "bad")
+    talk.miss(0, octets[:begin])
+    talk.say(0, octets[begin:])
+    found = [(each.ulpdu, each.markers) for each in fpdus(talk.closed())]
+    assert found == [(each.ulpdu, each.markers) for each in truth if each.start >= begin]

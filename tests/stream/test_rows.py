@@ -92,6 +92,13 @@ OPEN = {
     # -- FPDUs after an open hole are found by their Markers, before the wrong length is captured
     **{f"s400*3 s400={bad}+22:122 s400*7": "" for bad in (3000, 65_535)},
     "z1480*20 z1480=4500+ z1480*18": "",
+    # -- FPDUs of zero length are found when the hole before them is closed, or captured late
+    **{
+        f"s{size}- e{late}*{zeros} s{size}*4": ""
+        for size in range(300, 800, 20)
+        for zeros in (1, 2, 5)
+        for late in ("", "+")
+    },
 }
 
 FORGED = {

@@ -14,7 +14,7 @@ from scapy_mpa.stream.events import ErrorFound, Event, OverlapDiffers
 from tests.stream.cut import BASE, fed_with_cuts, sent, stream, wrong
 from tests.stream.feed import feed, fpdus
 from tests.stream.startup import ended
-from tests.stream.talk import Talk, started
+from tests.stream.talk import started
 from tests.truth import messages
 from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import TrueFPDU, build_stream
@@ -121,34 +121,6 @@ def test_cut_off_fpdus_do_not_show_whether_crcs_are_on(
     events = feed(sent(octets, of_fpdus(truth, 200), crc=crc)[6:])
     assert {each.crc for each in fpdus(events, 0) if each.ulpdu_length > 200} == {verdict}
     assert ended(events).crc is crcs_on
-
-
-@pytest.mark.parametrize(
-    ("count", "whole"),
-    [
-        (20, [7]),
-        (20, [3, 12]),
-        (20, [3, 9, 15]),
-        (20, [0]),
-        (20, [19]),
-        (400, [150]),
-        (400, [150, 170]),
-    ],
-)
-def test_a_few_whole_fpdus_without_startup_frames(count: int, whole: list[int]) -> None:
-    """Nearly each segment is cut before the end of its FPDU.
-
-    Only cut FPDUs stand around the whole ones.  From these, lengths lead to the next.
-    """
-    octets, truth = stream([40] * count, markers=False)
-    talk = Talk(syn=False)
-    there: dict[int, int | None] = {}
-    for number, each in enumerate(truth):
-        if number not in whole:
-            there[len(talk.segments)] = each.end - each.start - 10
-        talk.say(0, octets[each.start : each.end])
-    good = [each for each in fpdus(fed_with_cuts(talk, there), 0) if each.crc == "good"]
-    assert [each.ulpdu for each in good] == [truth[number].ulpdu for number in whole]
 
 
 @given(
