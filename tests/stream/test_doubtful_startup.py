@@ -149,46 +149,6 @@ def test_a_key_in_a_payload_after_fpdus_of_the_peer(size: int, there: int) -> No
     assert (len(fpdus(events, 0)), len(fpdus(events, 1))) == (8, 10)
 
 
-@pytest.mark.parametrize("lost", [0, 1, None])
-@pytest.mark.parametrize("text", [b"login\r\n", PROSE])
-@pytest.mark.parametrize("markers", [False, True])
-@pytest.mark.parametrize(
-    ("syn", "size"), [(False, 40), (False, 1460), (True, 1), (True, 40), (True, 1460)]
-)
-def test_delayed_startup_with_a_missing_frame(
-    lost: int | None, text: bytes, markers: bool, syn: bool, size: int
-) -> None:
-    """A Reply that answers a Request confirms it (7.1.2, 7.1.3).  FPDUs directly after a Request or
-    a Reply confirm it, too."""
-    octets, truth = stream(markers=markers)
-    frames = request(markers=int(markers), private_data=b"hello"), reply(markers=int(markers))
-    talk = Talk(syn=syn)
-    for direction in (0, 1):
-        talk.say(direction, text, size=size)
-    for direction in (0, 1):
-        talk.say(direction, frames[direction], size=size, captured=direction != lost)
-    events = talk.speak(octets, size=size)
-    # In segments of one octet, only later FPDUs confirm it.  Then the Reply may be reported first.
-    captured = [each for direction, each in enumerate(frames) if direction != lost]
-    assert sorted(each.octets for each in seen(events)) == sorted(captured)
-    assert found(events, 0) == found(events, 1) == [each.ulpdu for each in truth]
-    for direction in (0, 1):
-        assert lost == direction or None not in {each.offset for each in fpdus(events, direction)}
-    assert errors(events) == []
-
-
-@pytest.mark.parametrize("alone", [False, True])
-def test_a_request_that_nobody_answers(alone: bool) -> None:
-    """In a segment of its own it is a Request.  Within text it may be anything."""
-    talk = Talk(syn=False)
-    talk.say(0, b"login\r\n")
-    frame = request(private_data=bytes(60))
-    talk.say(0, frame if alone else b"<p>" + frame + b"</p>")
-    events = talk.closed()
-    assert len(seen(events)) == alone
-    assert (ended(events).initiator is not None) == alone
-
-
 def records_of(frames: list[bytes]) -> bytes:
     """The octets of a capture file: before each frame stands a record header without MPA."""
     return b"".join(b"\x80\x21\x5a\x6b" * 4 + b"\x45\x00" * 27 + each for each in frames)

@@ -126,6 +126,17 @@ WORKS: list[tuple[str, Mapping[str, Octets]]] = [
         (f">Q <R >{one}P <{other}A >S <S >F <F", both() | {"P": request(private_data=bytes(30))})
         for one, other in (("", ""), ("", "-"), ("-", ""))
     ),
+    # What answers a Request confirms it, and so do FPDUs directly after it or after a Reply.
+    *(
+        (f"{begin}>w <w >{q}Q <{a}A >S <S >F <F", both(markers=markers) | {"w": text})
+        for begin in ("", "... ")
+        for q, a in (("", ""), ("-", ""), ("", "-"))
+        for text in (b"login\r\n", PROSE)
+        for markers in (0, 1)
+    ),
+    # Nobody answers it.  In a segment of its own it is a Request.  Within text it may be anything.
+    ("... >w >Q >F <F", {}),
+    ("... >w >p >F <F", {"p": b"<p>" + request(private_data=bytes(60)) + b"</p>"}),
     # Without the SYN, another Request after a rejected one does not show that this was no frame.
     ("... >Q <R >P <A >f >f <f", {"P": request(private_data=b"abcdefgh")}),
     # FPDUs do not show that the hole before them stays.  It may hold the Reply.
