@@ -196,6 +196,8 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     # -- errors that are certain even if the snap length has cut off octets
     (">P/22 >F <F", [Wrong(1, LOST, CLOSED)]),
     *((f">Q <h/{there} >F <F", [Wrong(1, INVALID, f"28 {ANSWER}")]) for there in (1, 4, 27)),
+    # -- a Reply whose Private Data lie in a hole is not reported, but counts: an FPDU is believed
+    (">Q <p <-O >( >)", []),
     # -- octets before a Reply that rejects are not for MPA
     (">Q >w <R >F <F", []),
     # -- the capture may lack the right frames
