@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.craft import Conversation, Endpoint, FPDUItem, Segment
+from scapy_mpa.craft import Conversation, Endpoint, Segment
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
 from scapy_mpa.wire.fpdu import fpdu_length, mulpdu
 from tests.craft.strategies import conversations
@@ -77,43 +77,29 @@ def test_acknowledgements(every: int) -> None:
         assert pure[-1].ack == conversation.isns[0] + 1 + last.end
 
 
-def test_aligned() -> None:
-    """Each segment holds an FPDU."""
-    conversation = bulk()
-    fpdus = [each for each in conversation.layout() if isinstance(each.item, FPDUItem)]
-    assert data(conversation.segments()) == [len(each.octets) for each in fpdus]
-
-
-def test_packed() -> None:
-    """Each segment holds as many whole FPDUs as fit (RFC 5044 5.1)."""
-    conversation = Conversation(packing="packed")
-    for size in (100, 200, 1000, 300, 50):
-        conversation.initiator.send(bytes(size))
-    lengths = [fpdu_length(18 + size) for size in (100, 200, 1000, 300, 50)]
-    assert data(conversation.segments()) == [sum(lengths[:3]), sum(lengths[3:])]
-
-
-def test_stream() -> None:
-    """Segments are full, except the last one of a turn."""
-    sizes = data(bulk(packing="stream").segments())
-    assert set(sizes[:-1]) == {1460}
-    assert sum(sizes) == sum(data(bulk().segments()))
-
-
-def test_flush() -> None:
-    """No segment continues across a flush."""
-    conversation = Conversation(packing="stream")
-    conversation.initiator.send(b"one")
-    conversation.initiator.flush()
-    conversation.initiator.send(b"two")
-    assert data(conversation.segments()) == [fpdu_length(21), fpdu_length(21)]
-
-
-def test_fpdu_larger_than_a_segment() -> None:
-    """An FPDU larger than a segment is cut, as TCP does it."""
-    conversation = Conversation(mulpdu=2000, mss=1000)
-    conversation.initiator.send(bytes(1982))
-    assert data(conversation.segments()) == [1000, 1000, fpdu_length(2000) - 2000]
+@pytest.mark.parametrize(
+    ("options", "sizes", "segments"),
+    [
+        # An FPDU each, whatever room is left.
+        ({}, [100, 200, 1000], [124, 224, 1024]),
+        # As many whole FPDUs as fit (RFC 5044 5.1).
+        ({"packing": "packed"}, [100, 200, 1000, 300, 50], [124 + 224 + 1024, 324 + 76]),
+        # Full ones, except for the last one of a turn.  None continues across a flush.
+        ({"packing": "stream"}, [1000, 1000], [1460, 588]),
+        ({"packing": "stream"}, [3, None, 3], [28, 28]),
+        # An FPDU that is larger than a segment is cut, as TCP does it.
+        ({"mulpdu": 2000, "mss": 1000}, [1982], [1000, 1000, 8]),
+    ],
+)
+def test_packing(options: dict[str, Any], sizes: list[int | None], segments: list[int]) -> None:
+    """How segments carry Sends of these sizes. None: a flush."""
+    conversation = Conversation(**options)
+    for size in sizes:
+        if size is None:
+            conversation.initiator.flush()
+        else:
+            conversation.initiator.send(bytes(size))
+    assert data(conversation.segments()) == segments
 
 
 def test_push() -> None:
