@@ -242,6 +242,29 @@ def test_markers_lead_to_fpdus_after_an_open_hole(crc: bool, forged: dict[int, D
     assert [each.ulpdu for each in found] == [*ulpdus[:1], *ulpdus[2:]]
 
 
+@pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (0, 2, 1)])
+def test_an_island_without_fpdu_hides_none(order: tuple[int, int, int]) -> None:
+    """The start of an island is not the start of an FPDU."""
+    octets, truth = stream([600] * 39, markers=False)
+    talk = started()
+    first = talk.next[0]
+    # Three pieces of one FPDU, each captured late, the last one with later octets.
+    begin = truth[3].start
+    edges = [0, *(begin + at for at in (100, 200, 300, 400, 500, 520)), truth[20].end]
+    pieces = list(pairwise(edges))
+    for index, (start, end) in enumerate(pieces):
+        talk.say(0, octets[start:end], size=700, captured=index % 2 == 0)
+    talk.say(1)
+    talk.say(0, octets[truth[20].end : truth[30].end], size=700)
+    for _ in range(80):
+        talk.say(1)
+    talk.say(0, octets[truth[30].end :], size=700)
+    for index in order:
+        start, end = pieces[2 * index + 1]
+        talk.copy(0, first + start, octets[start:end])
+    check_outside(talk.closed(), truth, [])
+
+
 BEFORE = bytes(range(1, 101))
 """The octets of the Responder before the startup frames."""
 

@@ -34,6 +34,10 @@ DAMAGED = {
     "s700! s700^ s700 s700^*2 s700*7": "? ? g ? g",
     "s700*2 s700=99 s700^ s700 s700^ s700=2054 s700*5": "g ? ? g ? ? g",
     "s300*3 s300=31206c s300 s300^*2 s300*4": "g b g ? g",
+    **{
+        f"s200*3 s200=49999^ s200=7^ s200*{several} s200=999^ s200=51000^ s200*6": "g ? ? g ? ? g"
+        for several in (2, 3)
+    },
     # -- an FPDU with a wrong length is reported with that length, and nothing in its payload is
     **{
         f"{kind}*2 {kind}={bad}{sender} {kind}*5": ""
@@ -220,12 +224,24 @@ def many_wrong_lengths(seed: int) -> tuple[str, str]:
     return " ".join(words), " ".join("g?"[each[-1] in "c!"] for each in words)
 
 
+def many_garbled_headers(seed: int) -> tuple[str, str]:
+    """The same with lengths and headers that are garbled on the way."""
+    rng = random.Random(seed)
+    words = [f"s{rng.randrange(60, 400)}" for _ in range(2000)]
+    at = 0
+    while (at := at + rng.randrange(3, 40)) < len(words) - 1:
+        words[at] += f"={rng.randrange(1 << 16)}^"
+    return " ".join(words), " ".join("g?"["^" in each] for each in words)
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         # Some claim 64 KiB, and may truly end wherever another FPDU stops within these.  To check
         # all these places leaves enough allowance for the next search.
         *map(many_wrong_lengths, range(6)),
+        # To search all that these may reach costs too much.
+        *map(many_garbled_headers, range(2)),
         # Lengths lead from garbled headers over rows that break.
         ("s6*10 s6! s6=>1000^ s6*488 s6=65535 s6*199 s6! s6*498", "g ? ? g ? g ? g"),
     ],
