@@ -88,10 +88,19 @@ def test_any_mix(data: st.DataObject, conversation: Conversation) -> None:
     segments = impair(conversation.segments(), *mix, seed=data.draw(st.integers(0, 99)))
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(segments))
     oracle = oracle_of(conversation, segments)
-    oracle.judge_truth(conversation.truth(segments, payload=True))
+    truth = conversation.truth(segments, payload=True)
+    oracle.judge_truth(truth)
     frames = conversation.frames(segments)
-    oracle.judge(plain(frames), with_payload=True)
-    oracle.judge(printed(frames), with_payload=False)
+    for found, with_payload in ((plain(frames), True), (printed(frames), False)):
+        oracle.judge(found, with_payload=with_payload)
+        if any(isinstance(each, SnapLength) for each in mix):
+            # Startup frames that were cut off are reported without the rest.
+            continue
+        for record in found:
+            # A startup frame that fills no segment may not be found after missing octets.
+            if record["type"] == "startup":
+                assert any(each.items() <= record.items() for each in truth)
+            assert record["type"] != "error" or not conversation.options.has_crcs
 
 
 def bulk(**options: Any) -> Conversation:
