@@ -29,6 +29,7 @@ from scapy_mpa.wire.ddp import ddp_header_of
 from tests.craft.reading import Record, plain, printed
 from tests.craft.strategies import conversations, framed_conversations
 from tests.craft.test_impairments import mixes
+from tests.stream.crafted import of
 
 IDENTITY = {
     "startup": ("kind", "rejected", "pd_length"),
@@ -94,11 +95,6 @@ def test_nothing_is_missing(data: st.DataObject, conversation: Conversation) -> 
 def is_complete(truth: list[Record]) -> bool:
     """True if the truth is complete, because at most acknowledgements are missing."""
     return bool(of(truth, "connection"))
-
-
-def of(records: list[Record], kind: str) -> list[Record]:
-    """Records of a type."""
-    return [each for each in records if each["type"] == kind]
 
 
 def one_send() -> Conversation:

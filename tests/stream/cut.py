@@ -13,8 +13,6 @@ from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
-__all__ = ["BASE", "cut_to", "fed_with_cuts", "sent", "stream", "wrong"]
-
 BASE = 1021
 """Sequence number of offset 0 of direction 0 where `sent` begins."""
 
@@ -31,6 +29,15 @@ def stream(sizes: list[int], *, markers: bool, crc: bool = True) -> tuple[bytes,
 def wrong(events: list[Event]) -> list[Event]:
     """Errors and gaps."""
     return [each for each in events if isinstance(each, ErrorFound | GapFound)]
+
+
+def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, int]]:
+    """Offset and length of each gap of a direction; ``base`` is the number of offset 0."""
+    return [
+        ((each.seq - base + 2**31) % 2**32 - 2**31, each.length)
+        for each in events
+        if isinstance(each, GapFound) and each.direction == direction
+    ]
 
 
 def fed_with_cuts(talk: Talk, there: Mapping[int, int | None]) -> list[Event]:

@@ -32,10 +32,10 @@ import re
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from scapy_mpa.stream.events import ErrorFound, GapFound
+from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.wire.errors import ErrorCode
-from tests.stream.cut import cut_to
+from tests.stream.cut import cut_to, gaps
 from tests.stream.feed import feed, fpdus
 from tests.stream.talk import Talk, say_startup
 from tests.truth import messages
@@ -280,12 +280,7 @@ def check(words: str, expected: str = "", **options: Any) -> Row:
     """
     row = Row(words, **options)
     row.check_errors(row.check_fpdus(expected))
-    gaps = [
-        ((each.seq - row.base) % 2**32, each.length)
-        for each in row.events
-        if isinstance(each, GapFound)
-    ]
     # Octets before the first captured ones are missing only if a startup frame shows that.
     if options.get("startup", "QA") == "QA":
-        assert gaps == [(begin, end - begin) for begin, end in row.gaps]
+        assert gaps(row.events, row.base) == [(begin, end - begin) for begin, end in row.gaps]
     return row

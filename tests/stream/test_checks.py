@@ -22,6 +22,7 @@ from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, E
 from scapy_mpa.wire.ddp import cut_up
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
+from tests.stream.crafted import places
 from tests.stream.feed import decoded, feed
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
@@ -114,11 +115,6 @@ def after_hello(segments: list[Segment]) -> int:
     return next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
 
 
-def data(segments: list[Segment]) -> list[int]:
-    """The segments of the Initiator that carry octets."""
-    return [at for at, each in enumerate(segments) if each.octets and not each.side]
-
-
 def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
     """The same, with another MSN in the Initiator's message ``chosen``."""
     return conversation.with_script(
@@ -204,7 +200,7 @@ def test_a_hole_makes_everything_unknown() -> None:
     """After a hole any MSN may come.  From then on the order is known again."""
     conversation = with_msn(sends(12), 10, 77)
     segments = conversation.segments()
-    lost = data(segments)[5:9]
+    lost = places(segments, 0)[5:9]
     left = [each for at, each in enumerate(segments) if at not in lost]
     texts = [error.text for error in errors_of(events_of(conversation, left))]
     assert any("MSN 77 on queue 0, where 10 is due" in text for text in texts)
@@ -221,7 +217,7 @@ def late_segment() -> list[Event]:
     """Sixty Sends.  The third one was captured last."""
     conversation = sends(60, markers=True)
     segments = conversation.segments()
-    segments.append(segments.pop(data(segments)[2]))
+    segments.append(segments.pop(places(segments, 0)[2]))
     return events_of(conversation, segments)
 
 

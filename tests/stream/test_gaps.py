@@ -15,24 +15,12 @@ from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
 from scapy_mpa.stream.limits import Limits
-from tests.stream.cut import stream, wrong
+from tests.stream.cut import BASE, gaps, stream, wrong
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.truth import impair, messages
 from tests.truth.impair import ACK
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
-
-BASE = 1021
-"""Sequence number of offset 0 of direction 0 below."""
-
-
-def gaps(events: list[Event], direction: int = 0, base: int = BASE) -> list[tuple[int, int]]:
-    """Offset and length of each gap of a direction."""
-    return [
-        ((each.seq - base) % 2**32, each.length)
-        for each in events
-        if isinstance(each, GapFound) and each.direction == direction
-    ]
 
 
 def reasons(events: list[Event]) -> set[str]:
@@ -93,10 +81,10 @@ def test_octets_after_a_hole_are_limited(markers: bool) -> None:
     talk.say(0, octets[1000:], size=20_000)
     events = received(flows := Flows(limits=limits), talk.segments)
     if not markers:
-        assert (gaps(events), reasons(events)) == ([(0, 1000)], {"limit"})
+        assert (gaps(events, BASE), reasons(events)) == ([(0, 1000)], {"limit"})
     events += flows.finish()
     check_outside(events, truth, [(0, 1000)])
-    assert gaps(events) == [(0, 1000)]
+    assert gaps(events, BASE) == [(0, 1000)]
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -110,10 +98,10 @@ def test_islands_are_limited(markers: bool) -> None:
     # Nothing after the startup frames is acknowledged.
     events = received(flows := Flows(), talk.segments)
     assert reasons(events) == {"limit"}
-    assert len(gaps(events)) >= len(holes) - HELD_ISLANDS - 1
+    assert len(gaps(events, BASE)) >= len(holes) - HELD_ISLANDS - 1
     events += flows.finish()
     check_outside(events, truth, holes)
-    assert gaps(events) == holes[: len(gaps(events))]
+    assert gaps(events, BASE) == holes[: len(gaps(events, BASE))]
 
 
 @pytest.mark.parametrize("markers", [False, True])
@@ -127,7 +115,7 @@ def test_closed_holes_are_limited(markers: bool) -> None:
         talk.say(0, octets[each.start : each.end], captured=index % 2 == 0)
         talk.say(1, flags=ACK)
     events = received(flows := Flows(), talk.segments)
-    found = gaps(events)
+    found = gaps(events, BASE)
     assert found == holes[: len(found)]
     assert len(found) >= 10
     assert reasons(events) == {"acknowledged"}
@@ -135,7 +123,7 @@ def test_closed_holes_are_limited(markers: bool) -> None:
     late = impair.Segment(0, BASE + at, 0, ACK, octets[at : at + length])
     events += received(flows, [late], 10_000) + flows.finish()
     check_outside(events, truth, holes)
-    assert gaps(events) == holes
+    assert gaps(events, BASE) == holes
 
 
 @pytest.mark.parametrize("short", [0, 1])
@@ -317,7 +305,7 @@ def test_before_the_startup_frames(seed: int, closed: bool) -> None:
         talk.say(1, octets)
     events = talk.closed()
     lost = stretches_of(set(range(100)) - captured)
-    assert gaps(events, 1, begin) == lost
+    assert gaps(events, begin, 1) == lost
     differ = [
         (each.seq - begin, each.length) for each in events if isinstance(each, OverlapDiffers)
     ]
@@ -345,8 +333,8 @@ def test_holes_that_copies_leave_are_limited() -> None:
     for at in range(count):
         talk.copy(1, begin + 8 * at + 4, bytes(4))
     flows = Flows()
-    assert not gaps(received(flows, talk.segments[:before]), 1)
+    assert not gaps(received(flows, talk.segments[:before]), begin, 1)
     events = received(flows, talk.segments[before:], before)
     holes = [(8 * at, 4) for at in range(count)]
-    assert (gaps(events, 1, begin), reasons(events)) == (holes[:-HELD_ISLANDS], {"limit"})
-    assert gaps(flows.finish(), 1, begin) == holes[-HELD_ISLANDS:]
+    assert (gaps(events, begin, 1), reasons(events)) == (holes[:-HELD_ISLANDS], {"limit"})
+    assert gaps(flows.finish(), begin, 1) == holes[-HELD_ISLANDS:]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
+from tests.stream.cut import gaps
 from tests.stream.feed import expected, feed_truth, fpdus, reported
 from tests.stream.talk import REQUEST, STREAM, ULPDUS, Talk, ends, received, started, whole
 from tests.truth import impair, messages, mpastream
@@ -41,16 +42,6 @@ def test_values_that_make_no_sense(name: str, value: Any) -> None:
 
 
 # -- octets ----------------------------------------------------------------------------------------
-
-
-def gaps_of(events: list[Event], direction: int, base: int) -> list[tuple[int, int]]:
-    """The offsets of gaps, from and to, in order."""
-    found = [
-        ((each.seq - base + 2**31) % 2**32 - 2**31, each.length)
-        for each in events
-        if isinstance(each, GapFound) and each.direction == direction
-    ]
-    return sorted((start, start + length) for start, length in found)
 
 
 def check_the_gap(talk: Talk, most: int, seq: int, length: int) -> list[Event]:
@@ -102,15 +93,16 @@ def test_any_limits(seed: int, copies: str, half: int, total: int) -> None:
         assert all(count == 1 for count in found.values())
         wanted = {fpdu.start: expected(each, fpdu) for fpdu in each.truth}
         assert found.keys() <= set(wanted.values())
-        gaps = gaps_of(events, direction, each.base)
-        assert end.halves[direction].gaps == len(gaps)
-        assert all(one[1] <= other[0] for one, other in itertools.pairwise(gaps))
+        lost = gaps(events, each.base, direction)
+        holes = sorted((start, start + length) for start, length in lost)
+        assert end.halves[direction].gaps == len(holes)
+        assert all(one[1] <= other[0] for one, other in itertools.pairwise(holes))
         if not made.dimensions.crc:
             # Without CRCs, a few FPDUs next to a gap are not found.
             continue
         for fpdu in impair.capturable(made.segments, each, direction):
             assert wanted[fpdu.start] in found or any(
-                start < fpdu.end and fpdu.start < stop for start, stop in gaps
+                start < fpdu.end and fpdu.start < stop for start, stop in holes
             )
 
 
