@@ -117,19 +117,6 @@ def test_enhanced_data(
     assert DDPStreamSessionControl(bytes(made)) == made
 
 
-def test_control_flags_by_dialect() -> None:
-    """They are shown with what they mean (RFC 6581 9.2; draft-ietf-storm-mpa-peer-connect-01 8)."""
-    draft = "draft-ietf-storm-mpa-peer-connect-01"
-    octets = bytes.fromhex("0000 0005 8004 4004")
-    shown = {
-        dialect: DDPStreamSessionControl(octets, dialect=dialect).show(dump=True)
-        for dialect in (None, draft)
-    }
-    assert "peer-to-peer" in shown[None] and "RTR by zero-length Read" in shown[None]
-    assert "RTR by zero-length Send" in shown[draft] and "reserved" in shown[draft]
-    assert bytes(DDPStreamSessionControl(octets, dialect=draft)) == octets
-
-
 def test_enhanced_data_can_be_left_out_and_put_in() -> None:
     """``enhanced`` decides, if it is given."""
     assert bytes(DDPStreamSessionControl(function_code=5, enhanced=False)) == b"\0\0\0\5"

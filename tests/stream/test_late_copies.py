@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.stream import lingering
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.octets import past as past_connections
 from scapy_mpa.stream.octets.past import PAST_SECONDS, PastConnections
-from scapy_mpa.stream.segment import SECOND, reverse_flow
+from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.segment import Segment as Captured
 from tests.stream.feed import INITIATOR_FLOW, RESPONDER_FLOW, as_segment, fpdus
 from tests.stream.talk import (
@@ -122,38 +120,6 @@ def test_the_same_ports_and_numbers_and_other_octets(longer: int) -> None:
     for direction in (0, 1):
         assert found(events, LINGERING + 1, direction) == ulpdus
     assert flows.late_copies == 0
-
-
-@given(
-    begin=st.integers(0, 2**32 - 1),
-    length=st.integers(1, 400) | st.integers(1, 2**20),
-    # Around both ends, and anywhere.
-    at=st.integers(-200, 200) | st.integers(-(2**21), 2**21),
-    size=st.integers(1, 200) | st.integers(1, 2**16),
-    direction=st.integers(0, 1),
-    second=st.integers(-(2**40), 2**40),
-)
-def test_segments_at_every_place(
-    begin: int, length: int, at: int, size: int, direction: int, second: int
-) -> None:
-    """A segment is a copy if all its octets are the connection's, with any wrap."""
-    past = PastConnections()
-    spans = ((begin, begin + length), (7, 7))
-    past.add(INITIATOR_FLOW, second * SECOND, spans if direction == 0 else (spans[1], spans[0]))
-    segment = Captured(
-        RESPONDER_FLOW if direction else INITIATOR_FLOW,
-        (begin + at) % 2**32,
-        0,
-        ACK,
-        bytes(size),
-        size,
-        1,
-        (second + 1) * SECOND,
-    )
-    assert past.spans(segment) == (at >= 0 and at + size <= length)
-    other = segment._replace(flow=reverse_flow(segment.flow))
-    assert not past.spans(other)
-    assert not past.spans(segment._replace(flags=SYN))
 
 
 def test_the_last_octets_are_remembered() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import open_capture
 from scapy_mpa.craft import Conversation, StartupItem, conversation_of
 from scapy_mpa.craft.impairments import (
     CaptureLoss,
@@ -40,7 +38,6 @@ OF_REVISION_1 = (Dialect.RFC5044, Dialect.RTR_PROPOSAL_2007, Dialect.SOFTUIWARP)
 LENGTHS = st.lists(st.integers(0, 900), min_size=1, max_size=12)
 MARKERS = st.tuples(st.booleans(), st.booleans())
 PACKING = st.sampled_from(("aligned", "packed", "stream"))
-CAPTURES = sorted((Path(__file__).parents[2] / "pcaps").glob("*.pcap"))
 
 
 def conversation(lengths: Sequence[int], dialect: str | None = "osc", **options: Any) -> Any:
@@ -220,13 +217,6 @@ def test_without_the_syn(markers: bool) -> None:
     assert of(found, "connection")[0]["dialect"] == "osc"
 
 
-@pytest.mark.parametrize("name", ["osc", "osc-without-crcs", "softuiwarp"])
-def test_presets(name: str) -> None:
-    """They need no forced dialect."""
-    (connection,) = of(plain(conversation_of(name).frames()), "connection")
-    assert name.startswith(connection["dialect"])
-
-
 def test_octets_before_the_reply() -> None:
     """They are read, too, if the Initiator has not waited for the Reply."""
     made = conversation([700, 30, 700], markers=True)
@@ -301,12 +291,3 @@ def test_another_dialect_is_forced(dialect: Dialect) -> None:
     assert (of(plain(frames, dialect), "connection") == of(plain(frames), "connection")) is (
         spoken is FORCED
     )
-
-
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
-def test_forced_on_other_captures(path: Path) -> None:
-    """Each connection is reported, and nothing fails."""
-    with open_capture(path) as capture:
-        frames = list(capture)
-    found = plain(frames, FORCED)
-    assert len(of(found, "connection")) == len(of(plain(frames), "connection"))

@@ -33,14 +33,6 @@ OTHER = AdaptionIndication(ph=True, vtag=0x2222)
 U16 = st.integers(0, 0xFFFF)
 
 
-@given(st.binary(min_size=64, max_size=80))
-def test_4_1_any_octets_are_rebuilt(octets: bytes) -> None:
-    """Any 64 octets are read, and written as the same octets."""
-    found = parse_indication(octets)
-    assert build_indication(found) == octets[:64]
-    assert found.crc_is_good() == (crc32c(octets[:60]) == int.from_bytes(octets[60:64], "little"))
-
-
 @pytest.mark.parametrize("length", [0, 63])
 def test_4_1_too_few_octets(length: int) -> None:
     """An indication is exactly 64 octets."""
