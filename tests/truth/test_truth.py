@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import pathlib
-import random
 import struct
 
 import pytest
 
 from tests.captures import CRAFTED, OVER_IFT, OVER_TCP, PCAPS, REAL, capture_name, expectation
-from tests.truth import iftwalker, messages, mpastream, walker
-from tests.truth.mpastream import Damage, TrueFPDU, build_stream, crc_field
+from tests.truth import iftwalker, walker
+from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 # packets, FPDUs, connections, CRC good, CRC field zero, CRC bad: counted by another walker, by
 # another author, except for the probe.  There that walker stopped at a ULPDU_Length of 0, and
@@ -90,123 +88,6 @@ def test_published_fpdus(control: str, first: str, second: str) -> None:
     assert truth[1] == TrueFPDU(0x1EC, 0x1EC, 0x220, 42, figure6, 1, True)
     expected = bytes.fromhex("002a") + figure6[:18] + bytes.fromhex("00000014") + figure6[18:]
     assert stream[0x1EC:] == expected + bytes.fromhex(second)
-
-
-def test_startup_frames() -> None:
-    """RFC 5044 figure 8 and RFC 6581 6 and 9, octets written by hand."""
-    private_data = mpastream.enhanced_data(4, 8, a=1, c=1) + b"hello"
-    frame = mpastream.startup_frame(
-        mpastream.REQUEST_KEY,
-        markers=1,
-        crc=1,
-        enhanced=1,
-        revision=2,
-        private_data=private_data,
-    )
-    assert frame == bytes.fromhex(
-        "4d504120 49442052 65712046 72616d65 d0020009 80048008 68656c6c 6f"
-    )
-    reply = mpastream.startup_frame(mpastream.REPLY_KEY, rejected=1, reserved=15, pd_length=513)
-    assert reply == bytes.fromhex("4d504120 49442052 65702046 72616d65 2f010201")
-
-
-# Markers, from their definition ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_markers_stand_where_the_definition_says(seed: int) -> None:
-    """Each offset 0 mod 512 has a marker, and each points to its FPDU (RFC 5044 4.3)."""
-    rng = random.Random(seed)
-    ulpdus = messages.random_ulpdus(rng, 60, mulpdu=rng.choice((128, 1442, 8940, 60000)))
-    ulpdus += [rng.randbytes(rng.randint(0, 40)) for _ in range(400)]
-    rng.shuffle(ulpdus)
-    stream, truth = build_stream(ulpdus, markers=True)
-    assert [fpdu.ulpdu for fpdu in truth] == ulpdus
-    assert truth[0].start == 0
-    assert truth[-1].end == len(stream)
-    assert all(a.end == b.start for a, b in itertools.pairwise(truth))
-    kinds = set()
-    counted = dict.fromkeys(range(len(truth)), 0)
-    for at in range(0, len(stream), 512):
-        index = next(i for i, fpdu in enumerate(truth) if fpdu.start <= at < fpdu.end)
-        fpdu = truth[index]
-        counted[index] += 1
-        reserved, fpduptr = struct.unpack_from(">HH", stream, at)
-        assert reserved == 0
-        if at == fpdu.start:
-            assert (fpduptr, fpdu.seq_offset) == (0, at + 4)
-            kinds.add("between")
-        else:
-            assert fpduptr == at - fpdu.seq_offset
-            kinds.add("before CRC" if at + 8 == fpdu.end else "inside")
-    assert kinds == {"between", "inside", "before CRC"}
-    assert list(counted.values()) == [fpdu.markers for fpdu in truth]
-
-
-def test_crc_off_pad_and_reserved_octets() -> None:
-    """Without CRCs the field is still there.  Pads and reserved halves may be other than 0."""
-    stream, truth = build_stream([b"abc"], crc=False)
-    assert stream.hex() == "0003616263000000" + "00000000"
-    assert truth[0].crc_ok is None
-    stream, _ = build_stream([b"abc"], crc=False, idle_crc_field=b"\1\2\3\4", pad_octet=0xEE)
-    assert stream.hex() == "0003616263eeeeee" + "01020304"
-    stream, truth = build_stream([b"ab"], markers=True, marker_reserved=0xBEEF)
-    assert stream[:8].hex() == "beef000000026162"
-    assert crc_field(stream[:8]) == stream[8:]
-    assert truth[0].crc_ok
-
-
-def test_damage() -> None:
-    """Each kind of damage changes only its octets, and the record describes the result."""
-    ulpdus = [bytes(1000), bytes(50)]
-    clean, clean_truth = build_stream(ulpdus, markers=True)
-
-    def changed(damage: Damage) -> tuple[set[int], TrueFPDU]:
-        stream, truth = build_stream(ulpdus, markers=True, damage={0: damage})
-        assert len(stream) == len(clean)
-        assert truth[1] == clean_truth[1]
-        return {at for at in range(len(clean)) if stream[at] != clean[at]}, truth[0]
-
-    end = clean_truth[0].end
-    crc = set(range(end - 4, end))
-    places, fpdu = changed(Damage(crc_xor=0x01000001))
-    assert (places, fpdu.crc_ok) == ({end - 4, end - 1}, False)
-    places, fpdu = changed(Damage(ulpdu_length=44))
-    assert (places, fpdu.crc_ok, fpdu.ulpdu_length) == ({4, 5}, False, 1000)
-    places, fpdu = changed(Damage(fpduptr={1: 0xABCD}))
-    assert (places, fpdu.crc_ok) == ({514, 515}, False)
-    places, fpdu = changed(Damage(fpduptr={1: 0xABCD}, sender=True))
-    assert places - crc == {514, 515}
-    assert fpdu.crc_ok
-    places, fpdu = changed(Damage(flip=(506, 1)))  # 512 = marker 4 + length 2 + 506 octets
-    assert (places, fpdu.crc_ok) == ({516}, False)
-    assert (fpdu.ulpdu[505:508], len(fpdu.ulpdu)) == (b"\0\1\0", 1000)
-    places, fpdu = changed(Damage(ulpdu_length=44, sender=True))
-    assert places - crc == {4, 5}
-    assert not fpdu.crc_ok
-
-
-# Messages ----------------------------------------------------------------------------------------
-
-
-def test_segments_of_a_message() -> None:
-    """TO and MO advance by the payload, and only the last segment has L (RFC 5041 4.1 to 4.3)."""
-    payload = bytes(range(256)) * 10
-    tagged = messages.write(0x11223344, 2**64 - 100, payload, mulpdu=1014)
-    assert [len(ulpdu) for ulpdu in tagged] == [1014, 1014, 574]
-    assert [ulpdu[:14].hex() for ulpdu in tagged] == [
-        "8140" + "11223344" + "ffffffffffffff9c",
-        "8140" + "11223344" + "0000000000000384",
-        "c140" + "11223344" + "000000000000076c",
-    ]
-    assert b"".join(ulpdu[14:] for ulpdu in tagged) == payload
-    untagged = messages.send(7, payload, 2018, opcode=4, invalidate_stag=0xAABBCCDD)
-    assert [ulpdu[:18].hex() for ulpdu in untagged] == [
-        "0144" + "aabbccdd" + "00000000" + "00000007" + "00000000",
-        "4144" + "aabbccdd" + "00000000" + "00000007" + "000007d0",
-    ]
-    assert b"".join(ulpdu[18:] for ulpdu in untagged) == payload
-    assert messages.write(1, 0, b"") == [bytes.fromhex("c140 00000001 0000000000000000")]
 
 
 # The walker and the captures ----------------------------------------------------------------------
