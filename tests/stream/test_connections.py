@@ -24,6 +24,7 @@ from scapy_mpa.stream.events import ErrorFound, Event, GapFound
 from scapy_mpa.stream.flows import LINGER_NS, Flows
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW
+from tests.stream.cut import fed_with_cuts
 from tests.stream.feed import as_segment, feed, feed_truth, fpdus
 from tests.stream.talk import (
     STREAM,
@@ -256,25 +257,39 @@ def test_late_copies_of_the_old_connection(away: tuple[int, int]) -> None:
     assert not [each for each in events if isinstance(each, (GapFound, ErrorFound))]
 
 
-@pytest.mark.parametrize("lost", [0, 100])
-@pytest.mark.parametrize(("flags", "how"), [(RST | ACK, "reset"), (FIN | ACK, "closed"), (0, "")])
-def test_an_end_within_an_fpdu(flags: int, how: str, lost: int) -> None:
+@pytest.mark.parametrize(
+    ("lost", "there", "flags", "how", "crc"),
+    [
+        (*cut, *end, crc)
+        for cut in ((0, None), (100, None), (0, 2), (0, 14), (0, 30))
+        for end in ((RST | ACK, "reset"), (FIN | ACK, "closed"), (0, ""))
+        for crc in (True, False)
+    ],
+)
+def test_an_end_within_an_fpdu(
+    lost: int, there: int | None, flags: int, how: str, crc: bool
+) -> None:
     """The FPDU is cut short, unless the peer acknowledges octets that were not captured (RFC 5044
     8).
 
-    If the capture ends, nothing is known about the rest.
+    If the capture ends, nothing is known about the rest.  With a snap length, ULPDU_Length is
+    enough to know.
     """
-    talk = started()
-    talk.say(0, STREAM[:-100])
+    talk, last = started(crc=crc), TRUTH[-1]
+    talk.say(0, STREAM[: last.start])
+    at = talk.say(0, STREAM[last.start : -100])
+    cuts = {len(talk.segments) - 1: there}
     talk.miss(0, STREAM[len(STREAM) - lost :])
     talk.say(1, flags=ACK)
     if flags:
         talk.say(0, flags=flags)
         talk.say(1, flags=FIN | ACK if how == "closed" else ACK)
-    events = talk.fed()
-    assert found(events, 0, 0) == ULPDUS[:-1]
-    wrong = [each.text for each in events if isinstance(each, ErrorFound)]
-    assert [f"was {how} 1" in text for text in wrong] == [True] * (not lost and bool(how))
+    events = fed_with_cuts(talk, cuts)
+    assert [each for each in found(events, 0, 0) if each in ULPDUS] == ULPDUS[:-1]
+    length = last.end - last.start - 100
+    text = f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)"
+    errors = [(each.seq, each.text) for each in events if isinstance(each, ErrorFound)]
+    assert errors == [(at, text)] * (not lost and bool(how))
     assert [each.length for each in events if isinstance(each, GapFound)] == [100] * bool(lost)
 
 

@@ -16,7 +16,7 @@ from tests.stream.feed import feed, fpdus
 from tests.stream.startup import ended
 from tests.stream.talk import started
 from tests.truth import messages
-from tests.truth.impair import ACK, RST
+from tests.truth.impair import ACK
 from tests.truth.mpastream import TrueFPDU, build_stream
 
 
@@ -36,29 +36,6 @@ Piece = tuple[int, int, int | None]
 def of_fpdus(truth: Iterable[TrueFPDU], snap: int | None) -> list[Piece]:
     """Segments of one FPDU each, with so many captured octets."""
     return [(fpdu.start, fpdu.end, snap) for fpdu in truth]
-
-
-@pytest.mark.parametrize("how", ["closed", "reset"])
-@pytest.mark.parametrize("crc", [False, True])
-@pytest.mark.parametrize("there", [2, 14, 30])
-def test_an_fpdu_cut_short_by_the_connection_and_the_snap_length(
-    there: int, crc: bool, how: str
-) -> None:
-    """Its ULPDU_Length was captured, and certainly exceeds what was sent."""
-    octets, truth = stream([40, 400], markers=False, crc=crc)
-    talk = started(crc=crc)
-    talk.say(0, octets[: truth[0].end])
-    talk.say(0, octets[truth[0].end : -100])
-    last = len(talk.segments) - 1
-    if how == "closed":
-        talk.close()
-    else:
-        talk.say(0, flags=RST | ACK)
-    (error,) = wrong(fed_with_cuts(talk, {last: there}))
-    assert isinstance(error, ErrorFound)
-    length = truth[1].end - truth[1].start - 100
-    text = f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)"
-    assert (error.seq, error.text) == (BASE + truth[1].start, text)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 4])
