@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,13 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scapy_mpa.capture import open_capture
 from scapy_mpa.craft import Conversation, Segment, impair
 from scapy_mpa.craft.impairments import CaptureLoss, Reordering, SnapLength
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ErrorFound
 from scapy_mpa.wire.dialect import Dialect
-from tests.captures import PCAPS
 from tests.craft.reading import plain, printed
 from tests.stream.crafted import INITIATOR, Record, of
 from tests.stream.feed import decoded, feed, fpdus
@@ -96,24 +94,6 @@ def test_recognised(lengths: list[int], packing: Any, mss: int) -> None:
         without(each, *when, "captured", "captured_from") for each in (messages, expected)
     )
     assert sorted(messages, key=str) == sorted(expected, key=str)
-
-
-@pytest.mark.parametrize("read", [plain, printed])
-def test_captured(read: Callable[..., list[Record]]) -> None:
-    """The stack itself: recognised at the fourth FPDU off the grid, with an STag in a Send."""
-    with open_capture(PCAPS / "softuiwarp_crcoff.pcap") as capture:
-        records = read(list(capture))
-    assert not of(records, "error")
-    assert [
-        (each["src"][10:], each["frame"], each["ulpdu_length"]) for each in of(records, "fpdu")
-    ] == [
-        *(("39826", 15, 42), ("9912", 16, 42), ("9912", 25, 19), ("39826", 26, 19)),
-        *[("9912", 33, 19)] * 3,
-        *[("39826", 34, 19)] * 3,
-        ("9912", 37, 26),
-    ]
-    last = of(records, "fpdu")[-1]
-    assert (last["message"], last["invalidate_stag"]) == ("Send", None)
 
 
 @pytest.mark.parametrize(("markers", "crc"), [(0, 0), (0, 1), (1, 0), (1, 1)])
