@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import gc
 import io
-import sys
-import tracemalloc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import FrameType
 from unittest.mock import patch
 
 from scapy_mpa.capture import open_capture
@@ -19,6 +15,7 @@ from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.wire import crc, sctp_packet, sound_length
+from tests.stream.work import calls, peak
 from tests.truth import pcapfile
 
 Read = Callable[[bytes], None]
@@ -57,12 +54,7 @@ class Work:
 def work_of(read: Read, frames: Iterable[bytes]) -> Work:
     """Count the work of reading frames."""
     octets = pcapfile.pcap(frames)
-    calls = 0
     examined = 0
-
-    def count(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
 
     def counting(function: Callable[..., int]) -> Callable[..., int]:
         def counted(data: bytes, *rest: int) -> int:
@@ -85,21 +77,11 @@ def work_of(read: Read, frames: Iterable[bytes]) -> Work:
         patch.object(sctp_packet, "crc32c", counting(sctp_packet.crc32c)),
         patch.object(Island, "read", counting_read),
     ):
-        sys.setprofile(count)
-        try:
-            read(octets)
-        finally:
-            sys.setprofile(None)
-    return Work(calls, examined)
+        called = calls(lambda: read(octets))
+    return Work(called, examined)
 
 
 def peak_of(read: Read, frames: Iterable[bytes]) -> int:
     """The most octets of memory that reading frames takes, the file itself not counted."""
     octets = pcapfile.pcap(frames)
-    gc.collect()
-    tracemalloc.start()
-    try:
-        read(octets)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    return peak(lambda: read(octets))
