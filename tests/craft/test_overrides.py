@@ -16,7 +16,6 @@ from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import build_fpdu
 from tests.craft.reading import Record, plain, printed
-from tests.truth import mpastream
 
 PHASES = st.one_of(st.none(), st.integers(0, 127).map(lambda word: 4 * word))
 
@@ -82,17 +81,6 @@ def test_nothing_overridden(ulpdu: bytes, phase: int | None, crc: bool) -> None:
     assert fpdu.is_regular and fpdu.agrees
     assert fpdu.ulpdu == ulpdu
     assert fpdu.crc is (True if crc else None)
-
-
-@given(st.lists(st.binary(min_size=18, max_size=1500), max_size=12), st.booleans())
-def test_stream_is_that_of_the_oracle(ulpdus: list[bytes], markers: bool) -> None:
-    """The Initiator's stream is what an independent generator builds, octet for octet."""
-    conversation = Conversation(markers=(False, markers), mss=8948)
-    conversation.startup()
-    for ulpdu in ulpdus:
-        conversation.initiator.fpdu(ulpdu)
-    stream = b"".join(each.octets for each in conversation.layout()[3:])
-    assert stream == mpastream.build_stream(ulpdus, markers=markers)[0]
 
 
 Change = Callable[[FPDUItem], Item]
