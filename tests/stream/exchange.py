@@ -4,12 +4,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from scapy_mpa.stream.events import MessageRecovered
-from tests.stream.spoken import RESPONSES, cut, messages_of
+from scapy_mpa.stream.events import Event, MessageRecovered
+from scapy_mpa.stream.messages import Messages
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream
 from tests.truth.mpastream import Damage
+
+RESPONSES = (messages.READ_RESPONSE, messages.ATOMIC_RESPONSE)
+
+
+def messages_of(events: Iterable[Event]) -> list[MessageRecovered]:
+    """The messages that the events of a capture give."""
+    taker = Messages()
+    return [message for event in events for message in taker.take(event)]
+
+
+def cut(ulpdu: bytes, room: int) -> list[bytes]:
+    """An Untagged message of one segment, in segments of so many octets each."""
+    header = messages.UNTAGGED_HEADER
+    opcode, stag = ulpdu[1] & 15, int.from_bytes(ulpdu[2:6], "big")
+    qn, msn = (int.from_bytes(ulpdu[at : at + 4], "big") for at in (6, 10))
+    return messages.untagged_message(opcode, qn, msn, ulpdu[header:], header + room, stag)
 
 
 def spoken(words: str) -> list[tuple[int, bytes, str]]:

@@ -17,7 +17,7 @@ from scapy_mpa.stream.events import FPDURecovered, MessageRecovered
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from tests.stream.cut import fed_with_cuts
-from tests.stream.spoken import messages_of
+from tests.stream.exchange import messages_of
 from tests.stream.startup import reply, request
 from tests.stream.talk import Talk, started
 from tests.truth import messages, mpastream

@@ -11,8 +11,7 @@ from scapy_mpa.stream import messages as stream_messages
 from scapy_mpa.stream.delivery.request import OUTSTANDING_REQUESTS
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.stream.messages import Messages
-from tests.stream.exchange import answers, exchanged, spoken
-from tests.stream.spoken import ATOMIC_REQUEST, READ_REQUEST, READ_RESPONSE, messages_of
+from tests.stream.exchange import answers, exchanged, messages_of, spoken
 from tests.stream.talk import Talk, started
 from tests.stream.work import calls
 from tests.truth import messages, mpastream
@@ -115,7 +114,9 @@ def test_answered_requests(words: str, expected: str) -> None:
     assert not any(each.duplicates for each in found)
     if not set(words) & {"!", "-", "."}:
         assert all(each.complete for each in found if each.fpdus)
-        asked = [each.request_identifier for each in found if each.opcode == ATOMIC_REQUEST]
+        asked = [
+            each.request_identifier for each in found if each.opcode == messages.ATOMIC_REQUEST
+        ]
         assert asked == [int(each) for each in re.findall(r">A\d+=(\d+)", words)]
 
 
@@ -147,7 +148,7 @@ def test_the_missing_response() -> None:
     assert answers(found) == "1 / 2"
     missing = found[-1]
     what = missing.direction, missing.opcode, missing.captured_length, missing.length
-    assert what == (1, READ_RESPONSE, 0, 50)
+    assert what == (1, messages.READ_RESPONSE, 0, 50)
     assert (missing.stag, missing.to, missing.missing) == (7, 3, ((3, 50),))
     assert not missing.complete
 
@@ -163,7 +164,7 @@ def test_the_missing_response_to_a_request_for_nothing() -> None:
 def test_a_response_that_lost_a_part(lost: str) -> None:
     """The Request shows where it begins and ends, and what belongs to it."""
     found = exchanged(f">R1:3000 <R:3000/1014-{lost} >R2@9 <R@9")
-    response = next(each for each in found if each.opcode == READ_RESPONSE)
+    response = next(each for each in found if each.opcode == messages.READ_RESPONSE)
     assert (response.answers, response.length, response.complete) == (1, 3000, False)
     assert response.captured_length == 3000 - 1000 * len(lost)
     assert response.missing == ((1000 + 1000 * int(lost[0]), 1000 * len(lost)),)
@@ -208,7 +209,7 @@ def test_requests_on_another_queue_are_requests() -> None:
 def test_malformed_requests_ask_for_nothing() -> None:
     """Too short, too long, or without L."""
     for octets in (bytes(27), bytes(29), b""):
-        (asks,) = messages.untagged_message(READ_REQUEST, 1, 1, octets)
+        (asks,) = messages.untagged_message(messages.READ_REQUEST, 1, 1, octets)
         found = exchanged([(0, asks, ""), *spoken("<R")])
         assert answers(found) == "-"
         assert found[0].read_request is None
