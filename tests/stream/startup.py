@@ -65,26 +65,3 @@ def ended(events: list[Event]) -> ConnectionEnded:
 def found(events: list[Event], direction: int) -> list[bytes]:
     """The ULPDUs of a direction."""
     return [each.ulpdu for each in fpdus(events, direction)]
-
-
-def check_all(events: list[Event], truth: list[TrueFPDU]) -> None:
-    """Check that both directions hold these FPDUs, and nothing is wrong."""
-    for direction in (0, 1):
-        assert found(events, direction) == [fpdu.ulpdu for fpdu in truth]
-    assert errors(events) == []
-
-
-def check_works(
-    events: list[Event],
-    initiator: int = 0,
-    wrong: list[tuple[int, ErrorCode | None, int]] | None = None,
-) -> None:
-    """Check that the connection was accepted, and all FPDUs were found, with these errors only."""
-    for direction in (0, 1):
-        assert found(events, direction) == ULPDUS
-        assert fpdus(events, direction)[0].located_by == "start"
-        assert {each.crc for each in fpdus(events, direction)} == {"good"}
-    assert errors(events) == (wrong or [])
-    end = ended(events)
-    expected = (INITIATOR, RESPONDER) if initiator == 0 else (RESPONDER, INITIATOR)
-    assert (end.initiator, end.responder, end.rejected) == (*expected, False)
