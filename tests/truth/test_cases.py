@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections import Counter
 from dataclasses import asdict
 
 import pytest
 
-from tests.truth import impair, messages, mpastream, walker
+from tests.truth import impair, messages, mpastream
 from tests.truth.cases import case, dimensions_of
 from tests.truth.dimensions import VALUES, Dimensions
 from tests.truth.findable import findable
@@ -55,27 +54,6 @@ def test_all_captured_fpdus_are_required_if_all_is_known(seed: int) -> None:
             fpdu.seq_offset for fpdu in there
         ]
     assert all(each.is_required and not each.is_cut for each in made.wanted.values())
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_the_walker_agrees(seed: int, tmp_path: pathlib.Path) -> None:
-    """Without Markers, missing octets and damage, the plain walker finds the same FPDUs."""
-    made = case(
-        seed, markers="neither", missing=0.0, damage="none", snap=0, startup="both", begin="SYN"
-    )
-    path = tmp_path / "case.pcap"
-    path.write_bytes(made.pcap())
-    _, (connection,) = walker.walk(path)
-    found = {
-        (direction, fpdu.seq): fpdu.ulpdu
-        for direction, role in enumerate("ir")
-        for fpdu in connection.fpdus[role]
-    }
-    assert found.keys() == made.wanted.keys()
-    for key, each in made.wanted.items():
-        assert each.is_required
-        assert header_of(found[key], len(found[key])) == each.statement.header
-        assert found[key].endswith(each.statement.payload)
 
 
 def test_headers() -> None:
