@@ -49,7 +49,7 @@ def script(rng: random.Random, depth: int, buffers: int, **options: Any) -> Conv
     :param buffers: the number of buffers, so that Requests may be alike.  0: each has its own.
     """
     conversation = Conversation(mulpdu=500, **options)
-    outstanding: tuple[list[int | None], list[int | None]] = [], []
+    outstanding: tuple[list[Any], list[Any]] = [], []
     conversation.initiator.send(b"first")
     for number in range(60):
         side = rng.randrange(2)
@@ -61,17 +61,16 @@ def script(rng: random.Random, depth: int, buffers: int, **options: Any) -> Conv
         elif verb == "write":
             speaker.write(bytes(size), 500 + buffer, 0)
         elif verb == "ask" and len(own) < depth:
-            own.append(rng.choice((size, None)))
-            if own[-1] is None:
-                speaker.atomic_request(request_identifier=buffer)
+            if rng.random() < 0.5:
+                own.append(speaker.atomic_request(request_identifier=buffer))
             else:
-                speaker.read_request(size, sink_stag=900 + buffer, sink_to=buffer)
+                own.append(speaker.read_request(size, sink_stag=900 + buffer, sink_to=buffer))
         elif verb == "answer" and asked:
             first = asked.pop(0)
-            if first is None:
-                speaker.atomic_response(5)
+            if first.read is None:
+                speaker.atomic_response(5, request=first)
             else:
-                speaker.read_response(bytes(first))
+                speaker.read_response(bytes(first.read.rdma_read_size), request=first)
     conversation.close()
     return conversation
 
