@@ -3,19 +3,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path
-
 import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.flows import Flows
-from tests.captures import REAL, capture_name
-from tests.cli.command import records
 from tests.stream.exchange import talk_of
 from tests.stream.startup import ended
 from tests.stream.talk import received
-from tests.truth.messages import ATOMIC_REQUEST, ATOMIC_RESPONSE, READ_REQUEST, READ_RESPONSE
 
 SITUATIONS = {
     "nothing is asked for": (">S <S", (0, 0), ""),
@@ -60,25 +54,3 @@ def test_the_beginning_is_missing(words: str) -> None:
     assert end is not None
     assert end.unanswered[0] is None
     assert "unanswered" not in end.text
-
-
-@pytest.mark.parametrize("path", REAL, ids=capture_name)
-def test_captures(path: Path) -> None:
-    """The counts agree with the messages, and are known if nothing is missing or bad."""
-    asked: Counter[tuple[int, str]] = Counter()
-    answered: set[tuple[int, str]] = set()
-    for each in records("--type", "message", path):
-        if each["complete"] and each["opcode"] in (READ_REQUEST, ATOMIC_REQUEST):
-            asked[each["connection"], each["src"]] += 1
-        elif each["complete"] and each["opcode"] in (READ_RESPONSE, ATOMIC_RESPONSE):
-            asked[each["connection"], each["dst"]] -= 1
-            answered.add((each["connection"], each["dst"]))
-    for each in records("--type", "connection", path):
-        known = (each["end"] or {}).get("unanswered") or {}
-        damaged = {end: each["gaps"][end] or each["crc_bad"][end] for end in ("src", "dst")}
-        for side, other in (("src", "dst"), ("dst", "src")):
-            count, asks = known.get(side), (each["connection"], each[side])
-            if count is None:
-                assert not known or damaged[other] or (damaged[side] and asks in answered)
-            else:
-                assert count == max(0, asked[asks])
