@@ -116,7 +116,7 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
         del direction.peer
         if direction.is_stuck:
             half = _half(direction)
-            half.advance(half.islands.items[0], len(direction.ahead[0][1]))
+            half.advance(half.islands.items[0])
 
 
 def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
@@ -310,7 +310,8 @@ def _to_recovery(direction: Direction) -> None:
             return
         island.runs = (run,)
     run = island.runs[-1]
-    framing.allowance.earn(end - island.end)
+    half.purse.fill(end - island.end)
+    half.purse.fill_more(end - island.end)
     held, at = direction.tail, origin + direction.offset
     for octets, frame in () if held else direction.pieces:
         held = [*held, Chunk(at, octets, frame)]
@@ -327,7 +328,8 @@ def _to_recovery(direction: Direction) -> None:
             _note_placed(inserted.islands[0], origin + offset, len(octets), located_by)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
-        framing.allowance.earn(inserted.fresh)
+        half.purse.fill(inserted.fresh)
+        half.purse.fill_more(inserted.fresh)
         half.high = max(half.high, origin + offset + inserted.fresh)
     half.budget.count(half)
 

@@ -134,7 +134,7 @@ class IFTFraming:
         """Which CRCs frames have: ``h``, ``p``, both or none."""
         return self._agreed.crcs
 
-    def advance(self, island: Island, fresh: int) -> None:
+    def advance(self, island: Island) -> None:
         """Report what can be found in an island that has grown."""
         islands = self._half.islands
         if not islands.lies_beyond(island):

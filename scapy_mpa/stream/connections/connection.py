@@ -319,7 +319,7 @@ class Connection(Reporter):
         if goes_on:
             # FPDUs that follow it were found before, or may follow others yet to be captured.
             framing.pass_over(island, position, found.end)
-            half.advance(island, 0)
+            half.advance(island)
         elif half.phase is Phase.STREAMING:
             transitions.enter_full_operation(
                 half,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus import weights
-from scapy_mpa.stream.fpdus.allowance import Allowance
 from scapy_mpa.stream.fpdus.candidate import (
     SHORTEST,
     UNREADABLE,
@@ -45,6 +44,8 @@ _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 # the last FPDU of the path ends.
 _GROWTH: Final = 2
 _EAGER_TRIES: Final = 8
+# What a search may cost, if there is so much.
+_WANTED: Final = 1 << 22
 
 
 class Follower:
@@ -58,7 +59,6 @@ class Follower:
     __slots__ = (
         "_doubt",
         "_sink",
-        "allowance",
         "crc",
         "is_guess",
         "markers",
@@ -69,7 +69,6 @@ class Follower:
     def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
         self._sink = sink
         self.reader = reader
-        self.allowance = Allowance()
         # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
         self._doubt = 0 if crc_is_known else WHOLE_FPDUS
         self.origin = reader.origin
@@ -274,7 +273,9 @@ class Follower:
 
     def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:
         """Return the cheapest path through the octets from ``begin`` on."""
-        region = Region(self.reader, self.allowance, island, begin, limit, run.searching())
+        purse = self._sink.purse
+        allowance = purse.lend(_WANTED)
+        region = Region(self.reader, allowance, island, begin, limit, run.searching())
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
         if not run.is_certain and run.is_empty and begin == island.start:
@@ -289,7 +290,9 @@ class Follower:
             sender_is_done=final and self._sink.ends_at(limit),
             begins_at=lambda at: self._leads_over_hole(island, at),
         )
-        return cheapest_path(region, entries, beyond, is_certain=run.is_certain)
+        path = cheapest_path(region, entries, beyond, is_certain=run.is_certain)
+        purse.spend(allowance.spent)
+        return path
 
     def _take(
         self,

@@ -36,6 +36,10 @@ from scapy_mpa.wire.terminate import is_terminate
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
+# What an octet costs of an FPDU that is tried after a hole.  It is read, too, and a hostile capture
+# may have each octet tried again and again: so it is at most some 40 times.
+_COST_OF_OCTET: Final = 12
+
 
 class Framing(Follower):
     """Finds the FPDUs of one direction in its islands.
@@ -71,16 +75,13 @@ class Framing(Follower):
         super().__init__(sink, reader, crc_is_known=crc_is_known)
         self.from_start = from_start
 
-    def advance(self, island: Island, fresh: int) -> None:
-        """Find what can be found in an island that has grown.
-
-        :param fresh: octets that came since the last call.
-        """
-        self._find(island, fresh, final=False)
+    def advance(self, island: Island) -> None:
+        """Find what can be found in an island that has grown."""
+        self._find(island, final=False)
 
     def finish(self, island: Island) -> None:
         """Find what can be found in an island to whose end nothing will be added."""
-        self._find(island, 0, final=True)
+        self._find(island, final=True)
         self._sink.reaches(self._reach_of(island))
         if island.runs:
             self._abandon(island, island.runs[-1], island.end)
@@ -90,14 +91,13 @@ class Framing(Follower):
 
         Return where the octets begin that might have been of use then.
         """
-        self._find(island, 0, final=True)
+        self._find(island, final=True)
         self._sink.reaches(self._reach_of(island))
         if island.runs:
             return island.runs[-1].end
         return island.end if self.from_start and island.end <= self.origin else island.start
 
-    def _find(self, island: Island, fresh: int, *, final: bool) -> None:
-        self.allowance.earn(fresh)
+    def _find(self, island: Island, *, final: bool) -> None:
         if island.joined:
             self._fill(island)
         elif island.end < island.need and not final:
@@ -183,7 +183,7 @@ class Framing(Follower):
         # Not within the one that the hole before it cuts off, whose payload may hold FPDUs.
         if may_begin and at < limit and self._carried(island) <= at:
             end = island.chunks(at, limit)[0].end
-        if not at < end <= limit or not self.allowance.spend(end - at):
+        if not at < end <= limit or not self._sink.purse.spend(_COST_OF_OCTET * (end - at)):
             return False
         while at < end:
             fpdu = self.reader.fpdu_at(island, at, end)
@@ -252,7 +252,9 @@ class Framing(Follower):
         said = self.reader.header_at(island, start, limit)
         # Without CRCs, an FPDU that makes no sense is no evidence.
         is_worth_it = self.crc or (said is not None and said[0])
-        return is_worth_it and self.allowance.spend(COST_OF_PLACE + (end - start))
+        return is_worth_it and self._sink.purse.spend(
+            COST_OF_PLACE + _COST_OF_OCTET * (end - start)
+        )
 
     # -- between runs --------------------------------------------------------------------------
 

@@ -72,11 +72,8 @@ class InOrder:
 
     # -- an island, from the first FPDU to the last ---------------------------------------------
 
-    def advance(self, island: Island, fresh: int) -> None:
-        """Find what can be found in an island that has grown.
-
-        :param fresh: octets that came since the last call.
-        """
+    def advance(self, island: Island) -> None:
+        """Find what can be found in an island that has grown."""
         if island.joined or island.end >= island.need:
             self._read(island, final=False)
 

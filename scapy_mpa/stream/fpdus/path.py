@@ -29,8 +29,8 @@ _MOST_ENDS: Final = 13
 _NEAR: Final = 4
 # Nodes after which a search ends, each counted as often as a path leads to it.
 _MOST_NODES: Final = 200_000
-# What the allowance pays for a place to which nothing leads.
-_COST_OF_JUMP: Final = 16
+# What a place costs to which nothing leads.
+_COST_OF_JUMP: Final = 200
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]

@@ -13,7 +13,6 @@ from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
-from scapy_mpa.stream.fpdus.allowance import Allowance
 from scapy_mpa.stream.fpdus.candidate import (
     HEAD,
     FPDUReader,
@@ -29,6 +28,7 @@ from scapy_mpa.stream.fpdus.search import (
 from scapy_mpa.stream.limits import READ_AT_A_TIME
 from scapy_mpa.stream.octets.island import Island, Search
 from scapy_mpa.stream.octets.stretch import Stretch
+from scapy_mpa.stream.purse import Allowance
 from scapy_mpa.wire.crc import crc_is_good
 from scapy_mpa.wire.ddp import TAGGED, TAGGED_LENGTH, UNTAGGED_LENGTH, ddp_header_of
 from scapy_mpa.wire.fpdu import (
@@ -55,16 +55,14 @@ Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
 
 # What it costs to read an FPDU.  A CRC over its octets costs more.  Without CRCs each header is
 # read, but once only.
-_COST_OF_EDGE: Final = 128
-_COST_WITHOUT_CRC: Final = 32
-# Octets of a CRC for one unit of the allowance.
-_CRC_OCTETS_FOR_ONE: Final = 12
+_COST_OF_EDGE: Final = 1500
+_COST_WITHOUT_CRC: Final = 400
 # Octets from the control octets of a Terminate to the ULPDU_Length that it copies.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
 # Markers that may point to an FPDU that began before.
 _MARKERS: Final = 4
 # The cost of a place that only a CRC can prove, beside the octets of its FPDU.
-_COST_OF_TRY: Final = 768
+_COST_OF_TRY: Final = 1000
 # The share of what is left that the octets of one such place may take.
 _SHARE_OF_TRY: Final = 16
 # FPDUs of a row at which evidence looks.
@@ -232,7 +230,7 @@ class Region:
             if known or keep:
                 self._crcs[start, end] = known
             if not known:
-                self.allowance.spend((end - start) // _CRC_OCTETS_FOR_ONE)
+                self.allowance.spend(end - start)
         return known
 
     def crc_so_far(self, start: int) -> SoundLength:
@@ -328,7 +326,7 @@ class Region:
         begin += (self.reader.origin - begin) % WORD
         if upto - begin < WORD:
             return []
-        self.allowance.spend((upto - begin) // WORD)
+        self.allowance.spend(upto - begin)
         found: dict[int, bool] = {}
         for start in self._likely(begin, upto):
             is_header: bool | None = None

@@ -22,7 +22,7 @@ ZERO_LENGTH: Final = build_fpdu(b"")
 MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
 """The same led by a Marker, as that FPDU is where there are any."""
 
-COST_OF_PLACE: Final = 8
+COST_OF_PLACE: Final = 200
 """What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
 
 _NOT_ZERO: Final = re.compile(rb"[^\0]")

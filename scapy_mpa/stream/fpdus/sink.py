@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 from scapy_mpa.stream.events import LocatedBy
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.octets.island import Island, Run
+from scapy_mpa.stream.purse import Purse
 from scapy_mpa.wire.errors import ErrorCode
 
 Handover: TypeAlias = Literal["done", "refused", "undecided"]
@@ -29,6 +30,10 @@ class Sink(Protocol):
 
     def ends_at(self, position: int) -> bool:
         """Tell whether the sender has closed the direction after the octets up to a position."""
+
+    @property
+    def purse(self) -> Purse:
+        """What pays for searches."""
 
     @property
     def reached(self) -> int:

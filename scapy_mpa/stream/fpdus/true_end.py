@@ -10,11 +10,11 @@ from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.wire.fpdu import WORD
 
 # What it costs to ask whether the FPDU ends at a place.
-_COST_OF_END: Final = 40
+_COST_OF_END: Final = 500
 # If there are so many places, and at least one in so many words, they are sifted first.  That
 # leaves one in 16; and what that costs for each word.
 _MANY_ENDS: Final = 8
-_COST_OF_WORD: Final = 4
+_COST_OF_WORD: Final = 50
 
 
 class TrueEnd:
@@ -58,7 +58,7 @@ class TrueEnd:
         """Go on to a place, unless there already; tell whether what it costs was left."""
         region, measured = self._region, self._crc
         done = self._start + measured.octets
-        if not region.allowance.spend(_COST_OF_END + (at - done) // WORD):
+        if not region.allowance.spend(_COST_OF_END + (at - done)):
             return False
         if at > done:
             measured.extend(region.stretch.read(done, at))

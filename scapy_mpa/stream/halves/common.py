@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from scapy_mpa.stream.budget import Budget
-from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.octets.overlap import RecentOctets
+from scapy_mpa.stream.purse import Purse
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.events import Event

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.halves.common import Common
     from scapy_mpa.stream.halves.other import OtherFraming
     from scapy_mpa.stream.halves.reader import FrameReader, Reader
-    from scapy_mpa.stream.inference.purse import Purse
+    from scapy_mpa.stream.purse import Purse
 
 
 class Owner(Protocol):
@@ -160,7 +160,7 @@ class HalfConnection:
 
     @property
     def purse(self) -> Purse:
-        """What may be searched for FPDUs in all that are unknown together."""
+        """What may be searched for FPDUs in all half connections together."""
         return self.owner.common.purse
 
     @property
@@ -176,14 +176,11 @@ class HalfConnection:
 
     # -- in ----------------------------------------------------------------------------------
 
-    def advance(self, island: Island, fresh: int) -> None:
-        """See what can be made of an island that has grown.
-
-        :param fresh: octets that came since the last call.
-        """
+    def advance(self, island: Island) -> None:
+        """See what can be made of an island that has grown."""
         if island.open_left and not self.islands.lies_beyond(island):
             island.open_left = False
-        self.reader.advance(island, fresh)
+        self.reader.advance(island)
 
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""

@@ -191,7 +191,7 @@ def _close(half: HalfConnection, island: Island) -> None:
     half.islands.front = island.start
     island.open_left = False
     island.need = island.start
-    half.advance(island, 0)
+    half.advance(island)
 
 
 def _finish(half: HalfConnection, island: Island, *, is_over: bool) -> int:

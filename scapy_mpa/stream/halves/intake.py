@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
@@ -69,10 +70,13 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
         _mark_cut(half, position + len(segment.payload), position + segment.length, inserted)
+    half.purse.fill(inserted.fresh)
+    if half.phase is Phase.FULL:
+        half.purse.fill_more(inserted.fresh)
     if not inserted.islands:
         return
     for island in inserted.islands:
-        half.advance(island, inserted.fresh)
+        half.advance(island)
     if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
         holes.check(half)
     elif half.counters.acks is not None:

@@ -11,11 +11,8 @@ from scapy_mpa.stream.octets.island import Island
 class Reader(Protocol):
     """Makes of islands what can be made of them."""
 
-    def advance(self, island: Island, fresh: int) -> None:
-        """See what can be made of an island that has grown.
-
-        :param fresh: octets that came since the last call.
-        """
+    def advance(self, island: Island) -> None:
+        """See what can be made of an island that has grown."""
 
     def finish(self, island: Island) -> None:
         """See what can be made of an island to whose end nothing will be added."""

@@ -94,10 +94,9 @@ class Streaming:
 
     # -- octets come -------------------------------------------------------------------------
 
-    def advance(self, island: Island, fresh: int) -> None:
+    def advance(self, island: Island) -> None:
         """See what an island is that has grown."""
         half = self._half
-        half.purse.fill(fresh)
         if half.phase is Phase.STREAMING:
             self.scan(island)
         elif self.delayed is not None and _is_refuted(island, self.delayed):
@@ -160,7 +159,7 @@ class Streaming:
         for island in list(self._half.islands.items):
             if self._half.reader is self:
                 island.need = island.start
-                self.advance(island, 0)
+                self.advance(island)
 
     def stop_looking(self, grown: Island | None = None) -> None:
         """Take the octets so far for those of something else; a startup frame may still come."""

@@ -141,7 +141,8 @@ def _hand_over(half: HalfConnection, begin: int) -> None:
         # It was for Keys.
         island.scanned = None
         if island.end > begin:
-            half.advance(island, island.end - max(island.start, begin))
+            half.purse.fill_more(island.end - max(island.start, begin))
+            half.advance(island)
         else:
             # No more than a startup frame, which has been read.
             half.release(island, island.start, island.end)

@@ -17,10 +17,10 @@ from scapy_mpa.stream.fpdus.search import (
     agreeing_words,
     header_words,
 )
-from scapy_mpa.stream.inference.purse import Purse
 from scapy_mpa.stream.limits import STREAMING_OCTETS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.stretch import Stretch
+from scapy_mpa.stream.purse import Allowance, Purse
 from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import (
     HEADER_LENGTH,
@@ -31,11 +31,10 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-# What may be spent on all islands together.  An octet of a CRC costs 1, a call of a function some
-# 50.  At first it is enough for one payload full of headers.  It grows with the octets, so that no
-# content makes the cost of an octet grow.
+# What a search wants to spend: enough for one payload full of headers, and so much for each octet.
 _AT_FIRST: Final = 1 << 20
 _FOR_AN_OCTET: Final = 16
+# What a header costs at which no more is looked.
 _COST_OF_WORD: Final = 64
 # What a header costs that makes no sense.
 _COST_OF_PLACE: Final = 1024
@@ -88,7 +87,7 @@ class Candidates:
     :param allowance: what may be spent on them.
     """
 
-    def __init__(self, island: Island, known: Known, allowance: int) -> None:
+    def __init__(self, island: Island, known: Known, allowance: Allowance) -> None:
         self.island = island
         self.known = known
         # No FPDU begins before the phase.
@@ -106,7 +105,7 @@ class Candidates:
     @property
     def is_all(self) -> bool:
         """Whether all was looked at so far that was to be."""
-        return self.allowance >= 0 and not self._was_left_out
+        return self.allowance.left >= 0 and not self._was_left_out
 
     def explain(self, start: int, end: int) -> None:
         """Take note of octets in which no further FPDU begins."""
@@ -129,7 +128,7 @@ class Candidates:
         for chunk in self.island.chunks(begin, end):
             counts[(chunk.position - begin) % WORD] += 1
         likeliest, *others = sorted(range(WORD), key=lambda each: -counts[each])
-        kept = self.allowance // _SHARE_OF_OTHERS
+        kept = self.allowance.left // _SHARE_OF_OTHERS
         boundaries = self.boundaries
         yield from self._sensible(boundaries, kept)
         words = [each for each in self._words(likeliest) if each not in boundaries]
@@ -146,7 +145,7 @@ class Candidates:
         """
         begin, octets = self.stretch.begin, self.stretch.octets
         for position in places:
-            if self.allowance < kept:
+            if self.allowance.left < kept:
                 self._was_left_out = True
                 return
             at = position - begin
@@ -155,18 +154,18 @@ class Candidates:
             head = octets[at : at + HEAD]
             control = head[HEADER_LENGTH:WORD]
             if control not in BOUNDS:
-                self.allowance -= _COST_OF_WORD
+                self.allowance.left -= _COST_OF_WORD
                 continue
             shortest, longest, queue = BOUNDS[control]
             said = head[:_TOLD]
             is_known = said in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
             if is_known or queue not in (None, head[_QN], head[_QN_BEHIND_MARKER]):
-                self.allowance -= _COST_OF_WORD
+                self.allowance.left -= _COST_OF_WORD
             elif rest_makes_sense(head):
                 self._seen.add(said)
                 yield position
             else:
-                self.allowance -= _COST_OF_PLACE
+                self.allowance.left -= _COST_OF_PLACE
 
     def _words(self, shift: int) -> list[int]:
         """Return the places in an alignment where the first word of an FPDU may stand."""
@@ -195,15 +194,15 @@ class Candidates:
         for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
             for start, end in self._captured():
                 at = all_octets.find(octets, start - begin, end - begin)
-                while at >= 0 and self.allowance >= 0:
+                while at >= 0 and self.allowance.left >= 0:
                     if not self._explained[at]:
-                        self.allowance -= COST_OF_FAILURE
+                        self.allowance.left -= COST_OF_FAILURE
                         yield begin + at + header
                     at = all_octets.find(octets, at + 1, end - begin)
 
     def markers_after(self, header: int) -> list[int]:
         """Return how far after ``header`` words stand that read as Markers pointing there."""
-        self.allowance -= _COST_OF_WORD
+        self.allowance.left -= _COST_OF_WORD
         words = self.stretch.read(header + WORD, header + 2 * MARKER_INTERVAL)
         return [found + WORD for found in agreeing_words(words, _POINTERS)]
 
@@ -220,28 +219,18 @@ class Candidates:
         )
 
 
-def candidates(
-    islands: Sequence[Island], known: Known, *, final: bool = True
-) -> Iterator[Candidates]:
-    """Yield the octets of each island.  A search may spend what they bring, what those before them
-    have left, and what the purse has to spare.
-
-    :param final: as of :meth:`Purse.lend`.
-    """
-    allowance = _AT_FIRST
-    counted = STREAMING_OCTETS
+def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:
+    """Yield the octets of each island, as long as there are not too many before it."""
+    purse, counted = known.purse, STREAMING_OCTETS
     for island in islands:
         octets = min(island.end - island.start, counted)
         counted -= octets
-        allowance += _FOR_AN_OCTET * octets
-        lent = known.purse.lend(allowance, final=final)
-        looked_at = Candidates(island, known, lent)
+        looked_at = Candidates(island, known, purse.lend(_AT_FIRST + _FOR_AN_OCTET * octets))
         try:
             yield looked_at
         finally:
-            left = looked_at.allowance
-            is_short = lent < allowance and not looked_at.is_all
-            known.purse.settle(lent - left, is_short=is_short)
-        allowance = left
-        if allowance < 0 and not counted:
+            allowance = looked_at.allowance
+            purse.spend(allowance.spent)
+            purse.cut_short += allowance.is_short and not looked_at.is_all
+        if not counted:
             break

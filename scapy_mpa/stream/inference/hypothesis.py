@@ -19,7 +19,7 @@ octets of all islands best is taken, if it is proven:
   (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
 
 Other TCP traffic has none of this.  How much of it is looked at is limited for each direction, and
-for all of a capture together (:mod:`~scapy_mpa.stream.inference.purse`).
+for all of a capture together (:mod:`~scapy_mpa.stream.purse`).
 """
 
 from collections import defaultdict
@@ -110,9 +110,9 @@ def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVote
     votes: dict[int, PhaseVotes] = {}
     allowance = 0
     is_all = True
-    for looked_at in candidates(islands, known, final=final):
+    for looked_at in candidates(islands, known):
         is_settled = count(looked_at, votes)
-        allowance = looked_at.allowance
+        allowance = looked_at.allowance.left
         is_all = is_all and looked_at.is_all
         if is_settled:
             break
@@ -137,7 +137,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     """Return the longest row under the hypothesis that is to be believed, without CRCs."""
     together: dict[tuple[int | None, int], list[Row]] = defaultdict(list)
     origin = known.origin
-    for looked_at in candidates(islands, known, final=final):
+    for looked_at in candidates(islands, known):
         if origin is not None and looked_at.island.start <= origin < looked_at.island.end:
             row = row_at(looked_at, origin)
             if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):

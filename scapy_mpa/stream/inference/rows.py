@@ -67,7 +67,7 @@ def rows(looked_at: Candidates) -> Iterator[Row]:
                 continue
             row = _row(looked_at, start, phase, passed)
             if not _counts(looked_at, row):
-                looked_at.allowance -= COST_OF_FAILURE
+                looked_at.allowance.left -= COST_OF_FAILURE
                 continue
             if row.evidence.markers >= AGREEING_MARKERS:
                 # Other rows may hide Markers, or take unused CRC fields for some.
@@ -135,7 +135,7 @@ def _row(
     is_whole = True
     evidence = Evidence()
     while True:
-        looked_at.allowance -= _COST_OF_READING
+        looked_at.allowance.left -= _COST_OF_READING
         fpdu = reader.fpdu_at(stretch, at, stretch.end)
         if isinstance(fpdu, int) or not fpdu.sound:
             break

@@ -39,15 +39,15 @@ def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
     for header in chain(looked_at.headers(), looked_at.zero_lengths()):
         before: Verified | None = None
         fpdu = _good(looked_at, header, _searched(looked_at, header))
-        while fpdu is not None and looked_at.allowance >= 0:
-            looked_at.allowance -= _COST_OF_FOUND
+        while fpdu is not None and looked_at.allowance.left >= 0:
+            looked_at.allowance.left -= _COST_OF_FOUND
             start, end = fpdu.start, fpdu.end
             ours = votes.get(start % WORD)
             if ours is None:
                 ours = votes[start % WORD] = PhaseVotes(start, known.markers, known.origin)
             if not looked_at.is_explained(start):
                 if end - start > fpdu_length(fpdu.ulpdu_length):
-                    looked_at.allowance -= _COST_OF_END * ours.places
+                    looked_at.allowance.left -= _COST_OF_END * ours.places
                 ours.take(fpdu)
             is_alone = island.fills_segments(start, end) and not known.unasked
             if before is not None or known.sure or is_alone:
@@ -114,9 +114,9 @@ def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -
     """Return the first FPDU with a good CRC among those with ULPDU_Length at ``header``."""
     stretch = looked_at.stretch
     for start, end in ends:
-        looked_at.allowance -= _COST_OF_END
+        looked_at.allowance.left -= _COST_OF_END
         if stretch.is_captured(start, end):
-            looked_at.allowance -= end - start
+            looked_at.allowance.left -= end - start
             octets = stretch.read(start, end)
             if crc_is_good(octets):
                 ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
@@ -132,7 +132,7 @@ def _following(looked_at: Candidates, at: int) -> Verified | None:
             if fpdu := _good(looked_at, header, ends):
                 return fpdu
     # There may be very many that none follows.
-    looked_at.allowance -= COST_OF_FAILURE
+    looked_at.allowance.left -= COST_OF_FAILURE
     return None
 
 
@@ -151,7 +151,7 @@ def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[
         if not head_makes_sense(stretch.read(header, header + HEAD)):
             continue
         for start, end in _ends(looked_at, header, is_led=is_led):
-            if end >= looked_at.island.end or looked_at.allowance < 0:
+            if end >= looked_at.island.end or looked_at.allowance.left < 0:
                 continue
             ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
             ours = Verified(start, end, header, ulpdu_length, b"")
