@@ -334,9 +334,9 @@ ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
     [
         # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.
         ([*ONE, *ONE, *TWO], [(1, 0), (1, 2), (2, 0)], []),
-        # The sender uses it late, against RFC 5041 4.3, but for the first time.  Then again.
+        # The sender uses it late, against RFC 5041 4.3, but for the first time.
         ([*TWO, *ONE], [(2, 0), (1, 0)], [(0, 1, 1)]),
-        ([TWO[0], *ONE, TWO[1], *ONE], [(1, 0), (2, 0), (1, 2)], [(0, 1, 1)]),
+        ([TWO[0], *ONE, TWO[1]], [(1, 0), (2, 0)], [(0, 1, 1)]),
     ],
 )
 def test_only_an_msn_that_was_used_is_a_duplicate(
@@ -348,9 +348,9 @@ def test_only_an_msn_that_was_used_is_a_duplicate(
 
 
 def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
-    """Whether it was used before the capture is unknown.  The second use in it is a duplicate."""
-    found = without_beginning([messages.send(msn, b"x")[0] for msn in (7, 8, 5, 5)])
-    assert duplicates(found) == [(7, 0), (8, 0), (5, 0), (5, 1)]
+    """Whether it was used before the capture is unknown."""
+    found = without_beginning([messages.send(msn, b"x")[0] for msn in (7, 8, 5)])
+    assert duplicates(found) == [(7, 0), (8, 0), (5, 0)]
     assert not skipped(found)
 
 

@@ -47,12 +47,8 @@ class DDPMessage:
     """The offset after the last segment taken."""
     lost_after: int = 0
     """Octets of the stream that are missing after the last segment taken."""
-    may_go_on: bool = False
-    """Whether more of it may have been taken for something else."""
     asks: Request | None = None
     """What it asks for, if it is a Request and whole."""
-    stands_in: bool = False
-    """Whether a Request with a known MSN and nothing else has stood for it."""
     request: Request | None = None
     """The Request that it answers, if it is a Response."""
     requested: bool | None = None
@@ -182,7 +178,7 @@ class DDPMessage:
     @property
     def _expected_end(self) -> int | None:
         """Where the message ends, by its Last segment or by its Request."""
-        if self._end is None and self._asked_for is not None and not self.may_go_on:
+        if self._end is None and self._asked_for is not None:
             return self._asked_for[1]
         return self._end
 

@@ -126,7 +126,7 @@ class HalfMessages:
         """Hold less: report all that can still change as it is."""
         self.flush()
         self._tagged.close()
-        self._untagged.relieve()
+        self._untagged.close()
         self.responses.relieve()
         self.asked.give_up()
         self.weigh()

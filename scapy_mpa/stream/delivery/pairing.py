@@ -274,8 +274,7 @@ class Requests:
         for key in keys:
             fits = [each for each in self._known(key) if each.serial <= self._high]
             if fits:
-                # If not even the length tells them apart, it may be any of them.
-                return [each for each in fits if each.holds(message.first)] or fits
+                return fits
         # A sender need not send the octets of a message in their order (RFC 5041 5.3).
         return [each for each in self._possible() if each.holds(message.first)]
 

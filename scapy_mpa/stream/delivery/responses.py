@@ -129,7 +129,6 @@ class Responses:
             else:
                 goes_on = current.first.header.stag == segment.header.stag
             if not goes_on:
-                current.may_go_on = current.request in (fits or ())
                 self._close()
         if self._current is None:
             self._current = DDPMessage(segment, begun=self._is_sure)

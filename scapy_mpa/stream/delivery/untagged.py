@@ -50,8 +50,8 @@ class UntaggedMessages:
 
     @property
     def held(self) -> int:
-        """Octets of memory taken that need not be, roughly."""
-        skipped = sum([each.stretches for each in self._queues.values()])
+        """Octets of memory taken, roughly."""
+        skipped = sum([len(each.skipped) for each in self._queues.values()])
         return self._held_by_messages + skipped * HELD_BY_PIECE
 
     @property
@@ -109,12 +109,6 @@ class UntaggedMessages:
             self._close(key)
         self._settle_skipped(inf)
 
-    def relieve(self) -> None:
-        """Hold as little as possible: report what can still change as it is."""
-        self.close()
-        for sequence in self._queues.values():
-            sequence.merge_settled()
-
     # -- one begins ----------------------------------------------------------------------------
 
     def _open(self, segment: DDPSegment) -> DDPMessage:
@@ -125,28 +119,26 @@ class UntaggedMessages:
         if sequence is not None:
             number = sequence.place(msn)
             if sequence.is_late(number):
-                return self._open_late(segment, sequence, number)
+                repeats = sequence.comes_again(number)
+                self._settle_skipped()
+                return DDPMessage(segment, is_late=True, repeats=repeats)
             holes = sequence.holes
             is_lossless = holes == self.holes
             before = sequence.newest
             if before is not None and before.holes != self.holes:
                 # The next one begins, so that what it lacks lies in a hole.
-                self._fall_due(before, segment.start)
+                self._due = self._due or {}
+                self._due[_key_of(before.first)] = segment.start
             sequence.holes = self.holes
-            skipped = sequence.note(number, segment.start, segment.origin, is_lossless=is_lossless)
+            skipped = sequence.note(number, segment.start, segment.origin)
             if skipped is not None:
-                self._skip(sequence, skipped)
+                self._skip(sequence, skipped, is_lossless=is_lossless)
         message = DDPMessage(segment, holes=holes)
         if sequence is not None:
             sequence.newest = message
         if qn == QueueNumber.READ_REQUEST:
             self._asked.is_whole = True
         return message
-
-    def _fall_due(self, message: DDPMessage, position: int) -> None:
-        """Take note of a position before which all segments of a message lie."""
-        self._due = self._due or {}
-        self._due[_key_of(message.first)] = position
 
     def _sequence(self, qn: int) -> MSNSequence | None:
         """Return the MSNs of a queue, None if there is none with this number."""
@@ -160,19 +152,6 @@ class UntaggedMessages:
             )
         return sequence
 
-    def _open_late(self, segment: DDPSegment, sequence: MSNSequence, number: int) -> DDPMessage:
-        """Begin a message after one of its queue with a higher MSN."""
-        skipped = sequence.fill(number)
-        self._settle_skipped()
-        message = DDPMessage(segment, is_late=True, repeats=skipped is None)
-        if skipped is None:
-            return message
-        if segment.start < skipped.position:
-            # A late copy has brought it: the sender has kept to the order.
-            self._fall_due(message, skipped.position)
-        message.stands_in = not skipped.is_lossless and skipped.qn == QueueNumber.READ_REQUEST
-        return message
-
     def _ask(self, message: DDPMessage) -> None:
         """Take note of a message that begins, in case it is a Request.
 
@@ -181,21 +160,24 @@ class UntaggedMessages:
         if message.first.opcode not in REQUESTS:
             return
         request = message.asks = message.what_it_asks()
-        if message.repeats:
-            return
-        qn, msn = message.first.header.qn, message.first.header.msn
-        if message.stands_in:
+        if message.is_late:
             if request is not None:
                 self._asked.fill(request)
-        elif request is not None:
+            return
+        qn, msn = message.first.header.qn, message.first.header.msn
+        if request is not None:
             self._asked.ask(request)
         elif message.lacks_header and qn == QueueNumber.READ_REQUEST and msn is not None:
             # Nobody knows what it asks for.
             self._asked.ask(Request(msn))
 
-    def _skip(self, sequence: MSNSequence, skipped: Skipped) -> None:
-        """Take note of MSNs of which no segment was seen."""
-        if skipped.is_lossless:
+    def _skip(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
+        """Take note of MSNs of which no segment was seen.
+
+        :param is_lossless: whether nothing was missing before them, so that the sender skipped
+            them.
+        """
+        if is_lossless:
             # There is nothing to wait for.
             sequence.settle(skipped)
             self._report_skipped(skipped)
@@ -238,7 +220,6 @@ class UntaggedMessages:
 
     def _report_skipped(self, skipped: Skipped) -> None:
         """Report messages of which nothing was seen."""
-        assert skipped.follows is not None
         self._out.append(
             MessageRecovered(
                 *skipped.follows[:4],
