@@ -56,7 +56,7 @@ class Checks:
             if event.control.function_code in ENHANCED_FUNCTIONS:
                 connection.take_startup(event, event.control.startup)
         elif isinstance(event, GapFound):
-            connection.take_gap(event)
+            connection.halves[event.direction].is_whole = False
         elif isinstance(event, ConnectionEnded):
             return self._finish(event)
         held = connection.held

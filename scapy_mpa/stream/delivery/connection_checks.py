@@ -16,7 +16,7 @@ from scapy_mpa.stream.delivery.order import QueueOrder
 from scapy_mpa.stream.delivery.outstanding import Outstanding
 from scapy_mpa.stream.delivery.segment import DDPSegment, Origin
 from scapy_mpa.stream.delivery.turns import Turns
-from scapy_mpa.stream.events import ErrorFound, GapFound, SessionControlSeen, StartupSeen
+from scapy_mpa.stream.events import ErrorFound, SessionControlSeen, StartupSeen
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
@@ -58,8 +58,8 @@ class _Half:
     """Whether its beginning was seen: without it nobody knows what else was not."""
     is_whole: bool = True
     """Whether all from there on was seen."""
-    terminated: int | None = None
-    """The MSN of a Terminate, until anything follows it."""
+    has_terminated: bool = False
+    """Whether it sent a Terminate, until anything follows that."""
     asked: Outstanding = field(default_factory=Outstanding)
     agreed: Negotiation | None = None
     """Of the Initiator, what Request and Reply have agreed on."""
@@ -120,13 +120,6 @@ class ConnectionChecks:
             self._report((*event[:4], event.seq), each)
 
     # -- segments ----------------------------------------------------------------------------------
-
-    def take_gap(self, gap: GapFound) -> None:
-        """Take note of octets that will stay missing."""
-        half = self.halves[gap.direction]
-        half.is_whole = False
-        if half.turns.expected is not None and gap.reason != "snap length":
-            self._deliver(half, half.turns.due(half.turns.end_of(gap)))
 
     def take_segment(self, segment: DDPSegment) -> None:
         """Check a segment, now or in its turn."""
@@ -242,21 +235,17 @@ class ConnectionChecks:
         if not segment.has_header:
             return
         header, opcode = segment.header, segment.opcode
-        is_terminate = opcode == Opcode.TERMINATE and not header.tagged
-        if half.terminated is not None:
-            is_message = header.last and not segment.offset
-            # Unless it is the rest of that one.
-            if not is_terminate or is_message or header.msn != half.terminated:
-                what = Violation("a message follows a Terminate", "RFC 5040 5.4")
-                self._report(segment.origin, what)
-                half.terminated = None
+        if half.has_terminated:
+            what = Violation("a message follows a Terminate", "RFC 5040 5.4")
+            self._report(segment.origin, what)
+            half.has_terminated = False
         if header.tagged:
             return
         found = half.order.take(header, segment.length)
         if found is not None:
             self._report(segment.origin, found)
-        if is_terminate:
-            half.terminated = header.msn
+        if opcode == Opcode.TERMINATE:
+            half.has_terminated = True
         elif opcode == Opcode.READ_REQUEST and header.last:
             half.asked.ask_to_read(segment, self.irds[segment.origin[1]])
 

@@ -18,8 +18,6 @@ class _Queue:
 
     msn: int | None
     """Its MSN; None: that of whatever comes next."""
-    wrong: int | None = None
-    """The MSN that was reported last, as long as no other follows."""
     segments: int = 0
     octets: int = 0
     end: int | None = None
@@ -62,9 +60,6 @@ class QueueOrder:
         queue = self._queues.get(qn)
         if queue is None:
             queue = self._queues[qn] = _Queue(self._first)
-        if msn == queue.wrong:
-            return None
-        queue.wrong = None
         if queue.msn is None:
             queue.msn = msn
         elif msn != queue.msn:
@@ -73,7 +68,6 @@ class QueueOrder:
                 due = queue.msn
                 # Which one of the two was meant shows what follows.
                 queue.begin(None)
-                queue.wrong = msn
                 return Violation(
                     f"MSN {msn} on queue {qn}, where {due} is due", "RFC 5041 4.3", MSN_RANGE
                 )
