@@ -50,7 +50,7 @@ AWAITS_NONE = f"an Rtr Frame, and S of the Reply does not await one ({PROPOSAL} 
 NOT_ANNOUNCED = f"an Rtr Frame, and S of the Request has announced none ({PROPOSAL} 2)"
 MISSED = f"no Rtr Frame, which S of Request and Reply has announced ({PROPOSAL} 2)"
 NOT_ACCEPTED = f"an Rtr Frame after no Reply that accepts ({PROPOSAL} 2)"
-TOO_EARLY = f"an Rtr Frame before the Initiator has received the Reply ({PROPOSAL} 2)"
+TOO_EARLY = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
 SPOKE_EARLY = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
 OTHER_C = "C of the Rtr Frame is {}, that of the Reply {} (" + PROPOSAL + " 2)"
 

@@ -55,7 +55,6 @@ LETTERS: dict[str, Octets] = {
 OF_1 = "FPDUs come first, and nobody has sent a Request (RFC 5044 7.1.2 rule 1)"
 BEFORE = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
 OF_2 = "a Reply that answers no Request (RFC 5044 7.1.2 rule 2)"
-OF_OCTETS = "a Reply that answers what is no Request (RFC 5044 7.1.2 rule 2)"
 NO_REPLY = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
 AGAIN = "a Request after one that no Reply has answered (RFC 5044 7.1.2 rule 3)"
 OF_3 = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
@@ -101,11 +100,11 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">ff >Q <R >F <F", [Wrong(1, INVALID, BEFORE)]),
     (">f >f >A >f >f >F <F", [Wrong(2, INVALID, OF_2), Wrong(2, INVALID, BEFORE)]),
     ("<A >F <F", [Wrong(0, INVALID, OF_2)]),
-    (">w <A >F <F", [Wrong(1, INVALID, OF_OCTETS)]),
-    (">x <A >F <F", [Wrong(1, INVALID, OF_OCTETS)]),
-    (">z <A >F <F", [Wrong(1, INVALID, OF_OCTETS)]),
-    (">w <A >S <S >F <F", [Wrong(1, INVALID, OF_OCTETS)]),
-    (">T <A >F <F", [Wrong(0, INVALID, NO_RTR), Wrong(1, INVALID, OF_OCTETS)]),
+    (">w <A >F <F", [Wrong(1, INVALID, OF_2)]),
+    (">x <A >F <F", [Wrong(1, INVALID, OF_2)]),
+    (">z <A >F <F", [Wrong(1, INVALID, OF_2)]),
+    (">w <A >S <S >F <F", [Wrong(1, INVALID, OF_2)]),
+    (">T <A >F <F", [Wrong(0, INVALID, NO_RTR), Wrong(1, INVALID, OF_2)]),
     # -- both sides sent the same (rule 8), whether the second side had received the first or not
     (">A <A >F <F", [Wrong(0, INVALID, OF_2), Wrong(1, INVALID, BOTH_REPLY)]),
     *(
@@ -160,7 +159,7 @@ STARTUPS: list[tuple[str, list[Wrong]]] = [
     (">Q <R <f >Q <A >f <f >F <F", [Wrong(2, None, REJECTED)]),
     # -- the Initiator does not wait for the Reply (rule 3), the Responder not for an FPDU (rule 4)
     (">Q >!f <A >f <f >F <F", [Wrong(1, None, OF_3)]),
-    (">Q >!f >!f <R >F <F", [Wrong(1, None, OF_3)]),
+    (">Q >!f >!f <R >F <F", [Wrong(1, None, REJECTED)]),
     (">Q >!w <R >F <F", []),
     (">Q <A <f >f >F <F", [Wrong(2, None, OF_4)]),
     (">Q <A >( <f >) >F <F", [Wrong(3, None, OF_4)]),

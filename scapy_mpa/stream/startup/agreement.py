@@ -40,10 +40,6 @@ class Agreement:
     def declare(self, direction: int, startup: StartupFrame, what: Step) -> None:
         """Take note of what a startup frame declares, asks for, or agrees to."""
         self.declared[direction] = declared(startup, self.dialect_of(startup))
-        self._negotiate(startup, what)
-
-    def _negotiate(self, startup: StartupFrame, what: Step) -> None:
-        """Take note of what a startup frame asks for, or agrees to."""
         if startup.revision == 2 and self.negotiating is None:
             self.negotiating = Negotiating()
         if self.negotiating is not None:

@@ -13,14 +13,12 @@ from scapy_mpa.stream.octets.scan import (
     LEAST_OF_KEY,
     FoundStartup,
     lacks_octets,
-    rtr_at,
     startup_reach,
 )
 from scapy_mpa.stream.segment import ACK, Segment
 from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import (
-    HASTE,
     StartupState,
     Step,
     reply_problems,
@@ -107,11 +105,6 @@ def _octets_before(
         return []
     if island.start > begin and not answering.fpdus:
         return []
-    begun = max(begin, island.start)
-    is_cut = island.captured_until(begun, found.position) < found.position
-    if is_cut and _begins(answering, StartupKind.REPLY, begin) is not False:
-        # One that has rejected a Request, and another one of each may have followed.
-        return []
     text = f"{found.position - begin} octets before the Reply stand where it must begin"
     return [f"{text} (RFC 5044 7.1.2 rules 3, 5)"]
 
@@ -148,13 +141,10 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
         if island is not None and island.holds(answered) and startup_reach(island, answered):
             # It repeats its Reply, which is reported with that.
             return None
-        if startup.negotiating is not None:
-            opcode = _first_opcode(answering, segment)
-            if opcode == Opcode.TERMINATE:
-                # What went wrong is reported before the connection is reset (RFC 6581 9.3).
-                startup.is_silent = False
-            if opcode in (None, Opcode.TERMINATE):
-                return None
+        spares = None, Opcode.TERMINATE
+        if startup.negotiating is not None and _first_opcode(answering, segment) in spares:
+            # What went wrong is reported before the connection is reset (RFC 6581 9.3).
+            return None
         startup.is_silent = False
         text = "the Responder sends before it has received an FPDU (RFC 5044 7.1.2 rule 4)"
         return Breach(answering, None, answered, text)
@@ -243,15 +233,8 @@ def _of_haste(startup: StartupPhase, had: int, answered: int) -> Breach | None:
     if had >= answered or startup.initiator is None:
         return None
     asking = startup.halves[startup.initiator]
-    asked = startup.fpdus_from(asking)
-    island = asking.islands.at(asked)
-    rtr = None
-    if island is not None and island.holds(asked):
-        rtr = rtr_at(island, asked, final=False)
-    if isinstance(rtr, FoundStartup):
-        text = "an Rtr Frame before the Initiator has received the Reply"
-        return Breach(asking, None, asked, f"{text} (rtr-frame-proposal-2007 2)")
-    return Breach(asking, None, asked, HASTE)
+    text = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
+    return Breach(asking, None, startup.fpdus_from(asking), text)
 
 
 def of_beginning(startup: StartupPhase) -> Breach | None:
@@ -265,10 +248,10 @@ def of_beginning(startup: StartupPhase) -> Breach | None:
     for half in startup.halves:
         if half.framing is None or not half.framing.crc:
             continue
-        runs = half.islands.items[0].runs if half.islands.items else ()
-        if runs and runs[0].start == half.begin and all(map(is_whole, startup.halves)):
+        at = _first_fpdu(half)
+        if at is not None and at == half.begin and all(map(is_whole, startup.halves)):
             text = "FPDUs come first, and nobody has sent a Request (RFC 5044 7.1.2 rule 1)"
-            return Breach(half, ErrorCode.INVALID_STARTUP_FRAME, runs[0].start, text)
+            return Breach(half, ErrorCode.INVALID_STARTUP_FRAME, at, text)
     return None
 
 
@@ -286,9 +269,8 @@ def of_silence(startup: StartupPhase, how: str | None) -> Breach | None:
         return None
     has_fpdus = [half for half in (answering, asking) if half.framing is not None]
     if len(has_fpdus) == 2 or (has_fpdus and startup.answer_at is None):
-        half, at = has_fpdus[0], _without_reply(answering)
-        if half is asking:
-            at = startup.origins[startup.initiator]
+        half = has_fpdus[0]
+        at = startup.origins[startup.initiator] if half is asking else _first_fpdu(half)
         if at is None:
             return None
         text = "FPDUs follow a Request, and no Reply has answered it (RFC 5044 7.1.2 rules 3, 5)"
@@ -376,20 +358,6 @@ def of_part(startup: StartupPhase, how: str | None) -> Breach | None:
     return None
 
 
-def _without_reply(answering: HalfConnection) -> int | None:
-    """Return where the FPDUs of a Responder begin if no Reply stands before them, else None.
-
-    :param answering: of which everything was captured, perhaps in another order.
-    """
-    if answering.framing is None or answering.framing.from_start:
-        return None
-    island = answering.islands.items[0]
-    if not island.runs:
-        return None
-    at = island.runs[0].start
-    if island.start < at and (
-        not island.holds(island.start, at)
-        or KEYS[StartupKind.REPLY] in island.read(island.start, at)
-    ):
-        return None
-    return at
+def _first_fpdu(half: HalfConnection) -> int | None:
+    """Return where the first FPDU of a direction begins."""
+    return next((run.start for island in half.islands.items for run in island.runs), None)

@@ -19,10 +19,9 @@ from scapy_mpa.stream.halves.streaming import streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
-from scapy_mpa.stream.sequence import NOWHERE, unwrap
+from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup.agreement import Agreement
 from scapy_mpa.stream.startup.steps import (
-    HASTE,
     StartupState,
     Step,
     rtr_may_follow,
@@ -118,8 +117,6 @@ class StartupPhase(Agreement):
         """
         direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
-        if kind is StartupKind.REQUEST and self._follows_accepted(half, found):
-            return None
         if kind is StartupKind.RTR and found.position == self.rtr_at:
             # It was taken before the frames that precede it.
             return None
@@ -146,16 +143,6 @@ class StartupPhase(Agreement):
         if kind is not StartupKind.RTR and what.counts:
             self.declare(direction, found.startup, what)
         return what, not is_first
-
-    def _follows_accepted(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a seeming Request ends after what the Responder had received when it
-        accepted.  FPDUs are all that the Initiator sends there."""
-        return (
-            self.state is StartupState.ANSWERED
-            and half.direction == self.initiator
-            and self.replied_to is not None
-            and found.end > unwrap(self.replied_to, found.end)
-        )
 
     def _state_before(self, half: HalfConnection, found: FoundStartup) -> StartupState:
         """Return the state before a startup frame: whether its Request was lost, for one."""
@@ -187,11 +174,9 @@ class StartupPhase(Agreement):
 
     def _unasked(self, other: HalfConnection) -> Step:
         """Return what a Reply is if no Request is known."""
-        if not other.octets:
-            return Step.REPLY_WITHOUT_REQUEST
         island = None if other.begin is None else other.islands.at(other.begin)
         is_reply = island is not None and has_key(island, island.start, StartupKind.REPLY)
-        return Step.BOTH_RESPOND if is_reply else Step.REPLY_TO_OCTETS
+        return Step.BOTH_RESPOND if is_reply else Step.REPLY_WITHOUT_REQUEST
 
     def _may_be_unasked(self, half: HalfConnection, found: FoundStartup) -> bool:
         """Tell whether a startup frame may be one that is not asked for, by its place."""
@@ -334,9 +319,6 @@ class StartupPhase(Agreement):
         verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
         if verdict:
             text = "FPDUs after a Reply that rejects (RFC 5044 7.1.2 rules 2, 3)"
-            answered = self.origins[1 - half.direction]
-            if half.direction == self.initiator and (self.early_ack or answered) < answered:
-                text = HASTE
             half.owner.on_error(half, None, origin, text)
             transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
         elif verdict is False:

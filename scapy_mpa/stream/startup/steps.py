@@ -90,8 +90,8 @@ class StartupState(enum.Enum):
 class Step(enum.Enum):
     """What a startup frame means where it stands.
 
-    ``BOTH_RESPOND`` and ``REPLY_TO_OCTETS`` are not of the table: they depend on what the other
-    direction holds (:mod:`~scapy_mpa.stream.startup.startup_phase`).
+    ``BOTH_RESPOND`` is not of the table: it depends on what the other direction holds
+    (:mod:`~scapy_mpa.stream.startup.startup_phase`).
     """
 
     REQUEST = enum.auto()
@@ -100,8 +100,6 @@ class Step(enum.Enum):
     BOTH_INITIATE = enum.auto()
     BOTH_RESPOND = enum.auto()
     REPLY_WITHOUT_REQUEST = enum.auto()
-    REPLY_TO_OCTETS = enum.auto()
-    """A Reply, and what it answers is no Request."""
     LATE_ACCEPT = enum.auto()
     """A Reply whose Request was not captured, or not yet."""
     REQUEST_AGAIN = enum.auto()
@@ -124,14 +122,10 @@ class Step(enum.Enum):
         return self.breach is None or self is Step.REQUEST_AGAIN
 
 
-HASTE: Final = "the Initiator sends before it has received the Reply (RFC 5044 7.1.2 rule 3)"
-"""What is reported of an Initiator that breaks rule 3."""
-
 _BREACHES: Final = {
     Step.BOTH_INITIATE: "both sides sent a Request (RFC 5044 7.1.2 rule 8)",
     Step.BOTH_RESPOND: "both sides sent a Reply, and none a Request (RFC 5044 7.1.2 rule 8)",
     Step.REPLY_WITHOUT_REQUEST: "a Reply that answers no Request (RFC 5044 7.1.2 rule 2)",
-    Step.REPLY_TO_OCTETS: "a Reply that answers what is no Request (RFC 5044 7.1.2 rule 2)",
     Step.REQUEST_AGAIN: "a Request after one that no Reply has answered (RFC 5044 7.1.2 rule 3)",
     Step.REQUEST_TOO_LATE: "a Request after a Reply that accepts (RFC 5044 7.1.2 rules 2, 3)",
     Step.READY_WITHOUT_REQUEST: f"an Rtr Frame after no Reply that accepts ({_PROPOSAL} 2)",
