@@ -10,8 +10,6 @@ The rules (draft-williams-iwarp-ift-01 4.2 to 9):
 * Any other frame is reported if its sizes lead to a sound one, or to the end of the capture.
 * After anything else, and after a hole that stays, a frame is searched for: nothing in the stream
   says where frames begin.
-* If a payload CRC is bad, payload_size may be wrong, and frames may lie in what it claims.  Only
-  those count whose payload CRC is good, so that no octets are reported again and again.
 * What lies beyond a hole waits for it.  If the sender allows it (SP), frames that came whole before
   the hole was filled are reported as placed speculatively.
 """
@@ -30,7 +28,6 @@ from scapy_mpa.wire.ddp import (
     DDP_HEADER_LENGTHS,
     UNTAGGED_LENGTH,
     ddp_header_length,
-    parse_ddp,
 )
 from scapy_mpa.wire.ift_frame import (
     FRAME_HEADER_LENGTH,
@@ -47,7 +44,6 @@ _HEAD: Final = FRAME_HEADER_LENGTH + UNTAGGED_LENGTH + CRC_LENGTH
 """Octets of the longest head."""
 _PIECE: Final = 2_048
 """Octets that are searched in one go."""
-_DDP_VERSIONS: Final = (0, 1)
 
 
 class _NotYetError(Exception):
@@ -98,8 +94,8 @@ class IFTFraming:
     """
 
     __slots__ = (
-        *("_agreed", "_ahead", "_at", "_claimed", "_half", "_kept"),
-        *("_located_by", "_lost", "_origin", "_pattern", "_rdma", "_why"),
+        *("_agreed", "_ahead", "_at", "_half", "_located_by"),
+        *("_lost", "_origin", "_pattern", "_rdma", "_why"),
     )
 
     def __init__(
@@ -114,10 +110,6 @@ class IFTFraming:
         self._origin = origin
         self._at = origin
         """Where the next frame begins; or how far it was searched for."""
-        self._kept = origin
-        """Octets before this position are not needed any more."""
-        self._claimed = origin
-        """Up to here frames with a bad payload CRC claim octets."""
         self._located_by: LocatedBy = "start"
         self._lost: int | None = None
         """Where octets begin in which no frame was found, None if a frame begins at ``_at``."""
@@ -148,7 +140,6 @@ class IFTFraming:
         """Report what can be found in an island to whose end nothing will be added."""
         self._read(_Octets(island, is_final=True))
         self._explain(island, island.end)
-        self._skip_to(island.end)
 
     def give_up(self, island: Island) -> int:
         """Report the same of an island that is let go of, though more may come.
@@ -163,7 +154,7 @@ class IFTFraming:
     def _skip_to(self, position: int) -> None:
         """Go on after octets that are of no use, if there are some."""
         if self._at < position or self._lost is not None:
-            self._at = self._lost = self._kept = position
+            self._at = self._lost = position
             self._why = "hole"
 
     def _read(self, octets: _Octets) -> None:
@@ -172,14 +163,14 @@ class IFTFraming:
         if self._at < island.start:
             self._skip_to(island.start)
         if self._agreed.markers:
-            self._at = self._kept = island.end
+            self._at = island.end
         with suppress(_NotYetError):
             while self._at < island.end:
                 if self._lost is None:
                     self._follow(octets)
                 else:
                     self._search(octets)
-        self._half.release(island, island.start, min(self._kept, island.end))
+        self._half.release(island, island.start, min(self._at, island.end))
 
     def _follow(self, octets: _Octets) -> None:
         """Report the frame at ``_at``, or find that none begins there."""
@@ -187,20 +178,13 @@ class IFTFraming:
         head = self._head(octets, at)
         is_whole = head is not None and octets.reach(head.end)
         if head is not None and is_whole and (head.is_sound or self._leads_on(octets, head)):
-            payload_crc = self._payload_crc(island, head)
-            if at >= self._claimed or payload_crc == "good":
-                self._report(island, head, payload_crc)
-                self._at = self._kept = head.end
-                self._located_by = "length"
-                if payload_crc == "bad":
-                    self._kept = head.payload
-                    self._claimed = head.end
-                return
-        self._lost = at
-        if head is None or (head.is_sound and not is_whole):
-            self._at, self._why = at + 1, "short"
-        else:
-            self._at, self._why = self._kept, "broken"
+            self._report(island, head, self._payload_crc(island, head))
+            self._at = head.end
+            self._located_by = "length"
+            return
+        self._lost, self._at = at, at + 1
+        is_short = head is None or (head.is_sound and not is_whole)
+        self._why = "short" if is_short else "broken"
 
     def _head(self, octets: _Octets, start: int) -> _Head | None:
         """Return what stands at a place before a payload, None if octets are missing."""
@@ -234,12 +218,8 @@ class IFTFraming:
         size = header.header_size
         if ddp and ddp_header_length(ddp) != size:
             return False
-        if len(ddp) < size:
-            return True
-        if self._rdma:
-            return plausible(ddp, size + header.payload_size)
-        ddp_header = parse_ddp(ddp)
-        return not ddp_header.reserved and ddp_header.ddp_version in _DDP_VERSIONS
+        is_message = self._rdma and len(ddp) == size
+        return not is_message or plausible(ddp, size + header.payload_size)
 
     def _is_fault(self, crc: CrcVerdict, which: str) -> bool:
         """Tell whether a CRC is bad and the receiver checks such CRCs (4.2).
@@ -336,7 +316,7 @@ class IFTFraming:
         island = octets.island
         begin = max(self._at, island.held)
         for place in self._places(island, begin):
-            self._at = self._kept = place
+            self._at = place
             if self._convinces(octets, place):
                 self._explain(island, place)
                 self._lost = None
@@ -344,7 +324,7 @@ class IFTFraming:
                 return
         # A header may begin in the last octets.
         rest = 0 if octets.is_final else FRAME_HEADER_LENGTH
-        self._at = self._kept = max(begin, island.end - rest)
+        self._at = max(begin, island.end - rest)
         if not octets.is_final:
             raise _NotYetError
 
@@ -360,17 +340,16 @@ class IFTFraming:
         head = self._head(octets, start)
         if head is None or not (head.is_sound and head.makes_sense):
             return False
-        is_claimed = start < self._claimed
-        if head.crc == "good" and not is_claimed:
+        if head.crc == "good":
             # Its payload may be still to come.
             return True
         if not octets.reach(head.end):
             return False
         payload_crc = self._payload_crc(octets.island, head)
-        if payload_crc == "good" and (head.crc == "good" or head.payload + CRC_LENGTH < head.end):
+        if payload_crc == "good" and head.payload + CRC_LENGTH < head.end:
             # The CRC of no octets is the same everywhere.
             return True
-        if is_claimed or "unknown" in (head.crc, payload_crc) or self._is_fault(payload_crc, "p"):
+        if "unknown" in (head.crc, payload_crc) or self._is_fault(payload_crc, "p"):
             return False
         if octets.island.fills_segments(start, head.end):
             return True
@@ -385,9 +364,7 @@ class IFTFraming:
         lost, half = self._lost, self._half
         if lost is None or lost == end or self._why == "hole":
             return
-        if end < lost:
-            self._wrong(end, "a frame begins in what the sizes of the one before claim")
-        elif island.absent and island.captured_until(lost, end) < end:
+        if island.absent and island.captured_until(lost, end) < end:
             half.cut_off(lost, end)
         elif self._why == "broken" or end < island.end:
             self._wrong(lost, f"{end - lost} octets in which no frame begins")
