@@ -230,10 +230,9 @@ class Association:
                 self._add_problem(packet, direction, chunk, what)
             return
         session = self._session_of(direction, message, ddp_ssn, control)
-        if message.position > session.halves[direction].after:
-            self._waiting -= session.waiting
-            session.take(direction, message, ddp_ssn, control)
-            self._waiting += session.waiting
+        self._waiting -= session.waiting
+        session.take(direction, message, ddp_ssn, control)
+        self._waiting += session.waiting
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
         """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
@@ -253,15 +252,13 @@ class Association:
         code = -1 if control is None or ddp_ssn else control.function_code
         if known is not None and not _begins_another(known, direction, message.position, code):
             return known
-        after = (-1, -1)
         if known is not None:
             self._waiting -= known.waiting
             known.finish("reused", "connection ended", whole=False)
-            after = known.halves[0].highest, known.halves[1].highest
         # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
         # is only whether the first one of an association has begun in the capture.
         begun = code in INITIATES or known is not None or any(self._inits)
-        session = self._session(number, begun=begun, after=after)
+        session = self._session(number, begun=begun)
         self._sessions[number] = session
         session.note(message.frame, message.time_ns)
         own, peer = self._inits[direction], self._inits[1 - direction]
@@ -272,12 +269,10 @@ class Association:
         self._tell(session)
         return session
 
-    def _session(
-        self, stream: int | None, *, begun: bool, after: tuple[int, int] = (-1, -1)
-    ) -> Session:
+    def _session(self, stream: int | None, *, begun: bool) -> Session:
         """Return a new session, on no stream if there is none."""
         identity = SctpConnectionId(self._number(), self.flow, stream)
-        halves = SessionHalf(begun, after[0]), SessionHalf(begun, after[1])
+        halves = SessionHalf(begun), SessionHalf(begun)
         return Session(identity, self._emit, halves, self._tsns, self._dialect)
 
     def _tell(self, session: Session) -> None:

@@ -49,9 +49,9 @@ class Fragments:
         first = last = fragment.position
         fragments[first] = fragment
         self.held += len(fragment.chunk.user_data) + _HELD_BY_EACH
-        if not fragment.chunk.beginning and self._goes_on(first - 1):
+        if self._goes_on(first - 1):
             first = other_end.pop(first - 1)
-        if not fragment.chunk.ending and self._goes_on(last):
+        if self._goes_on(last):
             last = other_end.pop(last + 1)
         other_end[first], other_end[last] = last, first
         if not (fragments[first].chunk.beginning and fragments[last].chunk.ending):

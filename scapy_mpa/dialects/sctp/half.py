@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
-from scapy_mpa.wire.sctp_ddp import ANSWERS, INITIATES
 from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -34,8 +33,6 @@ class Turn(NamedTuple):
     """Function code, or SEGMENT."""
     seq: int
     """TSN."""
-    frame: int
-    time_ns: int
 
 
 @dataclass(slots=True, eq=False)
@@ -44,8 +41,6 @@ class SessionHalf:
 
     begun: bool
     """Whether the session begins in the capture, so that DDP-SSN 0 is awaited."""
-    after: int = -1
-    """Position of the last TSN of the session before it on the stream."""
     expected: int | None = field(init=False)
     """The serial number whose turn it is, None before the first chunk of an unknown beginning."""
     state: HalfState = field(init=False)
@@ -77,14 +72,9 @@ class SessionHalf:
         self.state = HalfState.START if self.begun else HalfState.OPEN
         self.is_whole = self.begun
 
-    def serial_of(self, ddp_ssn: int, code: int) -> int:
+    def serial_of(self, ddp_ssn: int) -> int:
         """Return the serial number of a chunk: the one closest to what is awaited."""
         if self.expected is None:
-            if ddp_ssn == 0 and (code in INITIATES or code in ANSWERS):
-                # What a direction begins with shows its beginning (RFC 5043 6.1).
-                self.begun = True
-                self.__post_init__()
-                return 0
             # One lap up, so that what is captured late still has a number above zero.
             self.expected = ddp_ssn + _LAP
         near = self.expected

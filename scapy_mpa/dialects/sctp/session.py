@@ -75,7 +75,7 @@ class Session:
         chunk, frame, time_ns = message.chunk, message.frame, message.time_ns
         self.note(frame, time_ns)
         code = SEGMENT if control is None else control.function_code
-        serial = half.serial_of(ddp_ssn, code)
+        serial = half.serial_of(ddp_ssn)
         ahead = max(0, serial - (half.expected or 0))
         half.highest = max(half.highest, message.position)
         half.octets += len(chunk.user_data)
@@ -107,19 +107,16 @@ class Session:
         if control is not None:
             for what in control_violations(control, chunk.length):
                 self.error(direction, chunk.tsn, what)
-        self._wait(direction, Turn(serial, code, chunk.tsn, frame, time_ns))
+        self._wait(direction, Turn(serial, code, chunk.tsn))
 
-    def error(self, direction: int, seq: int, what: Violation, turn: Turn | None = None) -> None:
-        """Report something that is wrong.
+    def error(self, direction: int, seq: int, what: Violation) -> None:
+        """Report something that is wrong, as the last frame has shown.
 
         :param seq: TSN.
-        :param turn: with this chunk; None: with what the last frame brought.
         """
         self._errors += 1
-        frame, time_ns = self._frame, self._time_ns
-        if turn is not None:
-            frame, time_ns = turn.frame, turn.time_ns
-        self._emit(ErrorFound(self.identity, direction, frame, time_ns, None, seq, str(what)))
+        shown = self._frame, self._time_ns
+        self._emit(ErrorFound(self.identity, direction, *shown, None, seq, str(what)))
 
     def note(self, frame: int, time_ns: int) -> None:
         """Take note of a frame that has to do with the session."""
@@ -141,8 +138,6 @@ class Session:
         """Let a chunk wait for its turn, which it may be."""
         half = self.halves[direction]
         if half.has_had(turn.serial):
-            # It may still tell which side is which.
-            self._role(direction, turn.code)
             if half.is_whole:
                 what = Violation(f"DDP-SSN {turn.serial & _MASK} is used twice", "RFC 5043 5.2.1")
                 self._claim(direction, turn, what)
@@ -295,4 +290,4 @@ class Session:
     def _claim(self, direction: int, turn: Turn, what: Violation | None) -> None:
         """Report what is wrong with the order of messages, unless some may be missing."""
         if what is not None and all(each.is_gapless for each in self._tsns):
-            self.error(direction, turn.seq, what, turn)
+            self.error(direction, turn.seq, what)
