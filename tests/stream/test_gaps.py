@@ -19,7 +19,7 @@ from tests.stream.cut import BASE, gaps, stream, wrong
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started
 from tests.truth import impair, messages
-from tests.truth.impair import ACK
+from tests.truth.impair import ACK, RST
 from tests.truth.mpastream import Damage, TrueFPDU, build_stream
 
 
@@ -43,6 +43,7 @@ def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[
     [
         ("FIN", 1000, "connection ended"),
         ("FIN", 1, "connection ended"),
+        ("RST", 1000, "connection ended"),
         ("acknowledged", 1000, "capture ended"),
         ("acknowledged", 2, "capture ended"),
         ("acknowledged", 1, None),
@@ -50,12 +51,14 @@ def check_outside(events: list[Event], truth: list[TrueFPDU], holes: list[tuple[
     ],
 )
 def test_octets_missing_at_the_end(end: str, lost: int, expected: str | None) -> None:
-    """A FIN shows them, or an acknowledgement.  That of one octet may be of a FIN."""
+    """A FIN shows them, or an acknowledgement, a RST's too.  That of one octet may be of a FIN."""
     octets, truth = stream([600] * 5, markers=False)
     talk = started()
     talk.say(0, octets[:2000], size=500)
     talk.miss(0, octets[2000 : 2000 + lost])
-    if end != "nothing":
+    if end == "RST":
+        talk.say(1, flags=RST | ACK)
+    elif end != "nothing":
         talk.say(1, flags=ACK)
         talk.say(1, flags=ACK)
     if end == "FIN":

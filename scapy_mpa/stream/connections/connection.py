@@ -375,17 +375,20 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
     """
     one, other = connection.halves
     other_framing = connection.spoken
+    ending = ending or _ending_of(connection)
     if other_framing is None:
         _conclude_startup(connection)
         initiator = connection.startup.initiator
     else:
         other_framing.conclude(_how_it_ended(connection))
         initiator = other_framing.initiator
+    if connection.reset is not None:
+        connection.reset.acknowledge()
     for half in (other, one) if initiator else (one, other):
         if other_framing is None and initiator is not None:
             connection.tell_streaming(half)
         holes.finish(half, reason)
-    _leave(connection, ending or _ending_of(connection))
+    _leave(connection, ending)
 
 
 def _leave(connection: Connection, ending: Ending) -> None:

@@ -27,10 +27,11 @@ class Reset:
     :param segment: the RST, which neither has received yet.
     """
 
-    __slots__ = ("_at", "_half", "_peer", "_peer_end", "closer", "is_expected")
+    __slots__ = ("_ack", "_at", "_half", "_peer", "_peer_end", "closer", "is_expected")
 
     def __init__(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> None:
         self.closer = Closer(half.direction, segment.frame)
+        self._ack = segment.ack if segment.flags & ACK else None
         self._half = half
         self._peer = peer
         end = end_of_captured(half)
@@ -43,6 +44,13 @@ class Reset:
             self._at >= acknowledged and self._at in {end, end + 1, acknowledged}
         )
         """Whether its receiver expected this number, as far as is known when it comes."""
+
+    def acknowledge(self) -> None:
+        """Count what the RST acknowledges and nobody captured, now that it has ended the
+        connection."""
+        end = end_of_captured(self._peer)
+        if self.is_expected and self._ack is not None and unwrap(self._ack, end) > end:
+            self._peer.acknowledge(self._ack)
 
     def is_dropped(self, segment: Segment, direction: int) -> bool:
         """Tell whether a later segment shows that the receiver of the RST dropped it.
