@@ -12,8 +12,8 @@ All costs are in one unit: an octet of a CRC costs 1, and a call of a function s
 from typing import Final
 
 # What is there at first, what a segment and each octet bring, what an octet brings in addition once
-# its direction is known to carry FPDUs, and what there may be at most.  A segment takes more than a
-# hundred calls anyway.
+# its direction is known to carry FPDUs, and what there may be at most.  So a segment of 1460 octets
+# pays for some 5,000 calls.  That is 50 times what a segment takes if nothing is searched.
 _AT_FIRST: Final = 3 << 19
 _BY_SEGMENT: Final = 1 << 13
 _BY_OCTET: Final = 128
