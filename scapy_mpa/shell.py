@@ -18,7 +18,7 @@ from scapy_mpa import __version__, layers, session
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.layers.private_data import bind_private_data, split_private_data
 from scapy_mpa.session import MPAPacketList, rdmpa
-from scapy_mpa.wire.shown import shown
+from scapy_mpa.wire.shown import counted, shown
 
 _WITH_CAPTURE = (
     ("pkts.summary()", "a line for each startup frame and FPDU"),
@@ -69,8 +69,7 @@ def banner(loaded: Loaded) -> str:
     lines = [f"scapy-mpa {__version__}, Scapy {conf.version}: MPA, DDP and RDMAP at hand"]
     if loaded.files:
         of = ", ".join(map(shown, loaded.files))
-        count = len(loaded.pkts)
-        lines.append(f"pkts: {count} {'packet' if count == 1 else 'packets'} of {of}")
+        lines.append(f"pkts: {counted(len(loaded.pkts), 'packet')} of {of}")
         if len(loaded.files) > 1:
             lines.append("files: the same, by the name of the file")
     lines += ["", "Worth typing:"]

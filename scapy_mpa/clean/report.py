@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scapy_mpa.wire.shown import counted
+
 
 @dataclass(slots=True)
 class Report:
@@ -61,10 +63,10 @@ class Report:
     def lines(self) -> Iterator[str]:
         """Yield lines for people: what was changed, and what was not."""
         if self.not_selected:
-            yield f"{_count(self.not_selected, 'frame')} left out: not of what is selected"
-        copied = f"{_count(self.copied, 'frame')} copied"
+            yield f"{counted(self.not_selected, 'frame')} left out: not of what is selected"
+        copied = f"{counted(self.copied, 'frame')} copied"
         if self.decapsulated:
-            yield f"{_count(self.decapsulated, 'frame')} reduced to the innermost IP packet"
+            yield f"{counted(self.decapsulated, 'frame')} reduced to the innermost IP packet"
         else:
             copied += " unchanged"
         if not self.connections:
@@ -72,13 +74,13 @@ class Report:
             yield f"no MPA found{where}, {copied}"
             return
         yield (
-            f"{_count(self.connections, 'connection')} with MPA: {_count(self.fpdus, 'FPDU')}, "
-            f"{_count(self.markers, 'Marker')} removed, "
-            f"{_count(self.cleared, 'M bit')} cleared, "
-            f"{_count(self.bad_crcs, 'bad CRC')} left bad"
+            f"{counted(self.connections, 'connection')} with MPA: {counted(self.fpdus, 'FPDU')}, "
+            f"{counted(self.markers, 'Marker')} removed, "
+            f"{counted(self.cleared, 'M bit')} cleared, "
+            f"{counted(self.bad_crcs, 'bad CRC')} left bad"
         )
-        missing = _count(self.missing, "octet")
-        handshakes = _count(self.handshakes, "TCP handshake")
+        missing = counted(self.missing, "octet")
+        handshakes = counted(self.handshakes, "TCP handshake")
         for number, before, what, after in (
             (self.holes, "", "hole", f" kept, {missing} in all"),
             (self.left_out, "", "octet", " left out, of no FPDU that is whole"),
@@ -90,9 +92,5 @@ class Report:
             (self.left, "", "FPDU", " found too late, copied as captured"),
         ):
             if number > 0:
-                yield f"{before}{_count(number, what)}{after}"
-        yield f"{copied}, {_count(self.replaced, 'frame')} replaced"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+                yield f"{before}{counted(number, what)}{after}"
+        yield f"{copied}, {counted(self.replaced, 'frame')} replaced"

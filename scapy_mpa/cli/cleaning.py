@@ -16,12 +16,12 @@ from scapy_mpa.cli.files import conclude, opened
 from scapy_mpa.cli.output import OutputError, is_terminal
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.status import FAILED, complain, counted
+from scapy_mpa.cli.status import FAILED, complain
 from scapy_mpa.cli.target import DASH, is_same, target_file
 from scapy_mpa.stream.direction import identity_of
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
-from scapy_mpa.wire.shown import shown
+from scapy_mpa.wire.shown import counted, shown
 
 if TYPE_CHECKING:
     from scapy_mpa.cli.selection import Selection

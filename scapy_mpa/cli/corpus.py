@@ -13,14 +13,14 @@ from typing import Final, TypeAlias
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import write_lines
-from scapy_mpa.cli.status import CLEAN, FAILED, complain, counted
+from scapy_mpa.cli.status import CLEAN, FAILED, complain
 from scapy_mpa.cli.table import Column, table
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case
 from scapy_mpa.craft.mutations.of_capture import applies, mutations_of
 from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
-from scapy_mpa.wire.shown import quoted, shown
+from scapy_mpa.wire.shown import counted, quoted, shown
 
 MANIFEST: Final = "manifest.jsonl"
 """The file that says of all captures what is wrong in them."""

@@ -12,10 +12,10 @@ from scapy_mpa.cli.files import read_files
 from scapy_mpa.cli.output import line_width, wants_colour, write_lines, write_text
 from scapy_mpa.cli.progress import with_progress
 from scapy_mpa.cli.reading import Reading
-from scapy_mpa.cli.status import counted
 from scapy_mpa.cli.table import Column, fitting, table
 from scapy_mpa.records.record import carried_mpa, record_of
 from scapy_mpa.stream.events import ConnectionEnded, MessageRecovered
+from scapy_mpa.wire.shown import counted
 
 _COLUMNS: Final = (
     Column("#", right=True, key="connection"),

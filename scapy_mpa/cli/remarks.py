@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from scapy_mpa.capture.reason import LINK_TYPE
-from scapy_mpa.cli.status import counted
+from scapy_mpa.wire.shown import counted
 
 _MOST_NAMED: Final = 8
 """Reasons that are named in one line, the most frequent ones: a file may make up link types."""

@@ -51,11 +51,6 @@ SIGUSR1, and SIGINFO where there is one, asks how far it is.
 """
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number of what a noun says."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def complain(text: str) -> None:
     """Print a line on standard error.
 

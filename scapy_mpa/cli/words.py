@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from scapy_mpa.cli.status import counted
 from scapy_mpa.records.rdmap import WITH_HEADER
 from scapy_mpa.records.record import carried_mpa
 from scapy_mpa.stream.segment import SECOND
@@ -22,6 +21,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.ift_indication import FLAGS, VERSION
 from scapy_mpa.wire.interoperability import RNIC
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, AtomicOperation, Opcode
+from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 _GSO: Final = 0x08

@@ -12,12 +12,7 @@ from scapy_mpa.layers.fields import NoteField, OffWire
 from scapy_mpa.layers.pickled import reduced
 from scapy_mpa.wire.errors import RemoteProtocolError
 
-__all__ = ["_Layer", "count"]
-
-
-def count(number: int, noun: str) -> str:
-    """Return ``1 octet``, ``2 octets``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+__all__ = ["_Layer"]
 
 
 class _Layer(Packet):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from scapy.fields import Field
 from scapy.packet import Packet
 
-from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.fields import (
     CRC32cField,
@@ -44,6 +44,7 @@ from scapy_mpa.wire.fpdu import (
     pad_length,
     strip_markers,
 )
+from scapy_mpa.wire.shown import counted
 
 
 class MPAMarker(_Layer):
@@ -137,16 +138,16 @@ class FPDU(_Carrier):
         length = self.ulpdu_length
         if length is None:
             length = len(self.payload.do_build())
-        parts = [f"{self.name} {count(length, 'octet') if isinstance(length, int) else length}"]
+        parts = [f"{self.name} {counted(length, 'octet') if isinstance(length, int) else length}"]
         pads = pad_length
         if _is_softuiwarp(self.phase, self.dialect):
             pads = softuiwarp.pad_length
             parts.append(self.dialect)
         is_whole = isinstance(length, int) and not isinstance(self.crc, bytes)
         if is_whole and isinstance(self.pad, bytes) and len(self.pad) != pads(length):
-            parts.append(f"{count(len(self.pad), 'octet')} of pad")
+            parts.append(f"{counted(len(self.pad), 'octet')} of pad")
         if self.markers:
-            parts.append(count(len(self.markers), "Marker"))
+            parts.append(counted(len(self.markers), "Marker"))
         if self.crc is not None:
             is_off = getattr(self.provenance, "crc", None) == "off"
             parts.append(f"CRC {'off' if is_off else self.crc_verdict()}")

@@ -29,7 +29,7 @@ from scapy.fields import (
 from scapy.fields import Field as ScapyField
 from scapy.packet import Packet
 
-from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.enhanced import enhanced_fields
 from scapy_mpa.layers.fields import DialectField, KeyField, NoteField, OffWire
 from scapy_mpa.layers.fpdu import FPDU
@@ -37,6 +37,7 @@ from scapy_mpa.layers.private_data import PrivateDataField
 from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH, TRAITS, Dialect
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, fpdu_layout
+from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import (
     ENHANCED_LENGTH,
     KEY_LENGTH,
@@ -117,7 +118,7 @@ class _Startup(_Layer):
         text = "rev=%revision% M=%markers% C=%crc% R=%rejected% S=%s%"
         if _has_enhanced_data(self):
             text += " ird=%ird% ord=%ord%"
-        data = count(len(bytes(self.private_data)), "octet")
+        data = counted(len(bytes(self.private_data)), "octet")
         return f"{self.name} {self.sprintf(text)}, {data} of Private Data"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from scapy.fields import BitEnumField, BitField, IntField, XIntField, XLongField, XStrFixedLenField
 from scapy.packet import Packet
 
-from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import DDPUntagged
 from scapy_mpa.wire.rdmap import (
     ATOMIC_REQUEST_LENGTH,
@@ -19,6 +19,7 @@ from scapy_mpa.wire.rdmap import (
     READ_REQUEST_LENGTH,
 )
 from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, MESSAGE_NAMES, Opcode
+from scapy_mpa.wire.shown import counted
 
 
 def _identified(number: int) -> bytes:
@@ -30,7 +31,7 @@ class _DataMessage(_Layer):
     """A message without a header of its own."""
 
     def describe(self) -> str:
-        return f"{self.name} {count(len(self.payload.do_build()), 'octet')}"
+        return f"{self.name} {counted(len(self.payload.do_build()), 'octet')}"
 
 
 class RDMAPWrite(_DataMessage):

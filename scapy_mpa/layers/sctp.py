@@ -26,7 +26,7 @@ from typing import Any
 from scapy.fields import Field as ScapyField
 from scapy.fields import ShortEnumField, ShortField, StrField
 
-from scapy_mpa.layers.base import _Layer, count
+from scapy_mpa.layers.base import _Layer
 from scapy_mpa.layers.ddp import _Carrier
 from scapy_mpa.layers.enhanced import enhanced_fields
 from scapy_mpa.layers.fields import DialectField, NoteField, OffWire
@@ -37,6 +37,7 @@ from scapy_mpa.wire.sctp_ddp import (
     SESSION_CONTROL_LENGTH,
     FunctionCode,
 )
+from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 
@@ -108,5 +109,5 @@ class DDPStreamSessionControl(_Layer):
         text = "%function_code% ddp_ssn=%ddp_ssn%"
         if _has_enhanced_data(self):
             text += " ird=%ird% ord=%ord%"
-        data = count(len(self.private_data), "octet")
+        data = counted(len(self.private_data), "octet")
         return f"{self.name} {self.sprintf(text)}, {data} of Private Data"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What others have written, such that a line on a terminal can hold it.
+"""Numbers and what others have written, such that a line on a terminal can hold them.
 
 Names, words and values that a message repeats come from outside: they may hold escape sequences,
 line ends and characters that turn the text around, or be megabytes long.
@@ -19,6 +19,11 @@ def shown(name: str) -> str:
     It is not shortened: who reads of a file is to find it.
     """
     return name if name and name.isprintable() else ascii(name)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of what a noun says, such as ``1 octet`` or ``2 octets``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
