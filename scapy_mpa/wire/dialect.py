@@ -30,15 +30,8 @@ class Dialect(str, enum.Enum):
     """SoftUiWARP, which pads otherwise."""
 
 
-class SBit(enum.Enum):
-    """What the bit means that RFC 6581 calls S."""
-
-    RESERVED = enum.auto()
-    """Nothing: sent as zero, not checked on reception (RFC 5044 7.1.1)."""
-    RTR_FRAME = enum.auto()
-    """In a Request, that an Rtr Frame will come; in a Reply, that one is awaited."""
-    ENHANCED_DATA = enum.auto()
-    """That the Private Data begin with enhanced data (RFC 6581 6)."""
+LARGEST_PD_LENGTH: Final = 512
+"""Octets of Private Data that RFC 5044 7.1.1 allows, and RFC 6581 6 with enhanced data included."""
 
 
 class Traits(NamedTuple):
@@ -46,25 +39,19 @@ class Traits(NamedTuple):
 
     revision: int
     """Rev of its startup frames."""
-    largest_pd_length: int
+    largest_pd_length: int = LARGEST_PD_LENGTH
     """Octets of Private Data at most, enhanced data included."""
-    version: int
-    """DV and RV of what follows (RFC 5044 C.1)."""
-    s_bit: SBit
     extension_length: int = 0
     """Octets between header and Private Data that PD_Length does not count."""
 
 
-LARGEST_PD_LENGTH: Final = 512
-"""Octets of Private Data that RFC 5044 7.1.1 allows, and RFC 6581 6 with enhanced data included."""
-
 TRAITS: Final[dict[Dialect, Traits]] = {
-    Dialect.RFC5044: Traits(1, LARGEST_PD_LENGTH, 1, SBit.RESERVED),
-    Dialect.DRAFT_MPA_01: Traits(0, 0xFFFF, 0, SBit.RESERVED),
-    Dialect.RTR_PROPOSAL_2007: Traits(1, LARGEST_PD_LENGTH, 1, SBit.RTR_FRAME),
-    Dialect.RFC6581: Traits(2, LARGEST_PD_LENGTH, 1, SBit.ENHANCED_DATA),
-    Dialect.DRAFT_PEER_CONNECT_01: Traits(2, LARGEST_PD_LENGTH, 1, SBit.ENHANCED_DATA),
-    Dialect.ERDMA: Traits(129, LARGEST_PD_LENGTH, 1, SBit.RESERVED, 8),
+    Dialect.RFC5044: Traits(1),
+    Dialect.DRAFT_MPA_01: Traits(0, largest_pd_length=0xFFFF),
+    Dialect.RTR_PROPOSAL_2007: Traits(1),
+    Dialect.RFC6581: Traits(2),
+    Dialect.DRAFT_PEER_CONNECT_01: Traits(2),
+    Dialect.ERDMA: Traits(129, extension_length=8),
 }
 """RFC 5044 7.1.1; draft-ietf-rddp-mpa-01 6.1.1; the proposal's points 1 and 2; RFC 6581 6."""
 

@@ -83,7 +83,9 @@ class StartupFrame(NamedTuple):
     rejected: bool
     """R: in a Reply, the connection is rejected."""
     s_bit: bool
-    """S: what it means is :data:`~scapy_mpa.wire.dialect.TRAITS`."""
+    """S: reserved in RFC 5044.  With revision 2 it says that the Private Data begin with enhanced
+    data (RFC 6581 6).  In the proposal of 2007 it says in a Request that an Rtr Frame will come,
+    and in a Reply that one is awaited."""
     reserved: int
     """The four reserved bits."""
     revision: int
