@@ -12,8 +12,8 @@ from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.clean.half import WrittenHalf
+from scapy_mpa.clean.readable import known_revision
 from scapy_mpa.clean.slot import Item
-from scapy_mpa.clean.startup import known_revision
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 

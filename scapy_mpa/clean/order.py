@@ -16,11 +16,10 @@ from itertools import count
 from typing import Final
 
 from scapy_mpa.clean.core import NEVER, Core
-from scapy_mpa.clean.fpdu import unmarked_octets
 from scapy_mpa.clean.opening import NEEDED
+from scapy_mpa.clean.readable import known_octets, unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
-from scapy_mpa.clean.startup import known_octets
 from scapy_mpa.stream.connections.connection import Connection
 from scapy_mpa.stream.direction import Direction
 from scapy_mpa.stream.events import FPDURecovered, StartupSeen

@@ -17,10 +17,9 @@ from scapy_mpa.capture.headers import Reader
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.capture.tcp import tcp_segment
-from scapy_mpa.clean.comment import comment_of, of_frames
 from scapy_mpa.clean.half import WrittenHalf
 from scapy_mpa.clean.opening import NEEDED, Opening
-from scapy_mpa.clean.report import Report
+from scapy_mpa.clean.report import Report, comment_of, of_frames
 from scapy_mpa.clean.slot import Item, Kind, Slot, Written
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.segment import ACK, FIN, PSH, RST, SYN
