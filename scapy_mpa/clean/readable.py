@@ -42,8 +42,6 @@ def unmarked_octets(event: FPDURecovered) -> bytes:
     if event.crc == "off" or len(octets) < layout.length:
         return without
     body = without[:-CRC_LENGTH]
-    if event.crc == "good":
-        return body + crc_field(body)
     wrong_by = _number(crc_field(octets[:-CRC_LENGTH])) ^ _number(octets[-CRC_LENGTH:])
     field = _number(crc_field(body)) ^ wrong_by
     return body + field.to_bytes(CRC_LENGTH, "big")
