@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Final, TypeAlias, get_args
+from typing import Final, TypeAlias
 
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP
@@ -49,10 +49,6 @@ OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFra
 """Events that become a packet over TCP."""
 OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
 """Events that become a packet over SCTP."""
-_ON_TCP = get_args(OnTcp)
-_ON_SCTP = get_args(OnSctp)
-PACKETS = (*_ON_TCP, *_ON_SCTP)
-"""Events that become packets."""
 
 _OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
 """Fields of the layers below that Scapy fills in by what lies above."""
@@ -131,12 +127,12 @@ class Packets:
         for event in events:
             if self._on_event is not None:
                 self._on_event(event)
-            if isinstance(event, _ON_TCP):
+            if isinstance(event, OnTcp):
                 flow = event.connection.flow
                 below = self.last.get(reverse_flow(flow) if event.direction else flow, frame)
                 assert below is not None
                 packets.append(self._on_tcp(event, below))
-            elif isinstance(event, _ON_SCTP):
+            elif isinstance(event, OnSctp):
                 assert frame is not None
                 packets.append(self._on_sctp(event, frame))
             elif (

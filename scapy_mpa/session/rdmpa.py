@@ -16,7 +16,7 @@ from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records.record import Record, record_of
 from scapy_mpa.session.dissect import dissect
 from scapy_mpa.session.mpasession import Recovery
-from scapy_mpa.session.packets import PACKETS
+from scapy_mpa.session.packets import OnSctp, OnTcp
 from scapy_mpa.session.provenance import Provenance
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
@@ -197,7 +197,7 @@ def rdmpa(
     taker = Messages(payload=True)
 
     def keep(event: Event) -> None:
-        if not isinstance(event, PACKETS):
+        if not isinstance(event, OnTcp | OnSctp):
             records.append(record_of(event, recovery.clock))
         for each in taker.take(event):
             messages.append(RDMAPMessage(record_of(each, recovery.clock), each.payload, []))
