@@ -6,14 +6,15 @@ from __future__ import annotations
 from typing import Final
 
 from scapy.config import conf
-from scapy.layers.inet import IP
+from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 
+from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES
-from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.segment import SECOND, Segment
 
 LINKTYPE_RAW: Final = 101
 """Of the values for raw IP the one that Scapy knows on all systems."""
@@ -70,3 +71,22 @@ def link_type_of(layer: type[Packet]) -> int:
     if issubclass(layer, (IP, IPv6)):
         return LINKTYPE_RAW
     return int(conf.l2types.layer2num.get(layer, -1))
+
+
+def segment_of(frame: Frame) -> Segment | None:
+    """Return the segment of a frame of whose headers only Scapy knows some, if it has one."""
+    tcp = dissect(frame).getlayer(TCP)
+    if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
+        return None
+    octets = tcp.underlayer.original
+    inner = Frame(frame.number, frame.time_ns, LINKTYPE_RAW, octets, len(octets), None)
+    return Decoder().segment(inner)
+
+
+def octets_of(packet: Packet) -> bytes:
+    """Return the octets of a packet that was not dissected, none if it cannot be built."""
+    try:
+        return bytes(packet)
+    except Exception:
+        # A user's packet may have any fault.  It is passed on; to send it reports the fault.
+        return b""

@@ -7,61 +7,51 @@ Frames come from whatever ``sniff()`` reads (:class:`Source`), and go to the str
 Scapy's readers of capture files dissect each frame in full.  Most frames only carry octets of
 MPA, and nobody ever sees a packet of theirs, so of these readers only the records are taken; a
 packet is made when it is asked for.  All other sockets hand out packets.
-
-Scapy takes no more than 65535 octets of a frame unless it is asked for more, and the largest IP
-datagram has as many without its link header.  So it is asked.  A frame that is passed on is whole
-then, too, where Scapy alone would have cut it.  :func:`~scapy_mpa.session.rdmpa.rdmpa` does the
-same.
 """
 
 from __future__ import annotations
 
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cache, partial
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from scapy.config import conf
-from scapy.consts import LINUX
-from scapy.layers.inet import IP, TCP
-from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
 from scapy.sessions import DefaultSession
 from scapy.supersocket import SuperSocket
 from scapy.utils import EDecimal, PcapNgReader, PcapReader
 
 from scapy_mpa.capture.decoder import Decoder
-from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, SNAP_LENGTH, Frame, without_fcs
+from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
 from scapy_mpa.capture.pcap import link_type_and_fcs
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.dialects.sctp.associations import Associations
 from scapy_mpa.dialects.sctp.packet import SctpPacket
 from scapy_mpa.session.dissect import (
-    LINKTYPE_RAW,
     dissect,
     followed_type,
     layer_of_type,
     link_type_of,
+    octets_of,
     packet_of,
+    segment_of,
 )
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
+from scapy_mpa.session.sockets import name_layer, whole
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits, limits_of
-from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND, Segment
+from scapy_mpa.stream.segment import ACK, NOT_PSH, SECOND
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
 from scapy_mpa.wire.sctp_packet import ChunkType
-
-if LINUX:
-    from scapy.arch.linux import L2Socket
 
 
 class MPASession(DefaultSession):
@@ -178,7 +168,7 @@ class Recovery:
         self._associations = Associations(self._flows.take_number, limits, dialect)
         self._sctp: list[SctpPacket] = []
         """What the decoder has found in place of a segment, one at most."""
-        self._decoder = Decoder(self._sctp.append, dissect=_segment)
+        self._decoder = Decoder(self._sctp.append, dissect=segment_of)
         self.clock = Clock()
         self.packets = Packets(self._decoder, self._flows, on_event, check=check)
 
@@ -243,16 +233,6 @@ class Recovery:
         return packets
 
 
-def _segment(frame: Frame) -> Segment | None:
-    """Return the segment of a frame of whose headers only Scapy knows some, if it has one."""
-    tcp = dissect(frame).getlayer(TCP)
-    if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
-        return None
-    octets = tcp.underlayer.original
-    inner = Frame(frame.number, frame.time_ns, LINKTYPE_RAW, octets, len(octets), None)
-    return Decoder().segment(inner)
-
-
 class Source(Protocol):
     """Reads frame after frame."""
 
@@ -275,9 +255,7 @@ def _source_of(sock: SuperSocket, supersession: Any) -> Source:
 
     :param supersession: a session that is to see each packet first, or None.
     """
-    if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
-        # It takes all 32 bits for the link type, and knows fewer of these than are followed.
-        sock.LLcls = layer_of_type(link_type_and_fcs(sock.linktype)[0])
+    name_layer(sock)
     if not supersession and not conf.debug_dissector:
         if type(sock) is PcapReader:
             return _PcapRecords(sock)
@@ -290,7 +268,7 @@ class _Packets(Source):
     """Takes what a socket dissects."""
 
     def __init__(self, sock: SuperSocket, supersession: Any) -> None:
-        self._recv = _whole(sock)
+        self._recv = whole(sock)
         self._link_type: Any = cache(link_type_of)
         self._supersession = supersession
         self._packet: Packet | None = None
@@ -305,7 +283,7 @@ class _Packets(Source):
         octets: bytes = packet.original
         if self._supersession or not octets:
             # A session may have changed what it was given.
-            octets = _octets_of(packet) or octets
+            octets = octets_of(packet) or octets
         return Frame(
             number,
             int(packet.time * SECOND),
@@ -319,42 +297,6 @@ class _Packets(Source):
         assert self._packet is not None
         return self._packet
 
-
-def _octets_of(packet: Packet) -> bytes:
-    """Return the octets of a packet that was not dissected, none if it cannot be built."""
-    try:
-        return bytes(packet)
-    except Exception:
-        # A user's packet may have any fault.  It is passed on; to send it reports the fault.
-        return b""
-
-
-def _whole(sock: SuperSocket) -> Callable[[], Packet | None]:
-    """Return what receives the next packet of a socket, with all octets that it can give.
-
-    A number of octets is given only to sockets that are known to take one.
-    """
-    if type(sock).recv in _RECV_OF_FILES:
-        return partial(sock.recv, MAXIMUM_CAPTURED)
-    if LINUX and isinstance(sock, L2Socket):
-        return partial(_receive_whole, sock)
-    return sock.recv
-
-
-def _receive_whole(sock: L2Socket) -> Packet | None:
-    """Receive a frame with room for what it has, and no more.
-
-    Frames of the loopback interface, and those merged by offload, are longer than Scapy's 65535
-    octets.  To receive, Python takes room for as many octets as are asked for, and gives back what
-    the frame does not need.  Small objects that are kept then take a part of that room, and the
-    next frame does not find as much in one piece.  So memory would grow by several times what is
-    kept, and the kernel is asked for the length first.
-    """
-    length = sock.ins.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
-    return sock.recv(min(length, SNAP_LENGTH))
-
-
-_RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 # What follows does by itself what read_packet() of Scapy's readers does around _read_packet().
 

@@ -197,7 +197,7 @@ def rdmpa(
     taker = Messages(payload=True)
 
     def keep(event: Event) -> None:
-        if not isinstance(event, OnTcp | OnSctp):
+        if not isinstance(event, (OnTcp, OnSctp)):
             records.append(record_of(event, recovery.clock))
         for each in taker.take(event):
             messages.append(RDMAPMessage(record_of(each, recovery.clock), each.payload, []))
