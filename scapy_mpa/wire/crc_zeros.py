@@ -48,15 +48,12 @@ def masks_before(words: int) -> Sequence[array[int]]:
 
 def _extend_masks(words: int) -> None:
     """Have :data:`_MASKS` at hand for so many words, and some more."""
-    one, two, three, four = _inverse_of_masks()
+    inverse = _inverse_of_masks()
     for number, masks in enumerate(_MASKS):
         mask = masks[-1]
         more = array("I", [0]) * (words + _MASKS_AT_A_TIME - len(masks))
-        # What _undo does; there may be thousands.
         for at in range(len(more)):
-            low, high = mask & 0xFFFF, mask >> 16
-            mask = one[low & 0xFF] ^ two[low >> 8] ^ three[high & 0xFF] ^ four[high >> 8]
-            more[at] = mask
+            more[at] = mask = _undo(inverse, mask)
         # Put there as a whole: sessions in other threads may be about it, too.
         _MASKS[number] = masks + more
 
