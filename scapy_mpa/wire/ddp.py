@@ -43,11 +43,8 @@ UNTAGGED_FIELDS: Final = struct.Struct(">2xIIII")
 LARGEST_MESSAGE: Final = 0xFFFFFFFF
 """Octets of a message on an Untagged queue (RFC 5041 5.2)."""
 
-_WITH_TO: Final = ">6sQ"
-_WITH_MO: Final = ">14sI"
-"""A header that is put together of what precedes its last field, TO or MO, and that field."""
-_TO_MASK: Final = 0xFFFFFFFFFFFFFFFF
-_MO_MASK: Final = 0xFFFFFFFF
+_TO_LENGTH: Final = 8
+_MO_LENGTH: Final = 4
 _MSNS: Final = 1 << 32
 
 _TAGGED: Final = struct.Struct(">BBIQ")
@@ -180,25 +177,19 @@ def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     :param mulpdu: octets of the largest ULPDU, more than a header has.
     :raises LocalProtocolError: a number does not fit its field, or nothing fits a ULPDU.
     """
-    head = build_ddp(header if header.last else header._replace(last=True))
-    size = len(head)
-    room = mulpdu - size
+    head = build_ddp(header._replace(last=True))
+    room = mulpdu - len(head)
     if room <= 0:
         raise LocalProtocolError(f"no DDP segment has room in {mulpdu} octets")
-    length = len(payload)
-    if length <= room:
-        return [head + payload]
-    if header.tagged:
-        form, mask, first = _WITH_TO, _TO_MASK, header.to or 0
-    else:
-        form, mask, first = _WITH_MO, _MO_MASK, header.mo or 0
-    pack = struct.Struct(f"{form}{room}s").pack
-    before = build_ddp(header._replace(last=False))
-    last = (length - 1) // room * room
-    # A Struct takes no memoryview.
+    # Only L and the last field of the header differ from segment to segment.
+    first, width = (header.to or 0, _TO_LENGTH) if header.tagged else (header.mo or 0, _MO_LENGTH)
+    last = head[:-width]
+    others = build_ddp(header._replace(last=False))[:-width]
+    # Octets are put together with no memoryview.
     octets = bytes(payload)
-    ulpdus = [
-        pack(before, first + at & mask, octets[at : at + room]) for at in range(0, last, room)
-    ]
-    ulpdus.append(struct.pack(form, head, first + last & mask) + octets[last:])
+    ulpdus = []
+    for at in range(0, len(octets) or 1, room):
+        offset = (first + at) % (1 << 8 * width)
+        before = others if at + room < len(octets) else last
+        ulpdus.append(before + offset.to_bytes(width, "big") + octets[at : at + room])
     return ulpdus
