@@ -13,8 +13,6 @@ from scapy_mpa.wire.forced import dialect_named
 class WhenSet(ConditionalField):
     """Holds a field that is there, and is shown, when it has a value."""
 
-    __slots__: list[str] = []
-
     def __init__(self, fld: Any) -> None:
         super().__init__(fld, lambda pkt: pkt.getfieldval(fld.name) is not None)
 
@@ -33,8 +31,6 @@ class _Elsewhere:
 
 class OffWire(_Elsewhere, WhenSet):
     """Holds a field that is about the packet but not in its octets."""
-
-    __slots__: list[str] = []
 
 
 class _Note:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
-from scapy_mpa.wire.ddp import ddp_header_length, parse_ddp
+from scapy_mpa.wire.ddp import TAGGED, ddp_header_length, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.fields import packed, unpacked
 from scapy_mpa.wire.rdmap import READ_REQUEST_LENGTH, TERMINATE_CONTROL_LENGTH, parse_control
@@ -29,8 +29,6 @@ from scapy_mpa.wire.rdmap_names import OPCODE_BITS, Opcode, message_name
 
 _CONTROL: Final = struct.Struct(f"{TERMINATE_CONTROL_LENGTH}s")
 _SEGMENT_LENGTH: Final = struct.Struct(">H")
-_TAGGED: Final = 0x80
-_CONTROL_LENGTH: Final = 2
 # M, D and R in the third octet, by RFC 5040 figure 8 and mirrored.
 _HDRCT: Final = 0xE0
 _MIRRORED_HDRCT: Final = 0x07
@@ -135,9 +133,7 @@ def is_defined(layer: int, etype: int, error_code: int) -> bool:
 
 def is_terminate(control: bytes) -> bool:
     """Tell whether octets begin with the DDP and the RDMAP control octet of a Terminate."""
-    if len(control) < _CONTROL_LENGTH:
-        return False
-    return control[0] < _TAGGED and control[1] & OPCODE_BITS == Opcode.TERMINATE
+    return len(control) > 1 and control < TAGGED and control[1] & OPCODE_BITS == Opcode.TERMINATE
 
 
 def terminate_text(layer: int, etype: int, error_code: int) -> str:
