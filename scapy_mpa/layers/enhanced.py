@@ -13,10 +13,7 @@ from typing import Any
 from scapy.fields import BitField, ConditionalField
 
 from scapy_mpa.wire.control_flags import meaning_of
-from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import dialect_named
-
-__all__ = ["enhanced_fields", "fields_of_dialect"]
 
 
 class FlagField(BitField):
@@ -49,8 +46,3 @@ def enhanced_fields(are_there: Callable[[Any], bool]) -> list[ConditionalField]:
             BitField("ord", 0, 14),
         )
     ]
-
-
-def fields_of_dialect(dialect: Dialect | None) -> dict[str, str]:
-    """Return what a layer is given along with its octets: a dialect that these do not show."""
-    return {"dialect": dialect.value} if dialect is Dialect.DRAFT_PEER_CONNECT_01 else {}

@@ -13,7 +13,6 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import NoPayload, Packet
 
-from scapy_mpa import layers
 from scapy_mpa.capture.build_frame import LARGEST_DATAGRAM
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -21,13 +20,11 @@ from scapy_mpa.capture.headers import IPV4
 from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
-from scapy_mpa.layers.enhanced import fields_of_dialect
 from scapy_mpa.layers.pickled import pickle_whole
 from scapy_mpa.session.dissect import dissect
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
-from scapy_mpa.session.provenance import Provenance
-from scapy_mpa.session.upper import UpperLayers
+from scapy_mpa.session.upper import UpperLayers, dissected
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
@@ -146,7 +143,7 @@ class Packets:
 
     def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
         """Put what was recovered on the lower layers of a frame, as a segment of its own."""
-        layer = self._upper.of(event) if isinstance(event, FPDURecovered) else _layer_of(event)
+        layer = self._upper.of(event) if isinstance(event, FPDURecovered) else dissected(event)
         packet, tcp = self._lower.of(frame)
         if tcp is None:
             return layer
@@ -260,23 +257,6 @@ def _extent(event: OnTcp) -> tuple[int, int]:
     return sequence_number(seq - before), length
 
 
-def _layer_of(event: StartupSeen | AdaptionIndicationSeen | IFTFrameRecovered | OnSctp) -> Packet:
-    """Return the layer of what is no FPDU, with its provenance."""
-    layer: Packet
-    if isinstance(event, StartupSeen):
-        layer = layers.MPA(event.octets, **fields_of_dialect(event.dialect))
-    elif isinstance(event, AdaptionIndicationSeen):
-        layer = layers.IFTAdaptionIndication(event.octets)
-    elif isinstance(event, IFTFrameRecovered):
-        layer = layers.IFTFrame(event.octets, crcs=event.crcs)
-    elif isinstance(event, DDPSegmentRecovered):
-        layer = layers.DDPSegmentChunk(event.octets)
-    else:
-        layer = layers.DDPStreamSessionControl(event.octets, **fields_of_dialect(event.dialect))
-    layer.provenance = Provenance.of(event)
-    return layer
-
-
 def _chunk_of(event: OnSctp) -> SCTPChunkData:
     """Return a user message in a DATA chunk of its own, whatever it was sent in.
 
@@ -292,5 +272,5 @@ def _chunk_of(event: OnSctp) -> SCTPChunkData:
         stream_id=event.stream,
         stream_seq=0,
         proto_id=SEGMENT_PPID if is_segment else SESSION_CONTROL_PPID,
-        data=_layer_of(event),
+        data=dissected(event),
     )

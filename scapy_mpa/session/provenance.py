@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
@@ -13,6 +13,9 @@ from scapy_mpa.stream.events import (
     SessionControlSeen,
     StartupSeen,
 )
+
+Recovered: TypeAlias = Carrier | StartupSeen | AdaptionIndicationSeen | SessionControlSeen
+"""Events that bring octets of a layer."""
 
 
 class Provenance(NamedTuple):
@@ -41,9 +44,7 @@ class Provenance(NamedTuple):
     """Found before all earlier octets of its direction were captured."""
 
     @classmethod
-    def of(
-        cls, event: Carrier | StartupSeen | AdaptionIndicationSeen | SessionControlSeen
-    ) -> Provenance:
+    def of(cls, event: Recovered) -> Provenance:
         """Return the provenance of what an event recovered."""
         connection, direction = event.connection, event.direction
         source, target = connection.endpoints

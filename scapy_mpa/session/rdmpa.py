@@ -16,8 +16,7 @@ from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records.record import Record, record_of
 from scapy_mpa.session.dissect import dissect
 from scapy_mpa.session.mpasession import Recovery
-from scapy_mpa.session.packets import OnSctp, OnTcp
-from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.stream.messages import Messages
@@ -197,7 +196,7 @@ def rdmpa(
     taker = Messages(payload=True)
 
     def keep(event: Event) -> None:
-        if not isinstance(event, (OnTcp, OnSctp)):
+        if not isinstance(event, Recovered):
             records.append(record_of(event, recovery.clock))
         for each in taker.take(event):
             messages.append(RDMAPMessage(record_of(each, recovery.clock), each.payload, []))

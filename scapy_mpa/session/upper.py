@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from scapy.packet import NoPayload, Packet, Raw
 
 from scapy_mpa.layers import FPDU, DDPTagged, DDPUntagged, MPAMarker
+from scapy_mpa.layers.recovered import layer_of
 from scapy_mpa.session.form import Form, are_alike, bindings_use, put
-from scapy_mpa.session.provenance import Provenance
+from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.ddp import TAGGED_FIELDS, TAGGED_LENGTH, UNTAGGED_FIELDS, ddp_header_length
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, Layout, fpdu_layout, strip_markers
@@ -65,7 +66,8 @@ class UpperLayers:
             or len(octets) != layout.length
             or event.dialect is not None  # SoftUiWARP's are seldom.
         ):
-            return dissected(event)
+            plain: FPDU = dissected(event)
+            return plain
         bound = FPDU.payload_guess, DDPTagged.payload_guess, DDPUntagged.payload_guess
         if bound != self._bound:
             self._bound = bound
@@ -170,8 +172,8 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
         return None
 
 
-def dissected(event: FPDURecovered) -> FPDU:
-    """Return the packet of an FPDU as Scapy dissects it, with its provenance."""
-    fpdu = FPDU(event.octets, phase=event.phase, dialect=event.dialect)
-    fpdu.provenance = Provenance.of(event)
-    return fpdu
+def dissected(event: Recovered) -> Any:
+    """Return the layer of what was recovered as Scapy dissects it, with its provenance."""
+    layer = layer_of(event)
+    layer.provenance = Provenance.of(event)
+    return layer
