@@ -111,15 +111,15 @@ def build_frame(
     payload: bytes,
     vtag: int,
     *,
-    header_crc: bool | bytes,
-    payload_crc: bool | bytes,
+    header_crc: bool,
+    payload_crc: bool,
     header_size: int | None = None,
     payload_size: int | None = None,
 ) -> bytes:
-    """Return the octets of a frame, right or wrong (5.1).
+    """Return the octets of a frame with right CRCs; its sizes are written as they are (5.1).
 
     :param vtag: 16 bits.
-    :param header_crc: whether there is one; octets: what it is.
+    :param header_crc: whether there is one.
     :param payload_crc: likewise.
     :param header_size: None: the octets of ``ddp_header``.
     :param payload_size: None: the octets of ``payload``.
@@ -131,10 +131,5 @@ def build_frame(
         "vtag": vtag,
     }
     head = packed(_HEADER, "draft-williams-iwarp-ift-01 5.1", **fields) + ddp_header
-    return b"".join((head, _crc(header_crc, head), payload, _crc(payload_crc, payload)))
-
-
-def _crc(wanted: bool | bytes, octets: bytes) -> bytes:
-    if isinstance(wanted, bytes):
-        return wanted
-    return crc_field(octets) if wanted else b""
+    between = crc_field(head) if header_crc else b""
+    return head + between + payload + (crc_field(payload) if payload_crc else b"")
