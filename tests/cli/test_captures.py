@@ -98,25 +98,6 @@ def test_capture(path: Path) -> None:
     assert gaps == [hole[:3] for hole in expected["holes"]]
 
 
-@pytest.mark.examples
-@pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
-def test_all_output_formats_agree(path: Path) -> None:
-    """Text has a line for each record. Both commands have the same connection records and exit
-    status."""
-    as_json = run("dissect", "--json", path)
-    text = run("dissect", path)
-    summary = run("summary", "--json", path)
-    table = run("summary", "--all", "--wide", path)
-    first, *lines, last = as_json.stdout.splitlines()
-    assert len(lines) == text.stdout.count("\n")
-    ends = [line for line in lines if '"type":"connection"' in line]
-    assert summary.stdout.splitlines() == [first, *ends, last]
-    assert len(table.stdout.splitlines()) == len(ends) + 1
-    assert {each.exit_code for each in (as_json, text, summary, table)} == {
-        int('"type":"error"' in as_json.stdout or '"cause":"terminate"' in as_json.stdout)
-    }
-
-
 SPECULATIVE = PCAPS / "crafted" / "ift_speculative.pcap"
 SHIFTS = {
     name: 31 - place

@@ -128,12 +128,3 @@ def test_capture_removed_before_its_second_reading(
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"scapy-mpa: {marked}: there is no such file; check the name\n"
     assert not target.exists()
-
-
-def test_a_capture_without_frames(tmp_path: Path) -> None:
-    """A capture without frames gives one without frames."""
-    empty = tmp_path / "empty.pcap"
-    empty.write_bytes(NFS.read_bytes()[:24])
-    target = tmp_path / "clean.pcapng"
-    assert run("clean", empty, "-o", target).exit_code == 0
-    assert frames_of(target) == []

@@ -93,12 +93,13 @@ def test_bad_files(tmp_path: Path, command: str, name: str) -> None:
     assert types[0] == types[1]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "clean"])
 def test_capture_without_frames(tmp_path: Path, command: str) -> None:
     """A capture without frames is reported, but is no error."""
     path = tmp_path / "nothing.pcap"
     path.write_bytes(RPING.read_bytes()[:PCAP_HEADER])
-    result = run(command, path)
+    target = ["-q", "-o", tmp_path / "new.pcapng"] if command == "clean" else []
+    result = run(command, path, *target)
     assert result.exit_code == 0
     assert result.stderr == f"scapy-mpa: {path}: there are no frames in it\n"
 
