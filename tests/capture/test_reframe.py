@@ -20,10 +20,15 @@ def reframer(octets: bytes, flow: bytes = FLOW4, link_type: int = 1) -> Reframer
 
 
 def test_options_and_extensions_stay() -> None:
-    """IPv4 options and IPv6 extension headers precede every segment."""
+    """IPv4 options and IPv6 extension headers precede every segment.
+
+    In the other direction the Ethernet addresses change places.
+    """
     options = b"\x94\x04\0\0"
     octets = MACS + b"\x08\x00" + ipv4(tcp(), options=options)
-    frame = reframer(octets).frame(1, 0, 1, 2, 16, b"x")
+    made = reframer(octets)
+    assert made.reversed().frame(1, 0, 1, 2, 16).octets[:14] == MACS[6:] + MACS[:6] + b"\x08\x00"
+    frame = made.frame(1, 0, 1, 2, 16, b"x")
     assert frame.octets[34:38] == options
     assert checksum(frame.octets[14:38]) == 0
     destination = b"\x06\0\1\4\0\0\0\0"
@@ -48,11 +53,16 @@ TIMESTAMPS = b"\x08\x0aTIMESTMP"
     ],
 )
 def test_window_and_timestamps_stay(options: bytes, kept: bytes) -> None:
-    """Window and timestamps stay, at any place among other options, whole or damaged."""
+    """Window and timestamps stay, at any place among other options, whole or damaged.
+
+    The checksum is right.
+    """
     header = bytearray(tcp(options=options))
     header[14:16] = b"\x12\x34"
     octets = MACS + b"\x08\x00" + ipv4(bytes(header))
     frame = reframer(octets).frame(1, 0, 1, 2, 16, b"x")
+    pseudo_header = frame.octets[26:34] + b"\0\x06" + (len(frame.octets) - 34).to_bytes(2, "big")
+    assert checksum(pseudo_header + frame.octets[34:]) == 0
     assert frame.octets[48:50] == b"\x12\x34"
     assert frame.octets[54:] == kept + b"x"
     assert segment_of(frame).payload == b"x"
