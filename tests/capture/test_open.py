@@ -99,10 +99,7 @@ def test_live_pipe(compress: Any) -> None:
     """A frame is yielded when it has arrived, not when a buffer is full."""
     for file, buffering in ((FILE, 0), (FILE, -1), (NG_FILE, 0), (NG_FILE, -1)):
         reading, writing = os.pipe()
-        with (
-            os.fdopen(writing, "wb", buffering=0) as out,
-            os.fdopen(reading, "rb", buffering) as pipe,
-        ):
+        with os.fdopen(writing, "wb", 0) as out, os.fdopen(reading, "rb", buffering) as pipe:
             out.write(compress(file[:-9]))
             with open_capture(pipe) as capture:
                 assert next(iter(capture)).octets == OCTETS[0]
@@ -110,22 +107,20 @@ def test_live_pipe(compress: Any) -> None:
                 assert next(iter(capture)).octets == OCTETS[1]
 
 
-@pytest.mark.parametrize("name", COMPRESS)
-def test_several_members(name: str) -> None:
-    """Members in a row, and the zeros that tapes leave, are one file (RFC 1952 2.2)."""
-    parts = [FILE[:10], FILE[10:50], b"", FILE[50:]]
-    stored = bytes(4).join(COMPRESS[name](part) for part in parts) + bytes(512)
-    assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
-
-
+ZEROS = bytes(4)
+"""Tapes leave zeros after a member."""
 SKIPPABLE = struct.pack("<II", 0x184D2A50, 5) + b"skip!"
 """A frame of user data in zstd and lz4 (RFC 8878 3.1.2). pzstd and others write it."""
 
 
-@pytest.mark.parametrize("name", ["zstd", "lz4"])
-def test_skippable_frames(name: str) -> None:
-    """They hold no octets of the file."""
-    stored = COMPRESS[name](FILE[:50]) + SKIPPABLE + COMPRESS[name](FILE[50:]) + SKIPPABLE
+@pytest.mark.parametrize(
+    ("name", "between"),
+    [*((name, ZEROS) for name in COMPRESS), ("zstd", SKIPPABLE), ("lz4", SKIPPABLE)],
+)
+def test_several_members(name: str, between: bytes) -> None:
+    """Members in a row are one file (RFC 1952 2.2). What is between them holds no octets of it."""
+    parts = [FILE[:10], FILE[10:50], b"", FILE[50:]]
+    stored = between.join(COMPRESS[name](part) for part in parts) + between * 128
     assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
 
 
@@ -171,23 +166,10 @@ def test_no_decompressor(monkeypatch: pytest.MonkeyPatch, name: str, advice: str
     )
 
 
+# Files that ask for so much memory (RFC 8878 3.1.1.1.2).
 ZSTD_OF_256_MIB = b"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"
-"""An empty frame that asks for so large a window (RFC 8878 3.1.1.1.2)."""
-
-
-@pytest.mark.parametrize(
-    ("name", "stored"),
-    [
-        ("zstd", ZSTD_OF_256_MIB),
-        ("xz", lzma.compress(FILE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}])),
-    ],
-)
-def test_too_much_memory(name: str, stored: bytes) -> None:
-    """The memory that a file asks for is limited."""
-    assert f"the {name} data takes more than 128 MiB to decompress; decompress it with" in (
-        error_of(stored)
-    )
-
+XZ_OF_256_MIB = lzma.compress(FILE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}])
+TOO_MUCH = "data takes more than 128 MiB to decompress; decompress it with"
 
 LOOKS = "not a pcap or pcapng capture, it looks like "
 NO_LOOKS = "not a pcap or pcapng capture; give a file"
@@ -213,11 +195,13 @@ NO_LOOKS = "not a pcap or pcapng capture; give a file"
             gzip.compress(lzma.compress(FILE)),
             f"{LOOKS}xz-compressed data; decompress it with",
         ),
+        (ZSTD_OF_256_MIB, f"the zstd {TOO_MUCH}"),
+        (XZ_OF_256_MIB, f"the xz {TOO_MUCH}"),
     ],
 )
 def test_not_a_capture(octets: bytes, message: str) -> None:
     """The message says what the file looks like, if anything, and what to do."""
-    assert error_of(octets).startswith(f"capture: {message}")
+    assert message in error_of(octets)
 
 
 class FailingFile(io.BytesIO):
@@ -326,10 +310,8 @@ PACKETS = {
     )
 }
 
-each_file = pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 
-
-@each_file
+@pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 def test_packets(path: Path) -> None:
     """The file has as many frames as the table of captures says, and no problem."""
     with open_capture(path) as capture:
