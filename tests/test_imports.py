@@ -93,24 +93,10 @@ STREAM_ROOMS = (
 
 IO_BUILTINS = frozenset({"breakpoint", "input", "open", "print"})
 
-ROOMS_WITHOUT_SCAPY = (
-    "records",
-    "capture",
-    "dialects",
-    "stream",
-    "wire",
-    PACKAGE,
-    "scapy_extension",
-)
+ROOMS_WITHOUT_SCAPY = ROOMS[ROOMS.index("layers") + 1 :]
 """Rooms that never import Scapy, not even inside a function."""
 
-MODULES_STARTED_WITHOUT_SCAPY = (
-    *ROOMS_WITHOUT_SCAPY,
-    "cli",
-    "clean",
-    "craft",
-    "__main__",
-)
+MODULES_STARTED_WITHOUT_SCAPY = (*ROOMS_WITHOUT_SCAPY, "cli", "clean", "craft", "__main__")
 """Modules that can be imported without Scapy, directly and through other rooms."""
 
 

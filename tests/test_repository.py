@@ -98,7 +98,9 @@ def test_sources_name_their_licence_and_purpose() -> None:
 
 
 def test_readme_starts_with_two_commands() -> None:
-    """The first screen dissects a capture of the repository, and runs the whole test suite."""
+    """The first 24 lines dissect a capture of the repository, and run the whole test suite."""
+    screen = text_of("README.md").splitlines()[:24]
+    assert sum(line.startswith("sh run ") for line in screen) == 2
     dissect, test = first_commands()
     script, name, command, capture = dissect.split()
     assert (script, name, command) == ("sh", "run", "dissect")
@@ -107,31 +109,33 @@ def test_readme_starts_with_two_commands() -> None:
     assert test == TEST_COMMAND
 
 
-def test_readme_commands_are_on_the_first_screen() -> None:
-    """Both commands stand within the first 24 lines."""
-    screen = text_of("README.md").splitlines()[:24]
-    assert sum(line.startswith("sh run ") for line in screen) == 2
-
-
 def test_ci_runs_the_test_command_of_the_readme() -> None:
     """CI runs the test command that the README shows."""
     assert text_of(".ci/run").splitlines()[-1] == TEST_COMMAND
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
+def run_alone(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What ``sh run`` does in a folder without a checkout. It sets nothing up."""
+    shutil.copy(ROOT / "run", folder)
+    done = subprocess.run(
+        ["sh", str(folder / "run"), *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert not (folder / ".venv").exists()
+    return done
+
+
 @pytest.mark.parametrize("arguments", [(), ("help",), ("-h",), ("--help",)])
 def test_run_shows_usage_without_setup(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """All ways to ask print the same usage, with the commands of the toolkit."""
-    shutil.copy(ROOT / "run", tmp_path)
-    done = subprocess.run(
-        ["sh", str(tmp_path / "run"), *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    done = run_alone(tmp_path, *arguments)
+    assert done.returncode == 0
     assert done.stdout.startswith("usage: sh run dissect FILE")
-    assert not (tmp_path / ".venv").exists()
     _, _, listed = run("--help").stdout.partition("Commands:\n")
     commands = listed.partition("\n\n")[0]
     assert commands and f"\n{commands}\n\n" in done.stdout
@@ -139,18 +143,9 @@ def test_run_shows_usage_without_setup(arguments: tuple[str, ...], tmp_path: Pat
 
 def test_run_refuses_a_wrong_python(tmp_path: Path) -> None:
     """A wrong ``PYTHON`` is reported, and nothing is set up."""
-    shutil.copy(ROOT / "run", tmp_path)
-    done = subprocess.run(
-        ["sh", str(tmp_path / "run"), "dissect", "x"],
-        env={**os.environ, "PYTHON": "/bin/false"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_alone(tmp_path, "dissect", "x", PYTHON="/bin/false")
     assert done.returncode == 2
     assert "PYTHON=/bin/false is not a Python 3.10 or newer" in done.stderr
-    assert not (tmp_path / ".venv").exists()
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("", "Skipped"), ("true", "Failed")])
