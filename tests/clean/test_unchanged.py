@@ -3,23 +3,16 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.craft import Conversation
-from scapy_mpa.stream.segment import FIN, SYN, reverse_flow
 from tests.captures import PCAPS
-from tests.clean.cleaning import clean, frames_of, recovered, segments, shown_fpdus
-from tests.craft.strategies import conversations
-from tests.craft.test_impaired import reorder
+from tests.clean.cleaning import clean, frames_of, recovered, shown_fpdus
 from tests.stream.talk import STREAM, TRUTH, started
 from tests.truth import mpastream, pcapfile
 
@@ -115,26 +108,6 @@ def test_segments_of_an_fpdu_wait_for_its_end() -> None:
     for frame in frames_of(pcapfile.pcap(pcapfile.frames(talk.segments))):
         counts.append(len(cleaner.receive(frame)))
     assert counts == [1, 1, 1, 1, 1, 1, 0, 0, 3]
-
-
-@given(
-    conversation=conversations(
-        beginnings=("SYN",), handshake=True, markers=(False, False), rtr_frames=False
-    ),
-    seed=st.integers(0, 1 << 20),
-)
-def test_nothing_is_acknowledged_before_it(conversation: Conversation, seed: int) -> None:
-    """Where segments come in disorder, those that are copied are in order among the others."""
-    sent = conversation.segments()
-    frames = conversation.frames([*sent[:5], *reorder(sent[5:], random.Random(seed))])
-    ends: dict[bytes, int] = {}
-    for each in segments(clean(frames).frames):
-        ends.setdefault(each.flow, each.seq)
-        if each.length or each.flags & (SYN | FIN):
-            assert each.seq == ends[each.flow]
-            ends[each.flow] = each.seq + each.length + bool(each.flags & (SYN | FIN)) & 0xFFFFFFFF
-        if reverse_flow(each.flow) in ends:
-            assert ends[reverse_flow(each.flow)] - each.ack & 0xFFFFFFFF < 1 << 31
 
 
 def _kept(octets: bytes) -> Sequence[bytes]:
