@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.command import COMMAND, environment
 
+posix = pytest.mark.skipif(os.name != "posix", reason="about files, pipes and signals of POSIX")
 on_linux = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="looks at processes as Linux shows them"
 )

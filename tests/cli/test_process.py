@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import COMMAND, PCAPS, PROBE, RPING, environment, process, run
-from tests.cli.running import drained, on_linux, on_terminal, running
+from tests.cli.running import drained, on_linux, on_terminal, posix, running
 from tests.cli.test_ring import frames_of, octets_of
 
 LARGE = PCAPS / "seqwrap_client_crcon.pcap.gz"
-
-posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX pipes, signals and terminals")
 
 
 @pytest.mark.parametrize("path", [RPING, LARGE], ids=["plain", "compressed"])

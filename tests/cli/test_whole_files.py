@@ -17,9 +17,7 @@ import pytest
 
 from tests.clean.cleaning import frames_of
 from tests.cli.command import RPING, process, run
-from tests.cli.running import on_linux, running
-
-posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX files, pipes and signals")
+from tests.cli.running import on_linux, posix, running
 
 COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
     "clean": lambda target: ("clean", "-q", RPING, "-o", target),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,14 +13,11 @@ from scapy_mpa.craft import Conversation
 from scapy_mpa.session import rdmpa
 from scapy_mpa.shell import Loaded, banner, names, run_code
 from tests.cli.command import PCAPS, environment, run
-from tests.cli.running import on_terminal
+from tests.cli.running import on_terminal, posix
 from tests.truth import pcapfile
 
 RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 MIX = str(PCAPS / "mix_mpa1_crcon.pcap")
-
-posix = pytest.mark.skipif(os.name != "posix", reason="about POSIX terminals")
-
 
 PRINTED: dict[str, tuple[list[str], str, str]] = {
     # Arguments, standard input, and what is printed; {one} and {two} are packets of captures.
@@ -32,8 +28,9 @@ PRINTED: dict[str, tuple[list[str], str, str]] = {
     ),
     "several files": (
         [RPING, MIX],
-        "print(len(pkts), [len(packets) for packets in files.values()], *files)\n",
-        f"{{both}} [{{one}}, {{two}}] {RPING} {MIX}\n",
+        "print(len(pkts), [len(packets) for packets in files.values()], *files)\n"
+        "print(len(pkts.connections()), pkts[-1] == files[list(files)[-1]][-1])\n",
+        f"{{both}} [{{one}}, {{two}}] {RPING} {MIX}\n2 True\n",
     ),
     "a script with blocks": (
         [RPING],
@@ -41,7 +38,11 @@ PRINTED: dict[str, tuple[list[str], str, str]] = {
         "print(x)\n",
         "Request\n1\n",
     ),
-    "nothing": ([], "", ""),
+    "no capture": (
+        [],
+        "print(len(pkts), sniff.__module__, Conversation.__module__)\n",
+        "0 scapy.sendrecv scapy_mpa.craft.conversation\n",
+    ),
 }
 
 
@@ -66,15 +67,6 @@ def test_capture_on_a_pipe() -> None:
     done = run("shell", "-", stdin=b"")
     assert done.exit_code == 2
     assert "give the code with -c" in done.stderr
-
-
-def test_several_files() -> None:
-    """Connections, gaps and errors of all files are loaded."""
-    loaded = Loaded([RPING, MIX])
-    assert len(loaded.pkts.connections()) == 2
-    assert loaded.pkts[-1] == loaded.files[MIX][-1]
-    assert Loaded([MIX]).pkts is not None
-    assert len(Loaded().pkts) == 0
 
 
 @pytest.mark.parametrize(
@@ -122,14 +114,6 @@ def test_banner(captures: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyP
     known = names(loaded)
     for line in lines:
         assert run_code(line, known, "<banner>"), line
-
-
-def test_names() -> None:
-    """There are the names of Scapy, of the layers and of crafting. Ours replace Scapy's."""
-    known: dict[str, Any] = names(Loaded())
-    assert {"IP", "TCP", "sniff", "FPDU", "RDMAPWrite", "MPASession", "rdmpa"} <= known.keys()
-    assert known["Conversation"] is Conversation
-    assert known["FPDU"].__module__.startswith("scapy_mpa.")
 
 
 @posix
