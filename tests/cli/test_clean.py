@@ -69,17 +69,6 @@ def test_other_framings_are_copied(capture: Path, tmp_path: Path) -> None:
     assert frames_of(target) == frames_of(capture)
 
 
-def test_name_chooses_pcap(marked: Path, tmp_path: Path) -> None:
-    """By its name the file is pcap: times in microseconds, no comments."""
-    target = tmp_path / "clean.pcap"
-    assert run("clean", "-q", marked, "-o", target).stderr == ""
-    with open_capture(target) as capture:
-        assert capture.pcap is not None
-        assert [each.octets for each in capture] == [
-            each.octets for each in clean(frames_of(marked)).frames
-        ]
-
-
 @pytest.mark.parametrize(
     ("change", "before", "words"),
     [
