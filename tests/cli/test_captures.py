@@ -134,11 +134,8 @@ def test_ift_capture(path: Path) -> None:
     assert sorted(frames) == sorted(wanted)
 
 
-def test_lines_and_layers() -> None:
-    """Lines contain flags, VTags and placement. ``-V`` shows the layers."""
-    text = run("dissect", SPECULATIVE).stdout
-    assert "Adaption indication phase 0 RDMA HC PC SP VTag 0x1a2b" in text
-    assert text.count("placed speculatively, seq") == 2
+def test_ift_layers() -> None:
+    """``-V`` shows the layers, and the table names the dialect."""
     assert "draft-williams-iwarp-ift-01" in run("summary", "--wide", SPECULATIVE).stdout
     tree = run("dissect", "-V", SPECULATIVE).stdout
     assert "###[ IFT Adaption Indication ]###" in tree
