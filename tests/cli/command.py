@@ -7,15 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
 
 from scapy_mpa.cli.group import cli
+from tests.captures import PCAPS, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-PCAPS = ROOT / "pcaps"
 RPING = PCAPS / "rping_mpa2_crcon.pcap"
 """A plain connection without errors."""
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
