@@ -155,12 +155,6 @@ def test_not_followed(packet: bytes, reason: str, raw: int, ether_type: int) -> 
 class TestIPv4:
     """RFC 791."""
 
-    @given(captured=st.integers(40, 47), beyond=st.integers(0, 10))
-    def test_snap_length(self, captured: int, beyond: int) -> None:
-        """A cut payload has the length of IP, and the octets that were captured."""
-        expected = SEGMENT4._replace(payload=PAYLOAD[: captured - 40])
-        assert decode(ipv4(tcp())[:captured], 47 + beyond) == expected
-
     def test_options_cut(self) -> None:
         """Only after its options is the header whole."""
         packet = ipv4(tcp(), options=bytes(40))
