@@ -151,6 +151,7 @@ def targets_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield name
 
 
+@cache
 def imports_of(module: str) -> list[Import]:
     """All imports of ``module``, at any place in it."""
     found = []
@@ -168,11 +169,6 @@ def imports_of(module: str) -> list[Import]:
 
 
 @cache
-def imports() -> dict[str, list[Import]]:
-    """The imports of each module."""
-    return {module: imports_of(module) for module in FILES}
-
-
 def public_names(module: str) -> list[str] | None:
     """The names in ``__all__`` of a module; None if it has no such literal."""
     for node in trees()[module].body:
@@ -181,12 +177,6 @@ def public_names(module: str) -> list[str] | None:
             if all(isinstance(each, ast.Constant) for each in listed):
                 return [each.value for each in listed]
     return None
-
-
-@cache
-def public() -> dict[str, list[str] | None]:
-    """The public names of each module."""
-    return {module: public_names(module) for module in FILES}
 
 
 def is_own(target: str) -> bool:
@@ -220,7 +210,7 @@ def wrong_imports(rooms: tuple[str, ...], is_wrong: Callable[[str, Import], bool
     return [
         f"{place(module, found.line)}: {room_of(module)} imports {found.target}"
         for module in modules_in(rooms)
-        for found in imports()[module]
+        for found in imports_of(module)
         if is_wrong(module, found)
     ]
 
@@ -256,7 +246,7 @@ def test_stream_core_has_no_import_cycle() -> None:
     """Not even for typing: a reader could begin with neither of two modules that need each
     other."""
     left = {
-        module: {found.target for found in imports()[module]} for module in modules_in(("stream",))
+        module: {found.target for found in imports_of(module)} for module in modules_in(("stream",))
     }
     while free := [module for module, targets in left.items() if not targets & left.keys()]:
         for module in free:
@@ -269,7 +259,7 @@ def test_imported_names_are_public() -> None:
     first."""
 
     def is_public(module: str, name: str) -> bool:
-        listed = public()[module]
+        listed = public_names(module)
         return not name.startswith("_") if listed is None else name in {*listed, "*"}
 
     assert [
