@@ -48,6 +48,12 @@ def lines_of(text: str) -> list[Record]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def cells(*arguments: object) -> dict[str, str]:
+    """The only row of the table that ``summary --wide`` prints, by heading."""
+    headings, row = run("summary", "--wide", *arguments).stdout.splitlines()
+    return dict(zip(headings.split(), row.split(), strict=False))
+
+
 def environment(**variables: str) -> dict[str, str]:
     """The environment of a process that finds this checkout from any directory."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

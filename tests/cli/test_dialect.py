@@ -7,7 +7,7 @@ import pytest
 
 from scapy_mpa.layers import MPARequest
 from scapy_mpa.wire.errors import LocalProtocolError
-from tests.cli.command import PCAPS, PROBE, records, run
+from tests.cli.command import PCAPS, PROBE, cells, records, run
 
 DRAFT = "draft-ietf-storm-mpa-peer-connect-01"
 OF_DRAFT = PCAPS / "crafted" / "draft_rtr_read.pcap"
@@ -48,13 +48,11 @@ def test_layer_takes_a_dialect() -> None:
 
 def test_summary() -> None:
     """The table has columns for IRD, ORD and the RTR indication if anything was negotiated."""
-    heading, row = run("summary", "--wide", OF_PEERS).stdout.splitlines()
-    cells = dict(zip(heading.split(), row.split(), strict=False))
-    assert (cells["IRD"], cells["ORD"], cells["RTR"]) == ("1/1", "1/1", "write")
+    row = cells(OF_PEERS)
+    assert (row["IRD"], row["ORD"], row["RTR"]) == ("1/1", "1/1", "write")
     assert "RTR" not in run("summary", "--wide", PCAPS / "mix_mpa1_crcon.pcap").stdout
-    heading, row = run("summary", "--wide", "--dialect", DRAFT, OF_DRAFT).stdout.splitlines()
-    cells = dict(zip(heading.split(), row.split(), strict=False))
-    assert (cells["Dialect"], cells["IRD"], cells["RTR"]) == (DRAFT, "-/4", "read")
+    row = cells("--dialect", DRAFT, OF_DRAFT)
+    assert (row["Dialect"], row["IRD"], row["RTR"]) == (DRAFT, "-/4", "read")
 
 
 def test_broken_promise_is_marked() -> None:

@@ -129,7 +129,6 @@ def test_list_of_mutations() -> None:
         "reported": True,
         "base": "marked",
     }
-    json.dumps(entry)
 
 
 def test_second_run_into_the_same_directory(tmp_path: Path) -> None:
