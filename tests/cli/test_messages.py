@@ -14,6 +14,7 @@ from tests.captures import OVER_IFT, OVER_TCP, capture_name
 from tests.cli.command import PROBE, Record, records, run
 from tests.cli.test_captures import roles
 from tests.truth import iftwalker, walker
+from tests.truth.headers import header_length, header_of
 
 READ_REQUEST, READ_RESPONSE = 1, 2
 
@@ -44,21 +45,17 @@ def walked(path: Path) -> tuple[list[Message], list[Read]]:
             for fpdu in connection.fpdus[role]:
                 if len(fpdu.ulpdu) < 14 or (connection.crc_on and not fpdu.crc_good):
                     continue
-                opcode = fpdu.ulpdu[1] & 15
-                if fpdu.ulpdu[0] & 0x80:
-                    place = struct.unpack_from(">IQ", fpdu.ulpdu, 2)
-                    octets += len(fpdu.ulpdu) - 14
-                else:
-                    place = struct.unpack_from(">II", fpdu.ulpdu, 6)
-                    octets += len(fpdu.ulpdu) - 18
+                header = header_of(fpdu.ulpdu, len(fpdu.ulpdu))
+                place = (header.stag, header.to) if header.tagged else (header.qn, header.msn)
+                octets += len(fpdu.ulpdu) - header_length(fpdu.ulpdu)
                 fpdus += 1
                 name = name or place
-                if not fpdu.ulpdu[0] & 0x40:
+                if not header.last:
                     continue
-                found.append((number, role, opcode, name, octets, fpdus))
-                if opcode == READ_RESPONSE:
+                found.append((number, role, header.opcode, name, octets, fpdus))
+                if header.opcode == READ_RESPONSE:
                     given[role].append((octets, name))
-                elif opcode == READ_REQUEST and len(fpdu.ulpdu) == 18 + 28:
+                elif header.opcode == READ_REQUEST and len(fpdu.ulpdu) == 18 + 28:
                     stag, to, size = struct.unpack_from(">IQI", fpdu.ulpdu, 18)
                     asked[role].append((name[1], size, (stag, to)))
                 name, octets, fpdus = None, 0, 0
@@ -69,11 +66,6 @@ def walked(path: Path) -> tuple[list[Message], list[Read]]:
                 fits = name == sink or size == octets == 0
                 reads.append((number, role, msn, size, octets if fits else -1))
     return found, reads
-
-
-def tagged_place(record: Record) -> tuple[int, int]:
-    """STag and TO."""
-    return int(record["stag"], 16), int(record["to"], 16)
 
 
 def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
@@ -87,11 +79,11 @@ def printed(found: list[Record]) -> tuple[list[Message], list[Read]]:
         number = record["connection"]
         by = role[number, record["src"]]
         if record["complete"]:
-            tagged = record["qn"] is None
-            name = tagged_place(record) if tagged else (record["qn"], record["msn"])
-            place = number, by, record["opcode"], name
+            name = record["qn"], record["msn"]
+            if record["qn"] is None:
+                name = int(record["stag"], 16), int(record["to"], 16)
             assert record["length"] == record["captured_length"]
-            whole.append((*place, record["length"], record["fpdus"]))
+            whole.append((number, by, record["opcode"], name, record["length"], record["fpdus"]))
         if record["opcode"] == READ_RESPONSE and record["answers"] is not None:
             there = record["captured_length"] if record["complete"] else -1
             size = record["rdma_read_size"]
