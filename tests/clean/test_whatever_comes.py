@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -94,20 +93,15 @@ def test_a_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at
     assert frames_of(target)
 
 
-def connection(seed: int) -> list[Segment]:
-    """A connection with eight FPDUs each way; its numbers are always the same."""
-    ulpdus = [
-        messages.send(msn, random.Random(seed + msn).randbytes(200))[0] for msn in range(1, 9)
-    ]
-    stream, _ = mpastream.build_stream(ulpdus)
+def other_octets() -> list[Segment]:
+    """A connection with the numbers and lengths of :func:`whole`, and other octets."""
+    ulpdus = [messages.send(msn, bytes(200))[0] for msn in range(1, 9)]
     talk = started((1000, 5000))
-    talk.say(0, stream, size=500)
-    talk.say(1, stream, size=500)
-    talk.close()
+    talk.speak(mpastream.build_stream(ulpdus)[0], size=500)
     return talk.segments
 
 
-ONE, OTHER = connection(0), connection(100)
+ONE, OTHER = whole((1000, 5000)).segments, other_octets()
 CAPTURES = {
     "other octets": ([*ONE, *OTHER, *ONE], 3),
     "appended to itself": ([*ONE, *ONE], 1),

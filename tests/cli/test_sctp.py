@@ -86,13 +86,8 @@ def test_tcp_and_sctp_in_one_capture(tmp_path: Path, capture: Path) -> None:
         each for each in alone if each["type"] == "fpdu"
     ]
     of_sctp = [each for each in both if each["connection"] == 1]
-    assert {each["type"] for each in of_sctp} == {
-        "session_control",
-        "ddp_segment",
-        "gap",
-        "error",
-        "connection",
-    }
+    kinds = {"session_control", "ddp_segment", "gap", "error", "connection"}
+    assert {each["type"] for each in of_sctp} == kinds
     assert records("--connection", "1", path) == of_sctp
     assert "not followed" not in run("dissect", path).stderr
 
