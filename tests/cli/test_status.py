@@ -117,13 +117,6 @@ def test_wrong_options_of_an_interface(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
-def of_link_types(links: Sequence[int]) -> bytes:
-    """A capture with one frame of zeros of each of these link types."""
-    described = b"".join(interface(link=link) for link in links)
-    frames = b"".join(enhanced(bytes(60), index=index) for index in range(len(links)))
-    return section() + described + frames
-
-
 @pytest.mark.parametrize(
     ("links", "words"),
     [
@@ -135,7 +128,9 @@ def of_link_types(links: Sequence[int]) -> bytes:
 def test_many_unknown_link_types(tmp_path: Path, links: Sequence[int], words: str) -> None:
     """The first link types are named, the others counted."""
     path = tmp_path / "many.pcapng"
-    path.write_bytes(of_link_types(links))
+    described = b"".join(interface(link=link) for link in links)
+    frames = b"".join(enhanced(bytes(60), index=index) for index in range(len(links)))
+    path.write_bytes(section() + described + frames)
     result = run("summary", path)
     assert_one_message(result.stderr, f"nothing can be followed in {len(links)} frames: ", words)
     assert len(result.stderr) < 400

@@ -10,7 +10,7 @@ from scapy_mpa.records.ddp import ddp_fields, ddp_payload
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
 from scapy_mpa.wire.fpdu import build_fpdu, fpdu_layout
 from tests.layers.strategies import ulpdus
-from tests.truth.headers import Header, header_of, header_of_record
+from tests.truth.headers import header_of, header_of_record
 from tests.wire.test_rdmap import FIGURES
 
 CONNECTION = ConnectionId(0, bytes(12))
@@ -28,15 +28,6 @@ def fpdu_of(ulpdu: bytes, phase: int | None, captured: int | None) -> FPDURecove
     return FPDURecovered(
         CONNECTION, 0, 1, 0, 0, 0, len(ulpdu), octets, phase, 0, "good", "length", False, (1,)
     )
-
-
-def by_hand(ulpdu: bytes, captured: int) -> tuple[str | None, Header]:
-    """The name of the message, and the header fields in the first ``captured`` octets of a ULPDU
-    (RFC 5041 4)."""
-    header = header_of(ulpdu[:captured], len(ulpdu))
-    opcode = header.opcode
-    message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")
-    return message, header
 
 
 @given(
@@ -57,6 +48,10 @@ def test_any_octets(several: list[bytes], phase: int | None, captured: int | Non
         )
         there = max(0, min(there - 2, len(ulpdu)))
         fields = ddp_fields(fpdu)
-        assert (fields["message"], header_of_record(fields)) == by_hand(ulpdu, there)
+        header = header_of(ulpdu[:there], len(ulpdu))
+        assert header_of_record(fields) == header
+        opcode = header.opcode
+        message = None if opcode is None else NAMES.get(opcode, f"Reserved opcode {opcode}")
+        assert fields["message"] == message
         tagged = there and ulpdu[0] >= 0x80
         assert ddp_payload(fpdu) == ulpdu[14 if tagged else 18 : there]
