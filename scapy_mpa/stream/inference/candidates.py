@@ -209,14 +209,12 @@ class Candidates:
     def may_be_led(self, header: int) -> bool:
         """Tell whether a Marker may lead the FPDU whose ULPDU_Length stands at ``header``.
 
-        It says 0, or is forged: then a segment begins with it.
+        It says 0.
         """
         marker = header - MARKER_LENGTH
         if marker < self.stretch.begin or not self.stretch.is_captured(marker, header):
             return False
-        return points_alike(self.stretch.number(marker, header), 0) or bool(
-            self.island.telling_boundaries(marker, marker + 1) and self.island.is_boundary(marker)
-        )
+        return points_alike(self.stretch.number(marker, header), 0)
 
 
 def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:

@@ -153,7 +153,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     ]
     if telling:
         hypotheses = telling + [each for each in hypotheses if each[0].origin is None]
-    ours = max(hypotheses, key=_spanned, default=None)
+    ours = max(hypotheses, key=lambda each: sum(row.octets for row in each), default=None)
     if ours is None:
         return None
     longest = max(ours, key=lambda row: row.octets)
@@ -162,13 +162,3 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
         return None
     # What others of its places say of CRCs counts for it, too.
     return longest._replace(whole=max(row.whole for row in ours))
-
-
-def _spanned(ours: Sequence[Row]) -> int:
-    """Return how many octets lie between the first and the last FPDU of a hypothesis, by island."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for row in ours:
-        first[row.island] = min(first.get(row.island, row.start), row.start)
-        last[row.island] = max(last.get(row.island, row.end), row.end)
-    return sum(last[island] - first[island] for island in first)

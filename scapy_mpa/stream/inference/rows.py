@@ -25,8 +25,6 @@ _PLAUSIBLE_OCTETS: Final = AGREEING_MARKERS * MARKER_INTERVAL
 class Row(NamedTuple):
     """FPDUs one after the other, with headers that make sense."""
 
-    island: int
-    """Where its island begins."""
     start: int
     end: int
     """End of the last FPDU after which another may begin: what makes no sense there shows that the
@@ -60,10 +58,8 @@ def rows(looked_at: Candidates) -> Iterator[Row]:
     # A part of a row shows no more than the row.
     passed: set[tuple[int, int | None]] = set()
     for header in looked_at.headers():
-        # If a length leads to an FPDU, zeros before it are the CRC field of the one before.
-        is_led_to = (header, None) in passed
         for start, phase in _beginnings(looked_at, header):
-            if (start, phase) in passed or (is_led_to and phase == 0):
+            if (start, phase) in passed:
                 continue
             row = _row(looked_at, start, phase, passed)
             if not _counts(looked_at, row):
@@ -126,7 +122,7 @@ def _row(
     looked_at: Candidates, start: int, phase: int | None, passed: set[tuple[int, int | None]]
 ) -> Row:
     """Return the row that begins with an FPDU, of none if it makes no sense."""
-    island, stretch = looked_at.island, looked_at.stretch
+    stretch = looked_at.stretch
     origin = None if phase is None else start - phase
     reader = FPDUReader(origin or 0, markers=phase is not None, crc=False)
     fpdus = whole = aligned = 0
@@ -155,6 +151,6 @@ def _row(
         evidence.take(head, fpdu.ulpdu_length, said, is_whole=is_whole)
     if not is_whole and looked_at.known.markers is None:
         # Nothing stands after it that says how many Markers lie in what was cut off.
-        return Row(island.start, start, last, origin, fpdus - 1, whole, aligned, evidence)
-    end = at if may_be_fpdu(island, at) else last
-    return Row(island.start, start, end, origin, fpdus, whole, aligned, evidence)
+        return Row(start, last, origin, fpdus - 1, whole, aligned, evidence)
+    end = at if may_be_fpdu(looked_at.island, at) else last
+    return Row(start, end, origin, fpdus, whole, aligned, evidence)

@@ -291,25 +291,19 @@ class Island:
             left.append((begin, self.end))
         return left
 
-    def fills_segments(self, start: int, end: int, least: int = _TELLING_SEGMENT) -> bool:
+    def fills_segments(self, start: int, end: int) -> bool:
         """Tell whether segments begin at ``start`` and end at ``end``, and not just anywhere.
 
         Where segments are a few octets long, every place is a boundary and says nothing.
-
-        :param least: octets of a segment of which the boundaries tell something.
         """
         chunks = self._chunks or ()
         index = bisect_left(chunks, (start,))
         if index == len(chunks) or chunks[index].position != start:
             return False
-        length = len(chunks[index].octets)
-        return length >= min(end - start, least) and self.is_boundary(end)
-
-    def is_boundary(self, position: int) -> bool:
-        """Tell whether a segment begins or ends at ``position``."""
-        chunks = self._chunks or ()
-        index = bisect_left(chunks, (position,))
-        return position == self.end or (index < len(chunks) and chunks[index].position == position)
+        if len(chunks[index].octets) < min(end - start, _TELLING_SEGMENT):
+            return False
+        index = bisect_left(chunks, (end,))
+        return end == self.end or (index < len(chunks) and chunks[index].position == end)
 
     def captured(self, start: int, end: int) -> list[Chunk]:
         """Return what was captured of the chunks that reach from ``start`` up to ``end``."""
