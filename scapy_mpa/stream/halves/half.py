@@ -22,7 +22,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
-from scapy_mpa.stream.octets.scan import FoundStartup, may_be_payload
+from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, sequence_number, unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
@@ -224,10 +224,9 @@ class HalfConnection:
         After missing octets, a payload that holds a Key may read as a frame; but that hardly fills
         its segments.  A sender waits before and after a startup frame, so the frame does.
         """
-        is_telling = self.begin is not None or not may_be_payload(found)
-        if is_telling and self.may_begin_at(island, found.position):
-            return True
-        return island.fills_segments(found.position, found.end)
+        return self.may_begin_at(island, found.position) or island.fills_segments(
+            found.position, found.end
+        )
 
     # -- what framing reports ------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from scapy_mpa.stream.limits import READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import MARKER_RESERVED
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
     KEYS,
@@ -149,18 +148,6 @@ def has_key(island: Island, position: int, kind: StartupKind) -> bool:
     """Tell whether the Key of a kind of startup frame stands at a position."""
     end = position + KEY_LENGTH
     return island.holds(position, end) and island.read(position, end) == KEYS[kind]
-
-
-def may_be_payload(found: FoundStartup) -> bool:
-    """Tell whether what follows a Key is hardly what a sender of startup frames puts there.
-
-    That is a Marker, zeros, or R in a Request, where it is 0 and of no account (RFC 5044 7.1.1): of
-    text it is set in every small letter, and most of what ends a word.  Zeros may be a CRC field
-    that is not used.
-    """
-    is_request = found.startup.kind is StartupKind.REQUEST
-    may_be_marker = found.octets[KEY_LENGTH:].startswith(MARKER_RESERVED)
-    return may_be_marker or (is_request and found.startup.rejected)
 
 
 def may_be_rtr(island: Island, position: int) -> bool:
