@@ -287,7 +287,6 @@ class Follower:
         beyond = Beyond(
             ends_at_known_fpdu=ends_at_known_fpdu,
             may_grow=not (final or ends_at_known_fpdu),
-            sender_is_done=final and self._sink.ends_at(limit),
             begins_at=lambda at: self._leads_over_hole(island, at),
         )
         path = cheapest_path(region, entries, beyond, is_certain=run.is_certain)

@@ -17,20 +17,17 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
 from scapy_mpa.stream.fpdus.region import Edge, Region
+from scapy_mpa.stream.fpdus.search import COST_OF_PLACE
 from scapy_mpa.stream.fpdus.true_end import TrueEnd
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
-# Of two paths that cost the same, the one without a wrong length wins.
-_TIE: Final = 2
 # Paths that are compared.  The steps that all share are reported.
 _MOST_ENDS: Final = 13
 # FPDUs that may stand between two damaged ones of a burst.
 _NEAR: Final = 4
 # Nodes after which a search ends, each counted as often as a path leads to it.
 _MOST_NODES: Final = 200_000
-# What a place costs to which nothing leads.
-_COST_OF_JUMP: Final = 200
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
@@ -56,8 +53,6 @@ class Beyond(NamedTuple):
     """An FPDU is known to begin where the region ends."""
     may_grow: bool
     """More octets may follow, so that nothing is given up yet."""
-    sender_is_done: bool
-    """The sender has sent nothing more."""
     begins_at: Callable[[int], bool]
     """Whether an FPDU begins at a place after the hole, or the place is in the hole."""
 
@@ -124,10 +119,6 @@ class _Places:
             self._marks.append(self._marks[-1] + edge.marks)
             if edge.end is not None:
                 self._rows.add(edge.end)
-
-    def is_led_to(self, position: int) -> bool:
-        """Tell whether a proven row leads to a place, as far as was looked."""
-        return position in self._rows
 
     def evidence(self, start: int) -> float:
         """Return what speaks for an FPDU at a place."""
@@ -275,10 +266,7 @@ class _Search:
         if is_led and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
         self._push(cost + edge_cost + nested, "at", edge.end, step)
-        price = weights.WRONG_LENGTH + (0 if region.crc or region.meant(edge) else edge.cost)
-        # If a proven row leads there, too, what stands there is no coincidence.
-        price += min(chance, weights.ARRIVAL) if self._places.is_led_to(edge.end) else chance
-        self._push(cost + _TIE, "wrong length", at, wrong, price)
+        self._push(cost, "wrong length", at, wrong, weights.WRONG_LENGTH + chance)
 
     def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
         """Go on where the CRC of an FPDU says that it ends, if its length is wrong."""
@@ -288,10 +276,10 @@ class _Search:
         ends = TrueEnd(region, at)
         for block in self._places.blocks(ends.asked, min(limit, at + FRAMING_WINDOW)):
             if (end := ends.first(block)) is not None:
-                self._push(cost + _TIE, "at", end, wrong)
+                self._push(cost, "at", end, wrong)
                 return True
         if (self._beyond.ends_at_known_fpdu or not self._beyond.may_grow) and ends.first([limit]):
-            self._push(cost + _TIE, "at", limit, wrong)
+            self._push(cost, "at", limit, wrong)
             return True
         return False
 
@@ -315,14 +303,13 @@ class _Search:
         is_senseless = edge.end is not None and not edge.makes_sense
         if not beyond.ends_at_known_fpdu:
             part: float = weights.SENSELESS + weights.DAMAGED if is_senseless else 0
-            part += edge.cost + places.nested(at, limit) + weights.CLOSED * beyond.sender_is_done
+            part += edge.cost + places.nested(at, limit)
             self._push(cost + part, "done", limit, (Step("part", edge, is_led), back))
         if edge.end is not None:
             price: float = weights.WRONG_LENGTH
             if not is_senseless:
-                price += weights.UNFINISHED * beyond.may_grow
                 price += weights.CARRIED * beyond.begins_at(edge.end)
-            self._push(cost + _TIE, "wrong length", at, wrong, price)
+            self._push(cost, "wrong length", at, wrong, price)
 
     def _leave_wrong_length(self, cost: float, at: int, price: float, back: _Back) -> None:
         """Go on after an FPDU whose length is wrong, and whose CRC does not tell its end."""
@@ -330,8 +317,6 @@ class _Search:
         passed = price + _passed(limit - at)
         if not self._beyond.ends_at_known_fpdu:
             passed = price + (0 if self._beyond.may_grow else weights.NOTHING + _passed(limit - at))
-        elif limit - at >= FRAMING_WINDOW:
-            return
         self._push(cost + passed, "nothing", at, back)
         self._jump(cost, at, at + fpdu_length(0), back, price)
 
@@ -351,7 +336,7 @@ class _Search:
             for at in block:
                 if at not in places.sound:
                     continue
-                if not region.allowance.spend(_COST_OF_JUMP):
+                if not region.allowance.spend(COST_OF_PLACE):
                     return
                 octets = region.captured_octets(start, at)
                 if price is not None:

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import accumulate, compress
-from math import log2
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from scapy_mpa.stream.fpdus import weights
@@ -67,8 +66,6 @@ _COST_OF_TRY: Final = 1000
 _SHARE_OF_TRY: Final = 16
 # FPDUs of a row at which evidence looks.
 _ROW: Final = 16
-# Lengths with which a header may make sense, if its own is wrong.
-_LENGTHS: Final = (64, TAGGED_LENGTH + 32, UNTAGGED_LENGTH, UNTAGGED_LENGTH + 28, 512)
 # More than headers alone show: a CRC or Markers are among it.
 _PROOF_OF_ONE: Final = weights.PROOF + 20
 
@@ -96,7 +93,7 @@ class Edge(NamedTuple):
     @property
     def is_sound(self) -> bool:
         """Whether it speaks for itself, and not merely by a Marker of zeros."""
-        if self.verdict == "bad" or self.cost > weights.FEW:
+        if self.verdict == "bad" or self.cost:
             return False
         if self.verdict == "short":
             return self.marks > 0 and self.bits >= weights.PROOF
@@ -155,10 +152,6 @@ class Region:
         self._headers = search.headers
         self._whole: dict[int, Edge] = search.edges
         self._edges: dict[int, Edge | None] = {}
-        self._boundaries = {chunk.position for chunk in island.chunks(begin, limit)} | {limit}
-        words = (limit - begin) / WORD + 1
-        share = log2(words / (len(self._boundaries) + 1)) if words > len(self._boundaries) else 0.0
-        self._boundary = max(0.0, min(weights.BOUNDARY, share))
 
     # -- one FPDU ------------------------------------------------------------------------------
 
@@ -197,25 +190,20 @@ class Region:
             verdict = "short" if end > self.limit else "cut"
             makes_sense = makes_sense or lacks_header(head, ulpdu_length)
             bits = bits if ulpdu_length else 0
-            cost = forged + (weights.SENSELESS if not makes_sense else 0 if bits else weights.FEW)
+            cost = forged + (0 if makes_sense else weights.SENSELESS)
             bits += marks
         elif not self.crc:
             verdict = "off"
             cost = forged
             if not makes_sense:
                 is_odd = plausible(head, ulpdu_length, any_stag=True)
-                cost += weights.ODD if is_odd else weights.SENSELESS
-                # Zeros are what payloads have most of, but not what fills a segment.
-                fills = start in self._boundaries and end in self._boundaries
-                cost += 0 if ulpdu_length or fills else weights.LEADING
+                cost += 0 if is_odd else weights.SENSELESS
             bits = bits + marks if makes_sense and not forged else marks
         elif self.has_good_crc(start, end):
             bits += weights.CRC + marks
         else:
             verdict = "bad"
             cost = weights.DAMAGED if makes_sense or not ulpdu_length else weights.SENSELESS
-            # What damaged it may have hit one of its Markers.
-            cost += max(0, forged - weights.FORGED)
             bits = 0
         return Edge(start, end, ulpdu_length, layout, verdict, cost, bits, marks, makes_sense, head)
 
@@ -245,50 +233,31 @@ class Region:
             return weights.ZERO if self.crc else 0
         return weights.TAGGED if head[:1] >= TAGGED else weights.UNTAGGED
 
-    def meant(self, edge: Edge) -> int:
-        """Return what a header shows that makes sense with some length, if not with its own."""
-        for length in (edge.ulpdu_length, *_LENGTHS):
-            if length and plausible(edge.head, length):
-                return self._bits_of(edge.head, length)
-        return 0
-
     # -- several -------------------------------------------------------------------------------
 
     def evidence(self, start: int, names: Mapping[bytes, int]) -> float:
         """Return what speaks for an FPDU at a place: itself, and those to which its length leads.
 
-        A header that comes again shows nothing.  Without CRCs, a ULPDU_Length that comes again
-        counts only if a message continues.
+        A header that comes again shows nothing.
 
         :param names: how often headers stand in these octets.
         """
         total, at = 0.0, start
         seen: set[bytes] = set()
         messages = _Messages()
-        last_length = None
-        begins_segment = at in self._boundaries
         for _ in range(_ROW):
             edge = self.edge(at) if self.allowance.spend(COST_OF_PLACE) else None
             if edge is None or edge.end is None or not edge.is_sound:
-                if self.crc and edge is not None and edge.verdict == "short" and at > start:
-                    total += edge.bits / 2
                 break
-            goes_on = messages.continues(edge)
-            total += weights.CONTINUES * goes_on
+            total += weights.CONTINUES * messages.continues(edge)
             is_proven = edge.verdict == "good" or edge.bits > _PROOF_OF_ONE
             if is_proven and at > start:
                 return total + weights.ARRIVAL
             is_again = edge.name in seen or names.get(edge.name, 0) > 1
-            is_new = not is_again and (self.crc or goes_on or edge.ulpdu_length != last_length)
-            if is_proven or is_new:
+            if is_proven or not is_again:
                 total += edge.bits
             seen.add(edge.name)
-            last_length = edge.ulpdu_length
             at = edge.end
-            ends_segment = at in self._boundaries
-            if begins_segment and ends_segment:
-                total += self._boundary
-            begins_segment = ends_segment
             if at == self.limit:
                 # Without CRCs, that octets end there, too, is little.
                 return total + weights.ARRIVAL * (self.crc or at < self.stretch.island.end)
@@ -298,17 +267,15 @@ class Region:
 
     def coincidence(self, edge: Edge) -> int:
         """Return how unlikely it is that a wrong length leads to what stands there: a header that
-        makes sense, a message that continues, and a length that leads to an FPDU."""
+        makes sense, and a length that leads to an FPDU."""
         following = self.edge(edge.end) if edge.end is not None and edge.end < self.limit else None
         if following is None or not following.head:
             return 0
-        bits = max(self.meant(following), following.bits)
-        messages = _Messages()
-        messages.continues(edge)
-        if bits and messages.continues(following):
-            bits += weights.CONTINUES
+        bits, ulpdu_length = following.bits, following.ulpdu_length
+        if ulpdu_length and plausible(following.head, ulpdu_length):
+            bits = max(bits, self._bits_of(following.head, ulpdu_length))
         if (
-            following.ulpdu_length
+            ulpdu_length
             and following.verdict != "short"
             and following.end is not None
             and following.end < self.limit
@@ -360,8 +327,6 @@ class Region:
             first = bisect_left(self._pointers, (begin,))
             last = bisect_left(self._pointers, (upto + READ_AT_A_TIME,), first)
             starts.update([at for _, at in self._pointers[first:last]])
-        if self.crc and self._boundary > weights.BOUNDARY / 2:
-            starts.update([at for at in self._boundaries if (at - begin) % WORD == 0])
         if self.crc and not self.stretch.absent:
             starts.update(self._by_crc_alone(begin, upto))
         return sorted([at for at in starts if begin <= at < upto])

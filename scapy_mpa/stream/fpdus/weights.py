@@ -35,7 +35,7 @@ CRC: Final = 32
 ARRIVAL: Final = 14
 """A length leads to where an FPDU is known to begin: to one of 2^14 words."""
 BOUNDARY: Final = 6
-"""An FPDU begins and ends with segments: at most so much, the less the shorter segments are."""
+"""An FPDU begins with a segment."""
 CARRIED: Final = ARRIVAL + TAGGED
 """The length of an FPDU before a hole leads over it to this place: ``ARRIVAL``, and its header,
 from which that length was read."""
@@ -48,18 +48,10 @@ BURST: Final = 4
 """The next FPDU is damaged, too: damage comes in bursts."""
 SENSELESS: Final = 16
 """A header that makes no sense stands where lengths have led."""
-FEW: Final = 2
-"""The snap length has left too little of a header to judge it."""
-ODD: Final = 3
-"""An STag where none belongs: some senders leave one there."""
 FORGED: Final = 18
 """One FPDU in some 10^5 has a Marker that says otherwise."""
 WRONG_LENGTH: Final = 14
 """A ULPDU_Length is wrong: its FPDU is damaged, and just there."""
-UNFINISHED: Final = 8
-"""The same, if only an FPDU that is not whole yet shows it."""
-CLOSED: Final = 14
-"""The sender has closed within an FPDU."""
 NOTHING: Final = 20
 """Octets in which no FPDU is found."""
 PER_OCTET: Final = 1 / 256
