@@ -42,9 +42,6 @@ class Lingering(Generic[_Each]):
         self.apart_ns = 0
         """How far what was captured later has been after what was captured before, at most."""
 
-    def __contains__(self, each: _Each) -> bool:
-        return each in self._until
-
     def add(self, each: _Each, time_ns: int, *, may_gain: bool) -> None:
         """Take one that is over.
 

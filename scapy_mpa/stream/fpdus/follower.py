@@ -258,7 +258,7 @@ class Follower:
             kept = run.start + FRAMING_WINDOW if run.is_empty else run.start
             island.has_hole = island.has_hole or run.is_empty
             self._sink.release(island, kept, run.broken_at)
-            run.searching().forget(run.broken_at)
+            run.search = None
         search = run.searching()
         wait = max(WORD, (limit - begin) // _GROWTH)
         end = path.steps[-1].edge.end if path.steps else None

@@ -34,13 +34,7 @@ class Streaming:
     :param half: the half connection.
     """
 
-    __slots__ = (
-        "_decide_at",
-        "_half",
-        "_key_checked",
-        "_look_at",
-        "delayed",
-    )
+    __slots__ = ("_decide_at", "_half", "_key_checked", "_look_at", "delayed")
 
     def __init__(self, half: HalfConnection) -> None:
         self._half = half

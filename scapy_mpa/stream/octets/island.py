@@ -39,13 +39,6 @@ class Search:
         self.ends: dict[int, SoundLength] = {}
         """Up to where FPDUs do not end that lie about their length, by where they begin."""
 
-    def forget(self, before: int) -> None:
-        """Forget what begins before a position, as the search begins there now."""
-        self.crcs = {place: good for place, good in self.crcs.items() if place[0] >= before}
-        self.edges = {start: edge for start, edge in self.edges.items() if start >= before}
-        self.headers = {start: is_one for start, is_one in self.headers.items() if start >= before}
-        self.ends = {start: end for start, end in self.ends.items() if start >= before}
-
 
 class Run:
     """A stretch of FPDUs, back to back, that were passed on.

@@ -139,12 +139,7 @@ class Islands:
 
     def whole(self) -> list[Island]:
         """Return the islands of which no octets were released."""
-        whole = []
-        for island in self.items:
-            chunks = island.chunks(island.start, island.end)
-            if chunks and chunks[0].position == island.start:
-                whole.append(island)
-        return whole
+        return [island for island in self.items if island.held == island.start]
 
     def holes(self, begin: int = 0) -> Iterator[tuple[int, int]]:
         """Yield where octets are missing before others that were captured, open or closed.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -124,24 +124,13 @@ class _Known:
     :param apart: seconds by which clocks are apart.
     """
 
-    __slots__ = (
-        "_apart",
-        "_begin",
-        "_end",
-        "_ended",
-        "_first",
-        "_length",
-        "_tail",
-    )
-
     def __init__(self, direction: int, record: bytes, apart: int) -> None:
         self._apart = apart
         self._ended: int
         self._ended, *numbers = _RECORD.unpack(record)
         own: list[int] = numbers[_DIRECTION * direction :][:_DIRECTION]
-        self._first, self._end, self._length, *tail = own
+        self._first, self._end, self._length, *self._tail = own
         self._begin = sequence_number(self._end - self._length)
-        self._tail: Sequence[int] = tail
 
     def begins(self, segment: Segment) -> bool:
         """Tell whether a SYN has the number with which the direction began."""
