@@ -22,7 +22,6 @@ from scapy_mpa.stream.fpdus.candidate import (
     Candidate,
     FPDUReader,
     header_octets,
-    lacks_header,
 )
 from scapy_mpa.stream.fpdus.path import Beyond, Path, Step, cheapest_path
 from scapy_mpa.stream.fpdus.region import Region
@@ -31,7 +30,7 @@ from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.scan import KEY_PREFIX, startup_reach
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.wire.errors import ErrorCode
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD
 from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:
@@ -56,15 +55,7 @@ class Follower:
     :param crc_is_known: whether it is known that CRCs are on, or off.
     """
 
-    __slots__ = (
-        "_doubt",
-        "_sink",
-        "crc",
-        "is_guess",
-        "markers",
-        "origin",
-        "reader",
-    )
+    __slots__ = ("_doubt", "_sink", "crc", "is_guess", "markers", "origin", "reader")
 
     def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
         self._sink = sink
@@ -135,11 +126,6 @@ class Follower:
                     and self._meets_startup(island, run, limit)
                 ):
                     break
-                said = self.reader.header_at(island, at, limit) if self.crc else None
-                if said is not None and not said[0] and said[1].length > fpdu_length(0):
-                    # Its length may be wrong, too.
-                    run.broken_at = at
-                    break
                 if final or fpdu == UNREADABLE:
                     makes_sense = self.crc or self._may_follow(island, at, limit)
                     run.broken_at = at if makes_sense else run.last
@@ -191,18 +177,14 @@ class Follower:
     def _is_believed(self, fpdu: Candidate) -> bool:
         """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.
 
-        A Marker may say so.  The snap length may have cut the header off.  And a Send may have an
-        STag where there is none, which its receiver ignores (RFC 5040 4.1); but where Markers may
-        as well be elsewhere, one may stand there.
+        A Marker may say so.  And a Send may have an STag where there is none, which its receiver
+        ignores (RFC 5040 4.1); but where Markers may as well be elsewhere, one may stand there.
         """
         if fpdu.is_pointed_at:
             return True
         if not fpdu.agrees or self.is_guess:
             return False
         head = header_octets(fpdu.octets, fpdu.layout)
-        is_cut = len(fpdu.octets) < fpdu.end - fpdu.start
-        if is_cut and lacks_header(head, fpdu.ulpdu_length):
-            return True
         return plausible(head, fpdu.ulpdu_length, any_stag=True)
 
     def _may_follow(self, island: Island, at: int, limit: int) -> bool:
@@ -243,8 +225,7 @@ class Follower:
         steps = path.steps if final else path.steps[: path.shared]
         at = run.end
         for index in range(len(steps)):
-            is_startup = run.broken_at is None and startup_reach(island, run.end)
-            if is_startup or not self._take(island, run, steps, index, limit, final=final):
+            if not self._take(island, run, steps, index, limit, final=final):
                 break
         if run.end != at or (self.crc and run.broken_at is None):
             run.search = None
@@ -267,8 +248,6 @@ class Follower:
             wait = min(wait, end - limit or SHORTEST)
         search.tries += 1
         island.need = search.at = limit + wait
-        if isinstance(first, int) and limit < first < search.at:
-            island.need = search.at = first
         return False
 
     def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:
@@ -336,9 +315,6 @@ class Follower:
             if not (isinstance(fpdu, int) or is_reported or self.is_guess):
                 self._pass_on(island, run, fpdu)
         if following is None or (step.kind == "fpdu" and following.kind == "part"):
-            return False
-        if step.kind == "fpdu" and not (final or _is_decided(steps, index)):
-            # A sound one may yet follow.
             return False
         if step.kind == "fpdu" and not is_certain:
             # Nothing is said of it.
@@ -413,7 +389,7 @@ class Follower:
         """Go on at an FPDU that was found after a run."""
         begin = run.end
         if self.crc:
-            is_wrong = self._has_wrong_length(island, run, at)
+            is_wrong = self._has_wrong_length(run, at)
         else:
             is_open = run.is_certain and begin == run.broken_at
             is_wrong = is_open and self.reader.makes_sense(island, begin, at)
@@ -435,29 +411,21 @@ class Follower:
         text = f"{end - begin} octets in which no FPDU begins (RFC 5044 4.1)"
         self._sink.wrong(code, begin, text)
 
-    def _has_wrong_length(self, island: Island, run: Run, end: int) -> bool:
+    def _has_wrong_length(self, run: Run, end: int) -> bool:
         """Tell whether the FPDU after a run claims octets from ``end`` on, which others own."""
-        start = run.end
-        is_certain = run.is_certain and start == run.broken_at and start + SHORTEST <= end
-        return is_certain and not self.is_guess
+        is_open = run.is_certain and run.end == run.broken_at and not self.is_guess
+        return is_open and run.end + SHORTEST <= end
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Report what stays unexplained, now that nothing more will come."""
         if run.broken_at is None:
             return
-        if not self.crc and run.is_certain and self.reader.makes_sense(island, run.end, limit):
-            fpdu = self.reader.fpdu_at(island, run.end, limit)
-            if not isinstance(fpdu, int):
-                self._pass_on(island, run, fpdu)
-            elif limit < island.end:
-                # An FPDU is known to begin amid its octets.
-                self._pass_on(island, run, self.reader.with_wrong_length(island, run.end, limit))
         if run.end < limit:
             is_open = run.is_certain and run.end == run.broken_at
             is_cut = not island.is_captured(run.end, limit)
             if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
-            elif self.crc and limit < island.end and self._has_wrong_length(island, run, limit):
+            elif self.crc and limit < island.end and self._has_wrong_length(run, limit):
                 self._pass_on(island, run, self.reader.with_wrong_length(island, run.end, limit))
             elif is_open:
                 self._sink.unfinished(run.end, limit - run.end)
@@ -475,10 +443,3 @@ class Follower:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE
-
-
-def _is_decided(steps: Sequence[Step], index: int) -> bool:
-    """Tell whether a later step says what an FPDU is that is not sound: one that is, or a place to
-    which no length leads."""
-    following = islice(steps, index + 1, None)
-    return any(each.kind != "fpdu" or each.edge.is_sound for each in following)
