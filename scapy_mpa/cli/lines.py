@@ -86,11 +86,12 @@ class Lines:
                 continue
             frame, time_ns, direction, offset, shape, first, second, third, _, _, _ = row
             pattern = shape.line
-            if pattern is None:
-                pattern = shape.line = _pattern(row, self.clock)
             if not pattern:
-                lines.append(self._line_of(event_of(row)))
-                continue
+                if pattern is None:
+                    pattern = shape.line = _pattern(row, self.clock)
+                if not pattern:
+                    lines.append(self._line_of(event_of(row)))
+                    continue
             if frame != last:
                 last = frame
                 label = direction.label
