@@ -27,7 +27,13 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
-from scapy_mpa.stream.sequence import compact, first_position, sequence_number
+from scapy_mpa.stream.sequence import (
+    SEQUENCE_HALF,
+    SEQUENCE_MASK,
+    compact,
+    first_position,
+    sequence_number,
+)
 from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
@@ -114,6 +120,9 @@ class OrdinaryConnection:
         if turn == FIN | ACK:
             return self._take_fin(direction, segment)
         if turn not in (RST, RST | ACK):
+            return False
+        if turn != RST and 0 < (segment.ack - peer.seq) & SEQUENCE_MASK < SEQUENCE_HALF:
+            # It acknowledges octets that were not captured.
             return False
         self.reset = segment
         self._note(direction, segment)

@@ -175,6 +175,8 @@ def drawn(
     return captured
 
 
+# A RST acknowledges octets that were not captured.
+@example(seed=60259, odd=[lost], most=1 << 17, idle=7200, crc=True, markers=(False, False))
 # Octets are acknowledged that were not captured, between stalls.
 @example(seed=12636, odd=[split, again], most=1 << 17, idle=7200, crc=True, markers=(False, False))
 # An octet far ahead waits in the direction that is not in order.
