@@ -6,24 +6,31 @@
     frame  seconds since the first frame  #connection sender > receiver  what it is
 
 Lines are made of records.  Ordinary FPDUs have none: their lines are patterns, filled from rows.
+The words of equal startup frames are made once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import record_of
+from scapy_mpa.records.record import record_of, startup_fields
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
+from scapy_mpa.stream.events import ConnectionId, StartupSeen
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
+from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.startup import StartupFrame
 
 _CACHED_LABELS: Final = 4096
 """Pairs of endpoints that are kept as text."""
 _WORD: Final = 0xFFFFFFFF
+_HEAD: Final = "%6d %11.6f %s"
+"""Frame, seconds since the first frame, and connection."""
 
 _COLOURS: Final = {
     "startup": "green",
@@ -57,8 +64,13 @@ class Lines:
         between = "-" if kind == "connection" else ">"
         label = self._label(record["connection"], record["src"], record["dst"], between)
         what = WORDS[kind](record) + ", late" * ("late" in record)
-        line = f"{record['frame']:6d} {record['time']:11.6f} {label}  {what}"
+        line = _HEAD % (record["frame"], record["time"], label) + f"  {what}"
         return coloured(record, line) if self._colour else line
+
+    def label(self, connection: ConnectionId, direction: int) -> str:
+        """Return number and endpoints."""
+        source, target = connection.endpoints[:: -1 if direction else 1]
+        return self._label(connection.number, source, target, ">")
 
     def _label(self, number: int, source: str, target: str, between: str) -> str:
         key = number, between, source < target
@@ -96,9 +108,7 @@ class Lines:
                 last = frame
                 label = direction.label
                 if label is None or len(label) != self.width:
-                    identity = direction.connection.identity
-                    source, target = identity.endpoints[:: -1 if direction.index else 1]
-                    label = self._label(identity.number, source, target, ">").encode()
+                    label = self.label(direction.connection.identity, direction.index).encode()
                     direction.label = label
                 head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
             seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
@@ -113,7 +123,21 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of what has no pattern."""
-        return self.line(record_of(event, self.clock)).encode() + b"\n"
+        if type(event) is not StartupSeen:
+            return self.line(record_of(event, self.clock)).encode() + b"\n"
+        label = self.label(event.connection, event.direction)
+        seconds = (event.time_ns - self.clock.begin_ns) / SECOND
+        line = _HEAD % (event.frame, seconds, label) + f"  {_said(event.startup, event.dialect)}"
+        return (coloured({"type": "startup"}, line) if self._colour else line).encode() + b"\n"
+
+
+@lru_cache(maxsize=1024)
+def _said(startup: StartupFrame, dialect: Dialect | None) -> str:
+    """Return what to say of a startup frame: many are the same.
+
+    :param dialect: what it speaks.
+    """
+    return WORDS["startup"](startup_fields(startup, dialect))
 
 
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:

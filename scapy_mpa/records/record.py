@@ -167,11 +167,11 @@ def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> 
 
 
 def _startup(event: StartupSeen, clock: Clock) -> Record:
-    return {**_startup_fields(event.startup, event.dialect), **carried_by(event.frames, clock)}
+    return {**startup_fields(event.startup, event.dialect), **carried_by(event.frames, clock)}
 
 
 @lru_cache(maxsize=1024)
-def _startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
+def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
     """Return the keys of a ``startup`` record that are about the frame itself; many are the same.
 
     :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
