@@ -310,8 +310,7 @@ def _to_recovery(direction: Direction) -> None:
             return
         island.runs = (run,)
     run = island.runs[-1]
-    half.purse.fill(end - island.end)
-    half.purse.fill_more(end - island.end)
+    half.fill_purse(end - island.end)
     held, at = direction.tail, origin + direction.offset
     for octets, frame in () if held else direction.pieces:
         held = [*held, Chunk(at, octets, frame)]
@@ -328,8 +327,7 @@ def _to_recovery(direction: Direction) -> None:
             _note_placed(inserted.islands[0], origin + offset, len(octets), located_by)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD
-        half.purse.fill(inserted.fresh)
-        half.purse.fill_more(inserted.fresh)
+        half.fill_purse(inserted.fresh)
         half.high = max(half.high, origin + offset + inserted.fresh)
     half.budget.count(half)
 

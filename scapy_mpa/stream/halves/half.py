@@ -163,6 +163,12 @@ class HalfConnection:
         """What may be searched for FPDUs in all half connections together."""
         return self.owner.common.purse
 
+    def fill_purse(self, octets: int) -> None:
+        """Have new octets of this direction pay for searches."""
+        self.purse.fill(octets)
+        if self.phase is Phase.FULL:
+            self.purse.fill_more(octets)
+
     @property
     def framing(self) -> Framing | InOrder | None:
         """What finds its FPDUs, once it carries some."""

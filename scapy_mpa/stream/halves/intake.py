@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
 from scapy_mpa.stream.segment import FIN, RST, SYN, Segment
@@ -70,9 +69,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     half.held += inserted.fresh + CHUNK_OVERHEAD * inserted.chunks
     if cut > 0:
         _mark_cut(half, position + len(segment.payload), position + segment.length, inserted)
-    half.purse.fill(inserted.fresh)
-    if half.phase is Phase.FULL:
-        half.purse.fill_more(inserted.fresh)
+    half.fill_purse(inserted.fresh)
     if not inserted.islands:
         return
     for island in inserted.islands:
