@@ -185,11 +185,9 @@ def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     first, width = (header.to or 0, _TO_LENGTH) if header.tagged else (header.mo or 0, _MO_LENGTH)
     last = head[:-width]
     others = build_ddp(header._replace(last=False))[:-width]
-    # Octets are put together with no memoryview.
-    octets = bytes(payload)
     ulpdus = []
-    for at in range(0, len(octets) or 1, room):
+    for at in range(0, len(payload) or 1, room):
         offset = (first + at) % (1 << 8 * width)
-        before = others if at + room < len(octets) else last
-        ulpdus.append(before + offset.to_bytes(width, "big") + octets[at : at + room])
+        before = others if at + room < len(payload) else last
+        ulpdus.append(before + offset.to_bytes(width, "big") + payload[at : at + room])
     return ulpdus

@@ -225,7 +225,7 @@ class Follower:
         steps = path.steps if final else path.steps[: path.shared]
         at = run.end
         for index in range(len(steps)):
-            if not self._take(island, run, steps, index, limit, final=final):
+            if not self._take(island, run, steps, index, limit):
                 break
         if run.end != at or (self.crc and run.broken_at is None):
             run.search = None
@@ -279,8 +279,6 @@ class Follower:
         steps: Sequence[Step],
         index: int,
         limit: int,
-        *,
-        final: bool,
     ) -> bool:
         """Report a step of a path; tell whether the next one may be, too."""
         step = steps[index]

@@ -81,7 +81,7 @@ class _Places:
         """Those whose FPDU speaks for itself: see :attr:`Edge.is_sound`."""
         # Headers, and how often each stands there.
         self._names: Counter[bytes] = Counter()
-        self._evidence: dict[int, float] = {}
+        self._evidence: dict[int, int] = {}
         # FPDUs of proven rows, and what the Markers of all up to each say; and where rows go on.
         self._proven: list[int] = []
         self._marks = [0.0]
@@ -120,7 +120,7 @@ class _Places:
             if edge.end is not None:
                 self._rows.add(edge.end)
 
-    def evidence(self, start: int) -> float:
+    def evidence(self, start: int) -> int:
         """Return what speaks for an FPDU at a place."""
         if start not in self._evidence:
             self._evidence[start] = self._region.evidence(start, self._names)

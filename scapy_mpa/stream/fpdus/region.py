@@ -195,9 +195,8 @@ class Region:
         elif not self.crc:
             verdict = "off"
             cost = forged
-            if not makes_sense:
-                is_odd = plausible(head, ulpdu_length, any_stag=True)
-                cost += 0 if is_odd else weights.SENSELESS
+            if not (makes_sense or plausible(head, ulpdu_length, any_stag=True)):
+                cost += weights.SENSELESS
             bits = bits + marks if makes_sense and not forged else marks
         elif self.has_good_crc(start, end):
             bits += weights.CRC + marks
@@ -235,14 +234,14 @@ class Region:
 
     # -- several -------------------------------------------------------------------------------
 
-    def evidence(self, start: int, names: Mapping[bytes, int]) -> float:
+    def evidence(self, start: int, names: Mapping[bytes, int]) -> int:
         """Return what speaks for an FPDU at a place: itself, and those to which its length leads.
 
         A header that comes again shows nothing.
 
         :param names: how often headers stand in these octets.
         """
-        total, at = 0.0, start
+        total, at = 0, start
         seen: set[bytes] = set()
         messages = _Messages()
         for _ in range(_ROW):
