@@ -111,7 +111,7 @@ class Ring(Capture):
         self._parts[-1].close()
 
     def _chained(self, following: Sequence[str]) -> Iterator[Frame]:
-        """Yield the frames of the first file, and of those that follow it as long as they fit."""
+        """Yield the frames of all files, up to the first that does not continue the one before."""
         frames: Iterable[Frame] = self._parts[0]
         number = latest_ns = 0
         make = tuple.__new__

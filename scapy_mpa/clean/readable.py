@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What was recovered, in octets that other tools can read.
 
-FPDUs are without their Markers (RFC 5044 4.3), the verdict on their CRCs unchanged.  Startup frames
-are such as tools read that know RFC 5044 alone, and RFC 6581.
+FPDUs lose their Markers (RFC 5044 4.3), and keep the verdict on their CRCs.  Startup frames are
+written as RFC 5044 and RFC 6581 have them.
 """
 
 from __future__ import annotations

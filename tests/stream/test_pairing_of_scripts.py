@@ -97,7 +97,7 @@ def check_found(each: Record, whole: Record, others: list[Record]) -> None:
 
 
 def check_skipped(found: list[Record], gone: list[Record]) -> None:
-    """Check that Untagged messages of which nothing was captured are missing, if others follow."""
+    """Untagged messages without a captured octet are reported missing if later ones follow."""
     last = Counter[tuple[str, int]]()
     for each in found:
         if each["parts"] and each["msn"] is not None:

@@ -49,7 +49,8 @@ class MSNSequence:
     """What was skipped and may yet be filled, in the order in which it was noticed: as many
     stretches as holes that a late copy may fill."""
     _known_from: int = 0
-    """Before this one not all that was skipped is known any more."""
+    """From this MSN on it is known which were used.  Those before it were skipped, or were used
+    before the capture."""
 
     def place(self, msn: int) -> int:
         """Return the number that stands for an MSN."""

@@ -172,7 +172,7 @@ class UntaggedMessages:
             self._asked.ask(Request(msn))
 
     def _skip(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
-        """Take note of MSNs of which no segment was seen.
+        """Take note of MSNs without a captured segment.
 
         :param is_lossless: whether nothing was missing before them, so that the sender skipped
             them.

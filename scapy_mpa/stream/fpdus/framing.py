@@ -36,8 +36,8 @@ from scapy_mpa.wire.terminate import is_terminate
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
-# What an octet costs of an FPDU that is tried after a hole.  It is read, too, and a hostile capture
-# may have each octet tried again and again: so it is at most some 40 times.
+# What each octet costs of an FPDU that is tried after a hole.  A hostile capture may have the same
+# octets tried again and again.  At this cost each octet pays for 14 tries, which read and check it.
 _COST_OF_OCTET: Final = 12
 
 
