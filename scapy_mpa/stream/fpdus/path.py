@@ -173,7 +173,7 @@ class _Search:
         self._beyond = beyond
         self._places = _Places(region)
         self._entries = {at for at, _ in entries}
-        self._heap: list[tuple[float, int, _Node, int, float, _Back]] = []
+        self._heap: list[tuple[float, int, _Node, int, _Back]] = []
         self._count = 0
         self._done: list[tuple[float, _Back]] = []
         for at, cost in entries:
@@ -181,19 +181,16 @@ class _Search:
         if not is_certain:
             self._push(0, "enter", region.begin, None)
 
-    def _push(self, cost: float, kind: _Node, at: int, back: _Back, price: float = 0) -> None:
-        """Add a node.
-
-        :param price: of a wrong length: what it costs that it is wrong, and leads where it does.
-        """
+    def _push(self, cost: float, kind: _Node, at: int, back: _Back) -> None:
+        """Add a node."""
         self._count += 1
-        heappush(self._heap, (cost, self._count, kind, at, price, back))
+        heappush(self._heap, (cost, self._count, kind, at, back))
 
     def path(self) -> Path:
         """Return the cheapest path."""
         seen: set[int] = set()
         while self._heap and self._count < _MOST_NODES:
-            cost, _, kind, at, price, back = heappop(self._heap)
+            cost, _, kind, at, back = heappop(self._heap)
             if self._done and cost >= self._done[0][0] + weights.PROOF:
                 break
             if kind == "done":
@@ -213,7 +210,7 @@ class _Search:
             elif kind == "enter":
                 self._enter(cost)
             elif kind == "wrong length":
-                self._leave_wrong_length(cost, at, price, back)
+                self._leave_wrong_length(cost, at, back)
             elif at not in seen:
                 seen.add(at)
                 self._go_on(cost, at, back)
@@ -266,7 +263,7 @@ class _Search:
         if is_led and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
         self._push(cost + edge_cost + nested, "at", edge.end, step)
-        self._push(cost, "wrong length", at, wrong, weights.WRONG_LENGTH + chance)
+        self._push(cost + weights.WRONG_LENGTH + chance, "wrong length", at, wrong)
 
     def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
         """Go on where the CRC of an FPDU says that it ends, if its length is wrong."""
@@ -309,25 +306,24 @@ class _Search:
             price: float = weights.WRONG_LENGTH
             if not is_senseless:
                 price += weights.CARRIED * beyond.begins_at(edge.end)
-            self._push(cost, "wrong length", at, wrong, price)
+            self._push(cost + price, "wrong length", at, wrong)
 
-    def _leave_wrong_length(self, cost: float, at: int, price: float, back: _Back) -> None:
+    def _leave_wrong_length(self, cost: float, at: int, back: _Back) -> None:
         """Go on after an FPDU whose length is wrong, and whose CRC does not tell its end."""
         limit = self._region.limit
-        passed = price + _passed(limit - at)
+        passed = _passed(limit - at)
         if not self._beyond.ends_at_known_fpdu:
-            passed = price + (0 if self._beyond.may_grow else weights.NOTHING + _passed(limit - at))
+            passed = 0 if self._beyond.may_grow else weights.NOTHING + passed
         self._push(cost + passed, "nothing", at, back)
-        self._jump(cost, at, at + fpdu_length(0), back, price)
+        self._jump(cost, at, at + fpdu_length(0), back, may_lack_evidence=True)
 
     def _jump(
-        self, cost: float, start: int, begin: int, back: _Back, price: float | None = None
+        self, cost: float, start: int, begin: int, back: _Back, *, may_lack_evidence: bool = False
     ) -> None:
         """Go on at any place where an FPDU speaks for itself.
 
         :param start: after which octets are passed over.
-        :param price: what it costs that the length of the FPDU at ``start`` is wrong; None if none
-            is.  After one, a place may lack evidence: it pays for that.
+        :param may_lack_evidence: whether a place may: it pays for that.
         """
         region, places = self._region, self._places
         least = inf
@@ -339,17 +335,17 @@ class _Search:
                 if not region.allowance.spend(COST_OF_PLACE):
                     return
                 octets = region.captured_octets(start, at)
-                if price is not None:
+                if may_lack_evidence:
                     among = octets
                 extra = max(0, _bits_to_believe(among) - places.evidence(at))
-                if price is None and extra:
+                if extra and not may_lack_evidence:
                     continue
                 passed = _passed(octets)
                 passed += places.nested(start, at) + region.marker_contradictions(start, at)
                 if passed > least + 2 * weights.PROOF:
                     # The farther, the dearer.
                     return
-                extra += passed + (price or 0)
+                extra += passed
                 least = min(least, extra)
                 self._push(cost + extra, "at", at, back)
 
