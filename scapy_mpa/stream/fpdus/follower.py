@@ -39,10 +39,8 @@ if TYPE_CHECKING:
 
 _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
 """What the first octets of a Key say as ULPDU_Length."""
-# A search is repeated when the octets have grown by a half.  So often it is repeated sooner, when
-# the last FPDU of the path ends.
+# A search is repeated when the octets have grown by a half, or when the last FPDU of the path ends.
 _GROWTH: Final = 2
-_EAGER_TRIES: Final = 8
 # What a search may cost, if there is so much.
 _WANTED: Final = 1 << 22
 
@@ -240,14 +238,12 @@ class Follower:
             island.has_hole = island.has_hole or run.is_empty
             self._sink.release(island, kept, run.broken_at)
             run.search = None
-        search = run.searching()
         wait = max(WORD, (limit - begin) // _GROWTH)
         end = path.steps[-1].edge.end if path.steps else None
-        if search.tries < _EAGER_TRIES and end is not None and end >= limit:
+        if end is not None and end >= limit:
             # It may be over as soon as the last FPDU ends, or the one after it.
             wait = min(wait, end - limit or SHORTEST)
-        search.tries += 1
-        island.need = search.at = limit + wait
+        island.need = run.searching().at = limit + wait
         return False
 
     def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:

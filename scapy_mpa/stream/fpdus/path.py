@@ -26,8 +26,6 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 _MOST_ENDS: Final = 13
 # FPDUs that may stand between two damaged ones of a burst.
 _NEAR: Final = 4
-# Nodes after which a search ends, each counted as often as a path leads to it.
-_MOST_NODES: Final = 200_000
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
@@ -189,7 +187,7 @@ class _Search:
     def path(self) -> Path:
         """Return the cheapest path."""
         seen: set[int] = set()
-        while self._heap and self._count < _MOST_NODES:
+        while self._heap:
             cost, _, kind, at, back = heappop(self._heap)
             if self._done and cost >= self._done[0][0] + weights.PROOF:
                 break

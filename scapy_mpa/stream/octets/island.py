@@ -23,13 +23,11 @@ _TELLING_SEGMENT: Final = 64
 class Search:
     """How far it was looked for where FPDUs begin after one that is not verified."""
 
-    __slots__ = ("at", "crcs", "edges", "ends", "headers", "tries")
+    __slots__ = ("at", "crcs", "edges", "ends", "headers")
 
     def __init__(self) -> None:
         self.at = 0
         """How far octets must reach before another search is worth its cost."""
-        self.tries = 0
-        """How often it was tried."""
         self.crcs: dict[tuple[int, int], bool] = {}
         """Whether octets have a good CRC, by where they begin and end."""
         self.edges: dict[int, Any] = {}
