@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Frames of a capture in, frames of the cleaned capture out."""
+"""The cleaner: takes the frames of a capture, returns those of the cleaned capture."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 _PAST_FLOWS: Final = 1 << 16
-"""Flows of connections that were rewritten and are over, of which late frames are left out: as many
-as the stream core remembers connections."""
+"""Most flows of ended connections with MPA that are remembered, so that their late frames are left
+out: as many as the stream core remembers connections."""
 
 _NO_NUMBER: Final = -1
-"""That of a segment of no connection."""
+"""The connection number of a segment that has no connection."""
 
 
 class Cleaner:
@@ -57,12 +57,12 @@ class Cleaner:
     >>> for written in cleaner.finish():                # doctest: +SKIP
     ...     writer.write(*written)
 
-    :param limits: what may be held in memory.  Frames whose fate is not decided may take as many
+    :param limits: how much may be held in memory.  Frames that are not written yet may take as many
         octets in total again.
-    :param dialect: what is spoken, by its name, where the octets leave a choice.
+    :param dialect: the dialect, or its name, to assume where the octets leave a choice.
     :param decapsulate: leave out tags and tunnels.
-    :param selects: tells of a connection whether it is written.  Without numbers, so with -1, it is
-        asked of segments that are of none; all other frames are left out, too.  None: all are
+    :param selects: returns whether a connection is written.  A segment without a connection is
+        passed with the number -1.  All other frames are left out, too.  None: all frames are
         written.
     :param decoding: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.  Its link types are
         also written.
@@ -81,28 +81,29 @@ class Cleaner:
         self._decapsulate = decapsulate
         self._selects = selects
         self._associations: Associations | None = None
-        """Made with the first SCTP packet."""
-        own = dict(decoding)
-        self._link_types: Mapping[int, int] = own.pop("link_types", None) or {}
-        self._decoder = Decoder(self._take_sctp, **own)
-        spoken = dialect_named(dialect)
-        self._flows = Flows(limits=limits, dialect=spoken, straight=False, others=other_framings())
+        """Created with the first SCTP packet."""
+        options = dict(decoding)
+        self._link_types: Mapping[int, int] = options.pop("link_types", None) or {}
+        self._decoder = Decoder(self._take_sctp, **options)
+        forced = dialect_named(dialect)
+        self._flows = Flows(limits=limits, dialect=forced, straight=False, others=other_framings())
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}
-        """By the number of the connection, until the last slot with anything of it is written."""
+        """By connection number, until the last slot of the connection is written."""
         self._ended: deque[tuple[int, int]] = deque()
-        """Connections that are over: the number of the last slot then, and the connection's."""
+        """Ended connections: the number of the last slot at the end, and the connection number."""
         self._past: OrderedDict[bytes, None] = OrderedDict()
-        """Whoever is over for longest is first.  Of a plain dictionary, to find the first of its
-        keys takes a step for each that was deleted before it."""
+        """The flows of ended connections with MPA, the oldest first.  A plain dictionary finds its
+        first key only after a step for each key that was deleted before it."""
         self._out: list[Written] = []
 
     @property
     def not_followed(self) -> Counter[str]:
-        """The numbers of frames that were not followed, by reason; final when all was received.
+        """How many frames were not followed, by reason; final when all frames were received.
 
-        They are copied unchanged, but for late copies of what is written elsewhere.
+        They are copied unchanged.  Only late copies of octets that are written elsewhere are left
+        out.
         """
         return unfollowed(self._decoder, self._flows, self._associations)
 
@@ -122,19 +123,19 @@ class Cleaner:
         return self._flows.unsearched
 
     def receive(self, frame: Frame) -> list[Written]:
-        """Take a frame; return what is decided.
+        """Take a frame; return the frames that can be written now.
 
-        Frames are numbered as in a capture: each has the number of the one before, and one more.
+        The number of a frame must be one higher than that of the frame before, as in a capture.
         """
         if frame.link_type in self._link_types:
-            # Readers of the output do not know of that, and a frame out of a tunnel is Ethernet.
+            # Readers of the output do not know this option, and a decapsulated frame is Ethernet.
             frame = frame._replace(link_type=self._link_types[frame.link_type])
         segment = self._decoder.segment(frame)
         whole = self._decoder.whole or frame
         if self._decapsulate:
             innermost = decapsulated(whole, self._decoder.readers)
             if innermost is None:
-                # The frame of the last fragment stands for it.
+                # The frame of the last fragment replaces it.
                 self._queue.append(Slot(frame.number, frame.time_ns, None))
                 self.report.replaced += 1
                 return self._drained()
@@ -154,17 +155,17 @@ class Cleaner:
         return written
 
     def finish(self) -> list[Written]:
-        """Return what is left, now that the capture has ended."""
+        """Return the frames that are left, after the end of the capture."""
         for _ in self._flows.ends():
-            self._tell(self._events())
-        self._tell(self._events())
+            self._dispatch(self._events())
+        self._dispatch(self._events())
         for _ in () if self._associations is None else self._associations.ends():
-            # They take numbers only.
+            # Associations only take connection numbers.
             pass
         return self._drained(is_over=True)
 
     def _take(self, frame: Frame, whole: Frame, segment: Segment) -> Order | None:
-        """Take a segment; return its connection, if that may have come to rest with it.
+        """Take a segment; return the order of its connection, if it may be at rest now.
 
         :param whole: the frame with the whole IP packet, if the segment came in fragments.
         """
@@ -174,30 +175,32 @@ class Cleaner:
         direction = flows.directions.get(flow)
         if direction is None:
             flows.take(segment)
-        elif self._goes_on(direction, frame, whole, segment):
+        elif self._at_rest(direction, frame, whole, segment):
             return None
         events = self._events()
         connection = flows.find(flow)
-        passing = self._passing(events, connection)
+        brief = self._brief(events, connection)
         is_selected = True
         if self._selects is not None:
             identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
-            is_selected = bool(passing) or self._selects(identity)
-        # What is held may be of the handshake of the next connection, which must be there then.
+            is_selected = bool(brief) or self._selects(identity)
+        # A held segment may be of the next connection's handshake, which must be written with it.
         if not is_selected or (flows.holds(flow) and not segment.length):
             self._append(frame, is_written=is_selected)
-            self._tell(events)
+            self._dispatch(events)
             return None
         is_late = flows.late_copies > late_copies
-        if connection is None or passing or is_late or _is_dropped(connection, segment):
-            for identity in passing:
+        if connection is None or brief or is_late or _is_dropped(connection, segment):
+            for identity in brief:
                 self._order(identity).rewriter.take_headers(0, whole, flow)
             slot = Slot(frame.number, frame.time_ns, frame)
             self._queue.append(slot)
-            self._tell(events)
-            # A late copy is of a connection before the one that has the ports now.
-            own = None if passing or is_late else connection
-            if flow in self._past or (own and self._order(own.identity).rewriter.opening.is_mpa):
+            self._dispatch(events)
+            # A late copy belongs to an earlier connection on these ports.
+            owner = None if brief or is_late else connection
+            if flow in self._past or (
+                owner and self._order(owner.identity).rewriter.opening.is_mpa
+            ):
                 self._queue.empty(slot)
                 self.report.replaced += 1
             return None
@@ -205,17 +208,17 @@ class Cleaner:
         is_fpdus = was_full and connection is known and segment.length > 0
         slot = self._slot(order, frame, whole, segment, is_fpdus=is_fpdus)
         cores = cores_of(connection, flows.directions.get(connection.identity.flow))
-        # The SYN itself has a number.
+        # The SYN itself takes a sequence number.
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
         order.place(slot, seq, cores[slot.direction])
-        self._tell(events)
+        self._dispatch(events)
         order.settle(connection, cores)
         return order
 
-    def _goes_on(self, direction: Direction, frame: Frame, whole: Frame, segment: Segment) -> bool:
-        """Take a segment of a direction that the straight path has.
+    def _at_rest(self, direction: Direction, frame: Frame, whole: Frame, segment: Segment) -> bool:
+        """Take a segment of a direction on the straight path.
 
-        Return whether nothing more is to be done: the connection is at rest, and stays so.
+        Return whether that was all: the connection stays at rest, and the frame is copied.
         """
         flows, order = self._flows, self._orders.get(direction.connection.identity.number)
         before, is_next = direction.fpdus, segment.seq == direction.seq
@@ -225,20 +228,20 @@ class Cleaner:
             order is None
             or not order.is_at_rest
             or flows.directions.get(segment.flow) is not direction
-            # Something else may have come to light.
+            # There may be other events than its FPDUs.
             or len(flows.shared.rows) != number
             or (segment.length and not (is_next and order.can_copy(direction, number)))
         ):
             return False
         flows.shared.rows.clear()
         slot = self._slot(order, frame, whole, segment, is_fpdus=number > 0)
-        order.go_on(slot, segment.seq, number)
+        order.place_at_rest(slot, segment.seq, number)
         return True
 
     def _slot(
         self, order: Order, frame: Frame, whole: Frame, segment: Segment, *, is_fpdus: bool
     ) -> Slot:
-        """Return the slot of a frame of a connection, which is the last one now."""
+        """Append the slot of a frame of a connection to the queue, and return it."""
         identity, payload = order.rewriter.identity, segment.payload
         direction = 0 if segment.flow == identity.flow else 1
         order.rewriter.take_headers(direction, whole, segment.flow)
@@ -252,7 +255,7 @@ class Cleaner:
             length=segment.length,
             ack=segment.ack,
             flags=segment.flags,
-            # Or with as many octets of a trailer.
+            # If the frame has a trailer, some payload stays; the reframer drops it.
             headers=whole._replace(octets=whole.octets[: len(whole.octets) - len(payload)]),
             is_fpdus=is_fpdus,
         )
@@ -260,9 +263,9 @@ class Cleaner:
         return slot
 
     def _take_sctp(self, packet: SctpPacket) -> None:
-        """Follow connections over SCTP for their numbers, and for what is not followed of them."""
+        """Follow connections over SCTP to give them numbers, and to count unfollowed packets."""
         if self._associations is None:
-            # Hardly any capture has some, and a command is to start soon.
+            # Few captures have SCTP, and without this import a command starts sooner.
             from scapy_mpa.dialects.sctp.associations import Associations
 
             flows = self._flows
@@ -270,24 +273,22 @@ class Cleaner:
         self._associations.receive(packet)
 
     def _events(self) -> list[Event]:
-        """Return what the stream core has found since then, of connections that are written."""
+        """Return the new events of the stream core, of selected connections only."""
         rows, selects = self._flows.shared.rows, self._selects
         events = [event_of(row) for row in rows]
         rows.clear()
         return events if selects is None else [each for each in events if selects(each.connection)]
 
     def _append(self, frame: Frame, *, is_written: bool) -> None:
-        """Take a frame that is written as it is, or not at all because it is not selected."""
+        """Take a frame to copy, or to leave out because it is not selected."""
         self.report.not_selected += not is_written
         self._queue.append(Slot(frame.number, frame.time_ns, frame if is_written else None))
 
-    def _passing(
-        self, events: Iterable[Event], connection: Connection | None
-    ) -> list[ConnectionId]:
+    def _brief(self, events: Iterable[Event], connection: Connection | None) -> list[ConnectionId]:
         """Return the connections that began and ended with one segment.
 
-        :param events: what the segment brought to light.
-        :param connection: the one that has the ports of the segment now.
+        :param events: the events of the segment.
+        :param connection: the connection that uses the ports of the segment now.
         """
         return [
             event.connection
@@ -304,10 +305,10 @@ class Cleaner:
             order = self._orders[identity.number] = Order(rewriter, self._queue)
         return order
 
-    def _tell(self, events: Iterable[Event]) -> None:
-        """Pass events on to the connections that they belong to.
+    def _dispatch(self, events: Iterable[Event]) -> None:
+        """Pass events on to the orders of their connections.
 
-        A connection has no order if its frames were written before it was known: a SYN that may
+        A connection without an order was found when its frames had been written: a SYN that might
         have been a copy, at the end of the capture.
         """
         report = self.report
@@ -330,7 +331,7 @@ class Cleaner:
                     self._end(order, event)
 
     def _end(self, order: Order, event: ConnectionEnded) -> None:
-        """Take note that a connection is over."""
+        """Note that a connection is over."""
         order.end()
         self._ended.append((self._queue.last, event.connection.number))
         if order.rewriter.opening.is_mpa:
@@ -346,7 +347,7 @@ class Cleaner:
             past.popitem(last=False)
 
     def _drained(self, *, is_over: bool = False) -> list[Written]:
-        """Write the slots that can be; return what was written."""
+        """Write the slots that need not wait; return the written frames."""
         queue, orders, ended = self._queue, self._orders, self._ended
         slots = queue.slots
         while slots:
@@ -360,7 +361,7 @@ class Cleaner:
             copied = self.report.copied
             is_reset = bool(slot.flags & RST)
             if is_reset:
-                # Nothing follows a reset.
+                # No item may follow a RST.
                 self._write_items(slot)
             if order is not None:
                 order.rewriter.write(slot)
@@ -383,5 +384,5 @@ class Cleaner:
 
 
 def _is_dropped(connection: Connection, segment: Segment) -> bool:
-    """Tell whether a segment is a RST that its receiver drops."""
+    """Return whether a segment is a RST that its receiver drops."""
     return bool(segment.flags & RST) and not may_reset(*connection.pair(segment.flow), segment)

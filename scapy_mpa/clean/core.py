@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the stream core knows of a direction, whichever path has it."""
+"""What the stream core knows of a direction, in recovery or on the straight path."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 
 NEVER: Final = sys.maxsize
-"""The number of no frame, and a position that no octets reach."""
+"""A frame number and a position higher than any other."""
 
 
 class Core(NamedTuple):
     """One direction."""
 
     half: HalfConnection
-    """As recovery has it, or had it last: its phase is still the same."""
+    """The direction in recovery.  Its phase is right on the straight path, too."""
     high: int | None
-    """The highest position seen."""
+    """The highest position captured."""
     awaited: int
-    """Position of the first octet that FPDUs after it wait for, NEVER if there is none such."""
+    """Position of the first missing octet that later FPDUs wait for, NEVER if none do."""
     has_fpdus: bool
     """Whether an FPDU was found."""
 
 
-def cores_of(connection: Connection, one: Direction | None) -> tuple[Core, Core]:
+def cores_of(connection: Connection, first: Direction | None) -> tuple[Core, Core]:
     """Return what is known of both directions of a connection.
 
-    :param one: direction 0, if the straight path has the connection.
+    :param first: direction 0, if the connection is on the straight path.
     """
-    first, second = connection.halves
-    return _core(first, one), _core(second, None if one is None else one.peer)
+    halves = connection.halves
+    return _core(halves[0], first), _core(halves[1], None if first is None else first.peer)
 
 
 def _core(half: HalfConnection, direction: Direction | None) -> Core:
-    has_it = direction if direction is not None and not direction.takes_no_octets else half
-    missing = has_it.first_missing if half.phase is Phase.FULL else None
+    current = direction if direction is not None and not direction.takes_no_octets else half
+    missing = current.first_missing if half.phase is Phase.FULL else None
     return Core(
         half,
-        has_it.high,
+        current.high,
         NEVER if missing is None else missing,
-        half.fpdus > 0 or has_it.fpdus > 0,
+        half.fpdus > 0 or current.fpdus > 0,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction of what is written: how far it has come, and what is acknowledged."""
+"""One direction of a written connection: what was written of it, and what was acknowledged."""
 
 from __future__ import annotations
 
@@ -14,89 +14,94 @@ from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
 
 _UNACKNOWLEDGED: Final = 256
-"""Ends of segments that are remembered, of those written anew and not acknowledged.  Of more, every
-second is forgotten, and acknowledgements name the one before it."""
+"""Most ends of unacknowledged segments that are remembered.  Of more, every second one is
+forgotten, and an acknowledgement of it becomes one of the end before."""
 
 
 @dataclass(slots=True, eq=False)
 class WrittenHalf:
-    """One direction, as it is written."""
+    """One direction of a written connection."""
 
     reframer: Reframer | None = None
-    """Has the headers of its first frame."""
-    new: int | None = None
+    """Makes frames with the headers of its first frame."""
+    seq: int | None = None
     """The sequence number of the next octet to write."""
-    old: int | None = None
-    """The position of that octet in the captured stream, None if that is not known."""
+    end: int | None = None
+    """Position in the captured stream after the octets that were written, None if not known."""
     acknowledged: int | None = None
-    """What the other direction says in its acknowledgements."""
+    """The acknowledgement number that the other direction writes."""
     boundaries: list[tuple[int, int, int]] = field(default_factory=list)
-    """The ends of segments that are not acknowledged: position, sequence number as written, and how
-    many octets before it have their captured numbers.  Segments with captured numbers that follow
-    each other are one."""
-    hint: int | None = None
-    """What the other direction last acknowledged, as captured; before MPA was written, the most
-    that it has."""
-    mentioned: int | None = None
-    """Up to where frames that were copied before MPA was written have octets, or speak of some."""
+    """The ends of written segments that are not acknowledged: position, written sequence number,
+    and how many octets before it have their captured sequence numbers.  Adjacent segments with
+    captured sequence numbers share one entry."""
+    captured_ack: int | None = None
+    """The last captured acknowledgement number of the other direction; the highest one before MPA
+    is written."""
+    copied_end: int | None = None
+    """Sequence number after the octets that frames copied before MPA have or acknowledge."""
     startups: list[Item] = field(default_factory=list)
     """The last startup frames that were captured."""
     fpdus_from: int | None = None
-    """Position after which octets are those of FPDUs."""
-    lowest: int | None = None
-    """Position of the first FPDU known."""
-    copied: int = 0
-    """The number of the last frame with payload that was copied."""
+    """Position from which on all octets belong to FPDUs."""
+    first_fpdu: int | None = None
+    """The lowest position of an FPDU so far."""
+    last_copied: int = 0
+    """The number of the last frame that was copied with its payload."""
     has_syn: bool = False
     has_fin: bool = False
 
-    def advance(self, position: int, new: int) -> None:
-        """Go on after what was written."""
-        self.old = position if self.old is None else max(self.old, position)
-        self.new = sequence_number(new)
+    def advance(self, position: int, seq: int) -> None:
+        """Note that the octets up to a position were written.
 
-    def expect_ack(self, position: int, new: int, plain: int = 0) -> None:
-        """Take note of a place that may be acknowledged.
+        :param seq: the sequence number of the next octet to write.
+        """
+        self.end = position if self.end is None else max(self.end, position)
+        self.seq = sequence_number(seq)
 
-        :param plain: how many octets before it are as captured, each of which may be, too.
+    def expect_ack(self, position: int, seq: int, kept: int = 0) -> None:
+        """Remember the end of a segment, which may be acknowledged.
+
+        :param seq: its written sequence number.
+        :param kept: how many octets before it have their captured sequence numbers.  Each of these
+            may be acknowledged, too.
         """
         boundaries = self.boundaries
-        if boundaries and plain and boundaries[-1][2] and boundaries[-1][0] + plain == position:
-            # They follow others that are as captured.
-            plain += boundaries.pop()[2]
+        if boundaries and kept and boundaries[-1][2] and boundaries[-1][0] + kept == position:
+            # The segment before has its captured sequence numbers, too.
+            kept += boundaries.pop()[2]
         if len(boundaries) >= _UNACKNOWLEDGED:
             del boundaries[::2]
-        boundaries.append((position, sequence_number(new), plain))
-        if self.hint is not None:
-            # It may wait for what had to be written before it.
-            self.acknowledge(self.hint)
+        boundaries.append((position, sequence_number(seq), kept))
+        if self.captured_ack is not None:
+            # The acknowledgement may have been captured before this segment was written.
+            self.acknowledge(self.captured_ack)
 
-    def take_hint(self, ack: int) -> None:
-        """Take an acknowledgement number, which may have been captured late, before MPA."""
-        if self.hint is None or unwrap(ack, self.hint) > self.hint:
-            self.hint = ack
+    def note_ack(self, ack: int) -> None:
+        """Take a captured acknowledgement number before MPA is written; it may be an old one."""
+        if self.captured_ack is None or unwrap(ack, self.captured_ack) > self.captured_ack:
+            self.captured_ack = ack
 
     def acknowledge(self, ack: int) -> bool:
-        """Take an acknowledgement number as captured; tell whether it says anything new."""
+        """Take a captured acknowledgement number; return whether the written one changes."""
         boundaries = self.boundaries
-        if self.old is None or not boundaries:
+        if self.end is None or not boundaries:
             return False
-        position, before = unwrap(ack, self.old), self.acknowledged
+        position, before = unwrap(ack, self.end), self.acknowledged
         count = bisect_right(boundaries, position, key=itemgetter(0))
         if count:
             self.acknowledged = boundaries[count - 1][1]
             del boundaries[:count]
         if boundaries:
-            end, new, plain = boundaries[0]
-            if end - plain < position:
-                self.acknowledged = sequence_number(new - end + position)
-                boundaries[0] = end, new, end - position
+            end, seq, kept = boundaries[0]
+            if end - kept < position:
+                self.acknowledged = sequence_number(seq - end + position)
+                boundaries[0] = end, seq, end - position
         return self.acknowledged != before
 
-    def streaming(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
-        """Return which octets between two positions are neither startup frames nor FPDUs.
+    def streaming_pieces(self, start: int, end: int, *, is_accepted: bool) -> list[tuple[int, int]]:
+        """Return the ranges between two positions that are neither startup frames nor FPDUs.
 
-        :param is_accepted: whether what follows startup frames must be FPDUs.
+        :param is_accepted: whether only FPDUs may follow the startup frames.
         """
         if self.fpdus_from is not None:
             end = min(end, self.fpdus_from)
@@ -113,13 +118,13 @@ class WrittenHalf:
         return pieces
 
     def has_all_before(self, number: int) -> bool:
-        """Tell whether no startup frame that is not written yet begins before a number."""
+        """Return whether all startup frames before a sequence number were written."""
         return all(
             each.is_written or unwrap(number, each.start) <= each.start for each in self.startups
         )
 
     def begins_before(self, number: int | None) -> bool:
-        """Tell whether the first startup frame begins before a sequence number."""
+        """Return whether the first startup frame begins before a sequence number."""
         if number is None or not self.startups:
             return False
         start = self.startups[0].start
@@ -127,28 +132,28 @@ class WrittenHalf:
 
     @property
     def is_shifted(self) -> bool:
-        """Whether sequence numbers are other than captured."""
+        """Whether written sequence numbers differ from the captured ones."""
         return (
-            self.new is not None and self.old is not None and sequence_number(self.old) != self.new
+            self.seq is not None and self.end is not None and sequence_number(self.end) != self.seq
         )
 
-    def keeps(self, position: int) -> bool:
-        """Tell whether a segment without octets has the sequence number there that it had.
+    def keeps_seq(self, position: int) -> bool:
+        """Return whether an empty segment at a position can keep its sequence number.
 
-        Not if it says that more was sent than is written.
+        It cannot if that number is after the octets that were written.
         """
-        if self.old is None:
-            return self.new is None or self.new == sequence_number(position)
-        return not self.is_shifted and position <= self.old + self.has_fin
+        if self.end is None:
+            return self.seq is None or self.seq == sequence_number(position)
+        return not self.is_shifted and position <= self.end + self.has_fin
 
     def hole_before(self, item: Item) -> int:
-        """Return the octets that are missing before an item, without the Markers among them."""
-        assert self.old is not None
-        missing = item.start - self.old - item.drift
+        """Return how many octets are missing before an item, without the Markers among them."""
+        assert self.end is not None
+        missing = item.start - self.end - item.drift
         if missing <= 0:
             return 0
         if item.phase is not None:
-            # Markers are where the distance from one of them is a multiple of 512.
+            # The distance between two Markers is a multiple of 512.
             first = -(-(item.phase - missing) // MARKER_INTERVAL)
             last = -(-item.phase // MARKER_INTERVAL)
             missing -= MARKER_LENGTH * (last - first)

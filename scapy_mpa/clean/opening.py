@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The startup of one connection: which frames were captured, which are written, and what is known.
+"""The startup of one connection: which startup frames were captured, and which were written.
 
-Tools want a Request and a Reply before FPDUs.  One that was not captured is made up.
+Other tools need a Request and a Reply before FPDUs.  One that was not captured is made up.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from operator import attrgetter
 from typing import Final
 
 from scapy_mpa.clean.half import WrittenHalf
-from scapy_mpa.clean.readable import known_revision
+from scapy_mpa.clean.readable import readable_revision
 from scapy_mpa.clean.slot import Item
 from scapy_mpa.stream.events import FPDURecovered
 from scapy_mpa.wire.startup import StartupFrame, StartupKind
 
 NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
-"""What must stand before FPDUs."""
+"""The startup frames that must be written before FPDUs."""
 
 _STARTUP_FRAMES: Final = 16
-"""Startup frames of a direction whose places are remembered."""
+"""Most startup frames of a direction that are remembered."""
 
 _DDP_VERSION: Final = 0x03
-"""Where in its first octet a DDP segment has DV (RFC 5041 4.1)."""
+"""The bits of DV in the first octet of a DDP segment (RFC 5041 4.1)."""
 
 _start_of: Final = attrgetter("start")
 
@@ -34,23 +34,23 @@ class Opening:
     """The startup of one connection."""
 
     _flow: bytes
-    """Of direction 0."""
+    """The flow of direction 0."""
     _halves: tuple[WrittenHalf, WrittenHalf]
     """Both directions, by number."""
     written: set[StartupKind] = field(default_factory=set)
-    """The kinds of startup frames that were written, captured or supplied, since the last
-    rejection."""
+    """The kinds of startup frames that were written since the last rejection, captured ones and
+    made-up ones."""
     supplied: set[StartupKind] = field(default_factory=set)
-    """Those that were made up, since the last rejection."""
+    """The kinds of startup frames that were made up since the last rejection."""
     _rejections: int = 0
-    """How many Replies were found that reject."""
+    """How many rejecting Replies were captured."""
     _crc: bool = True
-    _oldest_version: bool = False
+    _has_ddp_version_0: bool = False
 
     # -- what was captured ---------------------------------------------------------------------
 
-    def expect(self, item: Item) -> None:
-        """Take note of a startup frame that was captured."""
+    def add(self, item: Item) -> None:
+        """Take a captured startup frame."""
         startup = item.startup
         if startup and startup.kind in NEEDED and not self.has_fpdus:
             self._crc = startup.crc
@@ -60,21 +60,21 @@ class Opening:
         item.attempt = self._rejections
         self._rejections += bool(startup and startup.rejects)
 
-    def expect_fpdus(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
-        """Take note of an FPDU.
+    def add_fpdu(self, direction: int, start: int, begin: int, event: FPDURecovered) -> None:
+        """Take an FPDU.
 
         :param start: its position.
-        :param begin: position of what follows the last startup frame of its direction, 0 if none
-            was captured.
+        :param begin: position after the last startup frame of its direction, 0 if none was
+            captured.
         """
         half = self._halves[direction]
         if half.fpdus_from is None:
             half.fpdus_from = begin
             self._crc = event.crc != "off"
-            # That version goes with revision 0 (RFC 5044 C.1).
-            self._oldest_version = any(not each & _DDP_VERSION for each in event.ulpdu[:1])
-        if half.lowest is None or start < half.lowest:
-            half.lowest = start
+            # DDP version 0 goes with revision 0 (RFC 5044 C.1).
+            self._has_ddp_version_0 = any(not each & _DDP_VERSION for each in event.ulpdu[:1])
+        if half.first_fpdu is None or start < half.first_fpdu:
+            half.first_fpdu = start
 
     @property
     def is_mpa(self) -> bool:
@@ -83,8 +83,8 @@ class Opening:
 
     @property
     def has_fpdus(self) -> bool:
-        """Whether an FPDU is known."""
-        return any(half.lowest is not None for half in self._halves)
+        """Whether an FPDU was found."""
+        return any(half.first_fpdu is not None for half in self._halves)
 
     @property
     def is_accepted(self) -> bool:
@@ -103,12 +103,12 @@ class Opening:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a Request and a Reply were captured, and the last of both belong together."""
+        """Whether a Request and a Reply were captured, and the last ones are of one attempt."""
         last = {startup.kind: item.attempt for item, startup in self._of_kind(*NEEDED)}
         return last.keys() == NEEDED and len(set(last.values())) == 1
 
     def unwritten(self, kind: StartupKind, before: Item) -> list[Item]:
-        """Return the captured startup frames that must be written before an item."""
+        """Return the captured startup frames of a kind that must be written before an item."""
         found = [
             each
             for each, _ in self._of_kind(kind)
@@ -117,8 +117,10 @@ class Opening:
         return sorted(found, key=_start_of)
 
     def _of_kind(self, *kinds: StartupKind) -> Iterator[tuple[Item, StartupFrame]]:
-        """Yield captured startup frames, of all kinds if none is named, in the order in which they
-        were found."""
+        """Yield the captured startup frames of some kinds, or of all kinds if none is given.
+
+        Those of direction 0 come first, each direction in the order in which they were found.
+        """
         for half in self._halves:
             for each in half.startups:
                 if each.startup and each.startup.kind in (kinds or StartupKind):
@@ -126,22 +128,26 @@ class Opening:
 
     # -- what is written -----------------------------------------------------------------------
 
-    def write(self, startup: StartupFrame) -> None:
-        """Take note of a captured startup frame that is written."""
+    def note_written(self, startup: StartupFrame) -> None:
+        """Take note that a captured startup frame is written."""
         self.written.add(startup.kind)
         if startup.rejects:
-            # What follows is another startup.
+            # Another startup may follow.
             self.supplied.clear()
             self.written.clear()
 
-    def supply(self, kind: StartupKind) -> None:
-        """Take note of a startup frame that is written and was made up."""
+    def note_supplied(self, kind: StartupKind) -> None:
+        """Take note that a made-up startup frame is written."""
         self.written.add(kind)
         self.supplied.add(kind)
 
     @property
     def initiator(self) -> int:
-        """The direction in which the Initiator sends, as far as one can tell."""
+        """The direction in which the Initiator sends.
+
+        Startup frames show it, else a SYN.  Without both, the side with the higher port counts as
+        the Initiator.
+        """
         for item, startup in self._of_kind():
             return 1 - item.direction if startup.kind is StartupKind.REPLY else item.direction
         syns = [half.has_syn for half in self._halves]
@@ -151,11 +157,14 @@ class Opening:
         ports = self._flow[-4:-2], self._flow[-2:]
         return 0 if ports[0] >= ports[1] else 1
 
-    def made_up(self, kind: StartupKind) -> StartupFrame:
-        """Return a startup frame as it must have been, as far as one can tell."""
-        revision = 0 if self._oldest_version else 1
+    def make_up(self, kind: StartupKind) -> StartupFrame:
+        """Return a startup frame in place of one that was not captured.
+
+        C and the revision are those that the captured frames imply.
+        """
+        revision = 0 if self._has_ddp_version_0 else 1
         for _, startup in self._of_kind():
-            revision = known_revision(startup.revision)
+            revision = readable_revision(startup.revision)
         return StartupFrame(
             kind=kind,
             markers=False,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The order in which what was recovered of a connection is written.
+"""The order in which the FPDUs and startup frames of a connection are written.
 
-FPDUs are recovered in any order: one beyond a hole before those in it.  They are written in the
-order of their stream, so one beyond a hole waits until the hole is filled, or the stream core waits
-for it no longer.
+The stream core may report an FPDU after a hole before those in it.  FPDUs are written in the order
+of their stream.  So an FPDU after a hole waits until the hole is filled, or until the stream core
+no longer waits for that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 from scapy_mpa.clean.core import NEVER, Core
 from scapy_mpa.clean.opening import NEEDED
-from scapy_mpa.clean.readable import known_octets, unmarked_octets
+from scapy_mpa.clean.readable import readable_startup, unmarked_octets
 from scapy_mpa.clean.rewrite import Rewriter
 from scapy_mpa.clean.slot import Item, Kind, Queue, Slot
 from scapy_mpa.stream.connections.connection import Connection
@@ -33,76 +33,77 @@ from scapy_mpa.wire.fpdu import LARGEST_ULPDU_LENGTH, fpdu_length
 from scapy_mpa.wire.startup import StartupKind
 
 _LONGEST: Final = fpdu_length(LARGEST_ULPDU_LENGTH)
-"""Octets of an FPDU without Markers at most."""
+"""Octets of the longest FPDU without Markers."""
 
 _SHORTEST: Final = fpdu_length(0)
-"""Octets of an FPDU at least: other tools do not look for one in fewer."""
+"""Octets of the shortest FPDU: other tools look for none in a shorter segment."""
 
 _MOST_IN_FRAME: Final = 64
-"""FPDUs of a frame that is copied: Wireshark reads 500 headers of one, up to seven for an FPDU."""
+"""Most FPDUs in a copied frame: Wireshark reads 500 headers of a frame, up to seven for an FPDU."""
 
 
 @dataclass(slots=True, eq=False)
 class _Half:
     """One direction."""
 
-    near: int | None = None
-    """The highest position that the stream core has seen: positions here are its own."""
-    next_at: int = 0
-    """Position of what follows the FPDU that was reported last, as that was reported."""
+    high: int | None = None
+    """The highest position in the stream core: sequence numbers become positions near it."""
+    fpdu_end: int = 0
+    """The reported end of the FPDU that was reported last."""
     expected: int = 0
-    """Position up to which everything is in its slot."""
-    covered: int = 0
-    """Position of what follows the last startup frame."""
-    last: int = 0
-    """The number of the slot in which the last item is."""
+    """Position up to which all items are in their slots."""
+    startup_end: int = 0
+    """Position after the last startup frame."""
+    last_slot: int = 0
+    """The number of the last slot that holds an item of this direction."""
     pending: list[tuple[int, int, int, Item]] = field(default_factory=list)
-    """What is not in a slot yet: a heap of position, serial number, the number of the frame
-    that completed it, and the item."""
+    """The items that are not in a slot yet: a heap of position, serial number, the number of the
+    frame that completed the item, and the item."""
     waits_from: int = NEVER
-    """The number of the first frame that completed any of it."""
+    """The number of the first frame that completed a pending item."""
     unexplained: deque[tuple[int, int]] | None = None
-    """Frames with octets that nobody knows yet, or before which others are missing,
-    and where the octets end."""
+    """Frames whose octets are not identified yet, or follow a hole: the number of each, and the
+    position after its octets."""
 
     def position(self, seq: int) -> int:
-        return first_position(seq) if self.near is None else unwrap(seq, self.near)
+        return first_position(seq) if self.high is None else unwrap(seq, self.high)
 
 
 @dataclass(slots=True, eq=False)
 class Order:
-    """One connection."""
+    """Puts the items of one connection into slots."""
 
     rewriter: Rewriter
-    """Writes what is in order."""
+    """Writes the items of the slots."""
     _queue: Queue
-    """Where that is put."""
+    """The slots of all connections."""
     halves: tuple[_Half, _Half] = field(default_factory=lambda: (_Half(), _Half()))
     _serial: Iterator[int] = field(default_factory=count)
     blocked_from: int = NEVER
     """The number of the first frame whose slot must not be written yet."""
-    _asked: int = NEVER
-    """The number of the slot before which the last Request is not written."""
-    _first: int = NEVER
-    """The number of the first frame that startup frames must precede, while some may yet be
-    captured."""
+    _request_at: int = NEVER
+    """The last Request is written in the slot of this number, or in a later one."""
+    _after_startup: int = NEVER
+    """The number of the first frame that must come after startup frames, while some of these may
+    still be captured."""
     _waits_until: int | None = None
-    """Segments of the connection up to which they are waited for."""
+    """How many segments the connection has when it stops waiting for startup frames."""
     _reset_at: int = NEVER
+    """The number of the first frame with a RST."""
     is_at_rest: bool = False
-    """Whether all that was captured is written, and with the numbers that it had.  What comes next
-    then can be copied if it is acknowledgements, or whole FPDUs without Markers, in order.  After
-    that the connection is at rest as before."""
+    """Whether all captured octets are written, with their own sequence and acknowledgement numbers.
+    The next segment can then be copied if it is in order and only acknowledges, or holds whole
+    FPDUs without Markers.  It leaves the connection at rest."""
 
     # -- in ----------------------------------------------------------------------------------
 
     def place(self, slot: Slot, seq: int, core: Core) -> None:
         """Take the slot of a frame of this connection.
 
-        :param core: its direction in the stream core, which has the segment already.
+        :param core: its direction in the stream core, which has taken the segment.
         """
         half = self.halves[slot.direction]
-        half.near = core.high
+        half.high = core.high
         self.is_at_rest = False
         slot.position = half.position(seq)
         end = slot.position + slot.length
@@ -112,16 +113,16 @@ class Order:
             half.unexplained.append((slot.number, end))
         slot.covered = slot.position
         if slot.flags & SYN:
-            # Nothing stands before it.
+            # All items are written after the SYN.
             for each in self.halves:
-                each.last = each.last if each.expected else slot.number
+                each.last_slot = each.last_slot if each.expected else slot.number
         if slot.flags & RST and self._reset_at == NEVER:
             self._reset_at = slot.number
         if self._waits_until is None and slot.flags & ACK:
             peer = core.half.owner.halves[1 - slot.direction]
             begin = None if peer.octets else peer.begin
             if begin is not None and unwrap(slot.ack, begin) > begin + 1:
-                # It speaks of the first octets, which were not captured, and not of a FIN alone.
+                # It acknowledges the first octets, which were not captured, not only a FIN.
                 self._await_startup(slot.number)
         if slot.flags & FIN:
             item = Item(
@@ -136,12 +137,12 @@ class Order:
         start = half.position(event.seq)
         is_reply = event.startup.kind is StartupKind.REPLY
         if is_reply and event.startup.rejected and start < half.expected:
-            # It was captured after the startup that followed.
+            # It was captured late, after the startup that followed it.
             return
         octets = event.octets
-        # A snap length may have cut it.
+        # ``lacking`` octets were cut by a snap length.
         length = event.startup.length - event.lacking
-        known = known_octets(event.startup, octets, event.dialect)
+        known = readable_startup(event.startup, octets, event.dialect)
         item = Item(
             Kind.STARTUP,
             self.rewriter.identity.number,
@@ -155,23 +156,23 @@ class Order:
             frames=event.frames,
             is_same=known == octets and event.startup.kind is not StartupKind.RTR,
         )
-        half.covered = max(half.covered, item.end)
+        half.startup_end = max(half.startup_end, item.end)
         completed = max(event.frames, default=event.frame)
-        # Octets in streaming mode before it may have been captured after it.
+        # Octets before it, in streaming mode, may have been captured after it.
         before = [number for number, end in half.unexplained or () if end <= start]
         if is_reply:
             if not self.rewriter.opening.has_fpdus:
-                # It may answer another Request than the one before.
+                # It may answer another Request than the last captured one.
                 self._waits_until = None
             self._await_startup(completed)
-        self.rewriter.opening.expect(item)
+        self.rewriter.opening.add(item)
         if any(end > item.end and number < completed for number, end in half.unexplained or ()):
-            # It was captured late.  What follows it need not wait for the frame that brought it.
-            earliest = max(self._first, self._asked) if is_reply else self._first
-            completed = min(completed, earliest)
+            # It was captured late: later octets need not wait for the frame that completed it.
+            first = max(self._after_startup, self._request_at) if is_reply else self._after_startup
+            completed = min(completed, first)
         number = max(completed, *before, 0)
         if event.startup.kind is StartupKind.REQUEST:
-            self._asked = number
+            self._request_at = number
         self._wait(half, item, number)
 
     def fpdu(self, event: FPDURecovered) -> None:
@@ -187,16 +188,16 @@ class Order:
         start = half.position(event.seq) - header
         octets = unmarked_octets(event)
         length = fpdu_length(event.ulpdu_length)
-        drift = start - half.next_at if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
-        half.next_at = start + extent
+        drift = start - half.fpdu_end if event.dialect is Dialect.SOFTUIWARP and event.offset else 0
+        half.fpdu_end = start + extent
         self._await_startup(completed)
-        rewriter.opening.expect_fpdus(direction, start, half.covered, event)
+        rewriter.opening.add_fpdu(direction, start, half.startup_end, event)
         item = Item(
             Kind.FPDU,
             self.rewriter.identity.number,
             direction,
             start,
-            half.next_at,
+            half.fpdu_end,
             octets,
             length,
             captured=len(event.octets) + drift,
@@ -209,9 +210,9 @@ class Order:
         self._wait(half, item, completed)
 
     def _await_startup(self, number: int) -> None:
-        """Take note of a frame that startup frames must precede."""
-        if self._first != NEVER or self._waits_until is None:
-            self._first = min(self._first, number)
+        """Take note of a frame that must come after the startup frames."""
+        if self._after_startup != NEVER or self._waits_until is None:
+            self._after_startup = min(self._after_startup, number)
 
     def _wait(self, half: _Half, item: Item, completed: int) -> None:
         slot = self._queue.find(max(item.frames, default=completed))
@@ -224,11 +225,11 @@ class Order:
 
     @property
     def has_begun(self) -> bool:
-        """Whether startup frames are waited for no more."""
-        return self._first == NEVER and self._waits_until is not None
+        """Whether the connection no longer waits for startup frames."""
+        return self._after_startup == NEVER and self._waits_until is not None
 
     def come_to_rest(self) -> None:
-        """Find out whether the connection is at rest now."""
+        """Check whether the connection is at rest now."""
         self.is_at_rest = (
             not self._queue.slots
             and self._reset_at == NEVER
@@ -240,32 +241,32 @@ class Order:
         )
 
     def can_copy(self, direction: Direction, number: int) -> bool:
-        """Tell whether a segment can be copied with which a direction has gone on at rest.
+        """Return whether the segment that a direction has just taken at rest can be copied.
 
         :param number: how many FPDUs it brought.
         """
-        # The first FPDU of a direction shows where they begin.
-        is_first = not self.halves[direction.index].next_at
+        # Not the first FPDU of a direction: the opening must take it.
+        is_first = not self.halves[direction.index].fpdu_end
         is_whole = not (direction.pieces or direction.markers)
         return is_whole and not is_first and 0 < number <= _MOST_IN_FRAME
 
-    def go_on(self, slot: Slot, seq: int, number: int) -> None:
-        """Take the slot of a frame that is copied at rest."""
+    def place_at_rest(self, slot: Slot, seq: int, number: int) -> None:
+        """Take the slot of a frame that is copied while the connection is at rest."""
         half = self.halves[slot.direction]
         slot.position = half.position(seq)
         if number:
             slot.is_plain = True
-            half.near = half.next_at = half.expected = slot.end
-            half.last = slot.number
+            half.high = half.fpdu_end = half.expected = slot.end
+            half.last_slot = slot.number
             self.rewriter.report.fpdus += number
             self.rewriter.report.left_out -= slot.length
 
     # -- out ---------------------------------------------------------------------------------
 
     def settle(self, connection: Connection, cores: tuple[Core, Core]) -> None:
-        """Put into slots what can be, and find out which slots may be written.
+        """Put into slots all items that need not wait, and find out which slots may be written.
 
-        :param cores: what is known of both directions.
+        :param cores: both directions in the stream core.
         """
         blocked_from, opening = NEVER, self.rewriter.opening
         for half, core in zip(self.halves, cores, strict=True):
@@ -273,7 +274,7 @@ class Order:
                 is_streaming = core.half.phase is Phase.STREAMING and not is_unknown(core.half)
                 self._flush(half, core.awaited, is_over=is_streaming)
                 if half.pending and half.pending[0][3].kind is Kind.FIN and opening.is_mpa:
-                    # Octets before it may turn out to be an FPDU.
+                    # Octets before the FIN may turn out to be an FPDU.
                     blocked_from = min(blocked_from, half.pending[0][2])
             unexplained = half.unexplained
             if unexplained:
@@ -290,33 +291,34 @@ class Order:
             if core.half.phase is Phase.FULL
         ):
             blocked_from = self._reset_at
-        if self._first != NEVER:
+        if self._after_startup != NEVER:
             if self._waits_until is None:
                 self._waits_until = connection.segments + LATE_SEGMENTS
             is_begun = opening.has_startup or any(core.begin for core in connection.halves)
             if not is_begun or opening.is_whole or connection.segments > self._waits_until:
-                self._first = NEVER
-        self.blocked_from = min(blocked_from, self._first)
+                self._after_startup = NEVER
+        self.blocked_from = min(blocked_from, self._after_startup)
 
     def end(self) -> None:
-        """Put everything into slots: the connection is over."""
+        """Put all items into slots, since the connection is over."""
         for half in self.halves:
             self._flush(half, NEVER, is_over=True)
             half.unexplained = None
-        self._first = self.blocked_from = NEVER
+        self._after_startup = self.blocked_from = NEVER
 
     def force(self, number: int) -> None:
-        """Have the slot of a frame written, whatever is not known yet.
+        """Allow the slot of a frame to be written, although not everything is known.
 
-        Holes before what waits since then or longer are not waited for any more.
+        A direction whose items have waited since that frame, or longer, no longer waits for its
+        holes.
         """
         for half in self.halves:
             while half.unexplained and half.unexplained[0][0] <= number:
                 half.unexplained.popleft()
             if half.waits_from <= number:
                 self._flush(half, NEVER, is_over=True)
-        if self._first <= number:
-            self._first = NEVER
+        if self._after_startup <= number:
+            self._after_startup = NEVER
         if self._reset_at <= number:
             self._reset_at = NEVER
         self.blocked_from = min(
@@ -325,25 +327,26 @@ class Order:
 
     @staticmethod
     def _explained(half: _Half, core: Core) -> int:
-        """Return the position up to which it is known what octets are."""
+        """Return the position up to which all octets are identified."""
         awaited = core.awaited
         if core.half.phase is Phase.FULL:
-            # Before the first FPDU is found, any octets may be part of it.
+            # Until an FPDU is found, any octets may be part of the first one.
             if not core.has_fpdus:
-                return half.covered
-            # What is no longer than an FPDU may be one that has several segments for itself.
+                return half.startup_end
+            # Octets no longer than an FPDU may be one with several segments of its own.
             is_short = (core.high or 0) - half.expected <= _LONGEST
             return min(awaited, half.expected) if is_short else awaited
         if core.half.phase is Phase.STREAMING and not is_unknown(core.half):
             streaming = streaming_of(core.half)
             begun = None if streaming is None else streaming.undecided_from()
             return awaited if begun is None else begun
-        return half.covered
+        return half.startup_end
 
     def _as_captured(self, half: _Half, item: Item, number: int) -> int:
-        """Find out whether the segments of an item can be written as they were captured.
+        """Check whether the segments of an item can be written as they were captured.
 
-        Return the number of the slot in which to put it: the first of these, else the one given.
+        Return the number of the slot in which to put the item: that of the first such segment, or
+        the given one if they cannot.
         """
         found = [self._queue.find(each) for each in item.frames]
         slots = [each for each in found if each is not None]
@@ -353,7 +356,7 @@ class Order:
             or len(slots) < len(found)
             or item.frames != tuple(sorted(item.frames))
             or slots[-1].number != number
-            or slots[0].number < half.last
+            or slots[0].number < half.last_slot
             or item.start < half.expected
             or any(each.flags & (SYN | RST) for each in slots)
         ):
@@ -363,7 +366,7 @@ class Order:
         if ends[-1] == item.end and all(
             each.position == end for each, end in zip(slots, ends, strict=False)
         ):
-            # It has its segments for itself.
+            # The segments hold this item and nothing else.
             if slots[1:] and (item.kind is Kind.STARTUP or first.length < _SHORTEST):
                 return number
             first.covered = item.end
@@ -378,9 +381,9 @@ class Order:
         return first.number
 
     def _flush(self, half: _Half, upto: int, *, is_over: bool) -> None:
-        """Put into slots what lies before a position, in the order of the stream.
+        """Put the items before a position into slots, in the order of the stream.
 
-        :param is_over: a FIN, too, although it is not known what precedes it.
+        :param is_over: also a FIN, although octets before it are not identified.
         """
         pending = half.pending
         while pending and pending[0][0] < upto:
@@ -390,10 +393,10 @@ class Order:
             heappop(pending)
             if item.kind is Kind.FPDU and start < half.expected + item.drift:
                 self.rewriter.report.late += 1
-            number = max(completed, half.last)
+            number = max(completed, half.last_slot)
             placed = self._queue.place(item, self._as_captured(half, item, number))
-            # An FPDU that has several segments for itself is in the first, up to the last.
-            half.last = max(number, placed)
+            # An FPDU with several segments of its own is in the slot of the first, and fills all.
+            half.last_slot = max(number, placed)
             half.expected = max(half.expected, start if item.kind is Kind.FIN else item.end)
         if not pending:
             half.waits_from = NEVER

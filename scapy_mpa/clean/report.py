@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of a cleaned capture: what was done with it, and comments of its frames."""
+"""The report on a cleaned capture, and the comments of its frames."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 from scapy_mpa.wire.shown import counted
 
 _RUNS: Final = 64
-"""Runs of frame numbers that are named: a comment has no room for all that an FPDU may have."""
+"""Most runs of frame numbers in a comment: an FPDU may have octets of more frames than fit."""
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of what a :class:`~scapy_mpa.clean.cleaner.Cleaner` did."""
+    """What a :class:`~scapy_mpa.clean.cleaner.Cleaner` did, in numbers."""
 
     connections: int = 0
     """Connections with MPA."""
@@ -24,25 +24,25 @@ class Report:
     markers: int = 0
     """Markers removed."""
     bad_crcs: int = 0
-    """FPDUs whose CRC was bad, and is."""
+    """FPDUs whose CRC was bad, and stays bad."""
     cut: int = 0
-    """FPDUs that a snap length has cut short."""
+    """FPDUs that a snap length cut."""
     holes: int = 0
     """Holes between whole FPDUs."""
     missing: int = 0
-    """Octets in these holes: those that were not captured, and those of FPDUs that are not
+    """Octets in these holes: octets that were not captured, and octets of FPDUs that are not
     whole."""
     left_out: int = 0
-    """Octets that were captured and are not in the cleaned capture: those of FPDUs that are not
-    whole, or in which nothing was found.  Final when all is written."""
+    """Captured octets that are not in the cleaned capture.  They belong to FPDUs that are not
+    whole, or nothing was found in them.  Final when all is written."""
     late: int = 0
-    """FPDUs that came when what follows them had been written."""
+    """FPDUs found after later octets of their stream had been written."""
     cleared: int = 0
     """Startup frames whose M was cleared."""
     extensions: int = 0
-    """Startup frames that lost an extension, which other tools do not know."""
+    """Startup frames written without their extension, which other tools do not know."""
     rtr_frames: int = 0
-    """Rtr Frames removed, which other tools do not know."""
+    """Rtr Frames removed: other tools do not know them."""
     startup_frames: int = 0
     """Startup frames supplied."""
     handshakes: int = 0
@@ -50,31 +50,31 @@ class Report:
     decapsulated: int = 0
     """Frames that were reduced to their innermost IP packet."""
     copied: int = 0
-    """Frames copied; unchanged, unless they were reduced."""
+    """Frames copied: unchanged, or reduced to their innermost IP packet."""
     replaced: int = 0
-    """Frames that are not in the cleaned capture, since others stand for them."""
+    """Frames that other frames replace in the cleaned capture."""
     not_selected: int = 0
-    """Frames that are not in the cleaned capture, since they are of nothing that is selected."""
+    """Frames left out because they belong to no selected connection."""
     left: int = 0
-    """FPDUs in frames that had been copied unchanged before it was known what they are."""
+    """FPDUs in frames that were copied unchanged before the FPDUs were found."""
     gaps: int = 0
     """Gaps because of a limit."""
     ended: int = 0
-    """Connections that ended because of a limit; what follows of them is cleaned as others."""
+    """Connections that a limit ended; their later segments are cleaned as a new connection."""
     failed: int = 0
-    """Connections that a fault of this program ended; what follows of them is not cleaned."""
+    """Connections that a fault of this program ended; their later segments are not cleaned."""
 
     def lines(self) -> Iterator[str]:
-        """Yield lines for people: what was changed, and what was not."""
+        """Yield lines for the user: what was changed, and what was not."""
         if self.not_selected:
-            yield f"{counted(self.not_selected, 'frame')} left out: not of what is selected"
+            yield f"{counted(self.not_selected, 'frame')} left out: not selected"
         copied = f"{counted(self.copied, 'frame')} copied"
         if self.decapsulated:
             yield f"{counted(self.decapsulated, 'frame')} reduced to the innermost IP packet"
         else:
             copied += " unchanged"
         if not self.connections:
-            where = " in what is selected" if self.not_selected else ""
+            where = " in selected frames" if self.not_selected else ""
             yield f"no MPA found{where}, {copied}"
             return
         yield (
@@ -87,7 +87,7 @@ class Report:
         handshakes = counted(self.handshakes, "TCP handshake")
         for number, before, what, after in (
             (self.holes, "", "hole", f" kept, {missing} in all"),
-            (self.left_out, "", "octet", " left out, of no FPDU that is whole"),
+            (self.left_out, "", "octet", " left out, which belong to no whole FPDU"),
             (self.extensions, "", "startup frame", " written as revision 1, without the extension"),
             (self.rtr_frames, "", "Rtr Frame", " removed"),
             (self.startup_frames, "supplied: ", "startup frame", f", {handshakes}"),
@@ -106,7 +106,7 @@ def comment_of(*remarks: str) -> str:
 
 
 def of_frames(numbers: Iterable[int]) -> str:
-    """Return words that name the captured frames whose octets a frame has."""
+    """Return the part of a comment that names the captured frames of a frame's octets."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One connection rewritten: what is in order becomes TCP segments.
+"""Writes the items of one connection as TCP segments.
 
-Sequence numbers are those that the sender would have used without Markers, from the place on where
-the first octets of its direction lie.  What was not captured stays missing, so they jump there.
-An acknowledgement acknowledges the same octets as before, if they are written.
+A direction starts with its captured sequence number, and goes on as if the sender had used no
+Markers.  Holes stay, so sequence numbers jump there.  An acknowledgement still acknowledges the
+same octets, as far as they are written.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from scapy_mpa.wire.startup import (
 
 _NO_HANDSHAKE: Final = "no TCP handshake was captured"
 
-_NOWHERE: Final = 1 << 16
-"""Where a direction begins of which nothing was captured."""
+_DEFAULT: Final = 1 << 16
+"""Where a direction begins if none of its octets was captured."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,24 +44,26 @@ class Rewriter:
 
     identity: ConnectionId
     report: Report
-    """Counts what is done."""
+    """Counts the changes."""
     _out: list[Written]
-    """Takes what is written."""
+    """Takes the written frames."""
     _readers: Mapping[int, Reader]
-    """Of the headers of captured frames."""
+    """Readers for the headers of captured frames."""
     opening: Opening = field(init=False)
-    """Which startup frames there are."""
+    """The startup frames of the connection."""
     _halves: tuple[WrittenHalf, WrittenHalf] = field(
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
     _latest: tuple[Frame, Reframer] | None = None
-    """The headers with which a frame was made last, and what made it: mostly it makes another."""
+    """The headers of the frame made last, and their reframer, which most often makes the next
+    frame, too."""
     _time_ns: int | None = None
-    """Of what was written last, None at first: a capture may be of before 1970."""
+    """The time of the last written frame, None before the first: a capture may be from before
+    1970."""
     _is_open: bool = False
     """Whether anything of MPA was written."""
-    _is_torn: bool = False
-    """Whether frames were copied that speak of octets which are in none of them."""
+    _copies_lack_octets: bool = False
+    """True if a copied frame follows, or acknowledges, octets that no written frame has."""
 
     def __post_init__(self) -> None:
         self.opening = Opening(self.identity.flow, self._halves)
@@ -69,45 +71,46 @@ class Rewriter:
     # -- what is known ------------------------------------------------------------------------
 
     def has_copied(self, direction: int, number: int) -> bool:
-        """Tell whether a frame was copied before its content was known."""
-        return number <= self._halves[direction].copied
+        """Return whether a frame was copied before its FPDUs were found."""
+        return number <= self._halves[direction].last_copied
 
     def is_as_captured(self, direction: int, position: int) -> bool:
-        """Tell whether what is written of a direction ends there, with the numbers that it had."""
+        """Return whether the written stream of a direction ends at a position, and its sequence
+        numbers are the captured ones."""
         half = self._halves[direction]
-        return half.old in (None, position) and not half.is_shifted
+        return half.end in (None, position) and not half.is_shifted
 
     def take_headers(self, direction: int, frame: Frame, flow: bytes) -> None:
-        """Take the headers of a frame, if they are the first of their direction."""
+        """Keep the headers of a frame, if it is the first of its direction."""
         half = self._halves[direction]
         if half.reframer is None:
-            # At once, since it keeps nothing else of a frame that may be long.
+            # The reframer keeps the headers only; the frame may be long.
             half.reframer = Reframer(frame, flow, self._readers)
 
     # -- the frame of a slot -------------------------------------------------------------------
 
     def write(self, slot: Slot) -> None:
-        """Write what stands in a slot: the frame itself, or what is left of it.  Not its items."""
+        """Write the frame of a slot, or those parts of it that no item has."""
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         is_new = False
         if slot.flags & ACK:
             if self._is_open:
-                peer.hint = slot.ack
+                peer.captured_ack = slot.ack
                 is_new = peer.acknowledge(slot.ack)
             else:
-                peer.take_hint(slot.ack)
-        if slot.flags & SYN and not (self._is_open and half.new is not None):
+                peer.note_ack(slot.ack)
+        if slot.flags & SYN and not (self._is_open and half.seq is not None):
             self._write_syn(slot)
         elif slot.length and slot.is_plain:
             is_first = any(item.slot == slot.number for item in slot.items)
             if not is_first and not half.is_shifted:
-                # It goes on with the FPDU of those before it.
+                # It continues an FPDU of the segments before it.
                 self._send_plain(slot)
                 half.advance(slot.end, slot.end)
                 half.expect_ack(slot.end, slot.end, slot.length)
         elif slot.length and not slot.is_fpdus:
             self._write_streaming(slot)
-        elif not slot.length and self._is_still_true(slot):
+        elif not slot.length and self._is_still_right(slot):
             self._copy(slot)
             half.has_fin |= bool(slot.flags & FIN)
         elif slot.flags & RST:
@@ -115,22 +118,22 @@ class Rewriter:
         elif is_new and not slot.length and not slot.flags & FIN:
             self._send_anew(slot, ACK)
 
-    def _is_still_true(self, slot: Slot) -> bool:
-        """Tell whether a segment without octets says what it would say among what is written."""
+    def _is_still_right(self, slot: Slot) -> bool:
+        """Return whether the numbers of an empty segment are still right in the written stream."""
         half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
         if not self._is_open:
-            # If a frame before it speaks of a startup frame, tools take that for a copy.
+            # If an earlier frame acknowledges a startup frame, tools take that one for a copy.
             return half.has_all_before(slot.position) and not (
                 slot.flags & ACK and not peer.has_all_before(slot.ack)
             )
-        is_kept = half.keeps(slot.position) and self._keeps_ack(slot)
+        is_kept = half.keeps_seq(slot.position) and self._keeps_ack(slot)
         return is_kept and not slot.flags & (SYN | FIN)
 
     def _write_syn(self, slot: Slot) -> None:
-        """Write a SYN: as it was, or without its payload if there is MPA in that."""
+        """Write a SYN, without its payload if that contains MPA."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
-        pieces = half.streaming(start, end, is_accepted=self.opening.is_accepted)
+        pieces = half.streaming_pieces(start, end, is_accepted=self.opening.is_accepted)
         is_whole = not slot.is_fpdus and (start == end or pieces == [(start, end)])
         if is_whole:
             self._copy(slot)
@@ -138,8 +141,8 @@ class Rewriter:
             self._send_anew(slot, slot.flags & (SYN | ACK), seq=start - 1)
             end = start
         half.has_syn = True
-        if half.old is None or end > half.old:
-            half.old, half.new = end, sequence_number(end)
+        if half.end is None or end > half.end:
+            half.end, half.seq = end, sequence_number(end)
         if not slot.is_fpdus and not is_whole:
             self._write_streaming(slot)
 
@@ -148,19 +151,19 @@ class Rewriter:
         self._not_before(slot.time_ns)
         if not self._is_open and not slot.flags & SYN:
             half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
-            if half.old is not None and slot.position > half.old:
-                self._is_torn = True
-            elif slot.flags & ACK and peer.old is not None:
-                self._is_torn |= unwrap(slot.ack, peer.old) > peer.old
+            if half.end is not None and slot.position > half.end:
+                self._copies_lack_octets = True
+            elif slot.flags & ACK and peer.end is not None:
+                self._copies_lack_octets |= unwrap(slot.ack, peer.end) > peer.end
             if slot.length:
-                half.mentioned = sequence_number(slot.end)
+                half.copied_end = sequence_number(slot.end)
             if slot.flags & ACK:
-                peer.mentioned = slot.ack
+                peer.copied_end = slot.ack
         self._out.append(Written(slot.frame, comment))
         self.report.copied += 1
 
     def _send_plain(self, slot: Slot, remarks: Sequence[str] = ()) -> None:
-        """Write a segment whose octets and sequence number stay as they are."""
+        """Write a segment with its own octets and sequence number."""
         if self._keeps_ack(slot):
             self._copy(slot, comment_of(*remarks) if remarks else None)
             return
@@ -180,29 +183,29 @@ class Rewriter:
         length: int | None = None,
         remarks: Sequence[str] = (),
     ) -> None:
-        """Write a segment in place of the captured one, with its headers."""
-        said = comment_of(*remarks, of_frames((slot.number,)))
+        """Write a segment in place of the captured one, with the same headers."""
+        note = comment_of(*remarks, of_frames((slot.number,)))
         self._send(
-            slot, slot.direction, flags, octets, said, seq=seq, length=length, headers=slot.headers
+            slot, slot.direction, flags, octets, note, seq=seq, length=length, headers=slot.headers
         )
 
     def _write_streaming(self, slot: Slot) -> None:
-        """Write what a frame holds that is not MPA."""
+        """Write the octets of a frame that are in streaming mode."""
         half = self._halves[slot.direction]
         start, end = slot.position, slot.position + slot.length
-        pieces = half.streaming(start, end, is_accepted=self.opening.is_accepted)
-        if self._is_open and half.old is not None:
-            # Not again what was written before the startup frame.
-            pieces = [piece for piece in pieces if piece[1] > half.old]
+        pieces = half.streaming_pieces(start, end, is_accepted=self.opening.is_accepted)
+        if self._is_open and half.end is not None:
+            # Other octets were written before the startup frame.
+            pieces = [piece for piece in pieces if piece[1] > half.end]
         is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
         is_whole = pieces == [(start, end)] and not is_shifted
         if is_whole:
             self._copy(slot)
-            half.copied = slot.number
+            half.last_copied = slot.number
             half.has_fin |= bool(slot.flags & FIN)
         for begin, end in pieces:
             for item in slot.items:
-                # A startup frame may end in the segment of what follows it.
+                # A startup frame may end in the segment of the octets that follow it.
                 if (
                     item.connection == self.identity.number
                     and item.direction == slot.direction
@@ -212,38 +215,38 @@ class Rewriter:
             self._write_piece(slot, begin, end, is_copied=is_whole)
 
     def _write_piece(self, slot: Slot, begin: int, end: int, *, is_copied: bool) -> None:
-        """Write octets of a frame that are not MPA, if they are not copied with it, and go on."""
+        """Write streaming mode octets of a frame, unless they are copied with it, and advance."""
         half = self._halves[slot.direction]
         octets = slot.payload[begin - slot.position : end - slot.position]
-        if half.old is None or half.new is None:
-            half.old, half.new = begin, sequence_number(begin)
-        seq = half.new + begin - half.old
+        if half.end is None or half.seq is None:
+            half.end, half.seq = begin, sequence_number(begin)
+        seq = half.seq + begin - half.end
         if not is_copied:
             self._send_anew(slot, ACK | PSH, octets, seq, end - begin)
         if self.opening.is_mpa:
-            self.report.left_out -= max(0, begin + len(octets) - max(begin, half.old))
-        if end > half.old:
+            self.report.left_out -= max(0, begin + len(octets) - max(begin, half.end))
+        if end > half.end:
             half.advance(end, seq + end - begin)
             if self._is_open:
-                half.expect_ack(half.old, half.new)
+                half.expect_ack(half.end, half.seq)
 
     # -- items ---------------------------------------------------------------------------------
 
     def write_item(self, item: Item, slot: Slot) -> None:
-        """Write an item into a slot."""
+        """Write an item at the place of a slot."""
         if item.is_written:
             return
         item.is_written = True
         self.report.left_out -= item.captured
-        remarks = self._prepared(item, slot)
+        remarks = self._prepare(item, slot)
         if remarks is None:
             return
         half = self._halves[item.direction]
-        if half.old is None or half.new is None:
-            half.new = sequence_number(item.start) if half.new is None else half.new
-            half.old = item.start
+        if half.end is None or half.seq is None:
+            half.seq = sequence_number(item.start) if half.seq is None else half.seq
+            half.end = item.start
         if half.acknowledged is None:
-            half.acknowledged = half.new
+            half.acknowledged = half.seq
         remarks += self._leave_hole(item)
         is_plain = slot.is_plain and item.slot == slot.number and not half.is_shifted
         if not is_plain:
@@ -251,26 +254,26 @@ class Rewriter:
         elif item.start == slot.position:
             self._send_plain(slot, remarks)
         if item.kind is Kind.FIN:
-            # It has a number, but octets may yet come where it is, if it is a damaged bit.
-            half.advance(item.start, half.new)
-            half.expect_ack(item.end, half.new + 1)
+            # The position stays: if the FIN is a damaged bit, octets may follow there.
+            half.advance(item.start, half.seq)
+            half.expect_ack(item.end, half.seq + 1)
         elif is_plain:
-            # The segments that go on with it follow.
+            # The other segments of the item are written with their own slots.
             end = min(item.end, slot.end)
             half.advance(end, end)
             half.expect_ack(end, end, end - item.start)
         else:
-            half.advance(item.end, half.new + item.length)
-            half.expect_ack(half.old, half.new)
+            half.advance(item.end, half.seq + item.length)
+            half.expect_ack(half.end, half.seq)
 
-    def _prepared(self, item: Item, slot: Slot) -> list[str] | None:
-        """Do what comes before an item is written; return what to say of it.
+    def _prepare(self, item: Item, slot: Slot) -> list[str] | None:
+        """Prepare to write an item; return the remarks for its comment.
 
-        None: it is not written.
+        None: the item is not written.
         """
         half = self._halves[item.direction]
         if item.kind is Kind.FPDU:
-            if not self.opening.written >= NEEDED and not self._is_rejected_in_words(item):
+            if not self.opening.written >= NEEDED and not self._follows_rejection(item):
                 self._supply(slot, item, NEEDED)
             self.opening.written |= NEEDED
             self.report.fpdus += 1
@@ -284,22 +287,22 @@ class Rewriter:
             return []
         if item.startup.kind is StartupKind.RTR:
             self.report.rtr_frames += 1
-            if half.new is not None:
-                half.advance(item.end, half.new)
+            if half.seq is not None:
+                half.advance(item.end, half.seq)
             return None
         if item.startup.kind in self.opening.supplied:
-            # Where another one stands for it, it would be taken for an FPDU.
+            # A made-up one was written; tools would take this one for an FPDU.
             return None
         self._open_startup(item, slot)
         return self._changes(item.startup)
 
     def _changes(self, startup: StartupFrame) -> list[str]:
-        """Count a startup frame that is written; return what is changed in it."""
+        """Count a startup frame that is written; return remarks on what is changed in it."""
         changes = []
-        self.opening.write(startup)
+        self.opening.note_written(startup)
         if startup.markers:
             self.report.cleared += 1
-            changes.append("M was set, and is cleared like Markers are removed")
+            changes.append("M was set, and is cleared because Markers are removed")
         if startup.extension:
             self.report.extensions += 1
             changes.append(
@@ -309,24 +312,24 @@ class Rewriter:
         return changes
 
     def _leave_hole(self, item: Item) -> list[str]:
-        """Have the hole before an item stay; return what to say of it, or of an item too late."""
+        """Keep the hole before an item; return remarks on the hole, or on a late FPDU."""
         half = self._halves[item.direction]
-        assert half.new is not None and half.old is not None
+        assert half.seq is not None and half.end is not None
         missing = half.hole_before(item)
         if missing:
-            # A startup that was not captured may have been of any length, but after the startup
-            # frames that are written, FPDUs are looked for where they lie by RFC 5044 4.1.
+            # A startup that was not captured may have had any length.  After the written startup
+            # frames, tools look for FPDUs at multiples of four octets (RFC 5044 4.1).
             kept = missing - missing % WORD if item.kind is Kind.FPDU else missing
-            half.advance(item.start, half.new + kept)
+            half.advance(item.start, half.seq + kept)
             self.report.holes += 1
             self.report.missing += missing
             return [f"{missing} octets before this are missing"]
-        if item.start < half.old + item.drift and item.kind is Kind.FPDU:
-            return ["this FPDU belongs before those that precede it"]
+        if item.start < half.end + item.drift and item.kind is Kind.FPDU:
+            return ["found late: this FPDU belongs before the previous ones"]
         return []
 
-    def _is_rejected_in_words(self, item: Item) -> bool:
-        """Tell whether an FPDU directly follows a rejection, as with Linux siw."""
+    def _follows_rejection(self, item: Item) -> bool:
+        """Return whether an FPDU directly follows a rejection, as with Linux siw."""
         startups = self._halves[item.direction].startups
         follows = bool(startups) and startups[-1].end == item.start
         return follows and self._is_open and not self.opening.written
@@ -334,19 +337,19 @@ class Rewriter:
     def _send_all(self, slot: Slot, item: Item, remarks: Sequence[str]) -> None:
         """Write an item into as many segments as it needs, of about the same size."""
         half = self._halves[item.direction]
-        assert half.new is not None
+        assert half.seq is not None
         length = 0 if item.kind is Kind.FIN else item.length
         count = max(1, -(-length // self._reframer(item.direction, item.headers).largest))
         size = max(4, -(-length // count) + 3 & ~3)
-        of = of_frames(item.frames)
+        source = of_frames(item.frames)
         for at in range(0, max(1, length), size):
             self._send(
                 slot,
                 item.direction,
                 ACK | (FIN if item.kind is Kind.FIN else PSH),
                 item.octets[at : at + size],
-                comment_of(of) if at else comment_of(*remarks, of),
-                seq=half.new + at,
+                comment_of(source) if at else comment_of(*remarks, source),
+                seq=half.seq + at,
                 length=min(size, length - at),
                 headers=item.headers,
             )
@@ -354,8 +357,8 @@ class Rewriter:
     # -- startup -------------------------------------------------------------------------------
 
     def _open_startup(self, item: Item, slot: Slot) -> None:
-        """Make ready for a startup frame that was captured."""
-        if not self._is_open and (self.opening.has_fpdus or self._is_mentioned):
+        """Write what must come before a captured startup frame."""
+        if not self._is_open and (self.opening.has_fpdus or self._overlaps_copies):
             self._supply(slot, item, frozenset())
         assert item.startup is not None
         is_reply = item.startup.kind is StartupKind.REPLY
@@ -363,17 +366,20 @@ class Rewriter:
             self._supply(slot, item, frozenset({StartupKind.REQUEST}))
         elif not is_reply:
             for each in self.opening.unwritten(StartupKind.REPLY, item):
-                # A rejection, after which the Initiator asks again.
+                # A rejection, before the next Request of the Initiator.
                 if each.attempt < item.attempt:
                     self.write_item(each, slot)
         self._open()
         if is_reply and slot.number < max(item.frames):
-            self._hear_request(item.direction)
+            self._acknowledge_request(item.direction)
 
-    def _hear_request(self, direction: int) -> None:
-        """Have a Reply acknowledge the Request that it answers (RFC 5044 7.1.2 rule 2)."""
-        asking = self._halves[1 - direction]
-        asking.acknowledged = asking.new
+    def _acknowledge_request(self, direction: int) -> None:
+        """Let a Reply acknowledge the Request that it answers (RFC 5044 7.1.2 rule 2).
+
+        :param direction: that of the Reply.
+        """
+        peer = self._halves[1 - direction]
+        peer.acknowledged = peer.seq
 
     def _open(self) -> None:
         """Begin to write MPA."""
@@ -384,90 +390,89 @@ class Rewriter:
         for half in self._halves:
             half.boundaries.clear()
             if half.startups or self.opening.has_fpdus:
-                self._place(half)
-            # Nothing is acknowledged before it is written: tools would take it for a copy.
-            half.acknowledged = half.hint if half.new is None else half.new
+                self._choose_seq(half)
+            # No octet is acknowledged before it is written: tools would take it for a copy.
+            half.acknowledged = half.captured_ack if half.seq is None else half.seq
 
     @property
-    def _is_mentioned(self) -> bool:
-        """Whether frames that were copied have octets of startup frames, or speak of them."""
-        return any(half.begins_before(half.mentioned) for half in self._halves)
+    def _overlaps_copies(self) -> bool:
+        """Whether copied frames have octets of startup frames, or acknowledge some."""
+        return any(half.begins_before(half.copied_end) for half in self._halves)
 
     def _supply(self, slot: Slot, item: Item, kinds: frozenset[StartupKind]) -> None:
         """Write startup frames that must stand before an item, captured or made up."""
         opening = self.opening
-        wanting = [kind for kind in StartupKind if kind in kinds - opening.written]
-        captured = {kind: opening.unwritten(kind, item) for kind in wanting}
-        missing = [kind for kind in wanting if not captured[kind]]
+        needed = [kind for kind in StartupKind if kind in kinds - opening.written]
+        captured = {kind: opening.unwritten(kind, item) for kind in needed}
+        missing = [kind for kind in needed if not captured[kind]]
         initiator = opening.initiator
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
-        # Where other frames speak of the same octets, tools would take these for copies.
-        is_taken = self._is_torn or any(half.copied for half in self._halves)
+        # If written frames have or acknowledge the same octets, tools take these for copies.
+        look_copied = self._copies_lack_octets or any(half.last_copied for half in self._halves)
         lacks_syn = not any(half.has_syn for half in self._halves)
         if not self._is_open:
-            # The first startup frame may be there, and the other one not.
+            # Of the two startup frames, only the later one may be missing.
             is_lacking = bool(missing) or (opening.has_fpdus and not opening.is_whole)
-            lacks_handshake = self._is_mentioned or (is_lacking and (is_taken or lacks_syn))
+            lacks_handshake = self._overlaps_copies or (is_lacking and (look_copied or lacks_syn))
             for half in self._halves:
-                self._place(half, lacks_handshake)
+                self._choose_seq(half, lacks_handshake)
             if lacks_handshake:
                 self._handshake(slot, initiator)
         self._open()
-        for kind in wanting:
+        for kind in needed:
             if captured[kind]:
                 for each in captured[kind]:
                     self.write_item(each, slot)
                 continue
             half = self._halves[sender[kind]]
-            self._place(half)
-            assert half.new is not None
-            octets = build_startup(opening.made_up(kind))
-            said = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
+            self._choose_seq(half)
+            assert half.seq is not None
+            octets = build_startup(opening.make_up(kind))
+            comment = comment_of(f"supplied, the MPA {kind.value.title()} was not captured")
             if kind is StartupKind.REPLY:
-                self._hear_request(sender[kind])
-            self._send(slot, sender[kind], ACK | PSH, octets, said)
-            half.new = half.acknowledged = sequence_number(half.new + len(octets))
-            half.old = None
+                self._acknowledge_request(sender[kind])
+            self._send(slot, sender[kind], ACK | PSH, octets, comment)
+            half.seq = half.acknowledged = sequence_number(half.seq + len(octets))
+            half.end = None
             if half.fpdus_from is None:
                 half.fpdus_from = 0
-            opening.supply(kind)
+            opening.note_supplied(kind)
             self.report.startup_frames += 1
 
-    def _place(self, half: WrittenHalf, before: int = 0) -> None:
-        """Find a sequence number for a direction of which nothing is written.
+    def _choose_seq(self, half: WrittenHalf, before: int = 0) -> None:
+        """Choose the first sequence number of a direction, unless some of it was written.
 
-        :param before: numbers that will precede its first startup frame.
+        :param before: sequence numbers to leave before its first startup frame.
         """
-        if half.new is not None:
+        if half.seq is not None:
             return
         if half.startups:
             first = half.startups[0].start
         else:
-            known = half.hint or _NOWHERE if half.lowest is None else half.lowest
+            known = half.captured_ack or _DEFAULT if half.first_fpdu is None else half.first_fpdu
             first = known - STARTUP_HEADER_LENGTH
-        half.new = sequence_number(first - before)
+        half.seq = sequence_number(first - before)
 
     def _handshake(self, slot: Slot, initiator: int) -> None:
         """Write a SYN, the SYN of the other side, and an acknowledgement."""
-        one, other = self._halves[initiator], self._halves[1 - initiator]
-        assert one.new is not None and other.new is not None
+        assert all(half.seq is not None for half in self._halves)
         had_syn = any(half.has_syn for half in self._halves)
-        why = "frames before this speak of what follows" if had_syn else _NO_HANDSHAKE
-        said = comment_of(f"supplied, {why}")
+        why = "earlier frames acknowledge octets that follow" if had_syn else _NO_HANDSHAKE
+        comment = comment_of(f"supplied, {why}")
         for direction, flags in ((initiator, SYN), (1 - initiator, SYN | ACK), (initiator, ACK)):
             half = self._halves[direction]
-            self._send(slot, direction, flags, b"", said, seq=half.new)
+            self._send(slot, direction, flags, b"", comment, seq=half.seq)
             if flags & SYN:
-                assert half.new is not None
-                half.new = half.acknowledged = sequence_number(half.new + 1)
-                half.old = None
+                assert half.seq is not None
+                half.seq = half.acknowledged = sequence_number(half.seq + 1)
+                half.end = None
                 half.has_syn = True
         self.report.handshakes += 1
 
     # -- segments ------------------------------------------------------------------------------
 
     def _reframer(self, direction: int, headers: Frame | None = None) -> Reframer:
-        """Return what makes frames with some headers, or those of a direction's first frame."""
+        """Return the reframer for the given headers, or for those of a direction's first frame."""
         if headers is not None:
             if self._latest is None or self._latest[0] is not headers:
                 flow = self.identity.flows[direction]
@@ -479,16 +484,16 @@ class Rewriter:
         return half.reframer
 
     def _keeps_ack(self, slot: Slot) -> bool:
-        """Tell whether the segment of a slot acknowledges what it did, if anything."""
+        """Return whether the acknowledgement number of a slot's segment stays, if it has one."""
         return not slot.flags & ACK or self._acknowledged(slot.direction) == slot.ack
 
     def _acknowledged(self, direction: int) -> int:
-        """Return what a direction acknowledges now."""
+        """Return the acknowledgement number that a direction writes now."""
         peer = self._halves[1 - direction]
-        return peer.hint or 0 if peer.acknowledged is None else peer.acknowledged
+        return peer.captured_ack or 0 if peer.acknowledged is None else peer.acknowledged
 
     def _not_before(self, time_ns: int) -> int:
-        """Return when something is written that should be at a time: never back in time."""
+        """Return the time of the next frame: the given one, but not before the last frame's."""
         if self._time_ns is None or time_ns > self._time_ns:
             self._time_ns = time_ns
         return self._time_ns
@@ -508,9 +513,9 @@ class Rewriter:
         half = self._halves[direction]
         time_ns = self._not_before(slot.time_ns)
         if seq is None:
-            # Where nothing is written, numbers are still those that were captured.
-            seq = slot.position if half.new is None else half.new
-            if half.has_fin and half.old is not None and slot.position > half.old:
+            # Before anything is written, sequence numbers are the captured ones.
+            seq = slot.position if half.seq is None else half.seq
+            if half.has_fin and half.end is not None and slot.position > half.end:
                 seq += 1
         ack = self._acknowledged(direction) if flags & ACK else 0
         frame = self._reframer(direction, headers).frame(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The captured frames whose fate is not decided, and what is to be written in their places.
+"""The queue of captured frames that are not written yet, and the items to write in their places.
 
-A cleaned capture is in the order of the captured one: what was recovered stands where the frame
-stood that made it known.  So there is a slot for each frame, in one queue for all connections, and
-the first slot is written once its connection says so.
+A cleaned capture keeps the order of the capture: an FPDU takes the place of the frame that
+completed it.  So there is a slot for each frame, in one queue for all connections.  The first slot
+is written when its connection allows it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from scapy_mpa.stream.segment import FIN
 from scapy_mpa.wire.startup import StartupFrame
 
 _OVERHEAD: Final = 512
-"""Octets of memory, roughly, that a slot or an item takes beside those that it keeps."""
+"""Octets of memory, roughly, that a slot or an item takes besides the octets that it keeps."""
 
 
 class Written(NamedTuple):
     """A frame of the cleaned capture."""
 
     frame: Frame
-    """Its number is that of the captured frame in whose place it stands."""
+    """Its number is that of the captured frame in whose place it is written."""
     comment: str | None = None
 
 
 class Kind(enum.Enum):
-    """What an item is."""
+    """The kind of an item."""
 
     STARTUP = enum.auto()
     FPDU = enum.auto()
@@ -39,7 +39,7 @@ class Kind(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A part of the stream of one direction, as it is to be written."""
+    """A startup frame, FPDU or FIN to write, a part of the stream of one direction."""
 
     kind: Kind
     connection: int
@@ -48,17 +48,17 @@ class Item:
     start: int
     """Position of its first octet in the captured stream."""
     end: int
-    """Position of what follows it there."""
+    """Position after its last octet there."""
     octets: bytes
     length: int
-    """Octets in the stream that is written; more than ``octets`` if a snap length cut it."""
+    """Octets in the written stream; more than ``octets`` if a snap length cut it."""
     captured: int = 0
-    """Octets that were captured, Markers included: its own, and by how many (more or less than 0)
-    the one before it was reported with too few."""
+    """Captured octets, Markers included, and ``drift``: the FPDU before was reported with so many
+    octets too few, or too many if below 0."""
     phase: int | None = None
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
     drift: int = 0
-    """Of an FPDU: octets from where the one before it was said to end up to where it begins, though
+    """Of an FPDU: octets from the reported end of the FPDU before to the start of this one, though
     nothing lies between them (SoftUiWARP)."""
     markers: int = 0
     """As of :class:`~scapy_mpa.stream.events.FPDURecovered`."""
@@ -66,13 +66,13 @@ class Item:
     attempt: int = 0
     """Of a startup frame: how many rejections were found before it."""
     frames: tuple[int, ...] = ()
-    """The frames whose octets it has, ascending by place in the stream."""
+    """The numbers of the frames that have its octets, in the order of the stream."""
     headers: Frame | None = None
-    """The headers of the frame that completed it; None if that was written before."""
+    """The headers of the frame that completed it; None if that frame was already written."""
     is_same: bool = False
     """Whether its octets are written as they were captured."""
     slot: int | None = None
-    """The number of the slot in whose frame it begins, None if it is not as it was there."""
+    """If it can be written in its captured segments: the number of the first one's slot."""
     is_written: bool = False
 
     @property
@@ -84,21 +84,19 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """The place of one captured frame."""
+    """The place of one captured frame, and the items to write there."""
 
     number: int
     time_ns: int
     frame: Frame | None
-    """What is copied if nothing else is known, or nothing is changed; None if only ``items`` are
-    written."""
+    """The frame to copy if nothing is changed; None if only ``items`` are written."""
     payload: bytes = b""
-    """The payload of its segment, as far as it was captured; empty where ``is_fpdus`` and
-    ``frame`` has all of it."""
+    """The captured payload of its segment; empty if ``is_fpdus`` and ``frame`` has all of it."""
     connection: int | None = None
-    """The number of the connection that the frame belongs to, None if there is none."""
+    """The number of the frame's connection, None if it has none."""
     direction: int = 0
     position: int = 0
-    """Of the first octet of its segment."""
+    """Position of the first octet of its segment."""
     length: int = 0
     """Octets of payload that the segment carried."""
     ack: int = 0
@@ -106,18 +104,17 @@ class Slot:
     headers: Frame | None = None
     """The headers of the frame; of the whole IP packet, if it came in fragments."""
     is_fpdus: bool = False
-    """Whether it is known that its octets are of FPDUs, and of nothing else."""
+    """Whether its payload is known to be octets of FPDUs only."""
     covered: int = 0
-    """Position up to which its octets are those of items that follow each other from its
-    beginning."""
+    """Position up to which items cover its octets from the first one, without a break."""
     is_plain: bool = False
-    """Whether other tools can read its segment: it holds whole items, or it is one of several that
-    an FPDU has for itself."""
+    """Whether other tools can read its segment.  It holds whole items, or it is one of several
+    segments that hold one FPDU and nothing else."""
     items: list[Item] = field(default_factory=list)
 
     @property
     def end(self) -> int:
-        """Position of what follows its segment."""
+        """Position after its segment."""
         return self.position + self.length + bool(self.flags & FIN)
 
     @property
@@ -128,14 +125,14 @@ class Slot:
 
 
 class Queue:
-    """All slots that are not written yet, in the order of capture."""
+    """All slots that are not written yet, in the order of the capture."""
 
     def __init__(self) -> None:
         self.slots: deque[Slot] = deque()
         self.held = 0
-        """Octets of memory, roughly, that slots take, and items whether or not they have one."""
+        """Octets of memory, roughly, of all slots and of all items, in a slot or not."""
         self.last = -1
-        """The number of the last slot that there was."""
+        """The number of the slot appended last."""
         self._last_ns = 0
         """The time of the last frame."""
 
@@ -147,19 +144,19 @@ class Queue:
         self.held += slot.held
 
     def empty(self, slot: Slot) -> None:
-        """Have a frame not written, only what is in its slot."""
+        """Leave out the frame of a slot; its items are still written."""
         self.held -= slot.held
         slot.frame = None
         self.held += slot.held
 
     def find(self, number: int) -> Slot | None:
-        """Return the slot of a frame, None if it is written."""
+        """Return the slot of a frame, None if the slot was written."""
         slots = self.slots
         at = number - slots[0].number if slots else -1
         return slots[at] if 0 <= at < len(slots) else None
 
     def popleft(self) -> Slot:
-        """Return the first slot, to be written now."""
+        """Remove the first slot, to be written now, and return it."""
         slot = self.slots.popleft()
         self.held -= slot.held
         for item in slot.items:
@@ -167,13 +164,13 @@ class Queue:
         return slot
 
     def place(self, item: Item, number: int) -> int:
-        """Put an item into the slot of a frame, or the first one if that is gone.
+        """Put an item into the slot of a frame, or into the first slot if that one was written.
 
         Return the number of the slot.
         """
         slots = self.slots
         if not slots:
-            # After the last frame, or before the next.
+            # The item is written after the last frame and before the next.
             slots.append(Slot(self.last, self._last_ns, None))
             self.held += _OVERHEAD
         slot = slots[max(0, number - slots[0].number)]

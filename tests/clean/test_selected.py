@@ -34,10 +34,10 @@ def test_numbers_are_those_of_a_listing() -> None:
     assert found == clean(OVER_TCP).frames
     assert cleaner.connections == 2
     assert cleaner.report.not_selected == len(OVER_SCTP)
-    assert f"{len(OVER_SCTP)} frames left out: not of what is selected" in cleaner.report.lines()
+    assert f"{len(OVER_SCTP)} frames left out: not selected" in cleaner.report.lines()
     found, cleaner = selected(frames, lambda identity: identity.number == 0)
     assert found == []
-    assert "no MPA found in what is selected, 0 frames copied unchanged" in cleaner.report.lines()
+    assert "no MPA found in selected frames, 0 frames copied unchanged" in cleaner.report.lines()
 
 
 def test_numbers_without_tunnels() -> None:
