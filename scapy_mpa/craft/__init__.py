@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Scripted iWARP connections: said with verbs, laid out into segments, frames and capture files.
+"""Scripted iWARP connections, as segments, frames and capture files.
 
 A :class:`~scapy_mpa.craft.conversation.Conversation` has two sides, whose verbs append items to its
-script (:mod:`~scapy_mpa.craft.script`).  A script is laid out (:mod:`~scapy_mpa.craft.layout`) into
-the two TCP streams, and these are cut into segments (:mod:`~scapy_mpa.craft.segmentation`), to
-which anything may happen (:mod:`~scapy_mpa.craft.impairments`).  :class:`Interleaved` merges
-several conversations into one capture.  :func:`conversation_of` has conversations by name
-(:mod:`~scapy_mpa.craft.presets`).
+script (:mod:`~scapy_mpa.craft.script`).  :mod:`~scapy_mpa.craft.layout` places the items in the two
+TCP streams, and :mod:`~scapy_mpa.craft.segmentation` cuts these into segments.
+:mod:`~scapy_mpa.craft.impairments` lose, copy, reorder or cut segments.  :class:`Interleaved`
+merges several conversations into one capture.  :func:`conversation_of` returns a preset
+conversation by its name (:mod:`~scapy_mpa.craft.presets`).
 """
 
 from scapy_mpa.craft import impairments, script, sctp

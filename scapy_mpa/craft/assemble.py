@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From an FPDU as it is meant to its octets (RFC 5044 4.1 to 4.4)."""
+"""Makes the octets of an FPDU item (RFC 5044 4.1 to 4.4)."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from scapy_mpa.wire.fpdu import (
 
 _LENGTH: Final = Struct(">H")
 IDLE_CRC: Final = bytes(CRC_LENGTH)
-"""The field where CRCs are off: it may contain any value (RFC 5044 4.1)."""
+"""The CRC field where CRCs are off: it may contain any value (RFC 5044 4.1)."""
 
 
-class Manner(NamedTuple):
-    """In what the FPDUs of dialects differ."""
+class FPDUFormat(NamedTuple):
+    """How the FPDUs of a dialect are laid out."""
 
     layout: Callable[[int, int | None], Layout] = fpdu_layout
-    """Where the parts of an FPDU lie, but for its pad, by ULPDU_Length and phase."""
+    """Takes ULPDU_Length and phase; returns where the parts of an FPDU are, without its pad."""
     pad_length: Callable[[int], int] = pad_length
-    """The octets of pad for a ULPDU_Length."""
+    """Takes ULPDU_Length; returns the octets of pad."""
     marker: Callable[[int, int], bytes] = marker_octets
-    """The octets of a Marker, by where it begins and where ULPDU_Length does."""
+    """Takes the offsets of a Marker and of ULPDU_Length; returns the octets of the Marker."""
     fpduptr: Callable[[bytes], tuple[int]] = Struct(">2xH").unpack
-    """What a Marker says."""
+    """Takes a Marker; returns its FPDUPTR."""
     crc_length: int = CRC_LENGTH
     """Octets of the CRC field."""
 
 
-STANDARD: Final = Manner()
+STANDARD: Final = FPDUFormat()
 """RFC 5044 4."""
-SOFTUIWARP: Final = Manner(pad_length=softuiwarp.pad_length)
-OSC: Final = Manner(
+SOFTUIWARP: Final = FPDUFormat(pad_length=softuiwarp.pad_length)
+OSC: Final = FPDUFormat(
     partial(osc.fpdu_layout, crc=True),
     marker=osc.marker_octets,
     fpduptr=Struct("<2xH").unpack,
@@ -57,19 +57,19 @@ OSC_WITHOUT_CRCS: Final = OSC._replace(layout=partial(osc.fpdu_layout, crc=False
 
 
 class Assembled(NamedTuple):
-    """The octets of an FPDU, and what is in them."""
+    """The octets of an FPDU, and its parts."""
 
     octets: bytes
     header: int
-    """Where ULPDU_Length begins: 4 after a leading Marker, else 0."""
+    """Offset of ULPDU_Length: 4 after a leading Marker, else 0."""
     markers: int
-    """How many Markers there are."""
+    """The number of its Markers."""
     ulpdu: bytes
-    """What a receiver takes for the ULPDU, if ``is_regular``."""
+    """The ULPDU as a receiver reads it, if ``is_regular``."""
     crc: bool | None
     """Whether the CRC field is right; None if CRCs are off."""
     is_regular: bool
-    """Whether its beginning, its end and its Markers are where its ULPDU_Length says."""
+    """Whether its start, its end and its Markers are where its ULPDU_Length says."""
     agrees: bool
     """Whether its Markers point to its ULPDU_Length field."""
 
@@ -79,14 +79,14 @@ def assemble(
     phase: int | None,
     *,
     crc: bool,
-    manner: Manner = STANDARD,
+    form: FPDUFormat = STANDARD,
 ) -> Assembled:
-    """Return the octets of an FPDU of which any field may be wrong, wherever it lies.
+    """Return the octets of an FPDU; any of its fields may be wrong.
 
     :param phase: offset of its first octet in the Full Operation Phase modulo 512, or None without
         Markers.
     :param crc: whether CRCs are on.
-    :param manner: whose FPDU it is.
+    :param form: how its dialect lays it out.
     :raises LocalProtocolError: it cannot be expressed on the wire.
     """
     overrides = item.overrides or Overrides()
@@ -94,13 +94,13 @@ def assemble(
     length = len(ulpdu) if overrides.ulpdu_length is None else overrides.ulpdu_length
     if not 0 <= length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {length} does not fit its 16 bits (RFC 5044 4.1)")
-    pad = bytes(manner.pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
+    pad = bytes(form.pad_length(len(ulpdu))) if overrides.pad is None else overrides.pad
     body = b"".join((_LENGTH.pack(length), ulpdu, pad))
     places = overrides.marker_places
     if places is None:
-        places = () if phase is None else marker_places(len(body) + manner.crc_length, phase)
+        places = () if phase is None else marker_places(len(body) + form.crc_length, phase)
     header = MARKER_LENGTH if places and places[0] == 0 else 0
-    conforming = [manner.marker(at, header) for at in places]
+    conforming = [form.marker(at, header) for at in places]
     markers = conforming[:]
     for index, octets in (overrides.markers or {}).items():
         if not 0 <= index < len(places) or len(octets) != MARKER_LENGTH:
@@ -109,13 +109,13 @@ def assemble(
                 "octets, counted from 0 (RFC 5044 4.2)"
             )
         markers[index] = octets
-    # Off its 4-octet grid, a stream may have a Marker in the midst of a CRC field.
+    # If FPDUs are not at multiples of four octets, a Marker may lie within a CRC field.
     covered = sum(at - MARKER_LENGTH * index <= len(body) for index, at in enumerate(places))
     right = crc_field(insert_markers(body, places[:covered], markers))
-    field = right if crc else bytes(manner.crc_length)
+    field = right if crc else bytes(form.crc_length)
     if overrides.crc is not None:
-        crc_said = overrides.crc(right) if callable(overrides.crc) else overrides.crc
-        field = as_octets("a CRC", crc_said)
+        given = overrides.crc(right) if callable(overrides.crc) else overrides.crc
+        field = as_octets("a CRC", given)
     octets = insert_markers(body + field, places, markers)
     return Assembled(
         octets,
@@ -123,14 +123,14 @@ def assemble(
         len(places),
         (ulpdu + pad)[:length],
         field == right if crc else None,
-        _is_regular(octets, length, field, places, phase, manner),
-        all(map(partial(_point_alike, manner), markers, conforming)),
+        _is_regular(octets, length, field, places, phase, form),
+        all(map(partial(_point_alike, form), markers, conforming)),
     )
 
 
-def _point_alike(manner: Manner, marker: bytes, conforming: bytes) -> bool:
-    """Tell whether two Markers are the same to a receiver (RFC 5044 4.2)."""
-    return points_alike(manner.fpduptr(marker)[0], manner.fpduptr(conforming)[0])
+def _point_alike(form: FPDUFormat, marker: bytes, conforming: bytes) -> bool:
+    """Return whether two Markers are the same to a receiver (RFC 5044 4.2)."""
+    return points_alike(form.fpduptr(marker)[0], form.fpduptr(conforming)[0])
 
 
 def _is_regular(
@@ -139,11 +139,11 @@ def _is_regular(
     field: bytes,
     places: tuple[int, ...],
     phase: int | None,
-    manner: Manner,
+    form: FPDUFormat,
 ) -> bool:
-    """Tell whether a receiver finds all parts of an FPDU where they are."""
-    if (phase or 0) & 3 or len(field) != manner.crc_length:
+    """Return whether a receiver finds all parts of an FPDU where they are."""
+    if (phase or 0) & 3 or len(field) != form.crc_length:
         return False
-    layout = manner.layout(length, phase)
-    pad = manner.pad_length(length)
+    layout = form.layout(length, phase)
+    pad = form.pad_length(length)
     return layout.length - layout.pad + pad == len(octets) and layout.markers == places

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which octets of a conversation a list of segments holds, and what that leaves of each item.
+"""The octets of a conversation that a list of segments holds, and which items are whole.
 
-Where octets come twice, the first captured count (RFC 5044 A.3).  Offsets are those in what a side
-sends, the SYN not counted.
+The first captured copy of an octet counts (RFC 5044 A.3).  Offsets count the octets that a side
+sends, without the SYN.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import RST, SYN
 
 Fate: TypeAlias = Literal["whole", "altered", "part", "missing"]
-"""Of the octets of an item: all are there as they were sent; all are there, but what was captured
-first differs; only some are there; none is."""
+"""All octets of an item were captured as sent; all were captured, but some differ in the first
+copy; only some were captured; none were."""
 
 _WORD: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """An item of a script, and what a list of segments has of it."""
+    """An item of a script, and how much of it a list of segments holds."""
 
     placed: Placed
     fate: Fate
     frames: tuple[int, ...]
-    """Which segments brought its octets, by number from 1, in the order of the stream."""
+    """The numbers, from 1, of the segments with its octets, in the order of the stream."""
 
 
 class _Piece(NamedTuple):
@@ -45,9 +45,9 @@ _start: Final = attrgetter("start")
 
 
 def first_followed(segments: Sequence[Segment]) -> int:
-    """Return the place of the first segment that shows a connection, from 0.
+    """Return the place, from 0, of the first segment that shows a connection.
 
-    One with neither a SYN nor octets may as well be a late word of a connection that is over.
+    A segment with neither a SYN nor octets may be a late one of an earlier connection.
     """
     for place, segment in enumerate(segments):
         if segment.octets or segment.flags & SYN:
@@ -58,10 +58,9 @@ def first_followed(segments: Sequence[Segment]) -> int:
 def captured_streams(
     segments: Sequence[Segment], isns: tuple[int, int]
 ) -> tuple[CapturedStream, CapturedStream]:
-    """Return what ``segments`` have of what Initiator and Responder send.
+    """Return what ``segments`` hold of the streams of Initiator and Responder.
 
-    :param segments: as they were captured, in this order; the numbers of their frames are their
-        places, from 1.
+    :param segments: in the order of capture; their frames are numbered from 1.
     :param isns: initial sequence numbers of Initiator and Responder.
     """
     streams = CapturedStream(isns[0]), CapturedStream(isns[1])
@@ -74,12 +73,12 @@ def captured_streams(
 def captured_items(
     placed: Iterable[Placed], streams: tuple[CapturedStream, CapturedStream]
 ) -> list[Captured]:
-    """Return what was captured of each item that puts octets into the stream."""
+    """Return how much was captured of each item that has octets in the stream."""
     return [streams[getattr(each.item, "side", 0)].captured(each) for each in placed if each.octets]
 
 
 class CapturedStream:
-    """What was captured of a direction: pieces that do not overlap, in the order of the stream.
+    """The captured octets of a direction: pieces that do not overlap, in the order of the stream.
 
     :param isn: initial sequence number.
     """
@@ -93,18 +92,18 @@ class CapturedStream:
     def take(self, segment: Segment, frame: int) -> None:
         """Take a segment of this direction."""
         if segment.flags & RST:
-            # What it carries is a remark, not part of the stream (RFC 9293 3.5.3).
+            # Its octets are a remark, not part of the stream (RFC 9293 3.5.3).
             return
         is_syn = bool(segment.flags & SYN)
         if is_syn and self.syn_at is None:
             self.syn_at = frame
         offset = segment.seq + is_syn - self._isn - 1 & _WORD
-        # What lies before the stream is negative.
+        # An octet before the stream has a negative offset.
         start = offset - (1 << 32 if offset >> 31 else 0)
         self._add(start, segment.octets[: segment.captured], frame)
 
     def _add(self, start: int, octets: bytes, frame: int) -> None:
-        """Add octets that were captured, as far as they are new."""
+        """Add those of the captured octets that are new."""
         end = start + len(octets)
         items = self._items
         index = bisect_right(items, start, key=_start)
@@ -116,14 +115,14 @@ class CapturedStream:
                 index += 1
             if index == len(items):
                 return
-            # Go on after what was there.
+            # Go on after the piece that was there.
             at = items[index].end
             index += 1
 
     def captured(self, placed: Placed) -> Captured:
-        """Return what was captured of an item."""
+        """Return how much of an item was captured."""
         start, end = placed.start, placed.end
-        there = 0
+        captured = 0
         frames: list[int] = []
         is_altered = False
         first = max(0, bisect_right(self._items, start, key=_start) - 1)
@@ -134,13 +133,13 @@ class CapturedStream:
             low, high = max(start, piece.start), min(end, piece.end)
             if low >= high:
                 continue
-            there += high - low
+            captured += high - low
             frames.append(piece.frame)
             sent = placed.octets[low - start : high - start]
             is_altered |= piece.octets[low - piece.start : high - piece.start] != sent
         fate: Fate = "missing"
-        if there == end - start:
+        if captured == end - start:
             fate = "altered" if is_altered else "whole"
-        elif there:
+        elif captured:
             fate = "part"
         return Captured(placed, fate, tuple(dict.fromkeys(frames)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A scripted iWARP connection, said with verbs."""
+"""A scripted iWARP connection, made with verbs such as ``send``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _MACS: Final = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
 class Phase(enum.Enum):
-    """How far a conversation has come."""
+    """The phase that a conversation is in."""
 
     STREAMING = enum.auto()
     FULL = enum.auto()
@@ -71,15 +71,14 @@ _REVISIONS: Final[dict[Dialect | None, int]] = {
     **{dialect: traits.revision for dialect, traits in TRAITS.items()},
     **{None: 1, Dialect.SOFTUIWARP: 1, Dialect.OSC: OSC_REVISIONS[INITIATOR]},
 }
-"""Rev of the dialects in which there are conversations: of the Request, if the Reply has another.
-"""
+"""Rev by dialect; in osc, that of the Request."""
 
 
 _OTHER_CLASSES: Final = {
     Dialect.DRAFT_IFT_01: "IFTConversation",
     Dialect.RFC5043: "SctpConversation",
 }
-"""What conversations without startup frames of MPA are."""
+"""The classes of conversations without startup frames of MPA."""
 
 
 def _revision_of(dialect: Dialect | None) -> int:
@@ -96,37 +95,37 @@ class Conversation:
     >>> conversation.initiator.send(b"hello")
     >>> conversation.write("hello.pcapng")          # doctest: +SKIP
 
-    Whoever speaks first without having called :meth:`startup` has the startup frames sent as the
-    options say.
+    The first verb sends the startup frames with the options below, if :meth:`startup` was not
+    called before.
 
-    :param initiator: who opens the TCP connection and sends the Request.
+    :param initiator: the end that opens the TCP connection and sends the Request.
     :param responder: the other end.
     :param revision: Rev of both startup frames; None: that of the dialect, which in osc is 0 in the
         Request and 1 in the Reply.
-    :param dialect: what both sides speak, by its name in
-        :class:`~scapy_mpa.wire.dialect.Dialect`; None: what the revision says, without one RFC
-        5044.
+    :param dialect: the dialect of both sides, by its name in
+        :class:`~scapy_mpa.wire.dialect.Dialect`; None: that of the revision, or RFC 5044 without a
+        revision.
     :param markers: M of Initiator and Responder, or of both: whether a side wants Markers in what
         it *receives* (RFC 5044 7.1.1).
     :param crc: C of Initiator and Responder, or of both; CRCs are on if either is set.  None: both,
         but neither in erdma nor in SoftUiWARP, which have no CRCs.
-    :param rtr_frame: S of Initiator and Responder, or of both, in revision 1: whether an Rtr Frame
-        is announced, and awaited.  If it is both, it follows the Reply (rtr-frame-proposal-2007).
-        None: both in that dialect, neither in any other.
+    :param rtr_frame: S of Initiator and Responder, or of both, in revision 1: the Initiator
+        announces an Rtr Frame, the Responder awaits it.  If S is set in both, the Rtr Frame follows
+        the Reply (rtr-frame-proposal-2007).  None: both in that dialect, neither in any other.
     :param mss: Maximum Segment Size, octets; also EMSS.
-    :param mulpdu: octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
+    :param mulpdu: octets of the longest ULPDU; None: as RFC 5044 4.5 derives it from EMSS.
     :param packing: ``aligned``: an FPDU in each segment; ``packed``: as many whole ones in each as
-        fit (RFC 5044 5.1); ``stream``: segments are filled, FPDUs lie as they will.
+        fit (RFC 5044 5.1); ``stream``: segments are filled, and FPDUs lie across them.
     :param vlan: tag control information of an IEEE 802.1Q tag, 16 bits; None: no tag.
     :param ack_every: after how many data segments the receiver acknowledges them; 0: only with its
         own data.
-    :param start_time: of the first segment, seconds since the epoch, from 0 to 2554, where pcapng
-        files need another offset; pcap files tell them up to 2106.
+    :param start_time: time of the first segment, seconds since the epoch, up to the year 2554; pcap
+        files hold times up to 2106.
     :param rtt: round-trip time, 0 to 1000 seconds.
     :param ddp_version: DV; None: 0 with revision 0 (RFC 5044 C.1), but in osc, else 1.
-    :param rdmap_version: RV; None: likewise.
+    :param rdmap_version: RV; None: as DV.
     :param handshake: begin with SYN, SYN/ACK and ACK.
-    :param strict: have verbs refuse what a conforming peer must not do.
+    :param strict: verbs refuse what a conforming peer must not do.
     :raises LocalProtocolError: a value is out of range, or both ends are the same.
     """
 
@@ -152,53 +151,53 @@ class Conversation:
         handshake: bool = True,
         strict: bool = True,
     ) -> None:
-        spoken = dialect_named(dialect)
-        usual = _revision_of(spoken)
+        chosen = dialect_named(dialect)
+        usual = _revision_of(chosen)
         reply_revision = None
         if revision is None:
             revision = usual
-            reply_revision = OSC_REVISIONS[RESPONDER] if spoken is Dialect.OSC else None
-        oldest = 1 if revision or spoken is Dialect.OSC else 0
+            reply_revision = OSC_REVISIONS[RESPONDER] if chosen is Dialect.OSC else None
+        version = 1 if revision or chosen is Dialect.OSC else 0
         if crc is None:
-            crc = spoken not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
-        if spoken is Dialect.SOFTUIWARP and any(pair("crc", crc)):
+            crc = chosen not in (Dialect.ERDMA, Dialect.SOFTUIWARP)
+        if chosen is Dialect.SOFTUIWARP and any(pair("crc", crc)):
             raise LocalProtocolError("there are no CRCs in the dialect softuiwarp")
         if rtr_frame is None:
-            rtr_frame = spoken is Dialect.RTR_PROPOSAL_2007 and revision == usual
+            rtr_frame = chosen is Dialect.RTR_PROPOSAL_2007 and revision == usual
         self.options = Options(
             revision=revision,
             reply_revision=reply_revision,
             markers=pair("markers", markers),
             crc=pair("crc", crc),
             rtr_frame=pair("rtr_frame", rtr_frame),
-            ddp_version=oldest if ddp_version is None else ddp_version,
-            rdmap_version=oldest if rdmap_version is None else rdmap_version,
+            ddp_version=version if ddp_version is None else ddp_version,
+            rdmap_version=version if rdmap_version is None else rdmap_version,
             mss=mss,
             mulpdu=mulpdu,
             packing=packing,
             ack_every=ack_every,
             start_ns=nanoseconds("start_time", start_time, LATEST),
             rtt_ns=nanoseconds("rtt", rtt, LONGEST_RTT),
-            dialect=spoken,
+            dialect=chosen,
         )
-        """What holds for all of it."""
+        """The options of the whole conversation."""
         if vlan is not None:
             number("vlan", vlan, 0, 0xFFFF)
         self.vlan = vlan
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
         """MULPDU of Initiator and Responder, in octets."""
         self.script: list[Item] = [HandshakeItem()] if flag("handshake", handshake) else []
-        """What happens, in order."""
+        """The items, in the order in which they happen."""
         self._connect((initiator, responder))
         self._strict = flag("strict", strict)
         self._phase = Phase.STREAMING
-        self._has_spoken = False
+        self._responder_may_send = False
         self._terminated: frozenset[int] = frozenset()
         self._messages = 0
-        self._seat(Side(self, INITIATOR), Side(self, RESPONDER))
+        self._set_sides(Side(self, INITIATOR), Side(self, RESPONDER))
 
-    def _seat(self, initiator: Side, responder: Side) -> None:
-        """Have the sides be these, each the peer of the other."""
+    def _set_sides(self, initiator: Side, responder: Side) -> None:
+        """Set the two sides, and make each the peer of the other."""
         self.sides = self.initiator, self.responder = initiator, responder
         initiator.peer, responder.peer = responder, initiator
 
@@ -230,25 +229,27 @@ class Conversation:
     ) -> None:
         """Exchange Request and Reply (RFC 5044 7.1, RFC 6581 9), and the Rtr Frame if one is due.
 
-        For a delayed startup, let the sides say :meth:`~scapy_mpa.craft.side.Side.octets` first.
-        Revision 2 brings enhanced data with it.
+        For a delayed startup, send streaming mode octets first, with
+        :meth:`~scapy_mpa.craft.side.Side.octets`.  With revision 2 there are always enhanced data.
 
-        :param private_data: of the Request, up to 512 octets, enhanced data included; octets or a
-            layer.
-        :param reply_private_data: of the Reply.
-        :param extension: of the Request, 8 octets; only with revision 129 (erdma); None: zeros.
-        :param reply_extension: of the Reply.
-        :param ird: of the Request, 14 bits.
-        :param ord: of the Request, 14 bits.
-        :param control_flags: of the Request, letters out of ``ABCD``; None: as ``rtr`` asks for,
-            in the dialect of the conversation.
-        :param reply_ird: None: the Request's ``ord``.
-        :param reply_ord: None: the Request's ``ird``.
-        :param reply_control_flags: None: as in the Request.
-        :param rejected: the Responder says no; the connection is in streaming mode again.
-        :param rtr: have the Initiator send this zero-length message first (RFC 6581 9.2).
-        :param rtr_private_data: of the Rtr Frame.
-        :raises LocalProtocolError: a value is none of those, or a conforming peer must not do that.
+        :param private_data: Private Data of the Request, up to 512 octets with enhanced data;
+            octets or a layer.
+        :param reply_private_data: Private Data of the Reply.
+        :param extension: extension of the Request, 8 octets; only with revision 129 (erdma); None:
+            zeros.
+        :param reply_extension: extension of the Reply.
+        :param ird: IRD of the Request, 14 bits.
+        :param ord: ORD of the Request, 14 bits.
+        :param control_flags: control flags of the Request, letters out of ``ABCD``; None: those
+            that ``rtr`` needs, in the dialect of the conversation.
+        :param reply_ird: IRD of the Reply; None: the Request's ``ord``.
+        :param reply_ord: ORD of the Reply; None: the Request's ``ird``.
+        :param reply_control_flags: control flags of the Reply; None: as in the Request.
+        :param rejected: the Reply rejects; the connection is in streaming mode again.
+        :param rtr: the zero-length message that the Initiator sends first (RFC 6581 9.2).
+        :param rtr_private_data: Private Data of the Rtr Frame.
+        :raises LocalProtocolError: a value is not allowed, or a conforming peer must not do this
+            now.
         """
         private_data = as_octets("private_data", private_data)
         reply_private_data = as_octets("reply_private_data", reply_private_data)
@@ -273,8 +274,8 @@ class Conversation:
         reply: dict[str, Any] = {}
         if self.options.revision == 2 or any(each is not None for each in (*own, *peers, rtr)):
             request, reply = enhanced_fields(own, peers, self.options.dialect, rtr)
-        self._add_further(request, self.options.rtr_frame[INITIATOR], extension)
-        self._add_further(reply, self.options.rtr_frame[RESPONDER], reply_extension)
+        self._add_fields(request, self.options.rtr_frame[INITIATOR], extension)
+        self._add_fields(reply, self.options.rtr_frame[RESPONDER], reply_extension)
         self._append_startup(StartupItem(INITIATOR, StartupKind.REQUEST, private_data, **request))
         self._append_startup(
             StartupItem(RESPONDER, StartupKind.REPLY, reply_private_data, rejected, **reply)
@@ -285,8 +286,8 @@ class Conversation:
         if rtr is not None:
             getattr(self.initiator, RTR(rtr).value)(b"")
 
-    def _add_further(self, fields: dict[str, Any], s_bit: bool, extension: bytes | None) -> None:
-        """Add what a startup frame has beside enhanced data."""
+    def _add_fields(self, fields: dict[str, Any], s_bit: bool, extension: bytes | None) -> None:
+        """Add S and the extension to the fields of a startup frame."""
         revision = self.options.revision
         if any(self.options.rtr_frame):
             if revision != 1:
@@ -298,18 +299,18 @@ class Conversation:
             fields["extension"] = extension
 
     def pause(self, seconds: float) -> None:
-        """Let time go by; what was sent is acknowledged.
+        """Let time go by, after all octets were acknowledged.
 
         :param seconds: from 0.
-        :raises LocalProtocolError: it is no such time, or longer than any capture file can tell.
+        :raises LocalProtocolError: it is not a time, or longer than a capture file can hold.
         """
         self.append(PauseItem(nanoseconds("a pause", seconds, LATEST)))
 
     def close(self, side: int = INITIATOR, *, both: bool = True) -> None:
         """Close the TCP connection.
 
-        :param side: who sends its FIN first: 0 the Initiator, 1 the Responder.
-        :param both: False: the other side does not.
+        :param side: the side that sends its FIN first: 0 the Initiator, 1 the Responder.
+        :param both: False: its peer sends no FIN.
         """
         number("side", side, INITIATOR, RESPONDER)
         self.append(CloseItem(side, flag("both", both)))
@@ -318,17 +319,17 @@ class Conversation:
     def reset(self, side: int = INITIATOR) -> None:
         """Send a RST.
 
-        :param side: who: 0 the Initiator, 1 the Responder.
+        :param side: its sender: 0 the Initiator, 1 the Responder.
         """
         number("side", side, INITIATOR, RESPONDER)
         self.append(ResetItem(side))
         self._phase = Phase.CLOSED
 
-    # -- what comes of it --------------------------------------------------------------------------
+    # -- segments, frames, truth -------------------------------------------------------------------
 
     @property
     def header_length(self) -> int:
-        """Octets of the headers of each frame, TCP options not counted."""
+        """Octets of the headers of each frame, without TCP options."""
         return self._builders[INITIATOR].header_length
 
     def layout(self) -> list[Placed]:
@@ -339,7 +340,7 @@ class Conversation:
         return lay_out(self.script, self.options)
 
     def check(self, items: Iterable[Item]) -> None:
-        """Find out whether items could be in the script.
+        """Check that items could be in the script.
 
         :raises LocalProtocolError: one of them cannot be expressed on the wire.
         """
@@ -348,18 +349,18 @@ class Conversation:
     @property
     def isns(self) -> tuple[int, int]:
         """The initial sequence numbers of Initiator and Responder."""
-        one, two = (each.isn for each in self.endpoints)
-        return _ISNS[0] if one is None else one, _ISNS[1] if two is None else two
+        first, second = (each.isn for each in self.endpoints)
+        return _ISNS[0] if first is None else first, _ISNS[1] if second is None else second
 
     def segments(self) -> list[Segment]:
-        """Return the TCP segments or SCTP packets, as they come where nothing is lost.
+        """Return the TCP segments or SCTP packets, in order and without loss.
 
         :raises LocalProtocolError: an item cannot be expressed on the wire.
         """
         return [*self._sent()[0]]
 
     def frames(self, segments: Sequence[Segment] | None = None) -> list[Frame]:
-        """Return Ethernet frames as a capture has them, with valid checksums.
+        """Return the Ethernet frames of segments, with valid checksums.
 
         :param segments: in this order; None: :meth:`segments`.
         :raises LocalProtocolError: an item or a segment cannot be expressed on the wire.
@@ -400,11 +401,11 @@ class Conversation:
         comments: Mapping[int, str] | None = None,
         comment: str | None = None,
     ) -> None:
-        """Write a capture file: pcapng if ``path`` ends so, else pcap.
+        """Write a capture file: pcapng if ``path`` ends in ``.pcapng``, else pcap.
 
         :param segments: in this order; None: :meth:`segments`.
-        :param comments: of frames, by number from 1. pcapng only.
-        :param comment: of the whole file. pcapng only.
+        :param comments: comments of frames, by frame number from 1. pcapng only.
+        :param comment: a comment of the whole file. pcapng only.
         :raises OSError: the file cannot be written.
         """
         write_frames(path, self.frames(segments), comments=comments, comment=comment)
@@ -421,15 +422,16 @@ class Conversation:
     ) -> list[Record]:
         """Return the records that a perfect dissector must report (``docs/records.md``).
 
-        What cannot be known of segments that were lost, copied, reordered or cut is left out: see
-        :mod:`scapy_mpa.craft.truth`, and of SCTP :mod:`scapy_mpa.craft.sctp.truth`.
+        If segments were lost, copied, reordered or cut, keys and records that cannot be known are
+        left out: see :mod:`scapy_mpa.craft.truth`, and for SCTP :mod:`scapy_mpa.craft.sctp.truth`.
 
-        :param segments: as they were captured, in this order; None: :meth:`segments`.
+        :param segments: the captured segments, in this order; None: :meth:`segments`.
         :param messages: with ``message`` records.
         :param payload: with the key ``payload`` in ``fpdu`` records.
         :param connection: the number of this connection in the capture.
-        :param numbers: of the frames, where other frames lie between them; None: 1, 2, ...
-        :param begin_ns: time of the first frame of the capture; None: of the first segment.
+        :param numbers: the numbers of the frames, if the capture has other frames, too; None: 1, 2,
+            ...
+        :param begin_ns: time of the first frame of the capture; None: that of the first segment.
         """
         own, sent = self._sent()
         given = own if segments is None else segments
@@ -448,21 +450,23 @@ class Conversation:
         return self._truth_of(sent, setting)
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
-        """Return what ``segments`` have of each item: whether it is whole, and in which frames."""
+        """Return for each item whether ``segments`` hold all of it, and in which frames."""
         return captured_items(self.layout(), captured_streams(segments, self.isns))
 
     def appears(self, segments: Sequence[Segment]) -> int:
-        """Return the place of the segment with which a dissector finds the connection, from 0; the
-        number of segments if it does not find it."""
+        """Return the place, from 0, of the segment with which a dissector finds the connection.
+
+        If it does not find it, that is the number of segments.
+        """
         return first_followed(segments)
 
-    # -- the same otherwise -----------------------------------------------------------------------
+    # -- changed conversations --------------------------------------------------------------------
 
     def with_script(self: _Conversation, script: Iterable[Item]) -> _Conversation:
-        """Return the same conversation with another script, say one with an item replaced."""
+        """Return this conversation with another script, such as one with an item replaced."""
         made = copy(self)
         made.script = list(script)
-        made._seat(*(side.copy(made) for side in self.sides))
+        made._set_sides(*(side.copy(made) for side in self.sides))
         return made
 
     def moved(
@@ -472,26 +476,26 @@ class Conversation:
         *,
         start_time: float | None = None,
     ) -> _Conversation:
-        """Return the same conversation between other endpoints, or at another time.
+        """Return this conversation between other endpoints, or at another time.
 
-        :param initiator: None: as it is.
-        :param responder: None: as it is.
-        :param start_time: of the first segment, seconds since the epoch; None: as it is.
-        :raises LocalProtocolError: one address is IPv4 and the other one IPv6, both ends are the
-            same, or the time is none that a capture file can tell.
+        :param initiator: None: the endpoint stays.
+        :param responder: None: the endpoint stays.
+        :param start_time: time of the first segment, seconds since the epoch; None: it stays.
+        :raises LocalProtocolError: one address is IPv4 and the other IPv6, both ends are the same,
+            or a capture file cannot hold the time.
         """
         made = self.with_script(self.script)
-        one, other = self.endpoints
-        made._connect((initiator or one, responder or other))
+        first, second = self.endpoints
+        made._connect((initiator or first, responder or second))
         if start_time is not None:
             start_ns = nanoseconds("start_time", start_time, LATEST)
             made.options = replace(self.options, start_ns=start_ns)
         return made
 
     def wrapping(self: _Conversation) -> _Conversation:
-        """Return the same conversation with sequence numbers that wrap (RFC 9293 3.4).
+        """Return this conversation with sequence numbers that wrap (RFC 9293 3.4).
 
-        In each direction sequence number 0 comes in the middle of what is sent.
+        In each direction, sequence number 0 is in the middle of the stream.
         """
         sent = [0, 0]
         for placed in self.layout():
@@ -507,9 +511,10 @@ class Conversation:
     # -- for the sides ----------------------------------------------------------------------------
 
     def append(self, *items: Any) -> None:
-        """Append items to the script: of SCTP those of :mod:`scapy_mpa.craft.sctp.script` too."""
+        """Append items to the script; for SCTP also those of
+        :mod:`scapy_mpa.craft.sctp.script`."""
         self.script += items
-        self._has_spoken = self._has_spoken or any(
+        self._responder_may_send = self._responder_may_send or any(
             isinstance(each, FPDUItem) and each.side == INITIATOR for each in items
         )
 
@@ -521,12 +526,12 @@ class Conversation:
         try:
             self.check([item])
         except LocalProtocolError as error:
-            # Which item of a script it would be is nothing to whoever has said it.
+            # The caller of a verb does not need the item's place in the script.
             raise LocalProtocolError(str(error.__cause__ or error)) from error
         self.append(item)
 
     def begin(self) -> None:
-        """Have the startup frames sent, unless they were, before a side speaks."""
+        """Send the startup frames before a verb of a side, unless they were sent."""
         if self._phase is Phase.STREAMING:
             self.startup()
 
@@ -535,8 +540,11 @@ class Conversation:
         """The number of the next message."""
         return self._messages
 
-    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
-        """Append a message, unless its side must not send one."""
+    def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
+        """Append the items of a message.
+
+        :raises LocalProtocolError: its side must not send one now, and the conversation is strict.
+        """
         if self._phase is Phase.REJECTED:
             self.refuse(
                 "the Responder has rejected: send octets(), or call startup() again "
@@ -544,7 +552,7 @@ class Conversation:
             )
         elif self._phase is Phase.CLOSED:
             self.refuse("the TCP connection is closed")
-        elif message.side == RESPONDER and not self._has_spoken:
+        elif message.side == RESPONDER and not self._responder_may_send:
             self.refuse(
                 "the Responder sends nothing before it has received an FPDU: let the Initiator "
                 "speak first (RFC 5044 7.1.2 rule 4)"
@@ -555,25 +563,25 @@ class Conversation:
         self.append(*items)
 
     def add_rtr_frame(self, item: StartupItem) -> None:
-        """Append an Rtr Frame: whoever has it may speak (rtr-frame-proposal-2007 2)."""
+        """Append an Rtr Frame; the Responder may send after it (rtr-frame-proposal-2007 2)."""
         if not self.options.has_rtr_frame or self._phase is not Phase.FULL:
             self.refuse(
                 "an Rtr Frame follows a Reply that accepts, if S is set in Request and Reply "
                 "(rtr-frame-proposal-2007 2, 5)"
             )
-        if self._has_spoken:
+        if self._responder_may_send:
             self.refuse("an Rtr Frame comes before the first FPDU (rtr-frame-proposal-2007 2)")
         self.append_checked(item)
-        self._has_spoken = True
+        self._responder_may_send = True
 
     def terminated(self, side: int) -> None:
-        """Take note that a side has sent a Terminate."""
+        """Note that a side has sent a Terminate."""
         self._terminated |= {side}
 
     def refuse(self, text: str) -> None:
-        """Raise an error, unless that is not wanted.
+        """Raise an error if the conversation is strict.
 
-        :raises LocalProtocolError: the conversation is strict.
+        :raises LocalProtocolError: it is.
         """
         if self._strict:
             raise LocalProtocolError(
@@ -583,18 +591,18 @@ class Conversation:
     # -- inside -----------------------------------------------------------------------------------
 
     def _connect(self, endpoints: tuple[Endpoint, Endpoint]) -> None:
-        """Have the connection be between these ends."""
+        """Set the two ends of the connection."""
         for side, given in zip(SIDES, endpoints, strict=True):
             each: object = given
             if not isinstance(each, Endpoint):
                 raise LocalProtocolError(
                     f"{side} {quoted(each)} is no Endpoint; give Endpoint(address, port)"
                 )
-        one, other = endpoints
-        if (one.octets, one.port) == (other.octets, other.port):
-            # Nobody could tell the directions from each other.
+        first, second = endpoints
+        if (first.octets, first.port) == (second.octets, second.port):
+            # The two directions could not be distinguished.
             raise LocalProtocolError(
-                f"both ends are {one}; give one of them another address or port"
+                f"both ends are {first}; give one of them another address or port"
             )
         macs = [mac_octets(each.mac or mac) for each, mac in zip(endpoints, _MACS, strict=True)]
         self.endpoints = endpoints
@@ -609,16 +617,16 @@ class Conversation:
         )
 
     def _sent(self) -> tuple[Sequence[Segment], list[Any]]:
-        """Return the segments, and the items that they hold, each with its place."""
+        """Return the segments, and the items in their places."""
         placed = self.layout()
         return segments_of(placed, self.isns, self.options), placed
 
     def _truth_of(self, sent: list[Any], setting: Setting) -> list[Record]:
-        """Return the truth of items in their places."""
+        """Return the records for items in their places."""
         return truth_of(sent, setting)
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:
-        """Return the octets of a frame, all that were sent."""
+        """Return the octets of a frame as sent, without a cut."""
         return self._builders[segment.side].build(
             segment.seq,
             segment.ack,
@@ -638,5 +646,5 @@ class Conversation:
 
 
 def _untimed(segments: Iterable[Segment]) -> list[Segment]:
-    """Return segments without when they are captured."""
+    """Return segments without their times."""
     return [replace(each, time_ns=0) for each in segments]

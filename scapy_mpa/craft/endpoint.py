@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One end of the TCP connection that a conversation takes place on."""
+"""One end of the connection of a conversation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from scapy_mpa.wire.shown import quoted
 class Endpoint:
     """One end of a TCP connection.
 
-    :raises LocalProtocolError: a value is no address, or does not fit its field.
+    :raises LocalProtocolError: an address is not valid, or a number does not fit its field.
     """
 
     address: str
-    """IPv4 or IPv6, without a zone: packets have no place for one."""
+    """IPv4 or IPv6, without a zone: packets cannot carry one."""
     port: int
     """0 to 65535."""
     mac: str | None = None
@@ -32,7 +32,7 @@ class Endpoint:
         given: object = self.address
         try:
             if isinstance(given, int | bytes):
-                # The module for addresses would take them for some.
+                # ip_address would make an address of these.
                 raise ValueError("it is no text")
             known = ip_address(self.address)
         except ValueError as error:
@@ -52,11 +52,11 @@ class Endpoint:
 
     @property
     def octets(self) -> bytes:
-        """The address as it stands in an IP header: 4 or 16 octets."""
+        """The address as in an IP header: 4 or 16 octets."""
         return ip_address(self.address).packed
 
     def __str__(self) -> str:
-        """As records have it: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
+        """The endpoint as in records: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
         address = ip_address(self.address)
         return f"[{address}]:{self.port}" if address.version == 6 else f"{address}:{self.port}"
 
@@ -64,7 +64,7 @@ class Endpoint:
 def mac_octets(text: str) -> bytes:
     """Return the 6 octets of an Ethernet address.
 
-    :raises LocalProtocolError: it is none.
+    :raises LocalProtocolError: it is not an Ethernet address.
     """
     try:
         octets = bytes.fromhex(text.replace(":", "").replace("-", ""))
@@ -77,4 +77,4 @@ def mac_octets(text: str) -> bytes:
 
 USUAL_INITIATOR: Final = Endpoint("10.0.0.1", 40000)
 USUAL_RESPONDER: Final = Endpoint("10.0.0.2", 4000)
-"""Those of a conversation for which none are given."""
+"""The endpoints of a conversation for which none are given."""

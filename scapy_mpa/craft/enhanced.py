@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Enhanced data of startup frames, as far as they are not said (RFC 6581 9)."""
+"""Enhanced data of startup frames, with defaults for fields that are not given (RFC 6581 9)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _EnhancedData: TypeAlias = tuple[str | None, int | None, int | None]
 """Control flags, IRD and ORD, None where they are computed."""
 
 _DEPTH: Final = 16
-"""IRD and ORD that are asked for if none are given."""
+"""IRD and ORD of a Request if none are given."""
 _DEEPEST: Final = 0x3FFF
-"""What their 14 bits can say."""
+"""The largest number in the 14 bits of IRD or ORD."""
 
 
 def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
     """Return the control flags of a Request.
 
-    The draft has one set for all that the Initiator is able to, which is no request.
+    In the draft, without ``rtr``, they show everything that the Initiator supports, and ask for
+    nothing.
     """
     if rtr is not None:
         return rtr_flags(dialect, RTR(rtr))
@@ -32,16 +33,16 @@ def _control_flags(dialect: Dialect | None, rtr: str | None) -> str:
 
 
 def check_enhanced(data: _EnhancedData, name: str) -> None:
-    """Find out whether enhanced data are of their kinds.
+    """Check the types and ranges of enhanced data.
 
-    :param name: how their names begin.
-    :raises LocalProtocolError: they are not.
+    :param name: the beginning of their names, for the error.
+    :raises LocalProtocolError: a value has a wrong type or is out of range.
     """
     control_flags, ird, ord = data
     for field, depth in (("ird", ird), ("ord", ord)):
         if depth is not None:
             number(f"{name}{field}", depth, 0, _DEEPEST)
-    # Which letters there are, the wire knows.
+    # build_enhanced checks the letters.
     if not isinstance(control_flags, str | None):
         raise LocalProtocolError(
             f"{name}control_flags {quoted(control_flags)} are no letters out of ABCD"
@@ -53,8 +54,8 @@ def enhanced_fields(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of enhanced data in Request and Reply.
 
-    :param own: of the Request.
-    :param peers: of the Reply; None: as the Request has them, IRD and ORD swapped.
+    :param own: those of the Request.
+    :param peers: those of the Reply; None: as in the Request, but with IRD and ORD swapped.
     :param rtr: the RTR indication that the Initiator sends first, None: none.
     """
     control_flags, ird, ord = own
@@ -70,9 +71,9 @@ def enhanced_fields(
 
 
 def enhanced_octets(control_flags: str | None, ird: int | None, ord: int | None) -> bytes:
-    """Return the enhanced data of a startup frame, none if it has none.
+    """Return the octets of the enhanced data of a startup frame, empty if it has none.
 
-    :raises LocalProtocolError: a number does not fit its field, or a letter is no flag's.
+    :raises LocalProtocolError: a number does not fit its field, or a letter is not a flag.
     """
     if control_flags is None and ird is None and ord is None:
         return b""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values that a caller gives, held to what they may be.
+"""Checks of the values that a caller gives.
 
-Each is looked at where it is given.  Else the first code that uses it would report what is wrong,
-in its own terms.
+Each value is checked where it is given.  So the error names the argument, not the code that would
+use it first.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
 LATEST: Final = LATEST_SECOND
-"""Seconds since the epoch that timestamps of pcapng files can tell."""
+"""The latest time that a pcapng file can hold, in seconds since the epoch."""
 
 
 def number(name: str, value: object, low: int, high: int, *, least: str = "") -> None:
-    """Find out whether a value is a whole number within bounds.
+    """Check that a value is a whole number from ``low`` to ``high``.
 
-    :param name: what it is called.
-    :param least: what is said of ``low``.
-    :raises LocalProtocolError: it is none.
+    :param name: the name of the value, for the error.
+    :param least: how the error names ``low``.
+    :raises LocalProtocolError: it is not.
     """
-    # Nearly all are right, and every verb asks.
+    # Every verb calls this, and nearly all values are right.
     if _is_whole(value) and low <= value <= high:
         return
     bounds = f"{least or low} to {high}"
@@ -33,11 +33,11 @@ def number(name: str, value: object, low: int, high: int, *, least: str = "") ->
 
 
 def whole(name: str, value: object, wanted: str) -> int:
-    """Return a value that is a whole number.
+    """Return a value if it is a whole number.
 
-    :param name: what it is called.
-    :param wanted: which numbers it may be.
-    :raises LocalProtocolError: it is none.
+    :param name: the name of the value, for the error.
+    :param wanted: which numbers are allowed, for the error.
+    :raises LocalProtocolError: it is not a whole number.
     """
     if not _is_whole(value):
         raise LocalProtocolError(f"{name} {quoted(value)} is no whole number; give one {wanted}")
@@ -45,27 +45,27 @@ def whole(name: str, value: object, wanted: str) -> int:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Tell whether a value is a whole number, and no truth value."""
+    """Return whether a value is a whole number, and not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def share(name: str, value: object) -> None:
-    """Find out whether a value is a share, 0 to 1.
+    """Check that a value is a share, 0 to 1.
 
-    :param name: what it is called.
-    :raises LocalProtocolError: it is none.
+    :param name: the name of the value, for the error.
+    :raises LocalProtocolError: it is not.
     """
-    # Not a number is in no bounds.
+    # NaN fails every comparison.
     if not 0 <= _real(value) <= 1:
         raise LocalProtocolError(f"{name} is a share from 0 to 1, not {quoted(value)}")
 
 
 def nanoseconds(name: str, value: object, most: int) -> int:
-    """Return seconds as whole microseconds, which any capture file holds, in nanoseconds.
+    """Return seconds in nanoseconds, rounded to microseconds, which any capture file can hold.
 
-    :param name: what they are called.
-    :param most: how many there may be.
-    :raises LocalProtocolError: the value is no number of seconds from 0 on.
+    :param name: the name of the value, for the error.
+    :param most: the largest number of seconds.
+    :raises LocalProtocolError: the value is not a number of seconds from 0 to ``most``.
     """
     seconds = _real(value)
     if not 0 <= seconds <= most:
@@ -74,25 +74,25 @@ def nanoseconds(name: str, value: object, most: int) -> int:
 
 
 def _real(value: object) -> float:
-    """Return the number that a value is, not a number if it is none."""
+    """Return a value as a number, NaN if it is not a number."""
     if isinstance(value, SupportsFloat):
         try:
             return float(value)
         except (ArithmeticError, TypeError, ValueError):
-            # An integer that is too large, or a decimal number that signals.
+            # An integer is too large, or a decimal number is a signaling NaN.
             pass
     return float("nan")
 
 
 def as_octets(name: str, value: object) -> bytes:
-    """Return octets that are given as such, or as what becomes octets, such as a layer.
+    """Return a value as octets: octets, or an object that becomes octets, such as a layer.
 
-    :param name: what they are called.
-    :raises LocalProtocolError: they are none.
+    :param name: the name of the value, for the error.
+    :raises LocalProtocolError: it cannot become octets.
     """
     if type(value) is bytes:
         return value
-    # A number would become so many zeros.
+    # bytes() would make n zeros of a number n.
     if isinstance(value, bytearray | memoryview | SupportsBytes):
         return bytes(value)
     raise LocalProtocolError(
@@ -101,10 +101,10 @@ def as_octets(name: str, value: object) -> bytes:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return a flag.
+    """Return a value if it is a flag, True or False.
 
-    :param name: what it is called.
-    :raises LocalProtocolError: it is none.
+    :param name: the name of the value, for the error.
+    :raises LocalProtocolError: it is not.
     """
     if not isinstance(value, bool):
         raise LocalProtocolError(f"{name} {quoted(value)} is neither True nor False")
@@ -112,9 +112,9 @@ def flag(name: str, value: object) -> bool:
 
 
 def pair(name: str, value: object) -> tuple[bool, bool]:
-    """Return a flag of Initiator and Responder, which may be given for both at once.
+    """Return a flag of Initiator and of Responder; one bool stands for both.
 
-    :param name: what it is called.
+    :param name: the name of the value, for the error.
     :raises LocalProtocolError: it is neither a bool nor a tuple of two.
     """
     match value:

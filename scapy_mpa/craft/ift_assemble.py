@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a frame as it is meant to its octets (draft-williams-iwarp-ift-01 5.1)."""
+"""Makes the octets of a frame item (draft-williams-iwarp-ift-01 5.1)."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication
 
 
 class AssembledFrame(NamedTuple):
-    """The octets of a frame, and what is in them."""
+    """The octets of a frame, and its parts."""
 
     octets: bytes
     header: FrameHeader
     header_crc: bool | None
-    """Whether it is right; None if there is none."""
+    """Whether the header CRC is right; None if there is none."""
     payload_crc: bool | None
-    """Whether it is right; None if there is none."""
+    """Whether the payload CRC is right; None if there is none."""
     ulpdu: bytes
-    """What a receiver takes for DDP header and payload, if ``is_regular``."""
+    """DDP header and payload as a receiver reads them, if ``is_regular``."""
     is_regular: bool
-    """Whether it ends, and its CRCs lie, where its sizes say."""
+    """Whether its end and its CRCs are where its sizes say."""
     is_right: bool
-    """Whether that is so, and its CRCs, its VTag and header_size are right."""
+    """Whether it is regular, and its CRCs, its VTag and header_size are right."""
 
 
 def assemble_frame(
     item: FrameItem, indications: tuple[AdaptionIndication, AdaptionIndication]
 ) -> AssembledFrame:
-    """Return the octets of a frame of which any field may be wrong.
+    """Return the octets of a frame; any of its fields may be wrong.
 
-    :param indications: what Initiator and Responder have announced.
+    :param indications: the adaption indications of Initiator and Responder.
     :raises LocalProtocolError: it cannot be expressed on the wire.
     """
     overrides = item.overrides or FrameOverrides()
@@ -83,7 +83,7 @@ def assemble_frame(
 def _crc(
     covered: bytes, wanted: bool, override: bytes | Callable[[bytes], bytes] | None
 ) -> tuple[bytes, bool | None]:
-    """Return what stands in the place of a CRC, and whether it is right."""
+    """Return the octets of a CRC field, and whether they are right."""
     right = crc_field(covered) if wanted else b""
     field = right
     if override is not None:

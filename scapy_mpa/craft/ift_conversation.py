@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A scripted connection of iWARP Framing for TCP (draft-williams-iwarp-ift-01).
 
-What the two sides say is said with the verbs of RDMAP; what carries it is frames.
+It has the verbs of RDMAP.  Frames carry the messages.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class IFTSide(Side):
     """One side of a connection of iWARP Framing for TCP."""
 
     def fpdu(self, ulpdu: bytes, **overrides: Any) -> FPDUItem:
-        """Raise: there are no FPDUs, but see :meth:`frame`.
+        """Raise an error: there are no FPDUs.  Use :meth:`frame`.
 
         :raises LocalProtocolError: always.
         """
         raise LocalProtocolError("iWARP Framing for TCP has no FPDUs: send a frame()")
 
     def frame(self, ulpdu: bytes | DDPHeader, payload: bytes = b"", **overrides: Any) -> FrameItem:
-        """Send a frame with anything in it, any field overridden; what DDP mode is made of.
+        """Send a frame with any octets in it, any field overridden; DDP mode has no other verb.
 
         :param ulpdu: the DDP header, or octets that begin with it.
-        :param payload: octets after that.
+        :param payload: octets after ``ulpdu``.
         :param overrides: fields of :class:`~scapy_mpa.craft.script.FrameOverrides`.
         """
         header = build_ddp(ulpdu) if isinstance(ulpdu, DDPHeader) else as_octets("ulpdu", ulpdu)
@@ -72,25 +72,25 @@ class IFTConversation(Conversation):
     >>> conversation.initiator.send(b"hello")
     >>> conversation.write("hello.pcapng")          # doctest: +SKIP
 
-    Whoever speaks first without having called :meth:`negotiate` has the adaption indications sent
-    as the options say.  Flags are those of Initiator and Responder, or of both
+    The first verb sends the adaption indications with the options below, if :meth:`negotiate` was
+    not called before.  A flag is given for Initiator and Responder, or once for both
     (draft-williams-iwarp-ift-01 4.2); the Initiator sends phase 0.
 
-    :param initiator: who opens the TCP connection.
+    :param initiator: the end that opens the TCP connection.
     :param responder: the other end.
-    :param r: RDMA mode; else DDP mode, in which there is nothing but
-        :meth:`~IFTSide.frame`.
-    :param hc: header CRCs in what a side sends.
-    :param pc: payload CRCs.
-    :param ih: it ignores header CRCs.
-    :param ip: it ignores payload CRCs.
-    :param sp: what it sends may be placed speculatively.
-    :param sm: it is willing to send markers; if the other side wishes to have them (``rm``), nobody
-        knows what follows.
-    :param rm: it wishes to receive markers.
-    :param vtags: of Initiator and Responder, 16 bits each.
+    :param r: RDMA mode; else DDP mode, in which :meth:`~IFTSide.frame` is the only verb.
+    :param hc: the side sends header CRCs.
+    :param pc: the side sends payload CRCs.
+    :param ih: the side ignores header CRCs.
+    :param ip: the side ignores payload CRCs.
+    :param sp: the receiver may place the side's frames speculatively.
+    :param sm: the side is willing to send markers; if its peer wishes to receive them (``rm``), it
+        is not known what follows.
+    :param rm: the side wishes to receive markers.
+    :param vtags: VTags of Initiator and Responder, 16 bits each.
     :param marker_interval: 16 bits.
-    :param options: of :class:`~scapy_mpa.craft.conversation.Conversation`, but for those of MPA.
+    :param options: options of :class:`~scapy_mpa.craft.conversation.Conversation`, without those of
+        MPA.
     :raises LocalProtocolError: a value is out of range.
     """
 
@@ -142,17 +142,18 @@ class IFTConversation(Conversation):
         ]
         self.options = replace(self.options, ift=(announced[INITIATOR], announced[RESPONDER]))
         self.mulpdus = self.options.mulpdu_of(INITIATOR), self.options.mulpdu_of(RESPONDER)
-        self._seat(IFTSide(self, INITIATOR), IFTSide(self, RESPONDER))
+        self._set_sides(IFTSide(self, INITIATOR), IFTSide(self, RESPONDER))
 
     def negotiate(self, *, first: int = INITIATOR, **fields: Any) -> None:
         """Exchange adaption indications (draft-williams-iwarp-ift-01 4).
 
-        When the ULP agrees on RDMA first, let the sides say
-        :meth:`~scapy_mpa.craft.side.Side.octets` before.
+        If the ULP agrees on RDMA first, send its octets before, with
+        :meth:`~scapy_mpa.craft.side.Side.octets`.
 
-        :param first: who sends phase 0.
-        :param fields: of both indications, to be sent otherwise.
-        :raises LocalProtocolError: a value is none of those, or a conforming peer must not do that.
+        :param first: the side that sends phase 0.
+        :param fields: fields of both indications that replace the options.
+        :raises LocalProtocolError: a value is not allowed, or a conforming peer must not do this
+            now.
         """
         if self._phase is not Phase.STREAMING:
             self.refuse("adaption indications come before the first frame and before the FIN")
@@ -163,26 +164,26 @@ class IFTConversation(Conversation):
             indication = self.options.announced[side]._replace(ph=side != first)
             self.append_checked(IndicationItem(side, indication._replace(**fields)))
         self._phase = Phase.FULL
-        # Whoever has both indications may speak.
-        self._has_spoken = True
+        # After both indications, either side may send.
+        self._responder_may_send = True
 
     def startup(self, *arguments: Any, **fields: Any) -> None:
-        """Raise: there are no startup frames, but see :meth:`negotiate`.
+        """Raise an error: there are no startup frames.  Use :meth:`negotiate`.
 
         :raises LocalProtocolError: always.
         """
         raise LocalProtocolError("iWARP Framing for TCP has no startup frames: negotiate()")
 
     def begin(self) -> None:
-        """Have the adaption indications sent, unless they were, before a side speaks."""
+        """Send the adaption indications before a verb of a side, unless they were sent."""
         if self._phase is Phase.STREAMING:
             self.negotiate()
 
-    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
+    def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None:
         """Append a message, in frames."""
         if not all(each.r for each in self.options.announced):
             self.refuse("there is no RDMAP in DDP mode: send frame()")
-        super().say(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
+        super().add(message, [FrameItem(each.side, each.ulpdu, each.message) for each in items])
 
     def _truth_of(self, sent: list[Placed], setting: Setting) -> list[Record]:
         return ift_truth_of(sent, setting)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The records that a perfect dissector must report of a conversation of iWARP Framing for TCP.
 
-The rules are those of :mod:`scapy_mpa.craft.truth`: what the script alone does not say is left out.
-Where segments are impaired, or anything in the script is wrong, that is when and how a frame is
-found; where anything is wrong, also all that is counted.  Frames are reported if both indications
-and their sizes are right.
+As in :mod:`scapy_mpa.craft.truth`, keys that the script does not determine are left out.  If
+segments are impaired, or anything in the script is wrong, it is unknown when and how a frame is
+found.  If anything is wrong, all counts are unknown, too.  Frames are reported if both indications
+are right, and the sizes of the frame.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scapy_mpa.craft.truth_setting import (
     VERDICTS,
     Found,
     Setting,
-    begun_by,
+    event_head,
     side_of,
     without,
 )
@@ -77,21 +77,19 @@ def ift_truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
 
 
 def _agreement(pieces: Iterable[Captured]) -> Agreement | None:
-    """Return what the indications of Initiator and Responder come to; None if one is missing, or
-    anything is wrong with them."""
+    """Return what the indications of both sides agree on; None if one is missing or wrong."""
     items = [each.placed.item for each in pieces]
     seen = [item for item in items if isinstance(item, IndicationItem)]
     if [item.indication.ph for item in seen] != [False, True] or any(
         item.indication.problems() for item in seen
     ):
         return None
-    one, other = (item.indication for item in sorted(seen, key=lambda item: item.side))
-    agreement = negotiate(one, other)
+    agreement = negotiate(*(item.indication for item in sorted(seen, key=lambda item: item.side)))
     return None if agreement.failures else agreement
 
 
 def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
-    """Return when and how what lies in the stream is found, if all is right."""
+    """Return when and how each item is found, if all is right."""
     found = []
     located_by: list[LocatedBy] = ["start", "start"]
     full_at = 0
@@ -108,14 +106,17 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
             found.append(Found(placed, detail, each.frames, place, detail.is_right, how))
             located_by[side] = "length"
         elif placed.offset is not None:
-            # Other octets among frames.
+            # These are other octets between frames.
             found.append(Found(placed, None, each.frames, place, False, None))
     return found
 
 
 def _is_reported(found: Found, agreement: Agreement | None) -> bool:
-    """Tell whether something is reported, whatever is wrong or missing beside it: a frame that ends
-    where its sizes say, or an indication, which may be alone if its direction begins with it."""
+    """Return whether an item is reported even if others are wrong or missing.
+
+    That is a frame that ends where its sizes say, or an indication.  A single indication is
+    reported if its direction begins with it.
+    """
     frame, item = found.detail, found.placed.item
     if isinstance(frame, AssembledFrame):
         return agreement is not None and frame.is_regular
@@ -132,7 +133,7 @@ def _record(
     :param is_timed: whether it is known when and how it is found.
     """
     frame, item, place = found.detail, found.placed.item, found.place if is_timed else None
-    begin = *begun_by(found.side), setting.seq(found)
+    begin = *event_head(found.side), setting.seq(found)
     frames = setting.frames(found.frames)
     if isinstance(item, IndicationItem):
         seen = AdaptionIndicationSeen(*begin, b"", frames, item.indication)
@@ -151,7 +152,7 @@ def _record(
 def _connection(
     found: list[Found], placed: list[Placed], agreement: Agreement | None, setting: Setting
 ) -> Record:
-    """Return the last record."""
+    """Return the record of the connection."""
     indications = [
         each.placed.item for each in found if isinstance(each.placed.item, IndicationItem)
     ]

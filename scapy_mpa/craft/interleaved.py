@@ -40,7 +40,7 @@ class Interleaved:
         given = [(conversation, segments) for conversation, segments in parts if segments]
         given.sort(key=_appears)
         self._parts = given
-        """By number of the connection."""
+        """The parts, in the order of connection numbers."""
         flows = {
             frozenset(str(side.endpoint) for side in conversation.sides)
             for conversation, _ in given
@@ -62,7 +62,7 @@ class Interleaved:
             self._numbers[connection].append(number)
 
     def __len__(self) -> int:
-        """How many frames there are."""
+        """The number of frames."""
         return len(self._order)
 
     def frames(self) -> Iterator[Frame]:
@@ -83,10 +83,10 @@ class Interleaved:
         comments: Mapping[int, str] | None = None,
         comment: str | None = None,
     ) -> None:
-        """Write a capture file: pcapng if ``path`` ends so, else pcap.
+        """Write a capture file: pcapng if ``path`` ends in ``.pcapng``, else pcap.
 
-        :param comments: of frames, by number from 1. pcapng only.
-        :param comment: of the whole file. pcapng only.
+        :param comments: comments of frames, by frame number from 1. pcapng only.
+        :param comment: a comment of the whole file. pcapng only.
         :raises OSError: the file cannot be written.
         """
         write_frames(path, self.frames(), comments=comments, comment=comment)
@@ -94,8 +94,8 @@ class Interleaved:
     def truth(self, *, messages: bool = False, payload: bool = False) -> list[Record]:
         """Return the records that a perfect dissector must report, in the order of their frames.
 
-        The ends of the connections, and what is known only then, come last.  Where a record does
-        not tell its frame (see :mod:`scapy_mpa.craft.truth`), it comes as early as it may be found.
+        The ends of the connections, and other records that need the end, come last.  A record
+        without ``frame`` (see :mod:`scapy_mpa.craft.truth`) comes as early as it may be found.
 
         :param messages: with ``message`` records.
         :param payload: with the key ``payload`` in ``fpdu`` records.
@@ -111,7 +111,7 @@ class Interleaved:
                 numbers=self._numbers[connection],
                 begin_ns=self._begin_ns,
             )
-            # What is known only at the end begins with the record of the connection.
+            # The records from that of the connection on are known only at the end.
             kinds = [record["type"] for record in records]
             end = kinds.index("connection") if "connection" in kinds else len(kinds)
             streams.append(list(_placed(records[:end])))
@@ -121,14 +121,14 @@ class Interleaved:
 
 
 def _appears(part: tuple[Conversation, Sequence[Segment]]) -> float:
-    """Return when a dissector finds a connection, which is what numbers go by."""
+    """Return the time at which a dissector finds a connection; numbers are given in this order."""
     conversation, segments = part
     place = conversation.appears(segments)
     return segments[place].time_ns if place < len(segments) else inf
 
 
 def _placed(records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
-    """Yield each record after the number of the frame with which it is found at the earliest."""
+    """Yield each record with the number of the earliest frame that may complete it."""
     upto = 0
     for record in records:
         frame, frames = record.get("frame"), record.get("frames")

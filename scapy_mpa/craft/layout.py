@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a script to the octets of both directions: where each item lies, and what it looks like.
+"""Places the items of a script in the streams of both directions, and makes their octets.
 
-Markers are counted from the end of the side's last startup frame, which is where its Full Operation
-Phase begins.
+Markers are counted from the end of the side's last startup frame, where its Full Operation Phase
+begins.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scapy_mpa.craft.assemble import (
     SOFTUIWARP,
     STANDARD,
     Assembled,
-    Manner,
+    FPDUFormat,
     assemble,
 )
 from scapy_mpa.craft.enhanced import enhanced_octets
@@ -41,29 +41,29 @@ from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame, StartupKind, build_startup
 
 Detail: TypeAlias = Assembled | AssembledFrame | StartupFrame | None
-"""What is in an item that has octets."""
+"""The parts of an item: of an FPDU, a frame, a startup frame or another item."""
 
 
 class Placed(NamedTuple):
     """One item of a script with its place."""
 
     number: int
-    """Of the item: its index in the script."""
+    """The index of the item in the script."""
     item: Item
     start: int
-    """Octets that its side sends before it, the SYN not counted."""
+    """Octets that its side sends before it, without the SYN."""
     octets: bytes
-    """What it puts into the TCP stream."""
+    """Its octets in the TCP stream."""
     offset: int | None = None
-    """Of its first octet in the Full Operation Phase, or after the adaption indication; None
+    """Offset of its first octet in the Full Operation Phase, or after the adaption indication; None
     before."""
     phase: int | None = None
-    """Of an FPDU: which octet its first one is to the count of Markers, modulo 512; None without
+    """Of an FPDU: the count of its first octet modulo 512, as Markers are counted; None without
     Markers."""
 
     @property
     def end(self) -> int:
-        """Where it ends: ``start`` and its octets."""
+        """Offset of its end: ``start`` and its octets."""
         return self.start + len(self.octets)
 
 
@@ -76,7 +76,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
     sent = [0, 0]
     origins: list[int | None] = [None, None]
     marked = options.has_markers(INITIATOR), options.has_markers(RESPONDER)
-    # In osc CRC fields do not count where Markers are counted.
+    # In osc, the count for Markers skips CRC fields.
     skips = CRC_LENGTH if options.dialect is Dialect.OSC and options.has_crcs else 0
     skipped = [0, 0]
     for index, item in enumerate(script):
@@ -87,7 +87,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
             number("side", side, INITIATOR, RESPONDER)
             start, origin = sent[side], origins[side]
             if isinstance(item, FPDUItem):
-                # Where no startup frame was, the phase begins with the octets.
+                # Without a startup frame, the phase begins with the first octet.
                 offset = start - (origin or 0)
                 phase = (offset - skipped[side]) % MARKER_INTERVAL if marked[side] else None
                 octets = _octets_of(item, phase, options)
@@ -117,7 +117,7 @@ def lay_out(script: Iterable[Item], options: Options) -> list[Placed]:
 
 
 def detail_of(placed: Placed, options: Options) -> Detail:
-    """Return what is in an FPDU, a frame or a startup frame; None: it is another item."""
+    """Return the parts of an FPDU, a frame or a startup frame; None: it is another item."""
     item = placed.item
     if isinstance(item, FPDUItem):
         return _assemble(item, placed.phase, options)
@@ -126,42 +126,42 @@ def detail_of(placed: Placed, options: Options) -> Detail:
     return _startup_frame(item, options) if isinstance(item, StartupItem) else None
 
 
-def manner_of(phase: int | None, options: Options) -> Manner:
+def format_of(phase: int | None, options: Options) -> FPDUFormat:
     """Return how an FPDU is laid out."""
     if options.dialect is Dialect.OSC:
         return OSC if options.has_crcs else OSC_WITHOUT_CRCS
-    # Of SoftUiWARP's Markers nothing is known.
+    # It is not known where SoftUiWARP has Markers.
     is_softuiwarp = options.dialect is Dialect.SOFTUIWARP and phase is None
     return SOFTUIWARP if is_softuiwarp else STANDARD
 
 
 def _octets_of(item: FPDUItem, phase: int | None, options: Options) -> bytes:
-    """Return the octets of an FPDU: quickly, if it is as RFC 5044 has it and on the grid."""
+    """Return the octets of an FPDU, by a faster way if it conforms to RFC 5044."""
     is_off_grid = (phase or 0) & 3
-    if item.overrides is None and not is_off_grid and manner_of(phase, options) is STANDARD:
+    if item.overrides is None and not is_off_grid and format_of(phase, options) is STANDARD:
         return build_fpdu(item.ulpdu, phase, crc=None if options.has_crcs else IDLE_CRC)
     return _assemble(item, phase, options).octets
 
 
 def _assemble(item: FPDUItem, phase: int | None, options: Options) -> Assembled:
-    return assemble(item, phase, crc=options.has_crcs, manner=manner_of(phase, options))
+    return assemble(item, phase, crc=options.has_crcs, form=format_of(phase, options))
 
 
 def _startup_frame(item: StartupItem, options: Options) -> StartupFrame:
-    """Return a startup frame with all that is computed in its place.
+    """Return a startup frame with its computed fields.
 
     :raises LocalProtocolError: a number does not fit its field.
     """
     enhanced = enhanced_octets(item.control_flags, item.ird, item.ord)
     data = enhanced + item.private_data
-    # That of an Rtr Frame follows the Reply's (rtr-frame-proposal-2007 2).
-    says_crc = RESPONDER if item.kind is StartupKind.RTR else item.side
+    # An Rtr Frame has the C of the Reply (rtr-frame-proposal-2007 2).
+    crc_side = RESPONDER if item.kind is StartupKind.RTR else item.side
     revision = options.revision_of(item.side) if item.revision is None else item.revision
     extension = item.extension
     return StartupFrame(
         kind=item.kind,
         markers=options.markers[item.side] if item.markers is None else item.markers,
-        crc=options.crc[says_crc] if item.crc is None else item.crc,
+        crc=options.crc[crc_side] if item.crc is None else item.crc,
         rejected=item.rejected,
         s_bit=bool(enhanced) if item.s_bit is None else item.s_bit,
         reserved=item.reserved,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What somebody may have meant who has mistyped a name."""
+"""Suggestions for a mistyped name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from typing import Final
 
 _LONGEST: Final = 100
-"""Characters of a name that is looked at: nobody mistypes more, and looking takes time."""
+"""Most characters of a name that is compared: comparing takes time, and no real name is longer."""
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return a question with the names that are like one that there is not; empty: none is."""
+    """Return a question that suggests similar known names; empty if there are none."""
     near = get_close_matches(name, known, 2) if len(name) <= _LONGEST else []
     return f"did you mean {' or '.join(near)}?" if near else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What holds for a whole conversation: what the two sides declare, and how TCP carries it."""
+"""The options of a conversation: what the two sides declare, and how TCP carries it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ SIDES: Final = ("initiator", "responder")
 
 Packing: TypeAlias = Literal["aligned", "packed", "stream"]
 """How FPDUs lie in TCP segments: one in each; as many whole ones in each as fit (RFC 5044 5.1); or
-as a TCP that knows nothing of FPDUs lets them lie."""
+across segments, as with a TCP that does not know FPDUs."""
 
 LONGEST_RTT: Final = 1000
-"""Seconds of a round trip: more than on any path, and sums of them still fit a capture file."""
+"""The longest round trip, in seconds: longer than any real one.  Sums still fit a capture file."""
 
 _LARGEST_MSS: Final = 65495
-"""What fits an IPv4 datagram."""
+"""Octets of TCP payload that fit an IPv4 datagram."""
 
 SMALLEST_ULPDU_LIMIT: Final = UNTAGGED_LENGTH + ATOMIC_REQUEST_LENGTH
-"""Octets of the largest ULPDU that cannot be cut up, but for a Terminate."""
+"""Octets of the longest ULPDU that cannot be cut into segments, except a Terminate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What holds for a whole conversation; pairs are for Initiator and Responder.
+    """The options of a conversation; pairs are for Initiator and Responder.
 
     :raises LocalProtocolError: a value is out of range.
     """
@@ -48,7 +48,7 @@ class Options:
     revision: int = 1
     """Rev of the startup frames, 0 to 255."""
     reply_revision: int | None = None
-    """Rev of the Reply, 0 to 255; None: that of the others."""
+    """Rev of the Reply, 0 to 255; None: ``revision``."""
     markers: tuple[bool, bool] = (False, False)
     """M: whether a side wants Markers in what it *receives* (RFC 5044 7.1.1)."""
     crc: tuple[bool, bool] = (True, True)
@@ -61,23 +61,23 @@ class Options:
     rdmap_version: int = 1
     """RV of every DDP segment, 0 to 3."""
     mss: int = 1460
-    """Maximum Segment Size, in octets of TCP payload: also what is taken as EMSS."""
+    """Maximum Segment Size, in octets of TCP payload; also EMSS."""
     mulpdu: int | None = None
-    """Octets of the largest ULPDU; None: as RFC 5044 4.5 derives it from EMSS."""
+    """Octets of the longest ULPDU; None: as RFC 5044 4.5 derives it from EMSS."""
     packing: Packing = "aligned"
     """How FPDUs lie in TCP segments."""
     ack_every: int = 2
     """After how many data segments the receiver acknowledges them; 0: only with its own data."""
     start_ns: int = 1_700_000_000_000_000_000
-    """When the first segment is captured, in nanoseconds since the epoch."""
+    """Time of the first segment, in nanoseconds since the epoch."""
     rtt_ns: int = 100_000
-    """Round-trip time, in nanoseconds: each change of speaker takes half of it."""
+    """Round-trip time, in nanoseconds: half of it passes when the sender changes."""
     spacing_ns: int = 1_000
-    """From one segment of a side to its next, in nanoseconds."""
+    """Time between two segments of a side, in nanoseconds."""
     ift: tuple[AdaptionIndication, AdaptionIndication] | None = None
-    """What the two announce, if they speak iWARP Framing for TCP and not MPA."""
+    """The adaption indications of both sides with iWARP Framing for TCP; None: MPA."""
     dialect: Dialect | None = None
-    """What both sides speak, where octets leave a choice; None: what the revision says."""
+    """The dialect of both sides, where octets leave a choice; None: that of the revision."""
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -105,7 +105,7 @@ class Options:
         return self.revision if own is None else own
 
     def has_markers(self, side: int) -> bool:
-        """Tell whether what a side sends has Markers: whether the other one wants them."""
+        """Return whether a side sends Markers, because its peer wants them."""
         return self.markers[1 - side]
 
     @property
@@ -120,16 +120,16 @@ class Options:
 
     @property
     def announced(self) -> tuple[AdaptionIndication, AdaptionIndication]:
-        """What the two announce in iWARP Framing for TCP.
+        """The adaption indications of both sides.
 
-        :raises LocalProtocolError: they speak MPA.
+        :raises LocalProtocolError: the conversation is MPA.
         """
         if self.ift is None:
             raise LocalProtocolError("frames of iWARP Framing for TCP are for an IFTConversation")
         return self.ift
 
     def mulpdu_of(self, side: int) -> int:
-        """Return the octets of the largest ULPDU that a side sends."""
+        """Return the octets of the longest ULPDU that a side sends."""
         if self.ift is not None and self.mulpdu is None:
             own = self.ift[side]
             return frame_mulpdu(self.mss, header_crc=own.hc, payload_crc=own.pc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A captured connection as a conversation: what was said on it, to be said again or changed."""
+"""Makes a conversation of a captured connection, to send it again or change it."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from scapy_mpa.wire.shown import shown
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 RECORDED_FPDUS: Final = 1000
-"""How many FPDUs of a connection are taken by default: a case is a file of its own."""
+"""Default for how many FPDUs of a connection are taken: each fuzz case is a file with all of
+them."""
 
 _HELD_OCTETS: Final = 12 << 20
-"""Of the startup frames of connections that are open and have no FPDU yet, as of what the stream
-core holds.  No more is needed: few are in that state at one time, unless somebody wants them to
-be."""
+"""Most octets of startup frames that are held for connections without an FPDU, as many as the
+stream core holds.  Few connections are in that state at a time, unless an attacker makes many."""
 
 _MOST: Final = (1 << 63) - 1
-"""Any number that a list can have of something."""
+"""The largest length of a list."""
 
 _NEEDED: Final = {StartupKind.REQUEST, StartupKind.REPLY}
 _LAYOUTS: Final = (Dialect.OSC, Dialect.SOFTUIWARP)
-"""Dialects that lay FPDUs out otherwise than RFC 5044."""
+"""Dialects whose FPDUs have another layout than those of RFC 5044."""
 _SOUND: Final = ("good", "off")
-"""CRCs of FPDUs that are taken."""
+"""CRC verdicts of the FPDUs that are taken."""
 
 
 def _warn(problem: CaptureError) -> None:
@@ -58,21 +58,21 @@ def recorded(
     fpdus: int = RECORDED_FPDUS,
     tell: Callable[[CaptureError], object] = _warn,
 ) -> Conversation:
-    """Return what was said on a captured connection, from its last startup frames on.
+    """Return a captured connection as a conversation, from its last startup frames on.
 
-    The FPDUs are those that are sound, in the order of their stream, and between the sides in that
-    of the capture.  TCP segments, Markers and CRCs are made anew, in the layout of osc or
-    SoftUiWARP where that was recognised.  No more of the capture is read than that takes.
+    It has the FPDUs with a good CRC, or with CRCs off, in the order of their stream; those of the
+    two sides are in the order of the capture.  TCP segments, Markers and CRCs are made anew, in the
+    layout of osc or SoftUiWARP if that was recognised.  The capture is read only as far as needed.
 
     :param path: as for :func:`~scapy_mpa.capture.open_capture`.
     :param connection: its number; None: the first one with a Request, a Reply and an FPDU.
-    :param fpdus: how many are taken at most, from 1.
-    :param tell: is given what is wrong with the capture if it could not be read to its end;
-        by default, it is a warning of Python's.
-    :raises TypeError: ``path`` is neither a name nor a file that is read in octets.
+    :param fpdus: the most FPDUs that are taken, from 1.
+    :param tell: takes the error if the capture could not be read to its end; by default, a Python
+        warning is issued.
+    :raises TypeError: ``path`` is neither a name nor a binary file.
     :raises CaptureError: the capture cannot be read.
-    :raises LocalProtocolError: there is no such connection in it, or no conversation can be like
-    it.
+    :raises LocalProtocolError: the capture has no such connection, or a conversation cannot
+        represent it.
     """
     if connection is not None:
         number("connection", connection, 0, _MOST)
@@ -97,17 +97,17 @@ def recorded(
 
 
 class _Beginning(NamedTuple):
-    """What comes before the second FPDU of the connection that is taken."""
+    """The startup frames and the first FPDU of the connection that is taken."""
 
     startups: dict[StartupKind, StartupSeen]
     first: FPDURecovered | None
-    """None: there is no such connection."""
+    """The first FPDU; None: there is no such connection."""
     given_up: int
-    """Connections whose startup frames were let go of because of the limit."""
+    """Connections whose startup frames were dropped because of the limit."""
 
 
 def events_of(frames: Iterable[Frame]) -> Iterator[Event]:
-    """Yield what the stream core reports of frames."""
+    """Yield the events of the stream core for frames."""
     flows, decoder = Flows(others=other_framings()), Decoder()
     for frame in frames:
         segment = decoder.segment(frame)
@@ -119,34 +119,34 @@ def events_of(frames: Iterable[Frame]) -> Iterator[Event]:
 def _beginning(events: Iterable[Event], number: int | None) -> _Beginning:
     """Read events up to the first sound FPDU of a connection with a Request and a Reply.
 
-    :param number: of the connection; None: any.
+    :param number: the number of the connection; None: any.
     """
-    # Of connections that have not ended, oldest first.
-    open_ones: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
+    # The startup frames of connections that have not ended, oldest first.
+    opened: dict[ConnectionId, dict[StartupKind, StartupSeen]] = {}
     held = given_up = 0
     for event in events:
         connection = event.connection
         if number not in (None, connection.number):
             continue
-        own = open_ones.get(connection, {})
+        startups = opened.get(connection, {})
         if isinstance(event, StartupSeen):
-            held -= _octets(own)
-            own[event.startup.kind] = event
-            open_ones[connection] = own
-            held += _octets(own)
+            held -= _octets(startups)
+            startups[event.startup.kind] = event
+            opened[connection] = startups
+            held += _octets(startups)
             while held > _HELD_OCTETS:
-                held -= _octets(open_ones.pop(next(iter(open_ones))))
+                held -= _octets(opened.pop(next(iter(opened))))
                 given_up += 1
         elif isinstance(event, FPDURecovered):
-            if event.crc in _SOUND and own.keys() >= _NEEDED:
-                return _Beginning(own, event, given_up)
+            if event.crc in _SOUND and startups.keys() >= _NEEDED:
+                return _Beginning(startups, event, given_up)
         elif isinstance(event, ConnectionEnded):
-            held -= _octets(open_ones.pop(connection, {}))
+            held -= _octets(opened.pop(connection, {}))
     return _Beginning({}, None, given_up)
 
 
 def _octets(startups: dict[StartupKind, StartupSeen]) -> int:
-    """Return how many octets startup frames hold."""
+    """Return how many octets startup frames have."""
     return sum(len(each.octets) for each in startups.values())
 
 
@@ -165,17 +165,17 @@ def _sound_fpdus(events: Iterable[Event], beginning: _Beginning) -> Iterator[FPD
 
 def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovered]) -> Conversation:
     request, reply = seen[StartupKind.REQUEST], seen[StartupKind.REPLY]
-    said = request.startup, reply.startup
-    spoken = {reply.dialect, *(each.dialect for each in fpdus)}
-    dialect = next((each for each in _LAYOUTS if each in spoken), None)
+    startups = request.startup, reply.startup
+    dialects = {reply.dialect, *(each.dialect for each in fpdus)}
+    dialect = next((each for each in _LAYOUTS if each in dialects), None)
     initiator = request.direction
     ends = request.connection.endpoints
     made = Conversation(
         _endpoint(ends[initiator]),
         _endpoint(ends[1 - initiator]),
-        revision=said[0].revision,
-        markers=(said[0].markers, said[1].markers),
-        crc=(said[0].crc, said[1].crc),
+        revision=startups[0].revision,
+        markers=(startups[0].markers, startups[1].markers),
+        crc=(startups[0].crc, startups[1].crc),
         dialect=dialect,
         strict=False,
     )
@@ -202,7 +202,7 @@ def _conversation(seen: dict[StartupKind, StartupSeen], fpdus: list[FPDURecovere
 
 
 def _in_order(fpdus: list[FPDURecovered]) -> list[FPDURecovered]:
-    """Return FPDUs such that none comes before those that its side has sent before it."""
+    """Return FPDUs in the order of the capture, but each side's in the order of its stream."""
     ordered = []
     for direction in (0, 1):
         latest = 0
@@ -216,6 +216,6 @@ def _in_order(fpdus: list[FPDURecovered]) -> list[FPDURecovered]:
 
 
 def _endpoint(text: str) -> Endpoint:
-    """Return an endpoint as records have it: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
+    """Return the endpoint of a record's text: ``10.0.0.1:4000``, ``[fd00::1]:4000``."""
     address, _, port = text.rpartition(":")
     return Endpoint(address.strip("[]"), int(port))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a conversation consists of: a list of items, each saying what happens next.
+"""The items of a conversation's script, in the order in which they happen.
 
-An item says what is meant; :mod:`~scapy_mpa.craft.layout` computes the rest: lengths, pads, Markers
-at the offsets where they fall, CRCs, sequence numbers.  A field that is None is computed, one that
-is set is sent as it is, right or wrong, with everything else still computed.  So an item is edited
-with :func:`dataclasses.replace`, an FPDU also with :meth:`FPDUItem.with_header` and
-:meth:`FPDUItem.override`, and what then changes on the wire is that field and what follows from it.
+An item holds what is meant.  :mod:`~scapy_mpa.craft.layout` computes the rest: lengths, pads, the
+places of Markers, CRCs, sequence numbers.  A field that is None is computed.  A field that is set
+is sent as it is, right or wrong, and all others are still computed.  So an item can be edited with
+:func:`dataclasses.replace`, an FPDU also with :meth:`FPDUItem.with_header` and
+:meth:`FPDUItem.override`.  On the wire, only that field changes, and the fields computed from it.
 
 ``side`` is 0 for the Initiator and 1 for the Responder.
 """
@@ -48,26 +48,28 @@ _Segment = TypeVar("_Segment", bound="SegmentItem")
 
 
 class Message(NamedTuple):
-    """One RDMAP message, as it was meant: what its DDP segments have in common.  (A named tuple:
-    quickly made.)"""
+    """One RDMAP message as it is meant: the fields that all its DDP segments share.
+
+    A named tuple, since these are made fast.
+    """
 
     number: int
     """0, 1, ... in the order of the conversation."""
     side: int
     opcode: int
     length: int
-    """Octets after the DDP headers, those of all segments."""
+    """Octets after the DDP headers of all its segments."""
     stag: int | None = None
     to: int | None = None
-    """Of a Tagged message, where its first octet goes."""
+    """Tagged Offset of the first octet of a Tagged message."""
     qn: int | None = None
     msn: int | None = None
     read: ReadRequest | None = None
-    """Of an RDMA Read Request, what it says."""
+    """The header of an RDMA Read Request."""
     request_identifier: int | None = None
-    """Of an Atomic Request."""
+    """Request Identifier of an Atomic Request."""
     answers: Message | None = None
-    """Of a Response, the Request that it answers; None if it answers none."""
+    """The Request that a Response answers; None if it answers none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +77,23 @@ class HandshakeItem:
     """SYN, SYN/ACK and ACK (RFC 9293 3.5), with the Maximum Segment Size option."""
 
 
-class _Brief:
-    """Shows only those fields of a dataclass that are not as they are by default."""
+class _ShortRepr:
+    """Leaves out of the repr of a dataclass all fields that have their defaults."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         known: Any = self
-        said = (
+        shown = (
             f"{each.name}={getattr(self, each.name)!r}"
             for each in fields(known)
             if getattr(self, each.name) != each.default
         )
-        return f"{type(self).__name__}({', '.join(said)})"
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def _check_field(name: str, value: object) -> None:
-    """Find out whether a value may stand for a CRC: octets, or what makes them."""
+    """Check that an override of a CRC is octets, or a function that returns octets."""
     if value is not None and not callable(value):
         as_octets(name, value)
 
@@ -115,14 +117,14 @@ def _check_places(value: object) -> None:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StartupItem(_Brief):
+class StartupItem(_ShortRepr):
     """An MPA Request or Reply (RFC 5044 7.1.1), with enhanced data or without (RFC 6581 9), or an
     Rtr Frame (rtr-frame-proposal-2007)."""
 
     side: int
     kind: StartupKind
     private_data: bytes = b""
-    """After any enhanced data."""
+    """Private Data after the enhanced data, if there are any."""
     rejected: bool = False
     """R."""
     control_flags: str | None = None
@@ -130,42 +132,42 @@ class StartupItem(_Brief):
     ird: int | None = None
     ord: int | None = None
     markers: bool | None = None
-    """M; None: as the conversation's options have it."""
+    """M; None: that of the conversation's options."""
     crc: bool | None = None
-    """C; None: as the conversation's options have it, for an Rtr Frame those of the Responder."""
+    """C; None: that of the conversation's options; an Rtr Frame has the C of the Responder."""
     s_bit: bool | None = None
     """S; None: whether there are enhanced data."""
     reserved: int = 0
     """Res, 4 bits."""
     revision: int | None = None
-    """Rev; None: as the conversation's options have it."""
+    """Rev; None: that of the conversation's options."""
     pd_length: int | None = None
     """PD_Length; None: the octets that follow."""
     key: bytes | None = None
-    """16 octets; None: as ``kind`` says."""
+    """Key, 16 octets; None: that of ``kind``."""
     extension: bytes | None = None
-    """Between header and Private Data; None: 8 zeros with revision 129 (erdma), else nothing."""
+    """Octets between header and Private Data; None: 8 zeros with revision 129 (erdma), else
+    none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Overrides(_Brief):
-    """What of an FPDU is sent otherwise than computed; None: as it is computed.
+class Overrides(_ShortRepr):
+    """Fields of an FPDU that are sent as given; None: the field is computed.
 
-    :raises LocalProtocolError: a value is of another kind, or does not fit its field.
+    :raises LocalProtocolError: a value has a wrong type, or does not fit its field.
     """
 
     ulpdu_length: int | None = None
     """ULPDU_Length, 16 bits; computed: the octets of the ULPDU."""
     pad: bytes | None = None
-    """Computed: as many zeros as RFC 5044 4.1 asks for."""
+    """Computed: as many zeros as RFC 5044 4.1 requires."""
     markers: Mapping[int, bytes] | None = None
-    """The 4 octets of some of its Markers, by index; the others are conforming."""
+    """The 4 octets of some of its Markers, by index; the other Markers conform."""
     marker_places: tuple[int, ...] | None = None
-    """Where Markers begin, in octets from the FPDU's first; computed: where RFC 5044 4.3 has
-    them."""
+    """Offsets of the Markers from the FPDU's first octet; computed: those of RFC 5044 4.3."""
     crc: bytes | Callable[[bytes], bytes] | None = None
-    """The CRC field, or what makes it of the 4 octets that are right; computed: these, or zeros if
-    CRCs are off."""
+    """The CRC field, or a function that takes the right one and returns it; computed: the right
+    one, or zeros if CRCs are off."""
 
     def __post_init__(self) -> None:
         if self.ulpdu_length is not None:
@@ -181,7 +183,7 @@ class Overrides(_Brief):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SegmentItem:
-    """What carries a DDP segment, or anything else: an FPDU, or a frame."""
+    """An FPDU, or a frame of iWARP Framing for TCP.  It carries a DDP segment, or any octets."""
 
     side: int
     ulpdu: bytes
@@ -198,18 +200,18 @@ class SegmentItem:
 
     @property
     def payload(self) -> bytes:
-        """What follows the DDP header."""
+        """The octets after the DDP header."""
         return self.ulpdu[self.header.length :]
 
     def with_header(self: _Segment, **numbers: Any) -> _Segment:
-        """Return the same with other fields of its :class:`~scapy_mpa.wire.ddp.DDPHeader`.
+        """Return this item with other fields in its :class:`~scapy_mpa.wire.ddp.DDPHeader`.
 
         :raises LocalProtocolError: a number does not fit its field.
         """
         return replace(self, ulpdu=build_ddp(self.header._replace(**numbers)) + self.payload)
 
     def with_payload(self: _Segment, payload: bytes) -> _Segment:
-        """Return this item with something else after its DDP header."""
+        """Return this item with other octets after its DDP header."""
         return replace(self, ulpdu=self.ulpdu[: self.header.length] + payload)
 
     def __repr__(self) -> str:
@@ -232,7 +234,7 @@ class SegmentItem:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FPDUItem(SegmentItem):
-    """An FPDU (RFC 5044 4.1) with a DDP segment, or anything else, in it."""
+    """An FPDU (RFC 5044 4.1) with a DDP segment, or any octets, in it."""
 
     overrides: Overrides | None = None
 
@@ -253,23 +255,23 @@ class IndicationItem:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FrameOverrides(_Brief):
-    """What of a frame is sent otherwise than computed; None: as it is computed.
+class FrameOverrides(_ShortRepr):
+    """Fields of a frame that are sent as given; None: the field is computed.
 
-    :raises LocalProtocolError: a value is of another kind, or does not fit its field.
+    :raises LocalProtocolError: a value has a wrong type, or does not fit its field.
     """
 
     header_size: int | None = None
     """16 bits; computed: the octets of the DDP header."""
     payload_size: int | None = None
-    """16 bits; computed: the octets after it."""
+    """16 bits; computed: the octets after the DDP header."""
     vtag: int | None = None
-    """16 bits; computed: what the receiver has announced."""
+    """16 bits; computed: the VTag that the receiver has announced."""
     header_crc: bytes | Callable[[bytes], bytes] | None = None
-    """The header CRC, or what makes it of the right one: of 4 octets, or of none without header
-    CRCs."""
+    """The header CRC, or a function that takes the right one and returns it.  The right one has 4
+    octets, or none without header CRCs."""
     payload_crc: bytes | Callable[[bytes], bytes] | None = None
-    """Likewise."""
+    """The payload CRC, in the same way."""
 
     def __post_init__(self) -> None:
         for name in ("header_size", "payload_size", "vtag"):
@@ -293,7 +295,7 @@ class FrameItem(SegmentItem):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OctetsItem:
-    """Octets of the TCP stream as they are: streaming mode, or anything at all."""
+    """Any octets of the TCP stream, such as those of streaming mode."""
 
     side: int
     octets: bytes
@@ -305,25 +307,25 @@ class OctetsItem:
 
 @dataclass(frozen=True, slots=True)
 class FlushItem:
-    """What a side has said so far is sent: no TCP segment goes across this place."""
+    """A side sends all its octets so far: no TCP segment extends across this place."""
 
     side: int
 
 
 @dataclass(frozen=True, slots=True)
 class PauseItem:
-    """Nothing happens for a while; what was sent is acknowledged."""
+    """A time without segments, after all octets were acknowledged."""
 
     nanoseconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class CloseItem:
-    """A side sends its FIN, and the other one its own."""
+    """A side sends its FIN, and its peer sends one, too."""
 
     side: int
     both: bool = True
-    """False: the other side merely acknowledges, and may go on."""
+    """False: the peer only acknowledges the FIN, and may go on."""
 
 
 @dataclass(frozen=True, slots=True)

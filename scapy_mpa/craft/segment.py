@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One TCP segment of a crafted connection: what impairments drop, copy, reorder and cut."""
+"""One TCP segment of a crafted connection."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Segment:
     """One TCP segment; the number of its frame is its place in a list, from 1."""
 
     time_ns: int
-    """When it is captured, in nanoseconds since the epoch."""
+    """Time of capture, in nanoseconds since the epoch."""
     side: int
-    """Who sends it: 0 is the Initiator, 1 the Responder."""
+    """The sender: 0 is the Initiator, 1 the Responder."""
     seq: int
     """Sequence number, 32 bits."""
     ack: int
@@ -28,9 +28,9 @@ class Segment:
     octets: bytes = b""
     """The payload."""
     options: bytes = b""
-    """Of the TCP header."""
+    """TCP options."""
     captured: int | None = None
-    """How many octets of the payload a snap length left; None: all."""
+    """How many octets of the payload were captured, where a snap length cut it; None: all."""
 
     def __repr__(self) -> str:
         letters = "".join(letter for flag, letter in _LETTERS if self.flags & flag)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From items in their places to TCP segments, as a TCP that loses nothing sends them.
+"""Cuts the octets of placed items into TCP segments, as TCP sends them without loss.
 
-What a side says before the other one speaks is its *turn*.  A turn is cut into segments when it is
-over, which is when it is known what is its end (PSH).
+The octets that a side sends before the peer sends any are its *turn*.  A turn is cut into segments
+when it is over: only then is its end known, which has PSH.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MSS_KIND: Final = 2
 
 
 def segments_of(placed: Iterable[Placed], isns: tuple[int, int], options: Options) -> list[Segment]:
-    """Return the segments in which the items travel.
+    """Return the segments that carry the items.
 
     :param isns: initial sequence numbers of Initiator and Responder.
     """
@@ -41,11 +41,11 @@ def segments_of(placed: Iterable[Placed], isns: tuple[int, int], options: Option
     for each in placed:
         item = each.item
         if isinstance(item, SegmentItem | OctetsItem):
-            sender.say(item.side, each.octets)
+            sender.add(item.side, each.octets)
         elif isinstance(item, StartupItem | IndicationItem):
-            # Nothing shares its segments: what follows waits for the peer's.
+            # It has segments of its own: later octets wait for the peer's startup frame.
             sender.flush()
-            sender.say(item.side, each.octets)
+            sender.add(item.side, each.octets)
             sender.flush()
         elif isinstance(item, HandshakeItem):
             sender.handshake()
@@ -62,23 +62,23 @@ def segments_of(placed: Iterable[Placed], isns: tuple[int, int], options: Option
 
 
 class TCPSender:
-    """What both ends of a TCP connection send."""
+    """Makes the segments of both ends of a TCP connection."""
 
     def __init__(self, isns: tuple[int, int], options: Options) -> None:
         self.segments: list[Segment] = []
         self._options = options
         self._now = options.start_ns
-        # What each side sends next; without a handshake, what follows the SYNs that were.
+        # The next sequence number of each side, after its SYN.
         self._next = [isns[0] + 1 & _WORD, isns[1] + 1 & _WORD]
         self._unacknowledged = [0, 0]
-        """By sender, data segments that the other side has not acknowledged."""
-        self._speaker: int | None = None
-        """Who sent the last segment."""
+        """By sender, data segments that the peer has not acknowledged."""
+        self._last_sender: int | None = None
+        """The side that sent the last segment."""
         self._turn: tuple[int, list[bytes]] | None = None
-        """What a side has said and not sent."""
+        """The side whose turn it is, and its octets that are not sent yet."""
 
-    def say(self, side: int, octets: bytes) -> None:
-        """Add octets that belong together to what a side says."""
+    def add(self, side: int, octets: bytes) -> None:
+        """Add octets that belong together to the turn of a side."""
         if self._turn is not None and self._turn[0] != side:
             self.flush()
         if self._turn is None:
@@ -86,7 +86,7 @@ class TCPSender:
         self._turn[1].append(octets)
 
     def flush(self) -> None:
-        """Send what was said."""
+        """Send the octets of the turn, and end it."""
         if self._turn is None:
             return
         side, pieces = self._turn
@@ -101,7 +101,7 @@ class TCPSender:
                 self._send(1 - side, ACK)
 
     def settle(self) -> None:
-        """Send what was said, and what acknowledges it."""
+        """End the turn, and acknowledge all segments."""
         self.flush()
         if self._options.ack_every:
             for side in (0, 1):
@@ -117,12 +117,12 @@ class TCPSender:
         self._send(0, ACK)
 
     def pause(self, nanoseconds: int) -> None:
-        """Let time go by."""
+        """Acknowledge all segments, and let time go by."""
         self.settle()
         self._now += nanoseconds
 
     def close(self, side: int, *, both: bool) -> None:
-        """Send the FIN of a side, and that of the other one."""
+        """Send the FIN of a side, and if ``both``, that of its peer."""
         self.flush()
         self._send(side, FIN | ACK)
         if both:
@@ -137,10 +137,10 @@ class TCPSender:
         self._send(side, RST | ACK)
 
     def _send(self, side: int, flags: int, octets: bytes = b"", options: bytes = b"") -> None:
-        if self._speaker is not None:
-            same = self._speaker == side
+        if self._last_sender is not None:
+            same = self._last_sender == side
             self._now += self._options.spacing_ns if same else self._options.rtt_ns // 2
-        self._speaker = side
+        self._last_sender = side
         seq = self._next[side]
         ack = 0
         if flags & ACK:
@@ -153,7 +153,7 @@ class TCPSender:
 
 
 def _cut(pieces: list[bytes], mss: int, packing: str) -> list[bytes]:
-    """Return the payloads in which pieces travel."""
+    """Return the payloads of the segments that carry pieces."""
     if packing == "stream":
         pieces = [b"".join(pieces)]
     payloads: list[list[bytes]] = []
@@ -164,6 +164,6 @@ def _cut(pieces: list[bytes], mss: int, packing: str) -> list[bytes]:
             room -= len(piece)
         else:
             payloads += [[piece[at : at + mss]] for at in range(0, len(piece), mss)]
-            # Nothing shares a segment with a part of a piece.
+            # The end of a cut piece shares its segment with no other piece.
             room = mss - len(piece)
     return [b"".join(each) for each in payloads]

@@ -56,14 +56,14 @@ _SENDS = {
     (True, False): Opcode.SEND_WITH_SE,
     (True, True): Opcode.SEND_WITH_SE_AND_INVALIDATE,
 }
-"""By whether it is solicited, and whether it invalidates."""
+"""By whether a Send has Solicited Event, and whether it invalidates an STag."""
 
 _LAST_BEFORE_ATOMICS = Opcode.TERMINATE
 
 
 class Script(Protocol):
-    """What a side knows of its conversation: :class:`~scapy_mpa.craft.conversation.Conversation`
-    says what each is."""
+    """The conversation as its sides use it: see
+    :class:`~scapy_mpa.craft.conversation.Conversation`."""
 
     endpoints: tuple[Endpoint, Endpoint]
     mulpdus: tuple[int, int]
@@ -75,21 +75,21 @@ class Script(Protocol):
     def add_rtr_frame(self, item: StartupItem) -> None: ...
     def begin(self) -> None: ...
     def refuse(self, text: str) -> None: ...
-    def say(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None: ...
+    def add(self, message: Message, items: Sequence[FPDUItem | FrameItem]) -> None: ...
     def terminated(self, side: int) -> None: ...
 
 
 class Side:
-    """One side of a conversation: what it says.
+    """One side of a conversation, with the verbs to send messages.
 
     Made by :class:`~scapy_mpa.craft.conversation.Conversation`.  Verbs raise
     :class:`~scapy_mpa.wire.errors.LocalProtocolError` if a number does not fit its field.  They
-    also raise it if a conforming peer must not say so now, unless the conversation was made with
+    also raise it if a conforming peer must not send this now, unless the conversation was made with
     ``strict=False``.  :meth:`fpdu` and :meth:`octets` send anything at any time.
     """
 
     peer: Side
-    """The other side."""
+    """The other side of the conversation."""
 
     def __init__(self, conversation: Script, index: int) -> None:
         self._conversation = conversation
@@ -104,7 +104,7 @@ class Side:
         return f"<{SIDES[self.index]} {self.endpoint}{asked}>"
 
     def copy(self: _Side, conversation: Script) -> _Side:
-        """Return the same side of another conversation."""
+        """Return a copy of this side for another conversation."""
         made = copy(self)
         made._conversation = conversation
         made._msns, made._outstanding = self._msns.copy(), self._outstanding.copy()
@@ -158,13 +158,13 @@ class Side:
         src_stag: int = 2,
         src_to: int = 0,
     ) -> Message:
-        """RDMA Read: this side asks, and the peer answers at once (RFC 5040 4.4, 4.5).
+        """RDMA Read: this side sends the Request, and its peer the Response (RFC 5040 4.4, 4.5).
 
-        :param data: what the peer answers.
-        :param sink_stag: where it goes, 32 bits.
-        :param sink_to: 64 bits.
-        :param src_stag: where it comes from, 32 bits.
-        :param src_to: 64 bits.
+        :param data: the data of the Response.
+        :param sink_stag: Data Sink STag, 32 bits.
+        :param sink_to: Data Sink Tagged Offset, 64 bits.
+        :param src_stag: Data Source STag, 32 bits.
+        :param src_to: Data Source Tagged Offset, 64 bits.
         :return: the Request; the Response's message ``answers`` it.
         """
         answer = as_octets("data", data)
@@ -182,11 +182,11 @@ class Side:
     ) -> Message:
         """Send an RDMA Read Request (RFC 5040 4.4).
 
-        :param size: octets asked for, 32 bits.
-        :param sink_stag: where they go, 32 bits.
-        :param sink_to: 64 bits.
-        :param src_stag: where they come from, 32 bits.
-        :param src_to: 64 bits.
+        :param size: RDMA Read Message Size in octets, 32 bits.
+        :param sink_stag: Data Sink STag, 32 bits.
+        :param sink_to: Data Sink Tagged Offset, 64 bits.
+        :param src_stag: Data Source STag, 32 bits.
+        :param src_to: Data Source Tagged Offset, 64 bits.
         """
         whole("size", size, "of octets")
         read = ReadRequest(sink_stag, sink_to, size, src_stag, src_to)
@@ -205,11 +205,11 @@ class Side:
         """Send an RDMA Read Response (RFC 5040 4.5).
 
         :param data: up to 2^32 - 1 octets.
-        :param sink_stag: STag, None: as the Request has it.
-        :param sink_to: Tagged Offset, None: as the Request has it.
-        :param request: what it answers; None: the peer's oldest outstanding Request, which RFC 5040
-            5.2.2 has come first, if it asks for these octets.
-        :raises LocalProtocolError: there is none, and STag or Tagged Offset are not given.
+        :param sink_stag: STag; None: that of the Request.
+        :param sink_to: Tagged Offset; None: that of the Request.
+        :param request: the Request that it answers; None: the peer's oldest outstanding Request,
+            if STag and Tagged Offset fit it (RFC 5040 5.2.2).
+        :raises LocalProtocolError: it answers no Request, and STag or Tagged Offset are not given.
         """
         data = as_octets("data", data)
         request = self._answered(
@@ -241,9 +241,9 @@ class Side:
         original: int = 0,
         **operands: int,
     ) -> Message:
-        """Atomic Operation: this side asks, and the peer answers at once (RFC 7306 5).
+        """Atomic Operation: this side sends the Request, and its peer the Response (RFC 7306 5).
 
-        :param original: what the peer had at ``to``, 64 bits.
+        :param original: Original Remote Data Value, which the peer had at ``to``, 64 bits.
         :param operands: see :meth:`atomic_request`.
         :return: the Request; the Response's message ``answers`` it.
         """
@@ -268,11 +268,11 @@ class Side:
         :param operation: 4 bits.
         :param stag: Remote STag, 32 bits.
         :param to: Remote Tagged Offset, 64 bits.
-        :param add_or_swap_data: 64 bits, as are the three that follow.
-        :param add_or_swap_mask: FetchAdd: the bits that no carry leaves, None: no bits, which
-            adds 64-bit numbers (RFC 7306 5.1.1); CmpSwap: the bits that are swapped, None: all.
-        :param compare_data: of a FetchAdd it is 0.
-        :param compare_mask: CmpSwap: the bits that are compared; of a FetchAdd it is all ones.
+        :param add_or_swap_data: 64 bits, like the next three.
+        :param add_or_swap_mask: FetchAdd: the bits that pass on no carry; None: no bits, which adds
+            64-bit numbers (RFC 7306 5.1.1).  CmpSwap: the bits to swap; None: all.
+        :param compare_data: CmpSwap: the value to compare with; FetchAdd: 0.
+        :param compare_mask: CmpSwap: the bits to compare; FetchAdd: all ones.
         :param request_identifier: 32 bits; None: the MSN.
         """
         identifier = request_identifier
@@ -305,10 +305,10 @@ class Side:
         """Send an Atomic Response (RFC 7306 5.2.2).
 
         :param original: Original Remote Data Value, 64 bits.
-        :param request_identifier: 32 bits; None: as the Request has it.
-        :param request: what it answers; None: the peer's oldest outstanding Request, if it is an
-            Atomic Request with this identifier.
-        :raises LocalProtocolError: there is none, and no identifier is given.
+        :param request_identifier: 32 bits; None: that of the Request.
+        :param request: the Request that it answers; None: the peer's oldest outstanding Request, if
+            it is an Atomic Request with this identifier.
+        :raises LocalProtocolError: it answers no Request, and no identifier is given.
         """
         request = self._answered(
             request,
@@ -343,9 +343,8 @@ class Side:
         :param layer: 4 bits.
         :param etype: 4 bits.
         :param error_code: 8 bits.
-        :param in_error: the FPDU that is complained of: its DDP Segment Length and headers are
-            copied.
-        :param fields: more for :func:`~scapy_mpa.wire.terminate.build_terminate`.
+        :param in_error: the FPDU in error: its DDP Segment Length and headers are copied.
+        :param fields: other arguments of :func:`~scapy_mpa.wire.terminate.build_terminate`.
         """
         number("layer", layer, 0, 0xF)
         number("etype", etype, 0, 0xF)
@@ -383,13 +382,13 @@ class Side:
         return item
 
     def octets(self, octets: bytes) -> OctetsItem:
-        """Send octets as they are: streaming mode (RFC 5044 7.1.3), or anything at all."""
+        """Send any octets as they are, such as those of streaming mode (RFC 5044 7.1.3)."""
         item = OctetsItem(self.index, as_octets("octets", octets))
         self._conversation.append(item)
         return item
 
     def flush(self) -> None:
-        """Let no TCP segment go across this place."""
+        """Send all octets so far, so that no TCP segment extends across this place."""
         self._conversation.append(FlushItem(self.index))
 
     def rtr_frame(self, private_data: bytes = b"", *, key: bytes | None = None) -> StartupItem:
@@ -407,11 +406,11 @@ class Side:
         return item
 
     def set_msn(self, qn: int, msn: int) -> None:
-        """Have the MSNs of this side's messages on a queue go on from a number (RFC 5041 4.3).
+        """Set the MSN of this side's next message on a queue (RFC 5041 4.3).
 
         :param qn: Queue Number, 32 bits.
-        :param msn: of the next message, 32 bits; 0 follows the last one.
-        :raises LocalProtocolError: it is no such number.
+        :param msn: MSN, 32 bits; 0 follows the highest one.
+        :raises LocalProtocolError: a number is out of range.
         """
         number("QN", qn, 0, _WORD)
         number("MSN", msn, 0, _WORD)
@@ -424,9 +423,12 @@ class Side:
         return self._msns[qn] + 1 & _WORD
 
     def _answered(self, given: Message | None, fits: Callable[[Message], bool]) -> Message | None:
-        """Return the Request that a Response answers, which is outstanding no more; None: none.
+        """Return the Request that a Response answers, and remove it from the outstanding ones.
 
-        :param fits: whether it answers the peer's oldest one, if none is given.
+        None: it answers no Request.
+
+        :param given: the Request that the caller names.
+        :param fits: without a given one, returns whether the Response answers the peer's oldest.
         """
         if not isinstance(given, Message | None):
             raise LocalProtocolError(
@@ -450,14 +452,14 @@ class Side:
             self._conversation.refuse(
                 f"{len(data)} octets from Tagged Offset {to:#x} go beyond 2^64 (RFC 5041 5.2)"
             )
-        return self._say(opcode, data, stag=stag, to=to, answers=answers)
+        return self._send(opcode, data, stag=stag, to=to, answers=answers)
 
     def _untagged(
         self, opcode: int, payload: bytes, *, invalidate_stag: int | None = None, **fields: Any
     ) -> Message:
         """Send an Untagged message.
 
-        :param fields: of the :class:`~scapy_mpa.craft.script.Message`.
+        :param fields: fields of the :class:`~scapy_mpa.craft.script.Message`.
         """
         conversation = self._conversation
         conversation.begin()
@@ -467,13 +469,13 @@ class Side:
                 "(RFC 7306 4.1)"
             )
         qn = QUEUE_NUMBERS[opcode]
-        message = self._say(
+        message = self._send(
             opcode, payload, invalidate_stag, qn=qn, msn=self.next_msn(qn), **fields
         )
         self._msns[qn] += 1
         return message
 
-    def _say(
+    def _send(
         self, opcode: int, payload: bytes, invalidate_stag: int | None = None, **fields: Any
     ) -> Message:
         """Send a message, cut up if it does not fit one FPDU (RFC 5041 5.2).
@@ -494,5 +496,5 @@ class Side:
             )
         ulpdus = cut_up(header, payload, conversation.mulpdus[self.index])
         items = [FPDUItem(self.index, ulpdu, message) for ulpdu in ulpdus]
-        conversation.say(message, items)
+        conversation.add(message, items)
         return message

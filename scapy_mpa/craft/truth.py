@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The records that a perfect dissector must report of a conversation.
 
-They are made of what the script means and where the layout puts it, never of what a dissector says.
-Names and order of keys are those of :mod:`scapy_mpa.records`.
+They are made from the script and the layout alone, never from the output of a dissector.  Names and
+order of keys are those of :mod:`scapy_mpa.records`.
 
-What the script alone does not say is left out:
+Keys and records that the script does not determine are left out:
 
-* Segments were lost, copied, reordered or cut: what depends on which segments come when (``frame``,
-  ``time``, ``located_by``, ``out_of_order``, ``retransmitted``, ``farthest_ahead``, ``offset``),
-  and ``overlap`` records.
-* Octets are missing, cut off, or other than they were sent: there are ``startup``, ``fpdu`` and
-  ``error`` records of those frames alone whose octets are all there.  Without a startup frame a
-  dissector may take a direction for something else, and find none.
-* Something hides where FPDUs begin: a wrong ULPDU_Length, a bad CRC, or other octets in the Full
-  Operation Phase.  Then the keys of the first point are left out for that direction.  The
-  ``connection`` has no counts, and nothing of the RTR indication.  There are no ``message``
-  records, nor if an FPDU carries anything but the segment that a verb put into it.
+* If segments were lost, copied, reordered or cut: the keys that depend on the order and time of
+  segments (``frame``, ``time``, ``located_by``, ``out_of_order``, ``retransmitted``,
+  ``farthest_ahead``, ``offset``), and ``overlap`` records.
+* If octets are missing, cut off, or altered: all records but ``startup``, ``fpdu`` and ``error``
+  records of frames that are whole.  Without a startup frame, a dissector may take a direction for
+  something else, and report none of these.
+* If a wrong ULPDU_Length, a bad CRC, or other octets in the Full Operation Phase hide where FPDUs
+  begin: the keys of the first point for that direction, the counts and the RTR indication of the
+  ``connection``, and ``message`` records.
+* If an FPDU carries anything but the segment that a verb made: ``message`` records.
 * Always: ``text`` of an ``error``, and ``broken`` of a ``connection`` if anything is broken.
 
-What was captured before the first SYN or octets counts for nothing: a FIN, say, may be of a
-connection that is over.
+Segments before the first SYN or octets are ignored: a FIN, for example, may belong to an earlier
+connection.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from scapy_mpa.craft.truth_setting import (
     VERDICTS,
     Found,
     Setting,
-    begun_by,
+    event_head,
     side_of,
     without,
 )
@@ -70,22 +70,22 @@ def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     """
     streams = captured_streams(setting.segments, setting.isns)
     pieces = captured_items(placed, streams)
-    if setting.is_impaired and not _is_all_there(pieces, streams):
-        return _of_what_is_there(pieces, setting)
+    if setting.is_impaired and not _is_complete(pieces, streams):
+        return _whole_items(pieces, setting)
     found = _found(pieces, setting.options)
     is_sure = all(each.is_sure for each in found)
     is_sure &= not any(each.is_bad for each in found)
     delivered, unanswered = message_records(found if setting.messages and is_sure else [], setting)
     records: list[tuple[int, Record]] = []
     upto = [0, 0]
-    streamed = _streamed(pieces, found, setting)
+    streamed = _streaming_records(pieces, found, setting)
     for each in found:
         before = streamed.pop(each.placed.number, [])
         own = [(each.place, record) for record in [*before, *_records(each, setting)]]
         side = each.side
         upto[side] = max(upto[side], each.place)
         if each.placed.number in delivered:
-            # Before what is wrong with its last FPDU.
+            # The message comes before errors of its last FPDU.
             own.insert(1, (upto[side], delivered[each.placed.number]))
         records += own
     errors = sum(record["type"] == "error" for _, record in records)
@@ -98,10 +98,10 @@ def truth_of(placed: list[Placed], setting: Setting) -> list[Record]:
     return [*(record for _, record in records), *last]
 
 
-def _is_all_there(
+def _is_complete(
     pieces: Sequence[Captured], streams: tuple[CapturedStream, CapturedStream]
 ) -> bool:
-    """Tell whether nothing was lost or altered: all octets are there, and known to be all."""
+    """Return whether all octets were captured unaltered, and are known to be all."""
     if any(each.fate != "whole" for each in pieces):
         return False
     return all(
@@ -111,10 +111,10 @@ def _is_all_there(
 
 
 def _begins_with(syn_at: int | None, pieces: Sequence[Captured]) -> bool:
-    """Tell whether a SYN, or a startup frame, shows that nothing came before it in a direction.
+    """Return whether a SYN or a startup frame shows where a direction begins.
 
-    A SYN that is captured after FPDUs comes too late: they were not kept waiting for it.  So does
-    a startup frame that is captured after what follows it.
+    A SYN that is captured after FPDUs is too late: FPDUs do not wait for it.  A startup frame that
+    is captured after later octets is too late as well.
     """
     if syn_at is not None and all(
         syn_at < max(each.frames) for each in pieces if isinstance(each.placed.item, FPDUItem)
@@ -125,8 +125,8 @@ def _begins_with(syn_at: int | None, pieces: Sequence[Captured]) -> bool:
     return all(max(pieces[0].frames) <= max(each.frames) for each in pieces)
 
 
-def _of_what_is_there(pieces: Iterable[Captured], setting: Setting) -> list[Record]:
-    """Return what there is to say if octets are missing: of each frame that is whole."""
+def _whole_items(pieces: Iterable[Captured], setting: Setting) -> list[Record]:
+    """Return the records if octets are missing: those of the items that are whole."""
     whole = [each for each in pieces if each.fate == "whole"]
     found = sorted(_found(whole, setting.options), key=lambda each: max(each.frames))
     return [record for each in found for record in _records(each, setting)]
@@ -136,7 +136,7 @@ def _of_what_is_there(pieces: Iterable[Captured], setting: Setting) -> list[Reco
 
 
 def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
-    """Return when and how each item is found, if nothing was impaired."""
+    """Return when and how each item is found, without impairments."""
     found = []
     is_sure = [True, True]
     located_by: list[LocatedBy] = ["start", "start"]
@@ -158,7 +158,7 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
         elif isinstance(detail, Assembled):
             is_sure[side] &= detail.is_regular
             if not options.has_crcs:
-                # Only a header that makes sense speaks for it.
+                # Without a CRC, only a plausible header is evidence for an FPDU.
                 is_sure[side] &= plausible(detail.ulpdu, len(detail.ulpdu))
             found.append(Found(placed, detail, each.frames, place, is_sure[side], located_by[side]))
             is_sure[side] &= detail.crc is not False
@@ -168,11 +168,13 @@ def _found(pieces: Iterable[Captured], options: Options) -> list[Found]:
     return found
 
 
-def _streamed(
+def _streaming_records(
     pieces: Iterable[Captured], found: Iterable[Found], setting: Setting
 ) -> dict[int | None, list[Record]]:
-    """Return the records of octets in streaming mode by the number of the startup frame with which
-    they are reported, None for the end."""
+    """Return the records of octets in streaming mode.
+
+    They are by the item number of the startup frame with which they are reported, None for the end.
+    """
     startups = {each.placed.number: each for each in found if each.is_startup}
     waiting: tuple[list[Captured], list[Captured]] = [], []
     streamed: dict[int | None, list[Record]] = {}
@@ -182,23 +184,23 @@ def _streamed(
         startup = startups.get(piece.placed.number)
         if startup is not None:
             if own:
-                streamed[piece.placed.number] = [_streaming(own, startup.place, setting)]
+                streamed[piece.placed.number] = [_streaming_record(own, startup.place, setting)]
                 own.clear()
             is_rejected = isinstance(startup.detail, StartupFrame) and startup.detail.rejects
         elif piece.placed.offset is None or is_rejected:
             own.append(piece)
     end = len(setting.segments)
-    streamed[None] = [_streaming(own, end, setting) for own in waiting if own and startups]
+    streamed[None] = [_streaming_record(own, end, setting) for own in waiting if own and startups]
     return streamed
 
 
-def _streaming(pieces: list[Captured], place: int, setting: Setting) -> Record:
+def _streaming_record(pieces: list[Captured], place: int, setting: Setting) -> Record:
     """Return the record of octets in streaming mode."""
     octets = b"".join(each.placed.octets for each in pieces)
     frames = dict.fromkeys(frame for each in pieces for frame in setting.frames(each.frames))
     side = side_of(pieces[0].placed)
     seq = setting.number(side, pieces[0].placed.start)
-    seen = StreamingSeen(*begun_by(side), seq, len(octets), octets, tuple(frames))
+    seen = StreamingSeen(*event_head(side), seq, len(octets), octets, tuple(frames))
     return setting.record(seen, place)
 
 
@@ -206,7 +208,7 @@ def _streaming(pieces: list[Captured], place: int, setting: Setting) -> Record:
 
 
 def _records(found: Found, setting: Setting) -> list[Record]:
-    """Return what there is to say of an item: itself, and what is wrong with it."""
+    """Return the record of an item, and those of its errors."""
     detail = found.detail
     if isinstance(detail, StartupFrame):
         return _startup(found, detail, setting) if found.is_startup else []
@@ -225,7 +227,7 @@ def _records(found: Found, setting: Setting) -> list[Record]:
 def _startup(found: Found, startup: StartupFrame, setting: Setting) -> list[Record]:
     dialect = dialect_in_force(startup, setting.options.dialect)
     frames = setting.frames(found.frames)
-    seen = StartupSeen(*begun_by(found.side), setting.seq(found), b"", frames, startup, dialect)
+    seen = StartupSeen(*event_head(found.side), setting.seq(found), b"", frames, startup, dialect)
     error = setting.error(found, found.place, ErrorCode.INVALID_STARTUP_FRAME)
     problems = [{**error, "text": problem} for problem in startup.problems()]
     return [setting.record(seen, found.place), *problems]
@@ -240,7 +242,7 @@ def _fpdu(found: Found, fpdu: Assembled, setting: Setting) -> Record:
     if setting.is_impaired:
         hidden.add("offset")
     recovered = FPDURecovered(
-        *begun_by(found.side),
+        *event_head(found.side),
         setting.seq(found, fpdu.header),
         offset + fpdu.header,
         len(fpdu.ulpdu),

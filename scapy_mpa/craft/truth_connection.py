@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ``connection`` record of a conversation, and which of its keys are known when."""
+"""The ``connection`` record of a conversation, and the keys that may be unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.captured import Captured
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
-from scapy_mpa.craft.truth_setting import Found, Setting, begun_by, ending, side_of
+from scapy_mpa.craft.truth_setting import Found, Setting, ending, event_head, side_of
 from scapy_mpa.records.record import TIMING_KEYS, Record
 from scapy_mpa.stream.events import (
     Closer,
@@ -32,18 +32,18 @@ from scapy_mpa.wire.startup import StartupFrame, StartupKind
 from scapy_mpa.wire.terminate import is_terminate
 
 NEGOTIATED: Final = frozenset({"markers", "crc"})
-"""What startup frames agree on."""
+"""The keys that startup frames agree on."""
 UNTIMED: Final = frozenset(
     {"frame", "time", "timestamp", "end", "out_of_order", "retransmitted", "farthest_ahead"}
 )
-"""What depends on which segments come when."""
+"""The keys that depend on the order and time of segments."""
 _INDICATED: Final = frozenset({"rtr", "kept", "broken"})
 AGREED: Final = _INDICATED | {"peer_to_peer", "ird", "ord", "rtr_agreed"}
-"""What enhanced data agree on, and whether both sides kept to it."""
+"""The keys that enhanced data agree on, and whether both sides kept to that."""
 COUNTED: Final = frozenset({"fpdus", "crc_bad", "errors", "gaps"}) | {
     *("out_of_order", "retransmitted", "farthest_ahead")
 }
-"""What depends on which FPDUs are found, and when."""
+"""The keys that depend on which FPDUs are found, and when."""
 
 
 def half_summary(
@@ -52,7 +52,7 @@ def half_summary(
     octets: int,
     crc_bad: int = 0,
 ) -> HalfSummary:
-    """Return what a direction carried in which nothing is missing, repeated or out of order."""
+    """Return the summary of a direction without missing, repeated or reordered octets."""
     return HalfSummary(markers, fpdus, octets, crc_bad, 0, 0, 0, 0)
 
 
@@ -63,22 +63,23 @@ def connection_record(
     ended: Ending | None = None,
     **fields: Any,
 ) -> Record:
-    """Return the record of a connection, without what a dissector measures; ``broken`` is left
-    out if anything is.
+    """Return the record of a connection, without the keys that a dissector measures.
 
-    :param by: who has begun; None: nobody knows.
-    :param place: number of the segment that ends it, from 1; None: the last one.
-    :param ended: how it has ended; None: as its segments say.
-    :param fields: more of :class:`~scapy_mpa.stream.events.ConnectionEnded`.
+    ``broken`` is left out if a rule was broken.
+
+    :param by: the side that is the Initiator; None: it is not known.
+    :param place: number of the segment that ends the connection, from 1; None: the last one.
+    :param ended: how it ended; None: as its segments show.
+    :param fields: other fields of :class:`~scapy_mpa.stream.events.ConnectionEnded`.
     """
     known: dict[str, Any] = {"revision": None, "crc": None, "rejected": False, "errors": 0}
     known |= {"ending": ended or ending(setting.segments), **fields}
-    one, other = (None, None) if by is None else (setting.endpoints[by], setting.endpoints[1 - by])
-    over = ConnectionEnded(*begun_by(by or INITIATOR), one, other, **known)
-    record = setting.record(over, place or len(setting.segments))
+    ends = (None, None) if by is None else (setting.endpoints[by], setting.endpoints[1 - by])
+    event = ConnectionEnded(*event_head(by or INITIATOR), *ends, **known)
+    record = setting.record(event, place or len(setting.segments))
     for key in TIMING_KEYS:
         del record[key]
-    if over.negotiated is not None and over.negotiated.kept is False:
+    if event.negotiated is not None and event.negotiated.kept is False:
         del record["broken"]
     return record
 
@@ -89,25 +90,25 @@ def connection_of(
     setting: Setting,
     errors: int,
 ) -> Record:
-    """Return the record of a connection of MPA of which no octets are missing.
+    """Return the record of an MPA connection without missing octets.
 
-    :param found: startup frames and FPDUs.
+    :param found: its startup frames and FPDUs.
     :param pieces: all items with octets.
     :param errors: how many ``error`` records there are.
     """
-    there = [
+    seen = [
         (each.detail, max(setting.frames(each.frames)))
         for each in found
         if each.is_startup and isinstance(each.detail, StartupFrame)
     ]
-    startups = [startup for startup, _ in there]
-    said = [each for each in there if each[0].kind is not StartupKind.RTR]
-    last, frame = said[-1] if said else (None, None)
+    startups = [startup for startup, _ in seen]
+    exchanged = [each for each in seen if each[0].kind is not StartupKind.RTR]
+    last, frame = exchanged[-1] if exchanged else (None, None)
     rejected = frame if last is not None and last.rejected else None
     options = setting.options
-    # Nothing but the Rtr Frame shows the dialect that has one.
+    # Only the Rtr Frame shows the dialect with Rtr Frames.
     dialect = dialect_in_force(startups[-1], options.dialect) if startups else None
-    offers = [Offer(each.revision, each.markers, each.crc) for each, _ in said[-2:]]
+    offers = [Offer(each.revision, each.markers, each.crc) for each, _ in exchanged[-2:]]
     is_reply = last is not None and last.kind is StartupKind.REPLY
     is_answered = is_reply and len(offers) == 2 and dialect is not Dialect.OSC
     fpdus = [each for each in found if isinstance(each.detail, Assembled)]
@@ -115,7 +116,7 @@ def connection_of(
     octets = Counter[int]()
     for each in pieces:
         octets[side_of(each.placed)] += len(each.placed.octets)
-    one, other = (
+    halves = tuple(
         half_summary(
             options.has_markers(side) if is_full else None,
             sum(each.side == side for each in fpdus),
@@ -132,33 +133,33 @@ def connection_of(
         dialect=dialect,
         revision=None if last is None else last.revision,
         crc=options.has_crcs if startups else None,
-        halves=(one, other),
+        halves=halves,
         errors=errors,
         rnics=kinds_of(*offers) if is_answered else None,
-        negotiated=_negotiated(fpdus, [each for each, _ in said], dialect),
+        negotiated=_negotiated(fpdus, [each for each, _ in exchanged], dialect),
     )
     if any(
         isinstance(each.detail, Assembled) and is_terminate(each.detail.ulpdu) for each in fpdus
     ):
-        # Of what its sender complains is for a dissector to find.
+        # A dissector must find out which FPDU the Terminate is about.
         del record["end"]
     return record
 
 
 def _unanswered(fpdus: list[Found]) -> tuple[int | None, int | None]:
-    """Return how many Requests of either side lack their Response, None if it may not be there."""
+    """Return how many Requests of either side lack their Response, None if one may be hidden."""
     counts = [0, 0]
-    torn = [False, False]
+    is_hidden = [False, False]
     for each in fpdus:
         if not isinstance(each.detail, Assembled) or each.is_bad:
-            torn[each.side] = True
+            is_hidden[each.side] = True
         elif len(each.detail.ulpdu) >= 2:
             change = requests_opened(each.detail.ulpdu)
             counts[each.side if change > 0 else 1 - each.side] += change
-    one, other = (
-        None if torn[1 - side] else max(0, counts[side]) for side in (INITIATOR, RESPONDER)
+    initiator, responder = (
+        None if is_hidden[1 - side] else max(0, counts[side]) for side in (INITIATOR, RESPONDER)
     )
-    return one, other
+    return initiator, responder
 
 
 def end_by_segments(
@@ -168,11 +169,11 @@ def end_by_segments(
     rejected: int | None = None,
     unanswered: tuple[int | None, int | None] = (0, 0),
 ) -> End:
-    """Return who ended a connection in which nobody sent a Terminate.
+    """Return how a connection without a Terminate ended.
 
-    :param by: who has begun; None: nobody knows.
-    :param rejected: the frame of the Reply that rejects, None if none does.
-    :param unanswered: Requests of either side that lack their Response.
+    :param by: the side that is the Initiator; None: it is not known.
+    :param rejected: the frame of the rejecting Reply, None if no Reply rejects.
+    :param unanswered: how many Requests of either side lack their Response.
     """
     closers: dict[int, Closer] = {}
     for segment, number in zip(setting.segments, setting.numbers, strict=True):
@@ -194,7 +195,7 @@ def end_by_segments(
 def _negotiated(
     fpdus: list[Found], startups: list[StartupFrame], dialect: Dialect | None
 ) -> Negotiated | None:
-    """Return what the last pair of startup frames came to."""
+    """Return what the last pair of startup frames negotiated."""
     if [each.kind for each in startups[-2:]] != [StartupKind.REQUEST, StartupKind.REPLY]:
         return None
     first = next((each.detail for each in fpdus if each.side == INITIATOR), None)
@@ -205,11 +206,11 @@ def _negotiated(
 def negotiated_by(
     request: StartupFrame, reply: StartupFrame, first: bytes | None, dialect: Dialect | None
 ) -> Negotiated | None:
-    """Return what was negotiated, without the rules that were broken (RFC 6581 9,
+    """Return what was negotiated, without the list of broken rules (RFC 6581 9,
     draft-ietf-storm-mpa-peer-connect-01 8).
 
     :param first: the ULPDU of the Initiator's first FPDU; None: there is none.
-    :param dialect: what the Reply speaks.
+    :param dialect: the dialect of the Reply.
     """
     agreed = negotiate(request, reply, dialect)
     if agreed is None:
@@ -222,9 +223,9 @@ def negotiated_by(
 
 
 def hidden_agreement(record: Record, found: list[Found]) -> frozenset[str]:
-    """Return which keys about enhanced data are not known where something is hidden.
+    """Return the keys about enhanced data that are unknown if frames or FPDUs are hidden.
 
-    :param record: of the connection, with all keys.
+    :param record: the record of the connection, with all keys.
     """
     if any(isinstance(each.detail, StartupFrame) and not each.is_startup for each in found):
         return AGREED

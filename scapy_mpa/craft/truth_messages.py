@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ``message`` records of a conversation.
 
-Each message is there as it was said, and each Response answers the Request that the script has it
-answer.  There are no such records where octets are missing: what a Response answers, and whether a
-Tagged message goes on, may stand in what is not there.
+There is one for each message of the script, and each Response answers the same Request as in the
+script.  If octets are missing there are none: the missing octets may hold the Request of a
+Response, or a part of a Tagged message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from scapy_mpa.craft.assemble import Assembled
 from scapy_mpa.craft.script import Message, SegmentItem
-from scapy_mpa.craft.truth_setting import Found, Setting, begun_by
+from scapy_mpa.craft.truth_setting import Found, Setting, event_head
 from scapy_mpa.records.record import Record
 from scapy_mpa.stream.events import MessageRecovered, Part
 from scapy_mpa.wire.ddp import ddp_header_of
@@ -20,17 +20,17 @@ from scapy_mpa.wire.rdmap import ATOMIC_RESPONSE_LENGTH, parse_control
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
 _LENGTHS: Final = ("ulpdu_length", "header_size", "payload_size")
-"""What may say of an FPDU, or of a frame, where it ends."""
+"""Overrides that change where an FPDU or a frame ends."""
 
 _RESPONSES: Final = (Opcode.READ_RESPONSE, Opcode.ATOMIC_RESPONSE)
 _REQUESTS: Final = (Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST)
 
 
 def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Record], list[Record]]:
-    """Return the record of each message by its last FPDU or frame, and those of what is missing
-    at the end.
+    """Return the records of messages by their last FPDU or frame, and those of Responses that never
+    came.
 
-    There are none if any FPDU carries something else than the segment that a verb put into it.
+    There are none if any FPDU carries anything but the segment that a verb made.
     """
     octets: dict[int, bytearray] = {}
     delivered: dict[int, Record] = {}
@@ -42,13 +42,13 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
             continue
         message = item.message
         own = bytearray() if message is None else octets.setdefault(message.number, bytearray())
-        if message is None or not _is_as_said(item, message, len(own)):
+        if message is None or not _carries(item, message, len(own)):
             return {}, []
         parts.setdefault(message.number, []).append(_part(item, each, len(own), setting))
         own += item.payload
         if item.header.last:
-            said = _brought(_said(message, bytes(own)), message, parts)
-            delivered[each.placed.number] = setting.record(said, each.place)
+            report = _with_parts(_message_of(message, bytes(own)), message, parts)
+            delivered[each.placed.number] = setting.record(report, each.place)
             if message.opcode in _REQUESTS:
                 outstanding[message.number] = setting.record(_unanswered(message), each.place)
             elif message.answers is not None:
@@ -57,8 +57,8 @@ def message_records(found: list[Found], setting: Setting) -> tuple[dict[int, Rec
     return delivered, [record for _, record in sides]
 
 
-def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
-    """Tell whether an FPDU carries a segment of its message.
+def _carries(item: SegmentItem, message: Message, before: int) -> bool:
+    """Return whether an FPDU carries a segment of its message.
 
     :param before: octets of the message in the segments before it.
     """
@@ -77,24 +77,24 @@ def _is_as_said(item: SegmentItem, message: Message, before: int) -> bool:
     return (header.tagged, header.stag, header.to) == (True, message.stag, message.to + before)
 
 
-def _said(message: Message, octets: bytes) -> MessageRecovered:
-    """Return what is reported of a message, whatever brings it.
+def _message_of(message: Message, octets: bytes) -> MessageRecovered:
+    """Return the event of a message, without the FPDUs that carry it.
 
-    :param octets: all of it.
+    :param octets: all its octets.
     """
     opcode, answers = message.opcode, message.answers
     is_response = opcode in _RESPONSES
-    asked = answers if is_response else message
+    request = answers if is_response else message
     read = None if answers is None else answers.read
     return MessageRecovered(
-        *begun_by(message.side),
+        *event_head(message.side),
         *(opcode, message.length, 0, True),
         *(message.qn, message.msn, message.stag, message.to, message.length),
         answers=None if answers is None else answers.msn,
         requested=answers is not None if is_response else None,
         as_requested=None if read is None else read.rdma_read_size == message.length,
-        read_request=None if asked is None else asked.read,
-        request_identifier=None if asked is None else asked.request_identifier,
+        read_request=None if request is None else request.read,
+        request_identifier=None if request is None else request.request_identifier,
         has_last=True,
         header=octets if message.qn is not None else b"",
         payload=octets,
@@ -102,7 +102,7 @@ def _said(message: Message, octets: bytes) -> MessageRecovered:
 
 
 def _part(item: SegmentItem, found: Found, before: int, setting: Setting) -> Part:
-    """Return what an FPDU brings of its message.
+    """Return the part of its message that an FPDU carries.
 
     :param before: octets of the message in the segments before it.
     """
@@ -112,31 +112,31 @@ def _part(item: SegmentItem, found: Found, before: int, setting: Setting) -> Par
     return Part(seq, setting.frames(found.frames), (to or 0) + before, len(item.payload))
 
 
-def _brought(
-    said: MessageRecovered, message: Message, parts: dict[int, list[Part]]
+def _with_parts(
+    report: MessageRecovered, message: Message, parts: dict[int, list[Part]]
 ) -> MessageRecovered:
-    """Return the same, with what brought it, and when its Request was.
+    """Return the event of a message with its parts, and with the frame of its Request.
 
-    :param parts: of each message, by its number.
+    :param parts: the parts of each message, by message number.
     """
     own = parts[message.number]
     frames = [frame for part in own for frame in part.frames]
-    said = said._replace(
+    report = report._replace(
         fpdus=len(own), captured=max(frames), captured_from=min(frames), parts=tuple(own)
     )
     asked = parts.get(message.answers.number) if message.answers is not None else None
     if asked is None or message.opcode not in _RESPONSES:
-        return said
-    return said._replace(request_frame=max(frame for part in asked for frame in part.frames))
+        return report
+    return report._replace(request_frame=max(frame for part in asked for frame in part.frames))
 
 
 def _unanswered(request: Message) -> MessageRecovered:
-    """Return what is reported of a Response that never came."""
+    """Return the event of a Response that never came."""
     read = request.read
     is_atomic = read is None
     at, size = (0, ATOMIC_RESPONSE_LENGTH) if read is None else (read.sink_to, read.rdma_read_size)
     return MessageRecovered(
-        *begun_by(1 - request.side),
+        *event_head(1 - request.side),
         *(Opcode.ATOMIC_RESPONSE if is_atomic else Opcode.READ_RESPONSE, 0, 0, False),
         *(QueueNumber.ATOMIC_RESPONSE if is_atomic else None, None),
         *(None if read is None else read.sink_stag, None if is_atomic else at, size),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What records of the truth have in common: how a script is captured, and what is found of it."""
+"""What all records of the truth share: the capture of a script, and the items found in it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _WORD: Final = 0xFFFFFFFF
 _ANY: Final = ConnectionId(0, bytes(12))
 
 
-def begun_by(side: int) -> tuple[ConnectionId, int, Literal[0], Literal[0]]:
-    """Return the fields that all events begin with; a record takes only the side from them."""
+def event_head(side: int) -> tuple[ConnectionId, int, Literal[0], Literal[0]]:
+    """Return the first fields of an event; a record takes only the side from them."""
     return _ANY, side, 0, 0
 
 
@@ -42,7 +42,7 @@ def ending(segments: Sequence[Segment]) -> Ending:
     """Return how a connection ends: the key ``ended`` of its record."""
     followed = segments[first_followed(segments) :]
     ends = {each.side: each.seq + len(each.octets) for each in followed if each.flags & FIN}
-    # After both FINs, a RST resets only what has not arrived.
+    # After both FINs, a RST counts only if the octets of a side have not all arrived.
     arrived = {
         1 - each.side
         for each in followed
@@ -56,22 +56,22 @@ def ending(segments: Sequence[Segment]) -> Ending:
 
 
 class Setting(NamedTuple):
-    """What the records of a conversation have in common."""
+    """The capture of a conversation, and which records are wanted of it."""
 
     options: Options
     endpoints: tuple[str, str]
-    """Of Initiator and Responder."""
+    """The endpoints of Initiator and Responder."""
     isns: tuple[int, int]
     connection: int
-    """Its number in the capture."""
+    """The number of the connection in the capture."""
     segments: Sequence[Segment]
-    """As they were captured."""
+    """The captured segments."""
     numbers: Sequence[int]
-    """The numbers of their frames."""
+    """The frame numbers of the segments."""
     clock: Clock
-    """Of the capture that has these segments."""
+    """The clock of the capture."""
     is_impaired: bool
-    """Whether the segments are other than the conversation's own."""
+    """Whether the segments differ from those of the conversation."""
     messages: bool
     """Whether there are ``message`` records."""
     payload: bool
@@ -80,8 +80,8 @@ class Setting(NamedTuple):
     def head(self, kind: str, side: int, place: int | None) -> Record:
         """Return the keys that all records have.
 
-        :param place: number of the segment that shows it, from 1; None if that is not known, as
-            after impairments.
+        :param place: number of the segment that completes the item, from 1; None if it is not
+            known.
         """
         record: Record = {
             "type": kind,
@@ -94,7 +94,7 @@ class Setting(NamedTuple):
         return record
 
     def record(self, event: RecordedEvent, place: int | None) -> Record:
-        """Return the record of what a script comes to, said as an event of the stream core.
+        """Return the record of an event of the stream core that the script leads to.
 
         :param place: as for :meth:`head`.
         """
@@ -102,9 +102,9 @@ class Setting(NamedTuple):
         return {**head, **own_fields(event, self.clock, payload=self.payload)}
 
     def error(self, found: Found, place: int | None, code: ErrorCode, at: int = 0) -> Record:
-        """Return the record of what is wrong with an item, without ``text``.
+        """Return the record of an error in an item, without ``text``.
 
-        :param at: where in the item.
+        :param at: offset of the error in the item.
         """
         head = self.head("error", found.side, place)
         return {**head, "code": int(code), "seq": self.seq(found, at), "tsn": None}
@@ -114,7 +114,7 @@ class Setting(NamedTuple):
         return self.number(found.side, found.placed.start + at)
 
     def number(self, side: int, offset: int) -> int:
-        """Return the sequence number of an octet by its offset in what a side sends."""
+        """Return the sequence number of an octet by its offset in the stream of a side."""
         return self.isns[side] + 1 + offset & _WORD
 
     def frames(self, places: Iterable[int]) -> tuple[int, ...]:
@@ -127,23 +127,23 @@ class Found(NamedTuple):
 
     placed: Placed
     detail: Detail
-    """What is in an FPDU, a frame or a startup frame."""
+    """The parts of an FPDU, a frame or a startup frame."""
     frames: tuple[int, ...]
     place: int
-    """Of the segment with which it is found: never before both startup frames are there."""
+    """Number of the segment with which it is found: never before both startup frames."""
     is_sure: bool
-    """Whether nothing hides where it begins."""
+    """Whether it is certain where the item begins."""
     located_by: LocatedBy | None
-    """Of an FPDU or a frame."""
+    """How an FPDU or a frame is located."""
 
     @property
     def side(self) -> int:
-        """Who sends it."""
+        """The side that sends it."""
         return side_of(self.placed)
 
     @property
     def is_startup(self) -> bool:
-        """Whether it can be taken for a startup frame, and ends where it says."""
+        """Whether its Key shows a startup frame of its kind, and its lengths are right."""
         detail, item = self.detail, self.placed.item
         return (
             isinstance(detail, StartupFrame)
@@ -155,12 +155,12 @@ class Found(NamedTuple):
 
     @property
     def is_bad(self) -> bool:
-        """Whether it is an FPDU with a wrong CRC: what is after it must be looked for."""
+        """Whether it is an FPDU with a wrong CRC: the next FPDU must be searched for."""
         return isinstance(self.detail, Assembled) and self.detail.crc is False
 
 
 def side_of(placed: Placed) -> int:
-    """Return who sends an item that has octets."""
+    """Return the side that sends an item with octets."""
     item = placed.item
     assert isinstance(item, StartupItem | SegmentItem | IndicationItem | OctetsItem)
     return item.side

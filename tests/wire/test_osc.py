@@ -18,8 +18,8 @@ ULPDUS = st.lists(st.binary(max_size=1400), min_size=1, max_size=12)
 
 def built(ulpdu: bytes, phase: int | None, *, crc: bool) -> bytes:
     """An FPDU around a ULPDU."""
-    manner = OSC if crc else OSC_WITHOUT_CRCS
-    return assemble(FPDUItem(0, ulpdu), phase, crc=crc, manner=manner).octets
+    form = OSC if crc else OSC_WITHOUT_CRCS
+    return assemble(FPDUItem(0, ulpdu), phase, crc=crc, form=form).octets
 
 
 @given(ULPDUS, st.booleans(), st.booleans())

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What may happen to segments before and at the point where they are captured.
+"""Impairments of segments: by the sender, by the network, and by the capture.
 
-An impairment takes a list of :class:`~scapy_mpa.craft.segment.Segment` in the order in which they
-are captured and returns another one.  They can be chained, best in the order of the world: how the
-sender cuts its stream up, what the network does, what the capture does.  The times of what they
-return never go backwards.
+An impairment takes a list of :class:`~scapy_mpa.craft.segment.Segment` in the order of capture, and
+returns another list.  Chain them in the natural order: resegmentation by the sender, the network,
+the capture.  The times in the returned list never go backwards.
 
 >>> from scapy_mpa.craft import Conversation
 >>> conversation = Conversation(packing="stream")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What impairments have in common: how they are chained, and how segments change places."""
+"""Functions that impairments share: chaining, and moving segments."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import FIN, RST
 
 Impairment: TypeAlias = Callable[[list[Segment], random.Random], list[Segment]]
-"""Takes segments in the order in which they are captured, and chance; changes neither list nor
-segments."""
+"""Takes segments in the order of capture and a random generator, and returns a new list."""
 
 MOST: Final = 1 << 32
 """More segments than any list has."""
 WORD: Final = 0xFFFFFFFF
 SPACING_NS: Final = 1_000
-"""From the last segment of a capture to one that is put after it, in nanoseconds."""
+"""Time from the last segment of a capture to one that is added after it, in nanoseconds."""
 
 
 def impair(
     segments: Iterable[Segment], *impairments: Impairment, seed: int | str = 0
 ) -> list[Segment]:
-    """Return what is captured of ``segments`` after one impairment after the other.
+    """Return the segments that are captured after all impairments, applied in order.
 
-    :param seed: of all that is left to chance: the same one gives the same octets.
+    :param seed: seed of all random choices: the same seed gives the same segments.
     """
     rng = random.Random(seed)
     impaired = list(segments)
@@ -38,14 +37,14 @@ def impair(
     return impaired
 
 
-def settled(
+def in_places(
     placed: Iterable[tuple[float, Segment]], pauses: Mapping[float, int] = MappingProxyType({})
 ) -> list[Segment]:
-    """Return segments in their places, at times that do not go backwards.
+    """Return segments in the order of their places, at times that do not go backwards.
 
-    :param placed: each after its place, an index of the list as it was.  Whatever is between two of
-        them was moved, and is captured halfway between its neighbours.
-    :param pauses: by place, by how many nanoseconds everything from there on comes later.
+    :param placed: each segment with its place, an index of the list before.  A segment whose place
+        is not whole was moved; it is captured halfway between its neighbours.
+    :param pauses: nanoseconds by which all segments from a place on are delayed, by that place.
     """
     ordered = sorted(placed, key=itemgetter(0))
     waits = sorted(pauses.items(), reverse=True)
@@ -56,7 +55,7 @@ def settled(
         if not place % 1:
             following = segment.time_ns
     out: list[Segment] = []
-    # Before any pause: so the neighbours of what was moved are, too.
+    # The time of the segment before, without pauses: times are compared without them.
     before: int | None = None
     delay = 0
     for (place, segment), after in zip(ordered, reversed(upcoming), strict=True):
@@ -74,10 +73,10 @@ def settled(
 
 
 def ends_of_turns(segments: Sequence[Segment]) -> list[int]:
-    """Return, for each segment, the index of the one that ends the turn of its sender.
+    """Return, for each segment, the index of the segment that ends the turn of its sender.
 
-    A turn ends with the next octets or FIN of the other side, which may be an answer.  A RST of
-    either side ends it, too.
+    A turn ends with the next octets or FIN of the peer, which may be an answer.  A RST of either
+    side ends it, too.
     """
     ends = [len(segments), len(segments)]
     found = [0] * len(segments)
@@ -91,12 +90,12 @@ def ends_of_turns(segments: Sequence[Segment]) -> list[int]:
     return found
 
 
-def acknowledge_less(segments: list[Segment], index: int, place: float) -> None:
-    """Have the receiver of a segment that comes late not acknowledge it before.
+def delay_acknowledgement(segments: list[Segment], index: int, place: float) -> None:
+    """Let the receiver of a late segment not acknowledge it before it comes.
 
-    :param segments: changed in place.
-    :param index: of the segment.
-    :param place: where it comes.
+    :param segments: the list, which is changed.
+    :param index: the index of the segment.
+    :param place: the place to which it is moved.
     """
     late = segments[index]
     for at in range(index + 1, round(place + 0.5)):

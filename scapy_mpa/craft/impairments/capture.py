@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a capture does to segments that the receiver gets: it misses, cuts and begins too late."""
+"""Impairments by the capture: it misses segments, cuts them, or begins too late."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CaptureLoss:
-    """Segments of any kind are not captured, though the receiver gets them.
+    """Segments of any kind are not captured, although the receiver gets them.
 
     :raises LocalProtocolError: a value is out of range.
     """
 
     rate: float
-    """The share of segments that is missed, 0 to 1."""
+    """The share of segments that are missed, 0 to 1."""
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
@@ -39,15 +39,15 @@ class CaptureLoss:
 
 @dataclass(frozen=True, slots=True)
 class SnapLength:
-    """Of each frame only the beginning is captured; of headers, always everything.
+    """Only the first octets of each frame are captured, always with all headers.
 
     :raises LocalProtocolError: a value is out of range.
     """
 
     octets: int
-    """Of a frame that are captured, the link header included."""
+    """How many octets of a frame are captured, with the link header."""
     headers: int = 54
-    """Octets of the headers before TCP options: 54 of Ethernet, IPv4 and TCP; see
+    """Octets of the headers, without TCP options: 54 with Ethernet, IPv4 and TCP; see
     :attr:`~scapy_mpa.craft.conversation.Conversation.header_length`."""
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class LateStart:
     """
 
     segments: int
-    """How many are missed, from 0."""
+    """How many segments are missed, from 0."""
 
     def __post_init__(self) -> None:
         number("a number of segments", self.segments, 0, MOST)
@@ -98,7 +98,7 @@ class StartupCut:
         return segments[self._last(segments, ends) + 1 :]
 
     def _last(self, segments: Sequence[Segment], ends: Sequence[int]) -> int:
-        """Return where the last segment is that begins before the Full Operation Phase."""
+        """Return the index of the last segment that begins before the Full Operation Phase."""
         isns = self.conversation.isns
         last = -1
         for index, segment in enumerate(segments):

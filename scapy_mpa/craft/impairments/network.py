@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a network does to segments: it loses, delays and copies them."""
+"""Impairments by the network: it loses, reorders and copies segments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final
 from scapy_mpa.craft.given import flag, nanoseconds, number, share
 from scapy_mpa.craft.impairments.base import (
     MOST,
-    acknowledge_less,
+    delay_acknowledgement,
     ends_of_turns,
-    settled,
+    in_places,
 )
 from scapy_mpa.craft.segment import Segment
 from scapy_mpa.stream.segment import SECOND
@@ -28,21 +28,21 @@ _LONGEST_TIMEOUT: Final = 1000
 class Loss:
     """Segments with octets are lost and sent again.
 
-    If the sender sends three more segments before the receiver says anything, the lost one is sent
-    again after some of these (RFC 5681 3.2).  Else it is sent after a timeout, which delays all
-    that comes later.  Meanwhile the receiver acknowledges no more than it has.
+    If at least three more segments follow in the turn of the sender, the lost one is sent again
+    after some of these (RFC 5681 3.2).  Else it is sent again after a timeout, which delays all
+    later segments.  Until then, the receiver acknowledges only what it has.
 
     :raises LocalProtocolError: a value is out of range.
     """
 
     rate: float
-    """The share of segments that is lost, 0 to 1."""
+    """The share of segments that are lost, 0 to 1."""
     captured: bool = False
     """Lost after the point of capture, so that both copies are captured; else before it."""
     distance: int = 8
-    """After how many more segments of the sender a lost one is sent again at most, from 3."""
+    """A lost segment is sent again after this many more segments of the sender at most, from 3."""
     timeout: float = 0.2
-    """Seconds until a segment is sent again that nothing else tells of, 0 to 1000."""
+    """Timeout in seconds, 0 to 1000."""
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
@@ -65,14 +65,14 @@ class Loss:
                 place = ends[index] - 0.5
                 pauses[place] = round(self.timeout * SECOND)
             lost[index] = place
-            acknowledge_less(changed, index, place)
+            delay_acknowledgement(changed, index, place)
         sent = [
             (index, each)
             for index, each in enumerate(changed)
             if self.captured or index not in lost
         ]
         again = [(place, changed[index]) for index, place in lost.items()]
-        return settled([*sent, *again], pauses)
+        return in_places([*sent, *again], pauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class Reordering:
     """
 
     rate: float
-    """The share of segments that is overtaken, 0 to 1."""
+    """The share of segments that are overtaken, 0 to 1."""
     distance: int = 4
-    """By how many others at most, from 1."""
+    """By how many segments at most, from 1."""
     by_capture: bool = False
-    """Only the capture has them in another order, whoever sent them and whatever they are, as one
-    from several queues does; else the network overtakes segments with octets by others of the same
-    sender, and the receiver acknowledges no more than it has."""
+    """True: only the capture reorders, segments of any kind and side, as with several capture
+    queues.  False: the network lets segments with octets be overtaken by others of the same sender,
+    and the receiver acknowledges only what it has."""
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
@@ -109,8 +109,8 @@ class Reordering:
             later = _later(segments, index, ends[index], self.distance)
             if later:
                 places[index] = rng.choice(later) + 0.5
-                acknowledge_less(changed, index, places[index])
-        return settled((places.get(index, index), each) for index, each in enumerate(changed))
+                delay_acknowledgement(changed, index, places[index])
+        return in_places((places.get(index, index), each) for index, each in enumerate(changed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class Duplication:
     """
 
     rate: float
-    """The share of segments of which there is a copy, 0 to 1."""
+    """The share of segments that are copied, 0 to 1."""
     distance: int = 4
-    """After how many others the copy comes at most, from 0."""
+    """After how many other segments the copy comes at most, from 0."""
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
@@ -135,13 +135,13 @@ class Duplication:
             for index, segment in enumerate(segments)
             if rng.random() < self.rate
         ]
-        return settled([*enumerate(segments), *copies])
+        return in_places([*enumerate(segments), *copies])
 
 
 def _later(segments: Sequence[Segment], index: int, end: int, most: int) -> list[int]:
-    """Return where the next segments with octets of the same sender are, up to the end of its turn.
+    """Return the indices of the next segments with octets of the same sender, in the same turn.
 
-    :param most: how many of them at most.
+    :param most: the most indices to return.
     """
     side = segments[index].side
     found: list[int] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Segments that bring octets once more, in other pieces than before."""
+"""Segments that send octets again, at other boundaries than before."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _COMPLEMENT: Final = bytes(range(256))[::-1]
 """Gives every octet another value."""
 
 _MOST_OCTETS: Final = 65495 - 40
-"""That surely fit an IPv4 datagram, with TCP options before them."""
+"""Octets that always fit an IPv4 datagram, even with TCP options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Segments begin with octets that the one before them ended with (RFC 5044 A.3).
+    """Segments begin with the last octets of the segment before (RFC 5044 A.3).
 
     :raises LocalProtocolError: a value is out of range.
     """
 
     rate: float
-    """The share of segments that do, of those that follow another one with octets, 0 to 1."""
+    """The share of segments that overlap, 0 to 1; only segments that follow another one count."""
     differing: bool = False
-    """Each octet differs from what was sent first."""
+    """Each repeated octet differs from the one sent first."""
     reach: int = 1460
-    """How many octets come again at most, from 1."""
+    """The most octets that are sent again, from 1."""
 
     def __post_init__(self) -> None:
         share("a rate", self.rate)
@@ -51,9 +51,9 @@ class Overlap:
         return out
 
     def _extended(self, segment: Segment, before: bytes, room: int, rng: random.Random) -> Segment:
-        """Return a segment with some of what came before it.
+        """Return a segment that begins with some of the octets before it.
 
-        :param room: octets that it has room for.
+        :param room: the most octets that can be added.
         """
         if room < 1:
             return segment
@@ -65,6 +65,6 @@ class Overlap:
 
 
 def _follows(segment: Segment, before: Segment) -> bool:
-    """Tell whether a segment begins where another one ends, and neither was cut."""
+    """Return whether a segment begins where the segment before ends, and neither was cut."""
     end = before.seq + len(before.octets) & WORD
     return segment.captured is before.captured is None and segment.seq == end

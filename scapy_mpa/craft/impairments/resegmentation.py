@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Streams cut into other segments than those that the conversation has."""
+"""Cuts the streams of a conversation into other segments."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _SUPER: Final = 65160
 
 @dataclass(frozen=True, slots=True)
 class Resegmentation:
-    """What a side says before the other one speaks is cut into other segments.
+    """The octets of each turn are cut into other segments.
 
-    A segment is captured when the one was that brought the first of its octets.
+    A new segment has the time of the segment that had its first octet.
 
-    :raises LocalProtocolError: there are no such segments.
+    :raises LocalProtocolError: the size is out of range.
     """
 
     size: int | Literal["tiny", "super"]
-    """Octets of each segment; ``tiny``: 1 to 8, by chance; ``super``: as many as fit, as where
-    segments are merged by offload."""
+    """Octets of each segment; ``tiny``: 1 to 8 at random; ``super``: as many as fit, as if segments
+    were merged by offload."""
 
     def __post_init__(self) -> None:
         if self.size not in ("tiny", "super") and not (
@@ -46,7 +46,7 @@ class Resegmentation:
             octets = b"".join(segments[index].octets for index in run)
             begin = at = 0
             for index in run:
-                # All that begins where this segment was.
+                # The new segments that begin within this one take its place.
                 upto = begin + len(segments[index].octets)
                 made = []
                 while at < upto:
@@ -66,7 +66,7 @@ class Resegmentation:
 
 
 def _runs(segments: list[Segment]) -> Iterator[list[int]]:
-    """Yield where segments are whose octets follow each other, before the other side speaks."""
+    """Yield the indices of adjacent segments of a side, turn by turn."""
     run: list[int] = []
     end: tuple[int, int] | None = None
     for index, segment in enumerate(segments):
@@ -84,7 +84,7 @@ def _runs(segments: list[Segment]) -> Iterator[list[int]]:
 
 
 def _spread(pieces: list[Segment], segments: list[Segment], index: int) -> list[Segment]:
-    """Return the pieces that stand in the place of a segment, captured one after the other."""
+    """Return the pieces that replace a segment, at times one after the other."""
     if len(pieces) < 2:
         return pieces
     begin = segments[index].time_ns
@@ -97,7 +97,7 @@ def _spread(pieces: list[Segment], segments: list[Segment], index: int) -> list[
 
 
 def _push(out: list[list[Segment]], segments: list[Segment], run: list[int]) -> None:
-    """Have the last segment of what was said push it (RFC 9293 3.9.1.2), and no other one."""
+    """Set PSH in the last segment of a turn only, if it had PSH (RFC 9293 3.9.1.2)."""
     for index in run:
         out[index] = [replace(each, flags=each.flags & ~PSH) for each in out[index]]
     last = max(index for index in run if out[index])

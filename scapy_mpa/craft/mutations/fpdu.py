@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs with something wrong in them: Markers, lengths, pad, CRC (RFC 5044 4, 8)."""
+"""Mutations of FPDUs: Markers, lengths, pad, CRC (RFC 5044 4, 8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import scapy_mpa.craft.mutations.bases as bases
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.layout import Placed, manner_of
+from scapy_mpa.craft.layout import Placed, format_of
 from scapy_mpa.craft.mutations.edit import (
     bit_wrong,
     change_fpdu,
@@ -39,22 +39,22 @@ _FPDUPTR_AT: Final = 2
 
 
 class Marked:
-    """An FPDU, where its Markers are, and what it is made of."""
+    """An FPDU with its Markers, its layout and its place in the script."""
 
     def __init__(self, placed: Placed, options: Options) -> None:
         assert isinstance(placed.item, FPDUItem) and placed.offset is not None
         self.item = placed.item
         self.at = placed.number
         self.offset = placed.offset
-        manner = manner_of(placed.phase, options)
-        self.layout = manner.layout(len(self.item.ulpdu), placed.phase)
+        form = format_of(placed.phase, options)
+        self.layout = form.layout(len(self.item.ulpdu), placed.phase)
         self.places = self.layout.markers
-        self.markers = [manner.marker(place, self.layout.header) for place in self.places]
+        self.markers = [form.marker(place, self.layout.header) for place in self.places]
         self.octets = placed.octets
-        """The FPDU as it lies in the stream."""
+        """Its octets in the stream."""
 
     def with_fpduptr(self, index: int, fpduptr: int) -> FPDUItem:
-        """Return the FPDU with one Marker pointing elsewhere."""
+        """Return the FPDU with another FPDUPTR in one Marker."""
         return self.item.override(markers={index: self.pointing(index, fpduptr)})
 
     def pointing(self, index: int, fpduptr: int) -> bytes:
@@ -75,13 +75,15 @@ def marked_fpdus(conversation: Conversation) -> list[Marked]:
 
 
 def _is_marked(fpdu: Marked) -> bool:
-    """Tell whether an FPDU has Markers and is not the first one of a direction, which is the matter
-    of mutations of its own."""
+    """Return whether an FPDU has Markers and is not the first of a direction.
+
+    The first one has mutations of its own.
+    """
     return bool(fpdu.places and fpdu.offset)
 
 
 def _has_inner(fpdu: Marked) -> bool:
-    """Tell whether no Marker is right before it."""
+    """Return whether an FPDU has Markers, but no leading one."""
     return _is_marked(fpdu) and not fpdu.layout.header
 
 
@@ -90,12 +92,12 @@ def _has_two_inner(fpdu: Marked) -> bool:
 
 
 def _is_first(fpdu: Marked) -> bool:
-    """Tell whether an FPDU is the first of the Full Operation Phase of a direction."""
+    """Return whether an FPDU is the first of the Full Operation Phase of a direction."""
     return not fpdu.offset
 
 
 def _change(edit: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change:
-    """Return what changes one FPDU that meets a condition."""
+    """Return a change of one FPDU that meets a condition."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         fpdu = rng.choice([each for each in marked_fpdus(conversation) if where(each)])
@@ -105,7 +107,7 @@ def _change(edit: _Edit, where: Callable[[Marked], bool] = _is_marked) -> Change
 
 
 def _elsewhere(right: int, rng: Random) -> int:
-    """Return another FPDUPTR: a multiple of 4, as far as an FPDU may reach."""
+    """Return another FPDUPTR: a multiple of 4, up to the length of the longest FPDU."""
     while (wrong := 4 * rng.randrange(0x4000)) == right:
         pass
     return wrong
@@ -140,7 +142,7 @@ def _first_missing(fpdu: Marked, rng: Random) -> FPDUItem:
 
 
 def _reserved(fpdu: Marked, rng: Random) -> FPDUItem:
-    """Have RESERVED of a Marker not be zero."""
+    """Set RESERVED of a Marker to another number than zero."""
     index = rng.randrange(len(fpdu.markers))
     wrong = rng.randrange(1, 1 << 16).to_bytes(2, "big")
     return fpdu.item.override(markers={index: wrong + fpdu.markers[index][_FPDUPTR_AT:]})
@@ -175,7 +177,7 @@ def _misplaced(fpdu: Marked, rng: Random) -> FPDUItem:
 
 
 def _extra(fpdu: Marked, rng: Random) -> FPDUItem:
-    """Put a Marker into the FPDU where none must be."""
+    """Insert a Marker where there must be none."""
     index = rng.randrange(1 if fpdu.layout.header else 0, len(fpdu.places) + 1)
     low = fpdu.places[index - 1] + MARKER_LENGTH if index else 4
     high = fpdu.places[index] if index < len(fpdu.places) else len(fpdu.octets) - CRC_LENGTH
@@ -192,11 +194,11 @@ def _not_in_crc(fpdu: Marked, rng: Random) -> FPDUItem:
 # -- lengths, pad, CRC (4.1, 4.4, 8) ---------------------------------------------------------------
 
 
-def _any(**fields: Any) -> Change:
+def _any_fpdu(**fields: Any) -> Change:
     return change_fpdu(override(**fields))
 
 
-def _padded(**fields: Any) -> Change:
+def _padded_fpdu(**fields: Any) -> Change:
     return change_fpdu(override(**fields), where=lambda item: _pad(item) > 0)
 
 
@@ -213,7 +215,7 @@ def _octets_of_pad(item: FPDUItem, rng: Random) -> int:
 
 
 def _fewer_octets(item: FPDUItem, rng: Random) -> int:
-    # Less than a word fewer would only make the pad longer, which no CRC tells.
+    # Up to 3 octets fewer would only make the pad longer, and the CRC would still be right.
     words = (HEADER_LENGTH + len(item.ulpdu) - 1) // 4
     return rng.randint(1, words * 4 - HEADER_LENGTH)
 
@@ -228,7 +230,7 @@ def _close_or_reset(rng: Random) -> CloseItem | ResetItem:
 
 
 def _oversized(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Return an FPDU with a payload that makes its ULPDU as long as no MULPDU may be."""
+    """Return an FPDU whose ULPDU is longer than the largest MULPDU."""
     length = rng.randrange(LARGEST_MULPDU + 1, LARGEST_ULPDU_LENGTH + 1)
     return item.with_payload(rng.randbytes(length - item.header.length))
 
@@ -257,23 +259,23 @@ MUTATIONS: Final[Table] = {
         "rfc5044/3/ulpdu-over-64768": change_fpdu(
             _oversized, (Opcode.SEND, Opcode.SEND_WITH_SE), _is_a_message
         ),
-        "rfc5044/4.1/ulpdu-length-longer": _any(ulpdu_length=_more_octets),
+        "rfc5044/4.1/ulpdu-length-longer": _any_fpdu(ulpdu_length=_more_octets),
         "rfc5044/4.1/ulpdu-length-counts-pad": change_fpdu(
             override(ulpdu_length=_octets_of_pad),
             where=lambda item: _pad(item) > 0 and item.header.last,
         ),
-        "rfc5044/4.1/ulpdu-length-shorter": _any(ulpdu_length=_fewer_octets),
-        "rfc5044/4.1/ulpdu-length-zero": _any(ulpdu_length=0),
-        "rfc5044/4.1/pad-not-zero": _padded(pad=_pad_not_zero),
-        "rfc5044/4.1/pad-too-long": _any(pad=lambda item, _: bytes(_pad(item) + 4)),
-        "rfc5044/4.1/pad-missing": _padded(pad=b""),
-        "rfc5044/4.4/crc-wrong": _any(crc=bit_wrong),
-        "rfc5044/4.4/crc-swapped": _any(crc=lambda *_: swapped),
-        "rfc5044/4.4/crc-zero": _any(crc=bytes(CRC_LENGTH)),
-        "rfc5044/4.4/crc-missing": _any(crc=b""),
+        "rfc5044/4.1/ulpdu-length-shorter": _any_fpdu(ulpdu_length=_fewer_octets),
+        "rfc5044/4.1/ulpdu-length-zero": _any_fpdu(ulpdu_length=0),
+        "rfc5044/4.1/pad-not-zero": _padded_fpdu(pad=_pad_not_zero),
+        "rfc5044/4.1/pad-too-long": _any_fpdu(pad=lambda item, _: bytes(_pad(item) + 4)),
+        "rfc5044/4.1/pad-missing": _padded_fpdu(pad=b""),
+        "rfc5044/4.4/crc-wrong": _any_fpdu(crc=bit_wrong),
+        "rfc5044/4.4/crc-swapped": _any_fpdu(crc=lambda *_: swapped),
+        "rfc5044/4.4/crc-zero": _any_fpdu(crc=bytes(CRC_LENGTH)),
+        "rfc5044/4.4/crc-missing": _any_fpdu(crc=b""),
         "rfc5044/8/closed-within-fpdu": cut_short(
             lambda given, rng: rng.choice([*fpdus(given)]), HEADER_LENGTH, _close_or_reset
         ),
     },
 }
-"""RFC 5044 4 and 8."""
+"""Mutations of RFC 5044 4 and 8."""

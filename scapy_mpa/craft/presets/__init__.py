@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Conversations by name, each of which shows one thing.
+"""Preset conversations, each of which shows one feature.
 
 >>> conversation = conversation_of("read", seed=1)
 >>> PRESETS["read"].summary
@@ -23,7 +23,7 @@ from scapy_mpa.wire.shown import quoted
 __all__ = ["PRESETS", "Preset", "conversation_of"]
 
 _SCENARIO: Final = re.compile(r"^\[(\S+)\] (.+)\n((?:(?!\[).*\n)*)", re.MULTILINE)
-"""One in ``presets.txt``: its name, what it shows, and its text."""
+"""A preset in ``presets.txt``: its name, what it shows, and its scenario."""
 
 
 def _build(text: str, name: str, seed: int | str, **options: Any) -> Conversation:
@@ -40,15 +40,15 @@ def _from_text() -> list[Preset]:
 
 
 PRESETS: Final = {each.name: each for each in (*_from_text(), *presets())}
-"""By name, as they are listed."""
+"""The presets by name, in the order of the list."""
 
 
 def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversation:
     """Return the conversation of a preset.
 
-    :param seed: of its payload: the same one gives the same octets.
-    :param options: of :class:`~scapy_mpa.craft.conversation.Conversation`, where they are to be
-        other ones than the preset's.
+    :param seed: seed of its payload: the same seed gives the same octets.
+    :param options: options of :class:`~scapy_mpa.craft.conversation.Conversation`, which replace
+        those of the preset.
     :raises LocalProtocolError: there is no such preset, or an option is out of range.
     """
     if name not in PRESETS:

@@ -25,28 +25,28 @@ __all__ = ["Preset", "presets"]
 _STAG: Final = 0x10010001
 _DRAFT: Final = Dialect.DRAFT_PEER_CONNECT_01.value
 _GSO: Final = 0x08
-"""The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
+"""The bit of Res by which Linux siw asks for FPDUs longer than a segment, and accepts them."""
 
 
 class Preset(NamedTuple):
-    """A conversation that can be had by name."""
+    """A conversation with a name."""
 
     name: str
     summary: str
     """What it shows, in a few words."""
     build: Callable[..., Conversation]
-    """Takes a seed for the payload, and options of a Conversation, which replace the preset's."""
+    """Takes a seed for the payload, and options of Conversation, which replace the preset's."""
 
 
 def _preset(name: str, summary: str) -> Callable[[Callable[..., Conversation]], Preset]:
-    """Make a function a preset that takes a generator in place of the seed."""
+    """Make a preset of a function that takes a random generator in place of the seed."""
     return lambda build: Preset(
         name, summary, lambda seed, **options: build(Random(seed), **options)
     )
 
 
 def presets() -> list[Preset]:
-    """Return them, as they are listed."""
+    """Return the presets of this module, in the order of the list."""
     return [each for each in globals().values() if isinstance(each, Preset)]
 
 
@@ -59,7 +59,7 @@ def _change(conversation: Conversation, *kinds: StartupKind, **fields: Any) -> N
 
 @_preset("draft-reply-unenhanced", "the draft, with a Reply of revision 2 without enhanced data")
 def draft_reply_unenhanced(rng: Random, **options: Any) -> Conversation:
-    """As if it had A, B and C set (draft-ietf-storm-mpa-peer-connect-01 8)."""
+    """Such a Reply counts as one with A, B and C set (draft-ietf-storm-mpa-peer-connect-01 8)."""
     conversation = Conversation(**{"dialect": _DRAFT, **options})
     conversation.startup(ird=4, ord=4, control_flags="ABC", rtr="write")
     _change(conversation, StartupKind.REPLY, control_flags=None, ird=None, ord=None)
@@ -82,7 +82,7 @@ def sequence_wrap(rng: Random, **options: Any) -> Conversation:
 
 @_preset("rfc5044/c.2.5/permissive-meets-rdmac", "revision 1 asks, 0 answers: as in revision 0")
 def permissive_meets_rdmac(rng: Random, **options: Any) -> Conversation:
-    """The Initiator adapts: version 0, Markers both ways, CRCs, whatever it has asked for."""
+    """The Initiator adapts to version 0, Markers both ways and CRCs, whatever its Request had."""
     conversation = Conversation(**{"revision": 0, "markers": True, **options})
     conversation.startup(b"from the IETF", b"from the RDMA Consortium")
     _change(conversation, StartupKind.REQUEST, revision=1, markers=False, crc=False)
@@ -97,7 +97,7 @@ def permissive_meets_rdmac(rng: Random, **options: Any) -> Conversation:
 
 @_preset("siw-terminate", "Linux siw: FPDUs larger than a segment (GSO), a Terminate in its layout")
 def siw_terminate(rng: Random, **options: Any) -> Conversation:
-    """Bit 0x08 of Res in Request and Reply; the Terminate has its first four octets mirrored."""
+    """Res of Request and Reply has bit 0x08; the first octets of the Terminate are mirrored."""
     conversation = Conversation(**{"mulpdu": 8000, "packing": "stream", **options})
     conversation.startup(b"siw", b"siw, too")
     _change(conversation, *StartupKind, reserved=_GSO)
@@ -113,7 +113,7 @@ def siw_terminate(rng: Random, **options: Any) -> Conversation:
 def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
     """B of both sides, then a zero-length Write (draft-ietf-storm-mpa-peer-connect-01 7, 8).
 
-    In a scenario the dialect says that it goes over SCTP, and no other can be said.
+    A scenario cannot express it: its dialect line selects SCTP, so it cannot select the draft.
     """
     conversation = SctpConversation(**{"dialect": _DRAFT, **options})
     conversation.startup(b"hello", b"welcome", ird=4, ord=4, rtr="write")
@@ -133,15 +133,15 @@ def sctp_draft_rtr_write(rng: Random, **options: Any) -> SctpConversation:
 
 @_preset("ift-speculative", "iWARP Framing for TCP that allows speculative placement")
 def ift_speculative(rng: Random, **options: Any) -> IFTConversation:
-    """SP of both sides (8): reorder its segments to see it.
+    """SP of both sides is set (8); it matters when segments are reordered.
 
-    Frames are longer than segments.  One segment begins with payload that looks like a frame to
-    those who have not seen the segment before.
+    Frames are longer than segments.  One segment begins with payload that looks like a frame if the
+    segment before is missing.
     """
     conversation = IFTConversation(**{"sp": True, "mulpdu": 4000, **options})
     left, right = conversation.sides
     left.write(rng.randbytes(6000), _STAG, 0)
-    left.send(_deception(conversation, rng))
+    left.send(_payload_like_a_frame(conversation, rng))
     right.send(rng.randbytes(500))
     left.send(rng.randbytes(51))
     right.write(rng.randbytes(3000), _STAG, 0x1000)
@@ -152,8 +152,8 @@ def ift_speculative(rng: Random, **options: Any) -> IFTConversation:
     return conversation
 
 
-def _deception(conversation: IFTConversation, rng: Random) -> bytes:
-    """Return what the Initiator may send so that the second segment begins like a frame."""
+def _payload_like_a_frame(conversation: IFTConversation, rng: Random) -> bytes:
+    """Return data for a Send of the Initiator whose second segment begins like a frame."""
     own, peer = conversation.options.announced
     before = conversation.options.mss - FRAME_HEADER_LENGTH - UNTAGGED_LENGTH - CRC_LENGTH * own.hc
     header = DDPHeader(False, True, rsvdulp=build_control(Opcode.SEND, 1), qn=0, msn=1000, mo=0)
@@ -165,7 +165,7 @@ def _deception(conversation: IFTConversation, rng: Random) -> bytes:
 
 @_preset("ift-ddp-mode", "iWARP Framing for TCP in DDP mode: no RDMAP")
 def ift_ddp_mode(rng: Random, **options: Any) -> IFTConversation:
-    """R is clear on both sides (4.2), so the ULP has RsvdULP for itself."""
+    """R of both sides is clear (4.2), so the ULP may use RsvdULP."""
     conversation = IFTConversation(**{"r": False, **options})
     left, right = conversation.sides
     left.frame(DDPHeader(True, False, 0, 1, 0xAB, stag=_STAG, to=0), rng.randbytes(500))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Conversations as text: a line an option or a step (``docs/scenarios.md``).
+"""Conversations as text: each line is an option or a step (``docs/scenarios.md``).
 
 >>> conversation = parse_scenario('''
 ... revision 2                          # options first
 ... startup private-data "hello" rtr read
-... initiator send 1000 solicited       # 1000 octets, by chance
+... initiator send 1000 solicited       # 1000 random octets
 ... responder read "what is asked for"
 ... close
 ... ''')

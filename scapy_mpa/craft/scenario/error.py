@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is wrong in the text of a scenario."""
+"""The error for a mistake in the text of a scenario."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scapy_mpa.wire.errors import LocalProtocolError
 
 
 class ScenarioError(LocalProtocolError):
-    """A scenario cannot be understood: says where, and what is wanted there."""
+    """A scenario cannot be understood; the message says where, and what is expected there."""
 
 
 def one_of(word: str, known: Iterable[str]) -> str:
-    """Return what could be meant by a word that is none of those that are known."""
+    """Return suggestions for an unknown word: similar known words, else all known words."""
     names = list(known)
     return meant(word, names) or f"known are {', '.join(names)}"

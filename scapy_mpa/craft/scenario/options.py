@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Lines that say how a conversation is carried on: options of Conversation by their names.
+"""The option lines of a scenario: options of Conversation, by their names.
 
-The dialect says which kind of conversation it is, and some options are of one kind only.
+The dialect decides on the class of the conversation.  Some options belong to one class only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import DIALECT_NAMES
 
 _SWITCH: Final = choice({"on": True, "off": False})
-_WHO: Final = choice(
+_WHICH_SIDES: Final = choice(
     {
         "neither": (False, False),
         "initiator": (True, False),
@@ -44,7 +44,7 @@ _WHO: Final = choice(
 )
 
 _FLAGS: Final = ("r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
-"""Of an adaption indication (draft-williams-iwarp-ift-01 4.2)."""
+"""Flags of an adaption indication (draft-williams-iwarp-ift-01 4.2)."""
 
 OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "endpoints": (endpoint, endpoint),
@@ -52,9 +52,9 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "isns": (UINT32, UINT32),
     "dialect": (choice({name: name for name in DIALECT_NAMES}),),
     "revision": (UINT8,),
-    "markers": (_WHO,),
-    "crc": (_WHO,),
-    "rtr-frame": (_WHO,),
+    "markers": (_WHICH_SIDES,),
+    "crc": (_WHICH_SIDES,),
+    "rtr-frame": (_WHICH_SIDES,),
     "mss": (UINT16,),
     "mulpdu": (UINT16,),
     "packing": (choice({name: name for name in ("aligned", "packed", "stream")}),),
@@ -66,25 +66,25 @@ OPTIONS: Final[dict[str, tuple[Read, ...]]] = {
     "rdmap-version": (number(0, 3),),
     "handshake": (_SWITCH,),
     "strict": (_SWITCH,),
-    **dict.fromkeys(_FLAGS, (_WHO,)),
+    **dict.fromkeys(_FLAGS, (_WHICH_SIDES,)),
     "vtags": (UINT16, UINT16),
     "marker-interval": (UINT16,),
     "seed": (number(0, 1 << 64),),
 }
-"""What is wanted after each, in order; pairs are for Initiator and Responder."""
+"""By option, the values that follow it, in order; pairs are for Initiator and Responder."""
 
 _OF_ENDPOINTS: Final[dict[str, Callable[[Any], dict[str, Any]]]] = {
     "endpoints": lambda end: {"address": end.address, "port": end.port},
     "macs": lambda mac: {"mac": mac},
     "isns": lambda isn: {"isn": isn},
 }
-"""What is said of both endpoints, as their fields."""
+"""Options of both endpoints, as fields of Endpoint."""
 
 _CLASSES: Final[dict[str | None, type[Conversation]]] = {
     Dialect.DRAFT_IFT_01.value: IFTConversation,
     Dialect.RFC5043.value: SctpConversation,
 }
-"""Those dialects that other conversations speak than those of MPA."""
+"""The classes of conversations that are not MPA, by dialect."""
 
 _MPA_ONLY: Final = frozenset({"markers", "crc", "rtr-frame"})
 _IFT_ONLY: Final = frozenset({*_FLAGS, "vtags", "marker-interval"})
@@ -93,13 +93,13 @@ _FOREIGN: Final[dict[type[Conversation], frozenset[str]]] = {
     IFTConversation: _MPA_ONLY | {"revision"},
     SctpConversation: _MPA_ONLY | _IFT_ONLY,
 }
-"""Options that conversations of a class do not have."""
+"""Options that the conversations of a class do not have."""
 
 
 class OptionLines:
-    """The options of a scenario, as far as they were read.
+    """The options of a scenario that were read so far.
 
-    :param others: arguments of the conversation, which win over what is said.
+    :param others: arguments of the conversation, which replace options of the text.
     """
 
     def __init__(self, others: Mapping[str, Any]) -> None:
@@ -112,8 +112,7 @@ class OptionLines:
     def take(self, words: list[Word]) -> None:
         """Take a line that begins with the name of an option.
 
-        :raises LocalProtocolError: its values are not what is wanted, or do not go together with
-            those before.
+        :raises LocalProtocolError: its values are wrong, or do not fit the options before.
         """
         (name, *rest), reads = [words[0].text, *words[1:]], OPTIONS[words[0].text]
         if name in self._seen:
@@ -133,13 +132,14 @@ class OptionLines:
             ]
         else:
             self._given[name] = values[0] if len(values) == 1 else tuple(values)
-        # What is wrong is reported where it was said.
+        # A conversation is made at once, so that an error names this line.
         self.conversation()
 
     def conversation(self) -> Conversation:
-        """Return a conversation with these options, of the class that the dialect calls for.
+        """Return a conversation with these options, of the class for the dialect.
 
-        :raises LocalProtocolError: one of them is none of that dialect's, or not in range.
+        :raises LocalProtocolError: the dialect does not have one of them, or a value is not in
+            range.
         """
         given = dict(self._given)
         dialect = given.get("dialect")
@@ -150,6 +150,6 @@ class OptionLines:
             if name in _FOREIGN[made]:
                 where = "of MPA" if dialect is None else f"of {dialect}"
                 raise ScenarioError(f"{name} is no option {where}; name its dialect first")
-        said = {name.replace("-", "_"): each for name, each in given.items()}
+        named = {name.replace("-", "_"): each for name, each in given.items()}
         ends = dict(zip(SIDES, self._ends, strict=True))
-        return made(**{**ends, **said, **self._others})
+        return made(**{**ends, **named, **self._others})

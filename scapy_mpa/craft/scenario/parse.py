@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the text of a scenario to a conversation."""
+"""Parses the text of a scenario into a conversation."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
 MOST_STEPS: Final = 1 << 18
-"""Steps of a scenario, each repetition counted: they take some seconds."""
+"""Most steps of a scenario, with each repetition: so many take some seconds."""
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
-"""What editors count lines by: others that Python knows may stand in a string."""
+"""Line ends that editors count.  Python knows others, which may be in a string."""
 
 _REPEAT: Final = "repeat"
 _LOOSE_HINT: Final = "; to send it all the same"
-"""What conversations tell those who write Python."""
+"""The beginning of a hint that is for Python code, in errors of conversations."""
 
 
 def parse_scenario(
     text: str, name: str = "scenario", *, seed: int | str | None = None, **others: Any
 ) -> Conversation:
-    """Return the conversation that a text tells (``docs/scenarios.md``).
+    """Return the conversation that a text describes (``docs/scenarios.md``).
 
-    :param name: of the text, for what is reported of errors: a file's.
-    :param seed: of data of which only the size is given; None: as the text has it, else 0.
-    :param others: arguments of the conversation, which win over the text's options.
-    :raises ScenarioError: the text cannot be understood, or tells what cannot be: says in which
-        line, counted from 1, and what is wanted there.
+    :param name: name of the text for error messages, such as its file name.
+    :param seed: seed of data that are given by their size only; None: that of the text, else 0.
+    :param others: arguments of the conversation, which replace options of the text.
+    :raises ScenarioError: the text cannot be understood, or describes something impossible.  The
+        message says in which line, from 1, and what is expected there.
     """
     given: object = text
     if not isinstance(given, str):
@@ -57,10 +57,9 @@ def parse_scenario(
                 options.take(words)
                 continue
             if steps is None:
-                own = options.seed or 0
                 conversation = options.conversation()
                 chance = Chance(
-                    own if seed is None else seed,
+                    (options.seed or 0) if seed is None else seed,
                     max(1, min(conversation.mulpdus) - UNTAGGED_LENGTH),
                     conversation.options.mss,
                 )
@@ -76,7 +75,7 @@ def parse_scenario(
 
 
 class _Steps:
-    """The steps of a scenario, as far as they were read."""
+    """The steps of a scenario that were read so far."""
 
     def __init__(self, conversation: Conversation, chance: Chance) -> None:
         self.conversation = conversation
@@ -84,9 +83,9 @@ class _Steps:
         self._left = MOST_STEPS
 
     def take(self, words: list[Word]) -> None:
-        """Take a line that is no option.
+        """Take a line with a step.
 
-        :raises LocalProtocolError: it cannot be understood, or says what cannot be.
+        :raises LocalProtocolError: it cannot be understood, or describes something impossible.
         """
         times = 1
         first, *rest = words
@@ -122,8 +121,8 @@ class _Steps:
             raise ScenarioError(f"no {kind} {first}; {one_of(first.text, names)}")
         known[first.text].take(what, rest, self._chance, conversation, side)
         try:
-            # What cannot be expressed on the wire is reported where it was said.
+            # The items are checked at once, so that an error names this line.
             conversation.check(conversation.script[before:])
         except LocalProtocolError as error:
-            # The line says which item it is.
+            # The number of the line is enough; that of the item is left out.
             raise ScenarioError(str(error.__cause__ or error)) from error

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Lines that say what happens: the verbs of a conversation and of its sides, by their names.
+"""The step lines of a scenario: verbs of a conversation and of its sides, by their names.
 
-A verb's parameters come in order, then its keywords with a value each and its switches without one,
-in any order.  All are the parameters of the method that it calls, with hyphens.
+The required parameters of a verb come first, in order.  Then come keywords, each with a value, and
+switches without one, in any order.  All have the names of the method's parameters, with hyphens.
 """
 
 from __future__ import annotations
@@ -56,28 +56,28 @@ _READERS: Final[dict[str, Read]] = {
     )
     for name in names.split()
 }
-"""What is wanted for each parameter; one that is not here is a switch."""
+"""The reader of each parameter's value; a parameter without one is a switch."""
 
 
 class Step(NamedTuple):
-    """What may be said with a verb."""
+    """The syntax of a verb."""
 
     wanted: str = ""
-    """Parameters that must be there, in order."""
+    """Required parameters, in order."""
     optional: str = ""
     """Keywords and switches."""
     call: Callable[..., object] | None = None
-    """Takes the conversation and the index of the side, then what was read; None: it is the method
-    of this name of who says it."""
+    """Takes the conversation, the index of the side and the values; None: the step calls the method
+    of its name, of the side or of the conversation."""
 
     @property
     def keywords(self) -> list[str]:
-        """What may come with a value."""
+        """Optional parameters with a value."""
         return [name for name in self.optional.split() if name in _READERS]
 
     @property
     def switches(self) -> list[str]:
-        """What may come without one."""
+        """Optional parameters without a value."""
         return [name for name in self.optional.split() if name not in _READERS]
 
     def take(
@@ -88,13 +88,12 @@ class Step(NamedTuple):
         conversation: Conversation,
         side: int | None,
     ) -> None:
-        """Do what a line says.
+        """Carry out a line.
 
-        :param verb: with the name of the side, if it is one's.
-        :param words: after the verb.
-        :param side: who says it; None: both do.
-        :raises LocalProtocolError: the words are not what is wanted, or a conforming peer must not
-            do that.
+        :param verb: the verb, after the name of its side if it has one.
+        :param words: the words after the verb.
+        :param side: the index of the side; None: it is a verb of the conversation.
+        :raises LocalProtocolError: the words are wrong, or a conforming peer must not do that.
         """
         rest = list(words)
         values = []
@@ -107,8 +106,8 @@ class Step(NamedTuple):
         while rest:
             word = rest.pop(0)
             if word.octets is not None or word.text not in known:
-                meant = one_of(word.text, known) if known else "nothing comes after it"
-                raise ScenarioError(f"{verb} does not know {word}; {meant}")
+                hint = one_of(word.text, known) if known else "nothing comes after it"
+                raise ScenarioError(f"{verb} does not know {word}; {hint}")
             key = word.text.replace("-", "_")
             if key in named:
                 raise ScenarioError(f"{word.text} twice")
@@ -128,7 +127,7 @@ class Step(NamedTuple):
         method(*values, **named)
 
     def usage(self, verb: str) -> str:
-        """Return what may be said, in one line."""
+        """Return the syntax of the verb, in one line."""
         parts = [name.upper() for name in self.wanted.split()]
         parts += [f"[{name} {name.upper()}]" for name in self.keywords]
         parts += [f"[{name}]" for name in self.switches]
@@ -178,7 +177,7 @@ SIDE_STEPS: Final = {
     "close": Step("", "half", _close),
     "reset": Step("", "", Conversation.reset),
 }
-"""What follows ``initiator`` or ``responder``."""
+"""The verbs after ``initiator`` or ``responder``."""
 
 STEPS: Final = {
     "startup": Step(
@@ -191,4 +190,4 @@ STEPS: Final = {
     "close": Step("", "", _close),
     "reset": Step("", "", Conversation.reset),
 }
-"""What begins a line by itself."""
+"""The verbs at the beginning of a line."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a word to the value that is wanted in its place."""
+"""Readers of the values of a scenario, from words."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.craft.scenario.words import Word
 
 LARGEST_SCENARIO: Final = 1 << 28
-"""Octets of payload: a conversation is held in memory as a whole, some three times over."""
+"""Most octets of payload: a conversation takes some three times its payload in memory."""
 
 MOST_PIECES: Final = 1 << 21
-"""FPDUs and segments: each is an object or two, which take some half a kilobyte."""
+"""Most FPDUs and segments: each takes one or two objects, about half a kilobyte."""
 
 _FRAMING: Final = 64
-"""Octets that what carries a piece of payload has beside it, and more: headers, pad, CRC."""
+"""More octets than a piece of payload has around it: headers, pad, CRC."""
 
 _DRAWN: Final = 1 << 20
-"""Octets that are drawn at a time: a multiple of 4."""
+"""Random octets that are made at a time: a multiple of 4."""
 
 _NUMBER: Final = re.compile(r"0x[0-9A-Fa-f]{1,16}|[0-9][0-9_]{0,24}")
 _HEX: Final = re.compile(r"hex:([0-9A-Fa-f]*)")
@@ -31,11 +31,11 @@ _ENDPOINT: Final = re.compile(r"(?:\[([^\]]+)\]|([^:]+)):([0-9]{1,5})")
 
 
 class Chance:
-    """Gives octets if only their number is given, and counts them.
+    """Makes random data of a given size, and counts all data against the limits.
 
-    :param seed: the same one gives the same octets.
-    :param room: how many octets of payload an FPDU carries.
-    :param mss: how many octets a segment carries.
+    :param seed: the same seed makes the same octets.
+    :param room: the most octets of payload in an FPDU.
+    :param mss: the most octets in a segment.
     """
 
     def __init__(
@@ -48,19 +48,19 @@ class Chance:
         self._pieces_left = MOST_PIECES
 
     def octets(self, size: int) -> bytes:
-        """Return so many octets.
+        """Return random octets.
 
-        :raises ScenarioError: there are too many.
+        :raises ScenarioError: the scenario has too many octets.
         """
         self.take(size)
-        # It draws no more at a time, whatever their number; they are the same.
+        # Making them piece by piece gives the same octets, and takes less memory.
         pieces = [_DRAWN] * (size // _DRAWN) + [size % _DRAWN]
         return b"".join(map(self._rng.randbytes, pieces))
 
     def take(self, size: int) -> None:
         """Count octets of payload.
 
-        :raises ScenarioError: there are too many.
+        :raises ScenarioError: the scenario has too many octets.
         """
         self._left -= size
         if self._left < 0:
@@ -68,10 +68,10 @@ class Chance:
         self.take_pieces(-(-size // self._room), size)
 
     def take_pieces(self, count: int, size: int = 0) -> None:
-        """Count FPDUs or whatever else is framed, and the segments that they travel in.
+        """Count FPDUs, or frames or chunks, and the segments that carry them.
 
         :param size: octets of payload in all of them.
-        :raises ScenarioError: there are too many.
+        :raises ScenarioError: the scenario has too many of them.
         """
         self._pieces_left -= count - (-(size + count * _FRAMING) // self._mss)
         if self._pieces_left < 0:

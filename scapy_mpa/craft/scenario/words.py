@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a line to its words.
+"""Splits a line of a scenario into words.
 
-A word is anything without white space, or a string in double quotes, in which a backslash has the
-meaning that it has in C: ``\\n``, ``\\r``, ``\\t``, ``\\0``, ``\\"``, ``\\\\``, ``\\x41``.
+A word is any text without white space, or a string in double quotes.  In a string, a backslash
+means what it means in C: ``\\n``, ``\\r``, ``\\t``, ``\\0``, ``\\"``, ``\\\\``, ``\\x41``.
 ``#`` begins a comment.
 """
 
@@ -15,16 +15,16 @@ from scapy_mpa.craft.scenario.error import ScenarioError
 from scapy_mpa.wire.shown import printable, quoted
 
 MOST_WORDS: Final = 64
-"""Words of a line: more than any step takes, and less than millions of them would hold."""
+"""Most words of a line: more than any step takes, but not so many that memory runs out."""
 
 _BLANKS: Final = re.compile(r"[ \t]*")
 _WORD: Final = re.compile(r'[^ \t"#]+')
 _END_OF_WORD: Final = re.compile(r"[ \t#]|$")
 _MARK: Final = re.compile(r'\\(x[0-9A-Fa-f]{2}|.?)|"')
-"""What is not itself in a string: an escape, or its end.
+"""An escape in a string, or the end of the string.
 
-It is looked for time and again: one expression for a whole string would remember each character, in
-case that it had to go back there."""
+It is searched for repeatedly: an expression for a whole string would keep a place to backtrack to
+for each character."""
 _ESCAPES: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", '"': b'"', "\\": b"\\"}
 _STRING_WANTED: Final = 'a string ends with ", and what follows is set off by a blank'
 
@@ -33,20 +33,20 @@ class Word(NamedTuple):
     """A word of a line."""
 
     text: str
-    """As it is written, without quotes."""
+    """The text as written, without quotes."""
     octets: bytes | None = None
-    """Of a string, what it means."""
+    """The octets of a string; None: the word is not a string."""
 
     def __str__(self) -> str:
-        """As a message shows it."""
+        """The word as error messages show it."""
         return quoted(self.text) if self.octets is None else f'"{printable(self.text)}"'
 
 
 def words_of(line: str) -> list[Word]:
     """Return the words of a line.
 
-    :raises ScenarioError: a string is not closed, words and strings touch, there are more than
-        anything takes, or a character has no octets.
+    :raises ScenarioError: a string is not closed, words and strings touch, there are too many
+        words, or a character has no octets in UTF-8.
     """
     words: list[Word] = []
     end = len(line.rstrip())
@@ -70,18 +70,18 @@ def words_of(line: str) -> list[Word]:
 
 
 def _past(what: re.Pattern[str], line: str, at: int, end: int) -> int:
-    """Return where a line goes on after what is there at a place, which is the place if nothing
-    is."""
+    """Return the place after a match of ``what`` at a place, or this place without a match."""
     found = what.match(line, at, end)
     return at if found is None else found.end()
 
 
 def _string(line: str, begin: int, end: int) -> tuple[Word, int]:
-    """Return the string that begins with quotes at a place, and where the line goes on.
+    """Return the string that begins with quotes at a place, and the place after it.
 
-    What it means is in UTF-8; ``\\x41`` is one octet.
+    Its octets are UTF-8; ``\\x41`` is one octet.
 
-    :raises ScenarioError: it is not closed, there is no such escape, or a character has no octets.
+    :raises ScenarioError: it is not closed, an escape is unknown, or a character has no octets in
+        UTF-8.
     """
     octets = bytearray()
     at = begin + 1

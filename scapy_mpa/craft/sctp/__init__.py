@@ -2,7 +2,7 @@
 """Crafting DDP over SCTP (RFC 5043).
 
 :class:`SctpConversation` has the verbs of
-:class:`~scapy_mpa.craft.conversation.Conversation`; what they come to are DATA chunks.
+:class:`~scapy_mpa.craft.conversation.Conversation`; they make DATA chunks.
 """
 
 from scapy_mpa.craft.sctp.conversation import SctpConversation

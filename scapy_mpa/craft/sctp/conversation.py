@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A scripted DDP Stream Session over SCTP: said with the same verbs as over TCP (RFC 5043)."""
+"""A scripted DDP Stream Session over SCTP, with the same verbs as over TCP (RFC 5043)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scapy_mpa.craft.script import FPDUItem, StartupItem
 from scapy_mpa.craft.sctp.packets import (
     ITEMS,
     OVERHEAD,
-    Said,
     SctpSegment,
+    Sent,
     first_places,
     packets_of,
 )
@@ -35,7 +35,7 @@ from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH, StartupKind
 
 _SMALLEST_MSS: Final = 128
-"""Octets of a packet with an Atomic Request in it, and then some."""
+"""The smallest ``mss``: it has room for a packet with an Atomic Request."""
 _TCP_HEADER: Final = 20
 
 _DIALECTS: Final[dict[Dialect | None, Dialect | None]] = {
@@ -44,14 +44,14 @@ _DIALECTS: Final[dict[Dialect | None, Dialect | None]] = {
     Dialect.RFC6581: Dialect.RFC6581,
     Dialect.DRAFT_PEER_CONNECT_01: Dialect.DRAFT_PEER_CONNECT_01,
 }
-"""What may be spoken over SCTP, and whose rules enhanced messages follow then."""
+"""The dialects over SCTP, and for each the dialect of its enhanced messages."""
 
 _CODES: Final = {
     (StartupKind.REQUEST, False): (FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE),
     (StartupKind.REPLY, False): (FunctionCode.ACCEPT, FunctionCode.ENHANCED_ACCEPT),
     (StartupKind.REPLY, True): (FunctionCode.REJECT, FunctionCode.ENHANCED_REJECT),
 }
-"""By kind and whether it rejects, without enhanced data and with them."""
+"""Function codes by kind and whether it rejects: without enhanced data, and with them."""
 
 
 class SctpConversation(Conversation):
@@ -62,14 +62,21 @@ class SctpConversation(Conversation):
     >>> conversation.close()
     >>> conversation.write("hello.pcapng")          # doctest: +SKIP
 
-    The verbs and options are those of :class:`~scapy_mpa.craft.conversation.Conversation`, which
-    see, with these differences: the Initiator is the active side; ``startup`` exchanges Initiate
-    and Accept or Reject, enhanced ones with ``revision=2`` (RFC 6581 7); ``close`` has both sides
-    send a Terminate first; either side may speak first (RFC 6581 7); ``mss`` is the largest SCTP
-    packet, from 128 octets; ``packing`` other than ``aligned`` bundles DATA chunks; ``isn`` of an
-    endpoint is its Initial TSN.  ``markers`` and ``crc`` mean nothing.  ``dialect`` is ``rfc5043``
-    or None; or ``rfc6581`` or ``draft-ietf-storm-mpa-peer-connect-01``, where enhanced messages are
-    exchanged unless ``revision`` says otherwise, with control flags as that document has them.
+    The verbs and options are those of :class:`~scapy_mpa.craft.conversation.Conversation`, with
+    these differences:
+
+    * The Initiator is the active side.
+    * ``startup`` exchanges Initiate and Accept or Reject, enhanced ones with ``revision=2`` (RFC
+      6581 7).
+    * ``close`` sends a Terminate from both sides first.
+    * Either side may send first (RFC 6581 7).
+    * ``mss`` is the largest SCTP packet, from 128 octets.
+    * ``packing`` other than ``aligned`` bundles DATA chunks.
+    * ``isn`` of an endpoint is its Initial TSN.
+    * ``markers`` and ``crc`` have no effect.
+    * ``dialect`` is ``rfc5043`` or None.  With ``rfc6581`` or
+      ``draft-ietf-storm-mpa-peer-connect-01``, messages are enhanced unless ``revision`` says
+      otherwise, with the control flags of that document.
 
     :raises LocalProtocolError: a value is out of range.
     """
@@ -81,10 +88,10 @@ class SctpConversation(Conversation):
         dialect: str | Dialect | None = None,
         **options: Any,
     ) -> None:
-        spoken = dialect_named(dialect)
-        if spoken not in _DIALECTS:
+        chosen = dialect_named(dialect)
+        if chosen not in _DIALECTS:
             raise LocalProtocolError(f"DDP over SCTP is not spoken in the dialect {dialect}")
-        super().__init__(*args, handshake=False, dialect=_DIALECTS[spoken], **options)
+        super().__init__(*args, handshake=False, dialect=_DIALECTS[chosen], **options)
         if any(self.options.rtr_frame):
             raise LocalProtocolError("DDP over SCTP has no Rtr Frames; leave out rtr_frame")
         if self.options.mss < _SMALLEST_MSS:
@@ -94,8 +101,8 @@ class SctpConversation(Conversation):
             )
         mulpdu = self.options.mulpdu or (self.options.mss & ~3) - OVERHEAD
         self.mulpdus = mulpdu, mulpdu
-        # DDP Segments cannot be taken for session control, so nobody has to wait (RFC 6581 7).
-        self._has_spoken = True
+        # DDP Segments cannot be taken for session control, so no side must wait (RFC 6581 7).
+        self._responder_may_send = True
         if flag("handshake", handshake):
             self.append(AssociateItem())
 
@@ -104,8 +111,8 @@ class SctpConversation(Conversation):
     def close(self, side: int = INITIATOR, *, both: bool = True) -> None:
         """End the session, if there is one, and shut the association down (RFC 5043 6.2).
 
-        :param side: who begins: 0 the Initiator, 1 the Responder.
-        :param both: False: the other side sends no Terminate, and does not answer the SHUTDOWN.
+        :param side: the side that begins: 0 the Initiator, 1 the Responder.
+        :param both: False: its peer sends no Terminate, and does not answer the SHUTDOWN.
         """
         number("side", side, 0, 1)
         if self._phase is Phase.FULL:
@@ -114,9 +121,9 @@ class SctpConversation(Conversation):
                 self.append(ControlItem(1 - side, FunctionCode.TERMINATE))
         super().close(side, both=both)
 
-    # -- what the script comes to -----------------------------------------------------------------
+    # -- packets and layout -----------------------------------------------------------------------
 
-    def _sent(self) -> tuple[list[SctpSegment], list[Said]]:
+    def _sent(self) -> tuple[list[SctpSegment], list[Sent]]:
         ports = self.endpoints[0].port, self.endpoints[1].port
         return packets_of(self.script, self.isns, ports, self.options)
 
@@ -133,7 +140,7 @@ class SctpConversation(Conversation):
         ]
 
     def check(self, items: Iterable[Any]) -> None:
-        """Find out whether items could be in the script.
+        """Check that items could be in the script.
 
         :raises LocalProtocolError: one of them cannot be expressed on the wire.
         """
@@ -146,10 +153,10 @@ class SctpConversation(Conversation):
                 chunk_of(item)
 
     def wrapping(self) -> SctpConversation:
-        """Return the same conversation with TSNs that wrap (RFC 4960 1.6)."""
+        """Return this conversation with TSNs that wrap (RFC 4960 1.6)."""
         counts = [0, 0]
-        for said in self._sent()[1]:
-            counts[said.item.side] += 1
+        for chunk in self._sent()[1]:
+            counts[chunk.item.side] += 1
         return self.moved(
             *(
                 replace(each, isn=-(count // 2) & 0xFFFFFFFF)
@@ -159,24 +166,26 @@ class SctpConversation(Conversation):
 
     @property
     def header_length(self) -> int:
-        """Octets of the headers of each frame in front of the SCTP packet."""
+        """Octets of the headers of each frame before the SCTP packet."""
         return self._builders[INITIATOR].header_length - _TCP_HEADER
 
     def captured(self, segments: Sequence[Segment]) -> list[Captured]:
-        """Return what packets have of each item: whether it is whole, and in which frames."""
+        """Return for each item whether packets hold all of it, and in which frames."""
         sent = self._sent()[0]
-        needed, there = first_places(sent, sent), first_places(sent, segments)
+        needed, found = first_places(sent, sent), first_places(sent, segments)
         captured = []
         for placed in self.layout():
-            frames = there.get(placed.number, [])
+            frames = found.get(placed.number, [])
             is_whole = bool(frames) and len(frames) == len(needed[placed.number])
             fate: Fate = "whole" if is_whole else "part" if frames else "missing"
             captured.append(Captured(placed, fate, tuple(frames)))
         return captured
 
     def appears(self, segments: Sequence[Segment]) -> int:
-        """Return the place of the packet with which a dissector finds the session, from 0: the
-        first one that completes a message, however much of it was cut off."""
+        """Return the place, from 0, of the packet with which a dissector finds the session.
+
+        It is the first packet that completes a message, however much of it was cut off.
+        """
         whole = [replace(each, captured=None) for each in segments]
         ends = [
             max(each.frames)
@@ -187,7 +196,7 @@ class SctpConversation(Conversation):
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _truth_of(self, sent: list[Said], setting: Setting) -> list[Record]:
+    def _truth_of(self, sent: list[Sent], setting: Setting) -> list[Record]:
         return sctp_truth_of(sent, setting, self.captured(setting.segments))
 
     def _frame_of(self, segment: Segment, identification: int) -> bytes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a script to SCTP packets: an association, its DATA chunks and what acknowledges them.
+"""Makes SCTP packets of a script: an association, its DATA chunks and their acknowledgements.
 
-As with TCP, a side says what it has to say, and the other one acknowledges; each DATA chunk has a
-packet of its own unless they are to be packed.  Session control messages always have one.
+As with TCP, a side sends its turn, and its peer acknowledges.  Each DATA chunk has a packet of its
+own, unless ``packing`` says otherwise.  Session control messages always have one.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from scapy_mpa.wire.sctp_packet import (
 from scapy_mpa.wire.shown import quoted
 
 OVERHEAD: Final = COMMON_HEADER_LENGTH + CHUNK_HEADER_LENGTH + DATA_HEADER_LENGTH + DDP_SSN_LENGTH
-"""Octets of a packet with one DATA chunk before the DDP segment."""
+"""Octets before the DDP segment in a packet with one DATA chunk."""
 
 ITEMS: Final = (*CARRIED, AssociateItem, PauseItem, CloseItem, ResetItem)
-"""What a script over SCTP may hold."""
+"""The items of a script over SCTP."""
 
 STREAM: Final = 0
-"""The SCTP stream that the session is on."""
+"""The SCTP stream of the session."""
 
 _TAGS: Final = (0x5C7B0001, 0x5C7A0002)
-"""By sender, the Verification Tag of its packets, which its peer has chosen."""
+"""By sender, the Verification Tag in its packets, which its peer has chosen."""
 _WINDOW: Final = 0x10000
 _STATE_COOKIE: Final = 7
 _COOKIE: Final = b"a cookie of 24 octets..."
@@ -57,37 +57,37 @@ _SSN: Final = 0xFFFF
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SctpSegment(Segment):
-    """One SCTP packet; ``octets`` are all of it, and what is TCP's is 0."""
+    """One SCTP packet; ``octets`` is the whole packet, and fields of TCP are 0."""
 
     items: tuple[int, ...] = ()
-    """Of which items of the script there is something in it."""
+    """The numbers of the items of which it has chunks."""
     ends: tuple[int, ...] = ()
-    """Where what there is of each of them ends in the packet, in octets from its first."""
+    """For each of these items, the offset in the packet where its octets end."""
 
 
-class Said(NamedTuple):
-    """A DATA chunk, or several if it was fragmented, with its numbers."""
+class Sent(NamedTuple):
+    """The user message of an item, in one DATA chunk or several, and its numbers."""
 
     number: int
-    """Of the item: its index in the script."""
+    """The index of the item in the script."""
     item: FPDUItem | ControlItem | ChunkItem
     tsn: int
-    """Of the first one."""
+    """TSN of its first chunk."""
     ddp_ssn: int
     user_data: bytes
     place: int
-    """Of the packet that completes it, from 1."""
+    """Number of the packet that completes it, from 1."""
     places: tuple[int, ...]
-    """Of all packets that it is in."""
+    """Numbers of all its packets."""
 
 
 def packets_of(
     script: Iterable[Any], tsns: tuple[int, int], ports: tuple[int, int], options: Options
-) -> tuple[list[SctpSegment], list[Said]]:
-    """Return the packets in which the items travel, and what they say.
+) -> tuple[list[SctpSegment], list[Sent]]:
+    """Return the packets that carry the items, and the user messages in them.
 
     :param tsns: Initial TSNs of Initiator and Responder.
-    :param ports: of Initiator and Responder.
+    :param ports: ports of Initiator and Responder.
     :raises LocalProtocolError: an item cannot be expressed on the wire; the message says which.
     """
     sender = _Sender(tsns, ports, options)
@@ -103,14 +103,15 @@ def packets_of(
     for place, packet in enumerate(sender.packets, 1):
         for number in packet.items:
             places.setdefault(number, []).append(place)
-    said = [Said(*each, places[each[0]][-1], tuple(places[each[0]])) for each in sender.said]
-    return sender.packets, said
+    sent = [Sent(*each, places[each[0]][-1], tuple(places[each[0]])) for each in sender.sent]
+    return sender.packets, sent
 
 
 def first_places(sent: Iterable[SctpSegment], captured: Iterable[Segment]) -> dict[int, list[int]]:
-    """Return by item in which of the captured packets, from 1, what was sent of it is first.
+    """Return, by item, the places in the capture, from 1, of its packets.
 
-    They are in the order in which they were sent.  What is missing or was cut off has no place.
+    They are in the order of sending.  Of several copies the first counts.  A packet that is missing
+    has no place, nor has one in which the item was cut off.
     """
     first: dict[bytes, tuple[int, int]] = {}
     for place, packet in enumerate(captured, 1):
@@ -126,29 +127,29 @@ def first_places(sent: Iterable[SctpSegment], captured: Iterable[Segment]) -> di
 
 
 class _Sender:
-    """Both ends of an association, as far as what they send goes."""
+    """Makes the packets of both ends of an association."""
 
     def __init__(self, tsns: tuple[int, int], ports: tuple[int, int], options: Options) -> None:
         self.packets: list[SctpSegment] = []
-        self.said: list[tuple[int, FPDUItem | ControlItem | ChunkItem, int, int, bytes]] = []
-        """Which item was said, with which TSN, DDP-SSN and user data."""
+        self.sent: list[tuple[int, FPDUItem | ControlItem | ChunkItem, int, int, bytes]] = []
+        """The number of each sent item, the item, its TSN, DDP-SSN and user data."""
         self._initial = tsns
         self._next = list(tsns)
         self._ports = ports
         self._options = options
         self._now = options.start_ns
         self._ssns = [0, 0]
-        self._speaker: int | None = None
+        self._last_sender: int | None = None
         self._unacknowledged = [0, 0]
-        """By sender, packets with DATA that the other side has not acknowledged."""
+        """By sender, packets with DATA that the peer has not acknowledged."""
         self._pending: tuple[int, list[bytes], list[int]] | None = None
-        """The side, its chunks that are to be packed, and the items that they are of."""
+        """The packet that is being filled: its side, its chunks, and the items of these."""
         self._size = 0
 
     def take(self, number: int, item: Any) -> None:
-        """Send what an item says."""
+        """Send an item."""
         if isinstance(item, CARRIED):
-            self._say(number, item)
+            self._send_item(number, item)
         elif isinstance(item, AssociateItem):
             self._associate(number, item)
         elif isinstance(item, PauseItem):
@@ -163,7 +164,7 @@ class _Sender:
             raise LocalProtocolError("SCTP has no such item")
 
     def settle(self) -> None:
-        """Send what was said, and what acknowledges it."""
+        """Send the pending packet, and acknowledge all packets."""
         self._flush()
         if self._options.ack_every:
             for side in (0, 1):
@@ -182,7 +183,7 @@ class _Sender:
         self._send(0, [build_chunk(ChunkType.COOKIE_ECHO, 0, _COOKIE)], [number])
         self._send(1, [build_chunk(ChunkType.COOKIE_ACK, 0)], [number])
 
-    def _say(self, number: int, item: FPDUItem | ControlItem | ChunkItem) -> None:
+    def _send_item(self, number: int, item: FPDUItem | ControlItem | ChunkItem) -> None:
         chunk = chunk_of(item)
         side = chunk.side
         if self._pending is not None and self._pending[0] != side:
@@ -199,7 +200,7 @@ class _Sender:
                 self._send_data(side, [octets], [number], chunk)
             else:
                 self._pack(side, octets, number)
-        self.said.append((number, item, tsn, ddp_ssn, user_data))
+        self.sent.append((number, item, tsn, ddp_ssn, user_data))
 
     def _chunks(self, side: int, chunk: ChunkItem, user_data: bytes) -> list[bytes]:
         """Return the DATA chunks of a user message."""
@@ -220,7 +221,7 @@ class _Sender:
         return made
 
     def _pack(self, side: int, octets: bytes, number: int) -> None:
-        """Put a chunk to those that share a packet with it."""
+        """Add a chunk to the pending packet, or to a new one if it does not fit."""
         if self._pending is None or self._size + len(octets) > self._options.mss:
             self._flush()
             self._pending = side, [], []
@@ -231,7 +232,7 @@ class _Sender:
         self._size += len(octets)
 
     def _flush(self) -> None:
-        """Send what was said."""
+        """Send the pending packet."""
         if self._pending is None:
             return
         side, chunks, numbers = self._pending
@@ -249,7 +250,7 @@ class _Sender:
             self._acknowledge(1 - side)
 
     def _acknowledge(self, side: int) -> None:
-        """Let a side acknowledge all that the other one has sent."""
+        """Let a side acknowledge all that its peer has sent."""
         self._unacknowledged[1 - side] = 0
         self._send(side, [build_sack(self._next[1 - side] - 1 & _WORD, _WINDOW)])
 
@@ -273,18 +274,18 @@ class _Sender:
     ) -> None:
         """Send a packet.
 
-        :param numbers: of the items that its chunks are of.
+        :param numbers: the numbers of its chunks' items.
         """
         ends: dict[int, int] = {}
         begin = COMMON_HEADER_LENGTH
         for number, chunk in zip(numbers, chunks, strict=False):
-            # The length that a chunk says is without its pad.
+            # The length in a chunk does not count its pad.
             ends[number] = begin + int.from_bytes(chunk[2:CHUNK_HEADER_LENGTH], "big")
             begin += len(chunk)
-        if self._speaker is not None:
-            same = self._speaker == side
+        if self._last_sender is not None:
+            same = self._last_sender == side
             self._now += self._options.spacing_ns if same else self._options.rtt_ns // 2
-        self._speaker = side
+        self._last_sender = side
         head = self._ports[side], self._ports[1 - side], _TAGS[side] if tag is None else tag
         packet = build_packet(*head, chunks)
         if not checked:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The items of a script that only DDP over SCTP has (RFC 5043 5, 11.1).
 
-DDP segments are the ``FPDUItem`` that they are over TCP.  A field that is None is computed.
+A DDP segment is an ``FPDUItem``, as over TCP.  A field that is None is computed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ControlItem:
     function_code: int
     """16 bits."""
     private_data: bytes = b""
-    """After any enhanced data."""
+    """Private Data after the enhanced data, if there are any."""
     control_flags: str | None = None
     """Letters out of ``ABCD``. Enhanced data are there if this, ``ird`` or ``ord`` is not None."""
     ird: int | None = None
@@ -62,18 +62,18 @@ class ControlItem:
 class ChunkItem:
     """A DATA chunk; any of its fields may be wrong.
 
-    :raises LocalProtocolError: the side is none, or what is to be octets or a number is not.
+    :raises LocalProtocolError: a value has a wrong type, or is out of range.
     """
 
     side: int
     ppid: int
     """Payload Protocol Identifier, 32 bits."""
     body: bytes
-    """What follows the DDP-SSN."""
+    """The octets after the DDP-SSN."""
     ddp_ssn: int | None = None
-    """16 bits; None: the next one."""
+    """16 bits; None: the next DDP-SSN."""
     has_ddp_ssn: bool = True
-    """Whether there is one."""
+    """Whether the chunk has a DDP-SSN."""
     skip: int = 0
     """How many DDP-SSNs are left out before it."""
     unordered: bool = True
@@ -83,7 +83,7 @@ class ChunkItem:
     checked: bool = True
     """Whether the packet has the right Checksum."""
     fragments: int | None = None
-    """In how many chunks it is sent; None: as few as fit packets (RFC 5043 9)."""
+    """How many chunks it is fragmented into; None: as few as fit packets (RFC 5043 9)."""
 
     def __post_init__(self) -> None:
         number("side", self.side, INITIATOR, RESPONDER)
@@ -93,7 +93,7 @@ class ChunkItem:
 
     @property
     def is_regular(self) -> bool:
-        """Whether nothing is wrong with how it is sent."""
+        """Whether all fields but PPID, body and fragments have their defaults."""
         return self == ChunkItem(self.side, self.ppid, self.body, fragments=self.fragments)
 
     def override(self, **changes: Any) -> ChunkItem:
@@ -106,7 +106,7 @@ CARRIED: Final = (FPDUItem, ControlItem, ChunkItem)
 
 
 def chunk_of(item: FPDUItem | ControlItem | ChunkItem) -> ChunkItem:
-    """Return the DATA chunk that an item is sent in.
+    """Return the DATA chunk of an item.
 
     :raises LocalProtocolError: a number does not fit its field.
     """
