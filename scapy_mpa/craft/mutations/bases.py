@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The valid conversations that mutations start from.
 
-Lengths, content, STags and offsets come from the seed; what happens, and in which order, does not.
+Lengths, content, STags and offsets come from the seed; the messages and their order do not.
 """
 
 from __future__ import annotations
@@ -25,78 +25,79 @@ IRD: Final = 2
 _UP_TO_NEXT_MARKER: Final = (
     MARKER_INTERVAL - MARKER_LENGTH - HEADER_LENGTH - UNTAGGED_LENGTH - CRC_LENGTH
 )
-"""Octets of a Send that is the first FPDU of a direction and ends where the second Marker is."""
+"""Octets of a Send that is the first FPDU of a direction and ends at the second Marker."""
 _LARGEST_STAG: Final = 0xFFFFFFFF
 _LARGEST_TO: Final = 1 << 48
 
 
 def plain(rng: Random) -> Conversation:
-    """Return one by RFC 5044, RFC 5041 and RFC 5040: CRCs, no Markers, all messages."""
-    return _spoken(Conversation(), rng)
+    """Return a conversation with CRCs, no Markers and all messages of RFC 5040."""
+    return _filled(Conversation(), rng)
 
 
 def marked(rng: Random) -> Conversation:
     """Return the same with Markers in both directions.
 
-    In each the second FPDU has a leading Marker, and more of them.
+    In each direction, the second FPDU has a leading Marker and other Markers.
     """
-    return _spoken(Conversation(markers=True), rng, first=_UP_TO_NEXT_MARKER)
+    return _filled(Conversation(markers=True), rng, first=_UP_TO_NEXT_MARKER)
 
 
 def marked_without_crcs(rng: Random) -> Conversation:
-    """Return the same without CRCs."""
-    return _spoken(Conversation(markers=True, crc=False), rng, first=_UP_TO_NEXT_MARKER)
+    """Return the same with Markers in both directions, without CRCs."""
+    return _filled(Conversation(markers=True, crc=False), rng, first=_UP_TO_NEXT_MARKER)
 
 
 def without_crcs(rng: Random) -> Conversation:
     """Return the same without Markers and CRCs."""
-    return _spoken(Conversation(crc=False), rng)
+    return _filled(Conversation(crc=False), rng)
 
 
 def oldest(rng: Random) -> Conversation:
     """Return the same with revision 0, Markers, and version 0 of DDP and RDMAP (RFC 5044 C.1)."""
-    return _spoken(Conversation(revision=0, markers=True), rng)
+    return _filled(Conversation(revision=0, markers=True), rng)
 
 
 def announced(rng: Random) -> Conversation:
     """Return the same with an Rtr Frame (rtr-frame-proposal-2007)."""
-    return _spoken(Conversation(rtr_frame=True), rng, rtr_private_data=_data(rng, 64))
+    return _filled(Conversation(rtr_frame=True), rng, rtr_private_data=_data(rng, 64))
 
 
 def enhanced(rng: Random) -> Conversation:
     """Return the same with enhanced startup frames (RFC 6581)."""
-    return _spoken(Conversation(revision=2), rng, ird=rng.randrange(8, 65), ord=rng.randrange(2, 8))
+    return _filled(Conversation(revision=2), rng, ird=rng.randrange(8, 65), ord=rng.randrange(2, 8))
 
 
 def peer_to_peer(rng: Random) -> Conversation:
-    """Return the same of peers, with a zero-length Send as RTR indication (RFC 6581 9.2)."""
-    return _spoken(Conversation(revision=2), rng, rtr="send")
+    """Return the same in peer-to-peer mode, with a zero-length Send as RTR indication (RFC 6581
+    9.2)."""
+    return _filled(Conversation(revision=2), rng, rtr="send")
 
 
 def peers_of_any_kind(rng: Random) -> Conversation:
-    """Return the same, with a zero-length Send where any RTR indication would do."""
-    return _spoken(Conversation(revision=2), rng, rtr="send", control_flags="ABCD")
+    """Return the same, with a zero-length Send, although any RTR indication is allowed."""
+    return _filled(Conversation(revision=2), rng, rtr="send", control_flags="ABCD")
 
 
 def left_to_ulp(rng: Random) -> Conversation:
     """Return the same with IRD and ORD left to the ULP (RFC 6581 9.1)."""
-    return _spoken(Conversation(revision=2), rng, ird=LEFT_TO_ULP, ord=LEFT_TO_ULP)
+    return _filled(Conversation(revision=2), rng, ird=LEFT_TO_ULP, ord=LEFT_TO_ULP)
 
 
 def peer_connect(rng: Random) -> Conversation:
-    """Return the same by the draft before RFC 6581, with a zero-length RDMA Write as RTR."""
+    """Return the same in the draft before RFC 6581, with a zero-length RDMA Write as RTR."""
     conversation = Conversation(dialect=Dialect.DRAFT_PEER_CONNECT_01)
-    return _spoken(conversation, rng, rtr="write", control_flags="ABC")
+    return _filled(conversation, rng, rtr="write", control_flags="ABC")
 
 
 def peer_connect_ulp(rng: Random) -> Conversation:
-    """Return the same with a Reply that asks for a Send of the ULP's."""
+    """Return the same with a Reply that asks for a Send of the ULP."""
     conversation = Conversation(dialect=Dialect.DRAFT_PEER_CONNECT_01)
-    return _spoken(conversation, rng, control_flags="ABC", reply_control_flags="")
+    return _filled(conversation, rng, control_flags="ABC", reply_control_flags="")
 
 
 def reading(rng: Random) -> Conversation:
-    """Return one of RDMA Reads: as many outstanding as IRD allows, then one more (RFC 6581 9.1)."""
+    """Return RDMA Reads: as many outstanding as IRD allows, then one more (RFC 6581 9.1)."""
     conversation = Conversation(revision=2)
     conversation.startup(_data(rng, 32), ird=IRD, ord=IRD)
     initiator = conversation.initiator
@@ -114,25 +115,26 @@ def reading(rng: Random) -> Conversation:
 
 
 def extension(rng: Random) -> Conversation:
-    """Return one by Alibaba's erdma, which has an extension in its startup frames."""
+    """Return a conversation of Alibaba's erdma, whose startup frames have an extension."""
     conversation = Conversation(dialect=Dialect.ERDMA)
     own, peers = rng.randbytes(8), rng.randbytes(8)
-    return _spoken(conversation, rng, extension=own, reply_extension=peers)
+    return _filled(conversation, rng, extension=own, reply_extension=peers)
 
 
 def drifting(rng: Random) -> Conversation:
-    """Return one by the Ohio Supercomputer Center's software iWARP, with Markers and CRCs."""
+    """Return a conversation of the Ohio Supercomputer Center's software iWARP (osc), with Markers
+    and CRCs."""
     conversation = Conversation(dialect=Dialect.OSC, markers=True)
-    return _spoken(conversation, rng, first=_UP_TO_NEXT_MARKER)
+    return _filled(conversation, rng, first=_UP_TO_NEXT_MARKER)
 
 
 def lacking_crcs(rng: Random) -> Conversation:
-    """Return one by the same without Markers, CRCs and CRC fields."""
-    return _spoken(Conversation(dialect=Dialect.OSC, crc=False), rng)
+    """Return a conversation of osc without Markers, CRCs and CRC fields."""
+    return _filled(Conversation(dialect=Dialect.OSC, crc=False), rng)
 
 
 def padded_otherwise(rng: Random) -> Conversation:
-    """Return one of SoftUiWARP's.  Some of its ULPDUs have 3 octets more than whole words."""
+    """Return a conversation of SoftUiWARP; some ULPDUs have 3 octets more than whole words."""
     conversation = Conversation(dialect=Dialect.SOFTUIWARP)
     _start(conversation, rng)
     initiator, responder = conversation.sides
@@ -145,7 +147,7 @@ def padded_otherwise(rng: Random) -> Conversation:
 
 
 def extended(rng: Random) -> Conversation:
-    """Return one with the messages of RFC 7306."""
+    """Return a conversation with the messages of RFC 7306."""
     conversation = Conversation()
     _start(conversation, rng)
     initiator, responder = conversation.sides
@@ -167,8 +169,8 @@ def extended(rng: Random) -> Conversation:
 
 
 def terminated(rng: Random) -> Conversation:
-    """Return one that the Responder ends with a Terminate (RFC 5040 4.8): of an RDMA Read Request
-    it has found a bounds violation."""
+    """Return a conversation that the Responder ends with a Terminate (RFC 5040 4.8): it has found a
+    bounds violation in an RDMA Read Request."""
     conversation = Conversation()
     _start(conversation, rng)
     conversation.initiator.send(_data(rng))
@@ -182,22 +184,22 @@ def terminated(rng: Random) -> Conversation:
 
 
 def framed(rng: Random) -> Conversation:
-    """Return one of all messages in iWARP Framing for TCP, with both CRCs."""
+    """Return all messages in iWARP Framing for TCP, with both CRCs."""
     return _framed(rng)
 
 
 def framed_without_crcs(rng: Random) -> Conversation:
-    """Return the same without CRCs."""
+    """Return the same in frames without CRCs."""
     return _framed(rng, hc=False, pc=False)
 
 
 def framed_ignoring(rng: Random) -> Conversation:
-    """Return the same with CRCs that both sides say they ignore (IH, IP)."""
+    """Return the same with CRCs, although both sides announce to ignore them (IH, IP)."""
     return _framed(rng, ih=True, ip=True)
 
 
 def framed_speculative(rng: Random) -> Conversation:
-    """Return the same with CRCs, and speculative placement allowed."""
+    """Return the same with CRCs; speculative placement is allowed."""
     return _framed(rng, sp=True)
 
 
@@ -212,23 +214,23 @@ def _start(conversation: Conversation, rng: Random, **startup: Any) -> None:
     conversation.startup(_data(rng, 64), _data(rng, 64), **startup)
 
 
-def _spoken(
+def _filled(
     conversation: Conversation, rng: Random, first: int | None = None, **startup: Any
 ) -> Conversation:
-    """Let both sides say all kinds of messages, short ones and such as need several segments.
+    """Start up, let both sides send all kinds of messages, short ones and long ones, and close.
 
-    :param first: octets of the first Send of each; None: any number.
+    :param first: octets of the first Send of each side; None: a random number.
     """
     _start(conversation, rng, **startup)
     return _exchange(conversation, rng, first)
 
 
 def _exchange(conversation: Conversation, rng: Random, first: int | None = None) -> Conversation:
-    """Let both sides say all kinds of messages, and close."""
+    """Let both sides send all kinds of messages, and close."""
     initiator, responder = conversation.sides
     for side in (initiator, responder):
         side.send(_data(rng) if first is None else rng.randbytes(first))
-        _speak(side, rng)
+        _send_messages(side, rng)
     initiator.read(rng.randbytes(rng.randrange(2000, 4000)), _stag(rng), _to(rng), _stag(rng))
     for side in (initiator, responder):
         side.send(_data(rng), solicited=True)
@@ -237,7 +239,7 @@ def _exchange(conversation: Conversation, rng: Random, first: int | None = None)
     return conversation
 
 
-def _speak(side: Side, rng: Random) -> None:
+def _send_messages(side: Side, rng: Random) -> None:
     side.write(rng.randbytes(rng.randrange(3000, 6000)), _stag(rng), _to(rng))
     side.write(_data(rng), _stag(rng), _to(rng))
     side.send(_data(rng), invalidate_stag=_stag(rng))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which mutations there are: those of this package, and any that are registered.
+"""The catalogue of mutations: those of this package, and any others that are registered.
 
-What each breaks, and what is expected of a receiver, says ``catalogue.md``.  How it is done, the
-modules beside it say, by the same names.
+``catalogue.md`` lists what each breaks, and what a receiver must do.  The modules beside it have
+the changes, by the same names.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ _KNOWN: Final[dict[str, Mutation]] = {}
 
 @cache
 def rows() -> dict[str, tuple[str, str, str]]:
-    """Return the rows of the table by their names: what a receiver does, what is wrong, and whether
-    that is evident."""
+    """Return the rows of the table by name: expectation, what is wrong, whether it is evident."""
     table = files(__package__).joinpath("catalogue.md").read_text(encoding="utf-8")
     return {
         name: (expected, breaks, shown) for name, expected, breaks, shown in _ROW.findall(table)
@@ -35,9 +34,9 @@ def rows() -> dict[str, tuple[str, str, str]]:
 
 
 def _expectation(text: str) -> Expectation:
-    """Return what ``error 1, 2: note`` or ``terminate 1/2/0x03`` says."""
-    said, _, note = text.partition(": ")
-    action, *codes = said.replace(",", "").split()
+    """Parse an expectation such as ``error 1, 2: note`` or ``terminate 1/2/0x03``."""
+    outcome, _, note = text.partition(": ")
+    action, *codes = outcome.replace(",", "").split()
     terminates = [each.split("/") for each in codes if "/" in each]
     return Expectation(
         Action(action),
@@ -48,7 +47,7 @@ def _expectation(text: str) -> Expectation:
 
 
 def listed(table: Table) -> Iterator[Mutation]:
-    """Yield the mutations of a table, with what ``catalogue.md`` says of them."""
+    """Yield the mutations of a table, with their rows of ``catalogue.md``."""
     for base, changes in table.items():
         for name, change in changes.items():
             expected, breaks, shown = rows()[name]
@@ -59,7 +58,7 @@ def listed(table: Table) -> Iterator[Mutation]:
 def register(*added: Mutation) -> None:
     """Add mutations to the catalogue.
 
-    :raises LocalProtocolError: there is one of that name.
+    :raises LocalProtocolError: there is another one with that name.
     """
     for mutation in added:
         if _KNOWN.setdefault(mutation.name, mutation) is not mutation:
@@ -72,7 +71,7 @@ def mutations(pattern: str = "*") -> list[Mutation]:
 
 
 def find(name: str) -> Mutation:
-    """Return the mutation of this name.
+    """Return the mutation with a name.
 
     :raises LocalProtocolError: there is none.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Cases as files: a pcapng file each, which says itself what is wrong in it."""
+"""Cases as pcapng files, whose comments say what is wrong in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def file_name(mutation: Mutation, seed: int) -> str:
 
 
 def describe(mutation: Mutation) -> dict[str, object]:
-    """Return what there is to say of a mutation, for machines."""
+    """Return the description of a mutation, for JSON."""
     return {
         "name": mutation.name,
         "clause": mutation.clause or None,
@@ -32,7 +32,7 @@ def describe(mutation: Mutation) -> dict[str, object]:
 def write_case(case: Case, directory: Path) -> dict[str, object]:
     """Write the file of a case; return its entry in a manifest.
 
-    The frames that hold what is broken have a comment: name and seed, clause, what is wrong, what a
+    The frames that break the rule have a comment: name and seed, clause, what is wrong, and what a
     conforming receiver must do.
 
     :raises OSError: it cannot be written.

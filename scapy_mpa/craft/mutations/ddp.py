@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DDP segments with something wrong in them (RFC 5041)."""
+"""Mutations of DDP segments (RFC 5041)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _has_mo(item: FPDUItem) -> bool:
 
 
 def _is_short(item: FPDUItem) -> bool:
-    """Tell whether an FPDU is the last of its message, and not as long as may be."""
+    """Return whether an FPDU is the last of its message, and short."""
     return item.header.last and len(item.payload) < 1000
 
 
@@ -41,7 +41,7 @@ def _is_not_last(item: FPDUItem) -> bool:
 
 
 def _is_within(item: FPDUItem) -> bool:
-    """Tell whether an FPDU is neither the first nor the last segment of an Untagged message."""
+    """Return whether an FPDU is neither the first nor the last segment of an Untagged message."""
     return _is_not_last(item) and _has_mo(item)
 
 
@@ -60,11 +60,11 @@ def _far_away(before: DDPHeader, rng: Random) -> int:
 
 
 def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
-    """Return what gives all segments of one Send of a side another MSN.
+    """Return a change that gives all segments of one Send another MSN.
 
-    :param by: how much that is above the one that is due.
-    :param which: given the MSN and the highest MSN of its queue and side, tells whether it may be
-        this one.
+    :param by: the difference from the right MSN.
+    :param which: takes the MSN of a Send and the highest MSN of its queue and side; returns whether
+        this Send may be changed.
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
@@ -84,12 +84,12 @@ def _send_with(by: int, which: Callable[[int, int], bool]) -> Change:
 
 
 def _beyond_message(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Have a segment end after octet 2 to the power of 32."""
+    """Set MO so that the segment ends after octet 2^32."""
     return item.with_header(mo=_WORD - rng.randrange(len(item.payload)))
 
 
 def _wrapping(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Have TO and the length of the payload add up to more than 64 bits."""
+    """Set TO so that TO plus the length of the payload does not fit 64 bits."""
     return item.with_header(to=_TO_LIMIT - rng.randrange(1, len(item.payload)))
 
 
@@ -111,17 +111,17 @@ def _swapped(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _segments_in_a_row(conversation: Conversation) -> Iterator[tuple[int, int]]:
-    """Yield the places of segments of Sends with those that follow them in the same message.
+    """Yield the places of two adjacent segments of a Send.
 
-    What the other side sends may stand between; of a message that was captured in part, a segment
-    may have no follower.
+    Items of the peer may come between them.  If only a part of a message was captured, a segment
+    may have no next one.
     """
     for side in (0, 1):
-        for (at, one), (to, other) in pairwise(fpdus(conversation, side=side).items()):
-            is_one_message = opcode_of(one) == opcode_of(other) and (
-                one.header.msn == other.header.msn
+        for (at, item), (to, later) in pairwise(fpdus(conversation, side=side).items()):
+            is_one_message = opcode_of(item) == opcode_of(later) and (
+                item.header.msn == later.header.msn
             )
-            if opcode_of(one) in SEND_OPCODES and _is_not_last(one) and is_one_message:
+            if opcode_of(item) in SEND_OPCODES and _is_not_last(item) and is_one_message:
                 yield at, to
 
 
@@ -175,4 +175,4 @@ MUTATIONS: Final[Table] = {
         "rfc5041/4.4/header-cut": change_fpdu(_cut_header),
     }
 }
-"""RFC 5041."""
+"""Mutations of RFC 5041."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What breaks the rules of other dialects than RFC 5044 and RFC 6581 (docs/dialects.md)."""
+"""Mutations of the dialects other than RFC 5044 and RFC 6581 (docs/dialects.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _over_512(item: StartupItem, rng: Random) -> bytes:
 
 
 def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
-    """Have the Responder speak version 1 of DDP and RDMAP."""
+    """Let the Responder send version 1 of DDP and RDMAP."""
     return conversation.with_script(
         item.with_header(
             ddp_version=1,
@@ -49,7 +49,7 @@ def _versions_differ(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _change(edit: Callable[[Marked, Random], FPDUItem | None]) -> Change:
-    """Return what changes one FPDU that the change fits."""
+    """Return a change of one FPDU, chosen among those for which ``edit`` returns an item."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         changed = [(fpdu.at, edit(fpdu, rng)) for fpdu in marked_fpdus(conversation)]
@@ -61,7 +61,7 @@ def _change(edit: Callable[[Marked, Random], FPDUItem | None]) -> Change:
 
 def _in_network_order(fpdu: Marked, rng: Random) -> FPDUItem | None:
     layout = fpdu.layout
-    # Of two octets that are the same, as those of 0 are, the order is no matter.
+    # Two equal octets, such as those of 0, have no order.
     pointing = [n for n, marker in enumerate(fpdu.markers) if marker[2] != marker[3]]
     if not pointing:
         return None
@@ -109,4 +109,4 @@ MUTATIONS: Final[Table] = {
         "osc/crc/field-with-crcs-off": change_fpdu(lambda item, _: item.override(crc=bytes))
     },
 }
-"""By what of the dialect is broken."""
+"""Mutations of revision 0, erdma, SoftUiWARP and osc."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How mutations are written: which item of a script is taken, and what becomes of it."""
+"""Building blocks of mutations: functions that choose an item of a script, and that change it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from scapy_mpa.wire.startup import StartupKind
 _Item = TypeVar("_Item")
 
 Edit: TypeAlias = Callable[[Any, Random], Any]
-"""Makes of an item what stands in its place: an item, or a sequence of them."""
+"""Takes an item; returns the item, or the sequence of items, that replaces it."""
 
 Where: TypeAlias = Callable[[Conversation, Random], int]
-"""Tells the place of an item in a script."""
+"""Returns the place of an item in a script."""
 
 
 def opcode_of(item: FPDUItem) -> int:
@@ -34,14 +34,14 @@ def places(
 ) -> list[int]:
     """Return the places of items of a kind in a script.
 
-    :param where: tells which of them count; all if it is left out.
+    :param where: a condition for items; all items if it is left out.
     """
     script: list[Any] = conversation.script
     return [at for at, item in enumerate(script) if isinstance(item, kind) and where(item)]
 
 
 def first(kind: type[_Item], where: Callable[[_Item], bool] = bool) -> Where:
-    """Return what finds the first item of a kind that meets a condition."""
+    """Return a function that finds the first item of a kind that meets a condition."""
     return lambda conversation, _: places(conversation, kind, where)[0]
 
 
@@ -53,9 +53,9 @@ def fpdus(
 ) -> dict[int, FPDUItem]:
     """Return FPDUs of a script by their places, in its order.
 
-    :param opcodes: only of these messages.
-    :param where: only those for which this is true.
-    :param side: only of this side.
+    :param opcodes: only FPDUs of these messages.
+    :param where: only FPDUs that meet this condition.
+    :param side: only FPDUs of this side.
     """
 
     def is_wanted(item: FPDUItem) -> bool:
@@ -67,23 +67,23 @@ def fpdus(
 
 
 def of_kind(kind: StartupKind) -> Where:
-    """Return what tells the place of a startup frame."""
+    """Return a function that finds the first startup frame of a kind."""
     return first(StartupItem, lambda item: item.kind is kind)
 
 
 def replaced(conversation: Conversation, at: int, *items: Item, count: int = 1) -> Conversation:
-    """Return a conversation with other items in the place of so many from ``at`` on."""
+    """Return a conversation in which ``items`` replace ``count`` items from place ``at`` on."""
     script = conversation.script
     return conversation.with_script([*script[:at], *items, *script[at + count :]])
 
 
 def ended(conversation: Conversation, at: int, *items: Item) -> Conversation:
-    """Return a conversation up to place ``at``, and these items after that."""
+    """Return a conversation that ends before place ``at``, and then has these items."""
     return conversation.with_script([*conversation.script[:at], *items])
 
 
 def moved(conversation: Conversation, at: int, to: int) -> Conversation:
-    """Return a conversation in which the item at a place stands before the one at another."""
+    """Return a conversation with the item at place ``at`` moved before that at place ``to``."""
     script = list(conversation.script)
     item = script.pop(at)
     script.insert(to - (at < to), item)
@@ -91,17 +91,17 @@ def moved(conversation: Conversation, at: int, to: int) -> Conversation:
 
 
 def octets_of(conversation: Conversation) -> list[bytes]:
-    """Return what each item puts into the stream."""
+    """Return the octets of each item in the stream."""
     return [placed.octets for placed in conversation.layout()]
 
 
 def valued(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
-    """Return fields with their values; callables are given the arguments."""
+    """Return fields with their values; a callable is called with the other arguments."""
     return {name: value(*given) if callable(value) else value for name, value in fields.items()}
 
 
 def change_item(edit: Edit, where: Where) -> Change:
-    """Return what puts something else in the place of one item."""
+    """Return a change that edits one item."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         at = where(conversation, rng)
@@ -112,30 +112,30 @@ def change_item(edit: Edit, where: Where) -> Change:
 
 
 def change_fields(where: Where, **fields: Any) -> Change:
-    """Return what sets fields of one item; callables are given it and a generator."""
+    """Return a change that sets fields of one item; a callable takes the item and a generator."""
     return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), where)
 
 
 def twice(item: Any, rng: Random) -> tuple[Any, Any]:
-    """Return an item two times."""
+    """Return an item twice."""
     return item, item
 
 
 def left_out(item: Any, rng: Random) -> tuple[()]:
-    """Return nothing in the place of an item."""
+    """Return no item, so that the item is left out."""
     return ()
 
 
 def moved_before(where: Where, other: Where) -> Change:
-    """Return what sends one item before another one."""
+    """Return a change that moves one item before another one."""
     return lambda given, rng: moved(given, where(given, rng), other(given, rng))
 
 
 def cut_short(where: Where, least: int, end: Callable[[Random], CloseItem | ResetItem]) -> Change:
-    """Return what ends a conversation in the midst of an item.
+    """Return a change that ends a conversation in the middle of an item.
 
-    :param least: octets of the item that are left.
-    :param end: makes what ends it.
+    :param least: the fewest octets of the item that are sent.
+    :param end: makes the item that ends the conversation.
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
@@ -153,27 +153,27 @@ def change_fpdu(
     opcodes: Collection[int] | None = None,
     where: Callable[[FPDUItem], bool] = bool,
 ) -> Change:
-    """Return what puts something else in the place of one FPDU, chosen at random.
+    """Return a change that edits one FPDU, chosen at random.
 
-    :param opcodes: of these messages only.
-    :param where: only those for which this is true.
+    :param opcodes: only FPDUs of these messages.
+    :param where: only FPDUs that meet this condition.
     """
     return change_item(edit, lambda given, rng: rng.choice([*fpdus(given, opcodes, where)]))
 
 
 def first_fpdu(edit: Edit) -> Change:
-    """Return what puts something else in the place of the first FPDU."""
+    """Return a change that edits the first FPDU."""
     return change_item(edit, first(FPDUItem))
 
 
 def header(**fields: Any) -> Edit:
-    """Return what sets fields of the DDP header; callables are given the header and a generator."""
+    """Return an edit that sets fields of the DDP header; a callable takes it and a generator."""
 
     return lambda item, rng: item.with_header(**valued(fields, item.header, rng))
 
 
 def control(**fields: Any) -> Edit:
-    """Return what sets fields of the RDMAP control octet; callables are given a generator."""
+    """Return an edit that sets fields of the RDMAP control octet; a callable takes a generator."""
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse_control(item.header.rsvdulp)._asdict()
@@ -185,11 +185,12 @@ def control(**fields: Any) -> Edit:
 def rdmap_header(
     parse: Callable[[bytes], Any], build: Callable[[Any], bytes], **fields: Any
 ) -> Edit:
-    """Return what sets fields of what follows the DDP header; callables are given it as it was and
-    a generator.
+    """Return an edit that sets fields of the RDMAP header after the DDP header.
 
-    :param parse: makes a named tuple of its octets.
-    :param build: makes octets of that.
+    A callable takes the old header and a generator.
+
+    :param parse: makes a named tuple of the header's octets.
+    :param build: makes octets of the named tuple.
     """
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
@@ -200,9 +201,10 @@ def rdmap_header(
 
 
 def override(**fields: Any) -> Edit:
-    """Return what overrides fields of an FPDU or a frame; callables are given it and a generator.
+    """Return an edit that overrides fields of an FPDU or a frame.
 
-    Where the field may itself be a callable, the callable returns that.
+    A callable takes the item and a generator.  If the field itself is to be a callable, it returns
+    that one.
     """
     return lambda item, rng: item.override(**valued(fields, item, rng))
 
@@ -218,7 +220,7 @@ def cut_payload(item: FPDUItem, rng: Random) -> FPDUItem:
 
 
 def bit_wrong(item: Any, rng: Random) -> Callable[[bytes], bytes]:
-    """Return what inverts a bit of a CRC field."""
+    """Return a function that inverts one bit of a CRC field, chosen at random."""
     wrong = 1 << rng.randrange(8 * CRC_LENGTH)
     return lambda right: (int.from_bytes(right, "big") ^ wrong).to_bytes(CRC_LENGTH, "big")
 
@@ -229,15 +231,15 @@ def swapped(right: bytes) -> bytes:
 
 
 def change_startup(kind: StartupKind, **fields: Any) -> Change:
-    """Return what sets fields of a startup frame; callables are given the item and a generator."""
+    """Return a change that sets fields of a startup frame; a callable takes it and a generator."""
     return change_fields(of_kind(kind), **fields)
 
 
 def of_each_frame(changes: Mapping[str, Any]) -> dict[str, Change]:
-    """Return changes of the Request, and the same of the Reply, by the names of mutations.
+    """Return the same changes for the Request and for the Reply, by the names of mutations.
 
-    :param changes: by names with ``{}`` for the frame: the fields that are set, or what makes the
-        change for a kind.
+    :param changes: by names with ``{}`` for the frame: the fields to set, or a function that
+        returns the change for a kind.
     """
     return {
         name.format(kind.name.lower()): change(kind)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Enhanced connection establishment with something wrong in it (RFC 6581, and the draft before it).
+"""Mutations of enhanced connection establishment (RFC 6581, and the draft before it).
 
-The draft says what a sender must do and names no consequence if it does not.
+The draft says what a sender must do, but not what a receiver does if the sender does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WITHOUT_DATA: Final = {
     "s_bit": True,
     "private_data": lambda _, rng: rng.randbytes(rng.randrange(4)),
 }
-"""What leaves no room for enhanced data in a startup frame that announces them."""
+"""Fields of a startup frame that announces enhanced data, but has no room for them."""
 
 
 def _any_of(*flags: str) -> Any:
@@ -45,7 +45,7 @@ def _below_ird(item: StartupItem, rng: Random) -> int:
 
 
 def _beyond_ird(conversation: Conversation, rng: Random) -> Conversation:
-    """Have the last RDMA Read Request come before the first Response."""
+    """Move the last RDMA Read Request before the first Response."""
     requests = [*fpdus(conversation, (Opcode.READ_REQUEST,), side=INITIATOR)]
     responses = [*fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)]
     assert len(requests) == bases.IRD + 1
@@ -101,4 +101,4 @@ MUTATIONS: Final[Table] = {
         )
     },
 }
-"""RFC 6581 and draft-ietf-storm-mpa-peer-connect-01."""
+"""Mutations of RFC 6581 and draft-ietf-storm-mpa-peer-connect-01."""

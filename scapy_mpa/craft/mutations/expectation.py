@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a conforming receiver must do with what a mutation has broken."""
+"""What a conforming receiver must do about a broken rule."""
 
 from __future__ import annotations
 
@@ -12,35 +12,34 @@ from scapy_mpa.wire.terminate import terminate_text
 
 
 class Action(str, enum.Enum):
-    """What a receiver does."""
+    """The action of a receiver."""
 
     ACCEPT = "accept"
-    """It goes on as if nothing were wrong: the field is not checked on receive, or nothing
-    shows it."""
+    """It goes on normally: it does not check the field, or cannot see the mistake."""
     REJECT = "reject"
-    """It leaves MPA and leaves the TCP connection open (RFC 5044 7.1.2 rules 2 and 3)."""
+    """It leaves MPA, but keeps the TCP connection open (RFC 5044 7.1.2 rules 2 and 3)."""
     CLOSE = "close"
     """It closes the TCP connection."""
     ERROR = "error"
-    """MPA reports an error, and passes on no FPDU of the half connection any more (RFC 5044 8)."""
+    """MPA reports an error, and delivers no further FPDU of the half connection (RFC 5044 8)."""
     TERMINATE = "terminate"
     """It surfaces an error of DDP or RDMAP, for which there is a Terminate (RFC 5040 7.1)."""
     ANYTHING = "anything"
-    """It may accept or refuse what it has got, but must survive it: random fuzzing."""
+    """Random fuzzing: it may accept or refuse the octets, but must survive them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a conforming receiver must do; of several codes any one will do."""
+    """What a conforming receiver must do; any one of several codes is right."""
 
     action: Action
     codes: tuple[ErrorCode, ...] = ()
-    """Of MPA (RFC 5044 8, RFC 6581 8)."""
+    """Error codes of MPA (RFC 5044 8, RFC 6581 8)."""
     terminates: tuple[TerminateCode, ...] = ()
-    """Of DDP and RDMAP (RFC 5041 7.2, RFC 5040 4.8); none if the standard demands an error and
-    gives it no code."""
+    """Terminate codes of DDP and RDMAP (RFC 5041 7.2, RFC 5040 4.8); none if the standard requires
+    an error, but gives no code for it."""
     note: str = ""
-    """What else there is to say."""
+    """A remark."""
 
     @property
     def is_error(self) -> bool:
@@ -49,7 +48,7 @@ class Expectation:
 
     @property
     def short(self) -> str:
-        """What is expected in a few characters, such as ``terminate 1/2/0x03``."""
+        """The expectation in a few characters, such as ``terminate 1/2/0x03``."""
         codes = [str(int(code)) for code in self.codes]
         codes += [_triplet(each) for each in self.terminates]
         return " ".join(filter(None, (self.action.value, "|".join(codes))))
@@ -57,11 +56,11 @@ class Expectation:
     def __str__(self) -> str:
         what = [f"code {int(code)}" for code in self.codes]
         what += [f"{_triplet(each)} ({terminate_text(*each)})" for each in self.terminates]
-        said = " ".join(filter(None, (self.action.value, " or ".join(what))))
-        return f"{said}: {self.note}" if self.note else said
+        text = " ".join(filter(None, (self.action.value, " or ".join(what))))
+        return f"{text}: {self.note}" if self.note else text
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as a manifest has it."""
+        """Return the expectation for a manifest."""
         return {
             "action": self.action.value,
             "codes": [int(code) for code in self.codes],

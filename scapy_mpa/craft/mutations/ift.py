@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""iWARP Framing for TCP with something wrong in it (draft-williams-iwarp-ift-01)."""
+"""Mutations of iWARP Framing for TCP (draft-williams-iwarp-ift-01)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _RESERVED_FLAGS: Final = 23
 
 
 def _indication(phase: int, **fields: Any) -> Change:
-    """Return what sets fields of an indication; callables are given it and a generator."""
+    """Return a change that sets fields of an indication; a callable takes it and a generator."""
 
     def edit(item: IndicationItem, rng: Random) -> IndicationItem:
         values = valued(fields, item.indication, rng)
@@ -84,7 +84,7 @@ def _crc_swapped(indication: Any, rng: Random) -> int:
 
 
 def _silent(conversation: Conversation, rng: Random) -> Conversation:
-    """Leave out all between phase 0 and the end."""
+    """Leave out all items between phase 0 and the end."""
     return ended(conversation, _phase_0(conversation, rng) + 1, conversation.script[-1])
 
 
@@ -143,11 +143,11 @@ _INDICATIONS: Final[dict[str, Change]] = {
 # -- frames (4.2, 5.1, 8) --------------------------------------------------------------------------
 
 _Announced: TypeAlias = tuple[AdaptionIndication, AdaptionIndication]
-"""What both sides announce."""
+"""The indications of both sides."""
 
 
 def _frame(edit: Edit, where: Callable[[FrameItem], bool] = bool) -> Change:
-    """Return what puts something else in the place of one frame, chosen at random."""
+    """Return a change that edits one frame, chosen at random."""
     return change_item(edit, lambda given, rng: rng.choice(places(given, FrameItem, where)))
 
 
@@ -160,7 +160,7 @@ def _length(item: FrameItem) -> int:
 
 
 def _is_tagged(item: FrameItem) -> bool:
-    """Tell whether others follow, which are not the last of their direction."""
+    """Return whether a frame is tagged: such a frame is never the last of its direction."""
     return item.header.tagged
 
 
@@ -173,12 +173,12 @@ def _has_payload_and_followers(item: FrameItem) -> bool:
 
 
 def _crc_of_all(item: FrameItem, rng: Random) -> bytes:
-    """Return a CRC where none was announced."""
+    """Return a CRC, for a direction without CRCs."""
     return crc_field(item.ulpdu)
 
 
 def _vtag(choose: Callable[[_Announced, FrameItem, Random], int]) -> Change:
-    """Return what puts another VTag into a frame."""
+    """Return a change that sets the VTag of a frame."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         both = conversation.options.announced
@@ -192,7 +192,7 @@ def _other_vtag(both: _Announced, item: FrameItem, rng: Random) -> int:
 
 
 def _padded(item: FrameItem, rng: Random) -> FrameItem:
-    """Pad the payload as MPA pads a ULPDU, without saying so."""
+    """Pad the payload as MPA pads a ULPDU; ``payload_size`` does not count the pad."""
     pad = bytes(4 - _length(item) % 4)
     return replace(item, ulpdu=item.ulpdu + pad).override(payload_size=_length(item))
 
@@ -202,9 +202,9 @@ def _is_padded(item: FrameItem) -> bool:
 
 
 def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
-    """Put a whole frame, right in all, into the payload of a Send.
+    """Put a whole frame without faults into the payload of another frame.
 
-    It is cut so that the frame begins with a TCP segment: whoever gets that one first is tempted.
+    A receiver that gets the TCP segment with it first may take it for a real frame.
     """
     announced = conversation.options.announced
 
@@ -226,7 +226,7 @@ def _in_payload(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _set(where: Callable[[FrameItem], bool] = bool, **fields: Any) -> Change:
-    """Return what overrides fields of one frame, chosen at random."""
+    """Return a change that overrides fields of one frame, chosen at random."""
     return _frame(override(**fields), where)
 
 
@@ -270,4 +270,4 @@ MUTATIONS: Final[Table] = {
     base: {f"{DOCUMENT}/{name}": change for name, change in changes.items()}
     for base, changes in _BY_CLAUSE.items()
 }
-"""What breaks draft-williams-iwarp-ift-01."""
+"""Mutations of draft-williams-iwarp-ift-01."""

@@ -22,10 +22,10 @@ Base: TypeAlias = Callable[[Random], Conversation]
 """Makes a valid conversation."""
 
 Change: TypeAlias = Callable[[Conversation, Random], Conversation]
-"""Makes of a conversation one in which a rule is broken, by another script."""
+"""Takes a valid conversation; returns one whose script breaks a rule."""
 
 Table: TypeAlias = Mapping[Base, Mapping[str, Change]]
-"""What makes mutations: by the conversation that they start from, then by their names."""
+"""The changes of mutations: by the base that they start from, then by name."""
 
 _NAME: Final = re.compile(r"[a-z0-9-]+(/[a-z0-9.-]+){2,}")
 _RFC: Final = re.compile(r"rfc(\d+)")
@@ -33,9 +33,9 @@ _RFC: Final = re.compile(r"rfc(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A way to break one rule, and only that: lengths, Markers and CRCs fit unless they are it.
+    """A way to break exactly one rule: other lengths, Markers and CRCs stay right.
 
-    :raises LocalProtocolError: the name is none.
+    :raises LocalProtocolError: the name has a wrong form.
     """
 
     name: str
@@ -47,11 +47,9 @@ class Mutation:
     """The valid conversation that it starts from."""
     apply: Change
     is_evident: bool = True
-    """Whether the octets on the wire show it.  What is wrong with an STag or with a bound is known
-    to the receiver alone."""
+    """Whether the octets on the wire show it.  Only the receiver knows its STags and bounds."""
     is_overheard: bool = False
-    """Whether the octets on the wire show it although a receiver cannot know: it is accepted, and
-    whoever sees both directions tells."""
+    """Whether only a capture of both directions shows it.  A receiver cannot know, and accepts."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -68,24 +66,27 @@ class Mutation:
 
     @property
     def is_reported(self) -> bool | None:
-        """Whether an error of it is reported by ``dissect --check``, which sees both directions and
-        looks at what MPA carries; None if it is random fuzzing, which may break anything."""
+        """Whether ``dissect --check`` reports an error of it; None: random fuzzing may break any
+        rule.
+
+        ``dissect --check`` sees both directions, and checks the DDP segments in FPDUs.
+        """
         if self.expectation.action is Action.ANYTHING:
             return None
         return self.is_overheard or (self.expectation.is_error and self.is_evident)
 
     @property
     def clause(self) -> str:
-        """The clause that it breaks, such as ``RFC 5044 4.3``; empty if it is random fuzzing."""
+        """The clause that it breaks, such as ``RFC 5044 4.3``; empty with random fuzzing."""
         if self.expectation.action is Action.ANYTHING:
             return ""
         section = self.name.split("/")[1]
-        # Names are in lower case, and appendices cited in upper.
+        # Names have lower case, but appendices are cited in upper case.
         return f"{self.document} {section.upper() if section[1:2] == '.' else section}"
 
     def case(self, seed: int) -> Case:
-        """Return the mutated conversation that a seed makes, the same one each time."""
-        # Bound to the name, so that two mutations with the same base have different octets.
+        """Return the case of a seed; it is the same each time."""
+        # With the name in the seed, two mutations with the same base have different octets.
         rng = Random(f"{self.name} {seed}")
         valid = self.base(rng)
         return Case(self, seed, valid, self.apply(valid, rng))
@@ -93,29 +94,28 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a mutation makes of a seed."""
+    """The conversation that a mutation makes for a seed."""
 
     mutation: Mutation
     seed: int
     valid: Conversation
-    """The conversation before."""
+    """The valid conversation before."""
     conversation: Conversation
-    """The conversation with the rule broken."""
+    """The conversation with the broken rule."""
 
     @property
     def touched(self) -> range:
-        """The items of the mutated script that are not those of the valid one, or are not at their
-        place: from the first to the last."""
+        """The range of items of the mutated script that differ from the valid one, or moved."""
         old, new = self.valid.script, self.conversation.script
         first = _alike(old, new)
         last = _alike(reversed(old[first:]), reversed(new[first:]))
         return range(first, len(new) - last)
 
     def frames(self, segments: list[Segment]) -> list[int]:
-        """Return the numbers, from 1, of the frames that hold what is broken.
+        """Return the numbers, from 1, of the frames that break the rule.
 
-        That is the first item that was touched.  Where something is left out it is the frame with
-        what comes instead of it, or the last one.
+        They hold the first touched item.  If an item is left out, they hold the next one, or it is
+        the frame that ends the connection, or the last frame.
         """
         first = self.touched.start
         for each in self.conversation.captured(segments):
@@ -126,6 +126,6 @@ class Case:
 
 
 def _alike(old: Iterable[Item], new: Iterable[Item]) -> int:
-    """Return with how many same items two scripts begin."""
+    """Return how many items two scripts have in common at their beginning."""
     pairs = zip(old, new, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))

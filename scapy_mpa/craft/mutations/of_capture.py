@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Mutations that begin with a conversation which was captured, in place of one of ours.
+"""Mutations of a captured conversation.
 
-Random fuzzing works with any.  A mutation that breaks one rule needs a conversation in which all
-else is right: MPA of revision 1 or 2, laid out as in RFC 5044, without Markers and without a third
-startup frame.  With CRCs off, no receiver can notice that an FPDU is damaged.  Then only the rules
-of DDP and RDMAP are left.
+Random fuzzing works with any conversation.  A mutation that breaks one rule needs one in which all
+else is right: MPA of revision 1 or 2, with the layout of RFC 5044, without Markers and without an
+Rtr Frame.  With CRCs off, a receiver cannot notice a damaged FPDU.  Then only mutations of DDP and
+RDMAP are possible.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _ABOVE_MPA: Final = ("rfc5040/", "rfc5041/", "rfc7306/")
 
 
 def mutations_of(conversation: Conversation) -> list[Mutation]:
-    """Return the mutations that can begin with a conversation of startup frames and FPDUs.
+    """Return the mutations that can start from a conversation of startup frames and FPDUs.
 
-    Making a case of one raises LocalProtocolError if there is nothing in the conversation that it
-    could break: no RDMA Read, say.
+    Making a case raises LocalProtocolError if the conversation has nothing that the mutation could
+    break, such as an RDMA Read.
     """
 
     def recorded(_: Random) -> Conversation:
@@ -45,13 +45,13 @@ def mutations_of(conversation: Conversation) -> list[Mutation]:
         named = [each for each in mutations() if each.base is bases.plain]
         if not any(conversation.options.crc):
             named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
-    found = [replace(each, base=recorded, apply=_surely(each.apply)) for each in named]
+    found = [replace(each, base=recorded, apply=_checked(each.apply)) for each in named]
     at_random = [each for each in mutations() if each.base is any_of_them]
     return found + [replace(each, base=recorded) for each in at_random]
 
 
 def applies(mutation: Mutation, seed: int) -> bool:
-    """Tell whether a mutation finds something to break."""
+    """Return whether a mutation finds something to break."""
     try:
         mutation.case(seed)
     except LocalProtocolError:
@@ -77,14 +77,14 @@ def _is_valid(conversation: Conversation) -> bool:
     return not any(isinstance(each, ErrorFound) for events in found for each in events)
 
 
-def _surely(change: Change) -> Change:
-    """Return what does so, or raises LocalProtocolError if that leaves the octets as they were."""
+def _checked(change: Change) -> Change:
+    """Return a change that raises LocalProtocolError if ``change`` fails or changes no octet."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         try:
             changed = change(conversation, rng)
         except (LookupError, ValueError, StopIteration) as error:
-            # Mutations choose among what our own conversations always have.
+            # Mutations expect items that the bases always have.
             raise LocalProtocolError("nothing like that is in the conversation") from error
         if octets_of(changed) == octets_of(conversation):
             raise LocalProtocolError("the conversation has this mistake already")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Random fuzzing: fields or octets, always in a valid conversation.
+"""Random fuzzing: changes random fields or octets of a valid conversation.
 
-What comes of it breaks any number of rules, or none.
+The result breaks any number of rules, or none.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BITS_OF_STARTUP: Final = {
 
 
 def any_of_them(rng: Random) -> Conversation:
-    """Return any of the valid conversations."""
+    """Return one of the valid conversations, at random."""
     return rng.choice(_BASES)(rng)
 
 
@@ -65,16 +65,16 @@ def any_of_them(rng: Random) -> Conversation:
 
 
 def _random_fields(bits: dict[str, int], rng: Random) -> dict[str, Any]:
-    """Return a few fields with other values.
+    """Return a few fields with random values.
 
-    :param bits: of each field, by its name.
+    :param bits: the number of bits of each field, by name.
     """
     names = rng.sample(sorted(bits), rng.randint(1, _MOST_FIELDS))
     return {name: rng.getrandbits(bits[name]) for name in names}
 
 
 def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
-    """Change fields of the DDP header of an FPDU; RsvdULP is what RDMAP has of it."""
+    """Change fields of the DDP header of an FPDU; RsvdULP holds those of RDMAP."""
     whole = fpdus(conversation, where=_has_header)
     if not whole:
         raise LocalProtocolError("no FPDU holds a whole DDP header")
@@ -84,7 +84,7 @@ def _fields_of_ulpdu(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _has_header(item: FPDUItem) -> bool:
-    """Tell whether an FPDU holds a whole DDP header: a captured one need not."""
+    """Return whether an FPDU holds a whole DDP header: a captured FPDU may not."""
     return ddp_header_of(item.ulpdu) is not None
 
 
@@ -98,7 +98,7 @@ def _fields_of_startup(item: StartupItem, rng: Random) -> StartupItem:
 
 
 def _fields_of_fpdu(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Change fields of an FPDU itself; the CRC fits unless it is changed, too."""
+    """Change fields of the FPDU itself; the CRC is right, unless it is changed, too."""
     chosen: dict[str, Any] = {
         "ulpdu_length": rng.randrange(1 << 16),
         "pad": rng.randbytes(rng.randrange(4)),
@@ -112,7 +112,7 @@ def _fields_of_fpdu(item: FPDUItem, rng: Random) -> FPDUItem:
 
 
 def _other_octets(octets: bytes, rng: Random) -> bytes:
-    """Return octets with a few of them changed, left out or put in."""
+    """Return octets after a few of them were changed, left out or inserted."""
     changed = bytearray(octets)
     for _ in range(rng.randint(1, _MOST_OCTETS)):
         at = rng.randrange(len(changed) + 1)
@@ -127,12 +127,12 @@ def _other_octets(octets: bytes, rng: Random) -> bytes:
 
 
 def _octets_of_ulpdu(item: FPDUItem, rng: Random) -> FPDUItem:
-    """Change octets of a ULPDU; the FPDU fits it."""
+    """Change octets of a ULPDU; length, pad and CRC of the FPDU fit it."""
     return replace(item, ulpdu=_other_octets(item.ulpdu, rng))
 
 
 def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
-    """Change octets of the TCP stream, in an FPDU or a startup frame, and nothing fits them."""
+    """Change octets of an FPDU or a startup frame in the TCP stream; no other octet is adapted."""
     layout = conversation.layout()
     placed = rng.choice([each for each in layout if isinstance(each.item, FPDUItem | StartupItem)])
     octets = _other_octets(placed.octets, rng)
@@ -146,14 +146,14 @@ def _octets_of_stream(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _octets_of_several(conversation: Conversation, rng: Random) -> Conversation:
-    """Change octets of the TCP stream in several places, and nothing fits them."""
+    """Change octets of the TCP stream in several places; no other octet is adapted."""
     for _ in range(rng.randint(2, _MOST_OCTETS)):
         conversation = _octets_of_stream(conversation, rng)
     return conversation
 
 
-def _surely(change: Change) -> Change:
-    """Return what does so until something has changed: chance may find what is there already."""
+def _until_changed(change: Change) -> Change:
+    """Return a change that is repeated until an octet differs: chance may choose the old value."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
         before = octets_of(conversation)
@@ -167,7 +167,7 @@ def _surely(change: Change) -> Change:
 def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
     """Return a startup frame that has exactly these octets, at least 20.
 
-    The Full Operation Phase of its side begins after it, as it did after the one before.
+    The Full Operation Phase of its side begins after it, as it did after the old startup frame.
     """
     kind = StartupKind.REPLY if before.side else StartupKind.REQUEST
     read = parse_startup(KEYS[kind] + octets[KEY_LENGTH:])
@@ -182,12 +182,12 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
 
 MUTATIONS: Final[Table] = {
     any_of_them: {
-        "fuzz/fields/startup": _surely(change_item(_fields_of_startup, _any_startup)),
-        "fuzz/fields/fpdu": _surely(change_fpdu(_fields_of_fpdu)),
-        "fuzz/fields/ulpdu": _surely(_fields_of_ulpdu),
-        "fuzz/octets/ulpdu": _surely(change_fpdu(_octets_of_ulpdu)),
-        "fuzz/octets/stream": _surely(_octets_of_stream),
-        "fuzz/octets/several": _surely(_octets_of_several),
+        "fuzz/fields/startup": _until_changed(change_item(_fields_of_startup, _any_startup)),
+        "fuzz/fields/fpdu": _until_changed(change_fpdu(_fields_of_fpdu)),
+        "fuzz/fields/ulpdu": _until_changed(_fields_of_ulpdu),
+        "fuzz/octets/ulpdu": _until_changed(change_fpdu(_octets_of_ulpdu)),
+        "fuzz/octets/stream": _until_changed(_octets_of_stream),
+        "fuzz/octets/several": _until_changed(_octets_of_several),
     }
 }
-"""Random fuzzing; it serves on any conversation."""
+"""Random fuzzing; it works with any conversation."""

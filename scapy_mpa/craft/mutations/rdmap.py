@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMAP messages with something wrong in them (RFC 5040, RFC 7306)."""
+"""Mutations of RDMAP messages (RFC 5040, RFC 7306)."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ _WRITES: Final = (Opcode.WRITE,)
 
 
 def _on_queue(qn: int, opcode: int, **fields: Any) -> Change:
-    """Return what sends a single-segment message on another queue, with the MSN that is due there.
+    """Return a change that sends a single-segment message on another queue, with its next MSN.
 
-    :param opcode: of the message.
-    :param fields: more of its DDP header.
+    :param opcode: the opcode of the message.
+    :param fields: other fields of its DDP header.
     """
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        # The last one of a side, so that no MSN is missing on its own queue.
+        # The last one of a side is moved, so that no MSN is missing on its queue.
         both = [fpdus(conversation, (opcode,), _is_single, side) for side in (0, 1)]
-        at, item = rng.choice([[*own.items()][-1] for own in both if own])
-        before = fpdus(conversation, None, lambda other: _ends_on(other, qn), item.side)
+        at, item = rng.choice([[*each.items()][-1] for each in both if each])
+        before = fpdus(conversation, None, lambda fpdu: _ends_on(fpdu, qn), item.side)
         msn = 1 + sum(each < at for each in before)
         return replaced(conversation, at, item.with_header(qn=qn, msn=msn, **fields))
 
@@ -91,15 +91,15 @@ def _ends_on(item: FPDUItem, qn: int) -> bool:
 
 
 def _is_alone(item: FPDUItem) -> bool:
-    """Tell whether an FPDU is a whole message, and no long one."""
+    """Return whether an FPDU is a whole message, and short."""
     return _is_single(item) and len(item.payload) < 1000
 
 
 def _opcode(wrong: Iterable[int], opcodes: Collection[int]) -> Change:
-    """Return what gives a message another opcode.
+    """Return a change that gives a message a wrong opcode.
 
-    :param wrong: which it may be.
-    :param opcodes: of the message.
+    :param wrong: the wrong opcodes to choose from.
+    :param opcodes: the opcodes of the message.
     """
     return change_fpdu(control(opcode=lambda rng: rng.choice(sorted(wrong))), opcodes, _is_alone)
 
@@ -111,7 +111,7 @@ _request: Final = partial(rdmap_header, parse_read_request, build_read_request)
 
 
 def _wrapping(request: ReadRequest, rng: Random) -> int:
-    """Return a Tagged Offset that exceeds 64 bits together with RDMARDSZ."""
+    """Return a Tagged Offset whose sum with RDMARDSZ does not fit 64 bits."""
     return _LARGEST_TO + 1 - rng.randrange(1, request.rdma_read_size)
 
 
@@ -128,8 +128,8 @@ def _any_to(request: ReadRequest, rng: Random) -> int:
 
 
 def _swapped_responses(conversation: Conversation, rng: Random) -> Conversation:
-    one, other, *_ = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
-    return moved(conversation, other, one)
+    first_at, second_at, *_ = fpdus(conversation, (Opcode.READ_RESPONSE,), side=RESPONDER)
+    return moved(conversation, second_at, first_at)
 
 
 def _invalidate_stag(before: DDPHeader, rng: Random) -> int:
@@ -140,10 +140,10 @@ _terminate_at: Final = first(FPDUItem, lambda item: opcode_of(item) == Opcode.TE
 
 
 def _with_message(item: FPDUItem, rng: Random) -> tuple[Item, ...]:
-    """Have the Responder say something after its Terminate."""
-    other = Conversation(strict=False)
-    other.responder.send(rng.randbytes(rng.randrange(1, 100)))
-    return item, other.script[-1]
+    """Let the Responder send a message after its Terminate."""
+    source = Conversation(strict=False)
+    source.responder.send(rng.randbytes(rng.randrange(1, 100)))
+    return item, source.script[-1]
 
 
 # -- Terminate ------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ _FIELDS: Final = (
 )
 
 
-def _said(**fields: Any) -> Edit:
-    """Return what writes a Terminate Header anew; callables are given a generator."""
+def _set(**fields: Any) -> Edit:
+    """Return an edit that sets fields of the Terminate Header; a callable takes a generator."""
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse_terminate(item.payload, mirrored=False)
@@ -192,7 +192,8 @@ _ATOMIC_SIZE: Final = 8
 
 
 def _atomic(**fields: Any) -> Change:
-    """Return what sets fields of an Atomic Request; callables are given it and a generator."""
+    """Return a change that sets fields of an Atomic Request; a callable takes its header and a
+    generator."""
     return change_fpdu(
         rdmap_header(parse_atomic_request, build_atomic_request, **fields), _ATOMIC_REQUEST
     )
@@ -272,16 +273,16 @@ MUTATIONS: Final[Table] = {
         **{
             f"rfc5040/4.8/terminate-{what}": change_fpdu(edit, (Opcode.TERMINATE,))
             for what, edit in {
-                "layer-undefined": _said(layer=lambda rng: rng.randrange(len(LAYERS), 16)),
-                "etype-undefined": _said(etype=_undefined_etype),
-                "code-undefined": _said(error_code=_undefined_code),
-                "reserved-set": _said(reserved=lambda rng: rng.randrange(1, 1 << 13)),
+                "layer-undefined": _set(layer=lambda rng: rng.randrange(len(LAYERS), 16)),
+                "etype-undefined": _set(etype=_undefined_etype),
+                "code-undefined": _set(error_code=_undefined_code),
+                "reserved-set": _set(reserved=lambda rng: rng.randrange(1, 1 << 13)),
                 "control-cut": _cut_control,
                 "copies-cut": _cut_copies,
-                "d-without-header": _said(ddp_header=None, rdmap_header=None, r=False),
-                "r-without-header": _said(rdmap_header=None),
-                "m-cleared": _said(m=False),
-                "trailing": _said(trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"),
+                "d-without-header": _set(ddp_header=None, rdmap_header=None, r=False),
+                "r-without-header": _set(rdmap_header=None),
+                "m-cleared": _set(m=False),
+                "trailing": _set(trailing=lambda rng: rng.randbytes(rng.randrange(100)) + b"\xff"),
                 "l-missing": header(last=False),
             }.items()
         },
@@ -309,4 +310,4 @@ MUTATIONS: Final[Table] = {
         ),
     },
 }
-"""RFC 5040 and RFC 7306."""
+"""Mutations of RFC 5040 and RFC 7306."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DDP over SCTP with something wrong in it (RFC 5043, RFC 6581 7)."""
+"""Mutations of DDP over SCTP (RFC 5043, RFC 6581 7)."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ __all__ = ["MUTATIONS"]
 _TERMINATE: Final = frozenset({FunctionCode.TERMINATE})
 _LARGEST_STAG: Final = 0xFFFFFFFF
 
-# -- valid ones ---------------------------------------------------------------------------------
+# -- bases --------------------------------------------------------------------------------------
 
 
 def sctp_plain(rng: Random) -> Conversation:
-    """Return a session that is accepted: all kinds of messages, Terminate from both sides."""
-    return _spoken(SctpConversation(), rng)
+    """Return an accepted session with all kinds of messages, and a Terminate from both sides."""
+    return _filled(SctpConversation(), rng)
 
 
 def sctp_enhanced(rng: Random) -> Conversation:
-    """Return the same with enhanced messages (RFC 6581 7)."""
-    return _spoken(SctpConversation(revision=2), rng)
+    """Return the same with enhanced session control messages (RFC 6581 7)."""
+    return _filled(SctpConversation(revision=2), rng)
 
 
 def sctp_rejected(rng: Random) -> Conversation:
-    """Return a session that is rejected (RFC 5043 6.3)."""
+    """Return a rejected session (RFC 5043 6.3)."""
     conversation = SctpConversation()
     conversation.startup(_data(rng), _data(rng), rejected=True)
     conversation.close()
@@ -66,11 +66,11 @@ def sctp_refused(rng: Random) -> Conversation:
 
 
 def sctp_peers(rng: Random) -> Conversation:
-    """Return a session of peers that begins with a zero-length Send (RFC 6581 9.2)."""
-    return _spoken(SctpConversation(revision=2), rng, rtr="send")
+    """Return a peer-to-peer session that begins with a zero-length Send (RFC 6581 9.2)."""
+    return _filled(SctpConversation(revision=2), rng, rtr="send")
 
 
-def _spoken(conversation: SctpConversation, rng: Random, **startup: Any) -> Conversation:
+def _filled(conversation: SctpConversation, rng: Random, **startup: Any) -> Conversation:
     conversation.startup(_data(rng), _data(rng), **startup)
     left, right = conversation.sides
     left.send(_data(rng))
@@ -87,11 +87,11 @@ def _data(rng: Random) -> bytes:
     return rng.randbytes(rng.randrange(8, 200))
 
 
-# -- where and how ------------------------------------------------------------------------------
+# -- places and changes -------------------------------------------------------------------------
 
 
 def _message(codes: Collection[int], side: int | None = None) -> Where:
-    """Return what tells the place of a session control message."""
+    """Return a function that finds the first session control message with one of some codes."""
     return first(
         ControlItem, lambda item: item.function_code in codes and side in (None, item.side)
     )
@@ -102,12 +102,12 @@ _initiate, _answer = _message(INITIATES), _message(ANSWERS)
 
 
 def _other_answer(code: FunctionCode) -> Change:
-    """Have another message answer, without enhanced data."""
+    """Return a change that makes another message the answer, without enhanced data."""
     return change_item(lambda item, _: ControlItem(item.side, code, item.private_data), _answer)
 
 
 def _segment(**fields: Any) -> Change:
-    """Set fields of the chunk of a DDP Segment that others of its side follow."""
+    """Return a change that sets fields of the chunk of a DDP Segment; more Segments follow it."""
     return change_item(
         lambda item, rng: chunk_of(item).override(**valued(fields, item, rng)),
         lambda conversation, rng: rng.choice([*fpdus(conversation)][2:-1]),
@@ -115,21 +115,21 @@ def _segment(**fields: Any) -> Change:
 
 
 def _put(where: Where, make: Callable[[Random], ControlItem | ChunkItem]) -> Change:
-    """Put something in front of an item."""
+    """Return a change that inserts an item before another one."""
     return change_item(lambda item, rng: (make(rng), item), where)
 
 
 def _put_segment(where: Where, side: int, **fields: Any) -> Change:
-    """Put a DDP Segment in front of an item: an RDMA Write of nothing, which fits anywhere."""
+    """Return a change that inserts a DDP Segment before an item: a zero-length RDMA Write."""
     octets = b"\xc1\x40" + bytes(12)
     return _put(where, lambda _: ChunkItem(side, SEGMENT_PPID, octets, **fields))
 
 
 def _put_bare(ppid: int | None, length: int | None) -> Change:
-    """Put a chunk without a DDP-SSN in front of the second DDP Segment.
+    """Return a change that inserts a chunk without a DDP-SSN before the second DDP Segment.
 
-    :param ppid: None: another protocol's.
-    :param length: octets of it; None: some.
+    :param ppid: its PPID; None: that of another protocol.
+    :param length: its octets; None: a random number.
     """
 
     def make(rng: Random) -> ChunkItem:
@@ -137,25 +137,28 @@ def _put_bare(ppid: int | None, length: int | None) -> Change:
         body = _data(rng) if length is None else rng.randbytes(length)
         return ChunkItem(INITIATOR, kind, body, has_ddp_ssn=False)
 
-    return _put(_amid, make)
+    return _put(_second, make)
 
 
 def _put_control(where: Where, side: int, code: int | None) -> Change:
-    """Put a session control message in front of an item; None: of a code that is not defined."""
+    """Return a change that inserts a session control message before an item.
+
+    :param code: its Function Code; None: an undefined one.
+    """
     return _put(
         where, lambda rng: ControlItem(side, rng.randrange(8, 1 << 16) if code is None else code)
     )
 
 
-def _amid(conversation: Conversation, rng: Random) -> int:
+def _second(conversation: Conversation, rng: Random) -> int:
     return [*fpdus(conversation)][1]
 
 
-def _late(conversation: Conversation, rng: Random) -> int:
+def _last_segment(conversation: Conversation, rng: Random) -> int:
     return [*fpdus(conversation)][-1]
 
 
-def _last(conversation: Conversation, rng: Random) -> int:
+def _last_item(conversation: Conversation, rng: Random) -> int:
     return len(conversation.script) - 1
 
 
@@ -169,7 +172,7 @@ def _too_much_enhanced(item: ControlItem, rng: Random) -> bytes:
 
 
 def _answer_enhanced(code: FunctionCode) -> Change:
-    """Make an answer one with enhanced data."""
+    """Return a change that gives the answer enhanced data."""
     return change_fields(
         _answer,
         function_code=code,
@@ -199,11 +202,11 @@ MUTATIONS: Final[Table] = {
             streams=lambda item, rng: ((rng.randrange(17, 99), 16), item.streams[1])
         ),
         "rfc5043/5.1/ppid-other": _put_bare(None, None),
-        "rfc5043/5.2.1/ddp-ssn-twice": _put_segment(_amid, INITIATOR, ddp_ssn=0),
+        "rfc5043/5.2.1/ddp-ssn-twice": _put_segment(_second, INITIATOR, ddp_ssn=0),
         "rfc5043/5.2.2/segment-too-short": _put_bare(SEGMENT_PPID, 1),
         "rfc5043/5.2.3/control-too-short": _put_bare(SESSION_CONTROL_PPID, 3),
-        "rfc5043/5.2.3/function-code-undefined": _put_control(_amid, RESPONDER, None),
-        "rfc5043/5.2.3/function-code-0": _put_control(_amid, RESPONDER, 0),
+        "rfc5043/5.2.3/function-code-undefined": _put_control(_second, RESPONDER, None),
+        "rfc5043/5.2.3/function-code-0": _put_control(_second, RESPONDER, 0),
         "rfc5043/5.2.3/initiate-private-data-over-512": change_fields(
             _initiate, private_data=_too_much
         ),
@@ -217,8 +220,8 @@ MUTATIONS: Final[Table] = {
         "rfc5043/6.1/ddp-ssn-not-from-0": change_item(
             lambda item, rng: chunk_of(item).override(skip=rng.randrange(1, 100)), _initiate
         ),
-        "rfc5043/6.1/initiate-twice": _put_control(_amid, INITIATOR, FunctionCode.INITIATE),
-        "rfc5043/6.1/accept-twice": _put_control(_late, RESPONDER, FunctionCode.ACCEPT),
+        "rfc5043/6.1/initiate-twice": _put_control(_second, INITIATOR, FunctionCode.INITIATE),
+        "rfc5043/6.1/accept-twice": _put_control(_last_segment, RESPONDER, FunctionCode.ACCEPT),
         "rfc5043/6.2/both-initiate": _other_answer(FunctionCode.INITIATE),
         "rfc5043/6.2/segment-before-accept": _put_segment(_answer, RESPONDER),
         "rfc5043/6.2/segment-behind-terminate": _put_segment(
@@ -235,19 +238,19 @@ MUTATIONS: Final[Table] = {
     },
     sctp_rejected: {
         "rfc5043/6.1/initiate-unanswered": change_item(left_out, _answer),
-        "rfc5043/6.3/segment-behind-reject": _put_segment(_last, RESPONDER),
-        "rfc5043/6.3/segment-of-rejected": _put_segment(_last, INITIATOR),
+        "rfc5043/6.3/segment-behind-reject": _put_segment(_last_item, RESPONDER),
+        "rfc5043/6.3/segment-of-rejected": _put_segment(_last_item, INITIATOR),
         "rfc6581/7/enhanced-reject-answers-initiate": _answer_enhanced(
             FunctionCode.ENHANCED_REJECT
         ),
     },
-    sctp_refused: {"rfc5043/6.4/segment-of-refused": _put_segment(_last, INITIATOR)},
+    sctp_refused: {"rfc5043/6.4/segment-of-refused": _put_segment(_last_item, INITIATOR)},
     sctp_enhanced: {
         "rfc6581/7/accept-answers-enhanced": _other_answer(FunctionCode.ACCEPT),
         "rfc6581/7/enhanced-private-data-over-512": change_fields(
             _initiate, private_data=_too_much_enhanced
         ),
-        # Its ORD is the IRD that it answers.
+        # Without the change, its ORD is the IRD of the Initiate.
         "rfc6581/9.1/enhanced-accept-ord-above-ird": change_fields(
             _answer, ord=lambda item, rng: item.ord + rng.randrange(1, 999)
         ),
@@ -257,4 +260,4 @@ MUTATIONS: Final[Table] = {
         "rfc6581/9.2/enhanced-accept-no-matching-rtr": change_fields(_answer, control_flags="AD")
     },
 }
-"""RFC 5043, and RFC 6581 where it is about SCTP."""
+"""Mutations of RFC 5043, and of RFC 6581 for SCTP."""

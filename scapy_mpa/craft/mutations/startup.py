@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames with something wrong in them, and startups that go wrong (RFC 5044 7.1,
-rtr-frame-proposal-2007)."""
+"""Mutations of startup frames, and of their order (RFC 5044 7.1, rtr-frame-proposal-2007)."""
 
 from __future__ import annotations
 
@@ -42,8 +41,8 @@ _ERDMA: Final = TRAITS[Dialect.ERDMA].revision
 def _altered_key(item: StartupItem, rng: Random) -> bytes:
     """Return the Key of a startup frame with one wrong bit.
 
-    Octets in which it differs from another Key are left alone, since with these changed it would be
-    another mistake, or none.
+    Octets that differ from the other Key stay: a change of these could make the other Key, or be
+    another mistake.
     """
     another = _REPLY if item.kind is _REQUEST else _REQUEST
     key, other = RTR_KEYS if item.kind is _RTR else (KEYS[item.kind], KEYS[another])
@@ -60,19 +59,19 @@ def _too_much(item: StartupItem, rng: Random) -> bytes:
 
 
 def _longer(item: StartupItem, rng: Random) -> int:
-    """Return a PD_Length that says more octets than there are."""
+    """Return a PD_Length that is larger than the Private Data."""
     return len(item.private_data) + rng.randrange(1, 100)
 
 
 def _shorter(item: StartupItem, rng: Random) -> int:
-    """Return a PD_Length that says fewer octets than there are."""
+    """Return a PD_Length that is smaller than the Private Data."""
     return rng.randrange(len(item.private_data))
 
 
 def _markers_asked_for(kind: StartupKind) -> Change:
-    """Return what sets M of a startup frame, if the other side says something without Markers.
+    """Return a change that sets M of a startup frame, if the peer sends FPDUs without Markers.
 
-    A conversation that was captured may have one side that is silent.
+    In a captured conversation, one side may send no FPDU.
     """
     change = change_startup(kind, markers=True)
     asked = RESPONDER if kind is _REQUEST else INITIATOR
@@ -89,13 +88,13 @@ def _markers_asked_for(kind: StartupKind) -> Change:
 
 
 _OTHER_PROTOCOLS: Final = (b"GET / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_", b"HELO example.org")
-"""Words of other protocols, as many octets as a Key has."""
+"""First octets of other protocols, as many as a Key has."""
 
 
-_SPOKEN: Final = set(Opcode) - {Opcode.TERMINATE}
-"""Before which the Responder has to wait: a Terminate may come first (RFC 6581 9.3)."""
-_speaks: Final = first(FPDUItem, lambda item: not item.side)
-_answers: Final = first(FPDUItem, lambda item: bool(item.side) and opcode_of(item) in _SPOKEN)
+_MUST_WAIT: Final = set(Opcode) - {Opcode.TERMINATE}
+"""Messages of the Responder that must wait for an FPDU: a Terminate need not (RFC 6581 9.3)."""
+_initiator_fpdu_at: Final = first(FPDUItem, lambda item: not item.side)
+_answer_at: Final = first(FPDUItem, lambda item: bool(item.side) and opcode_of(item) in _MUST_WAIT)
 
 
 def _some_octets(side: int, rng: Random) -> OctetsItem:
@@ -103,26 +102,26 @@ def _some_octets(side: int, rng: Random) -> OctetsItem:
 
 
 def _rejected(conversation: Conversation, rng: Random, *after: Item) -> Conversation:
-    """Have the Reply reject, and nothing but ``after`` follow."""
+    """Let the Reply reject, and only ``after`` follow."""
     at = _reply_at(conversation, rng)
     rejecting = change_startup(_REPLY, rejected=True)(conversation, rng)
     return ended(rejecting, at + 1, *after, CloseItem(0))
 
 
 def _used_after_rejection(side: int) -> Change:
-    """Return what has a side send FPDUs although the Reply rejects."""
+    """Return a change that lets a side send FPDUs although the Reply rejects."""
 
     def apply(conversation: Conversation, rng: Random) -> Conversation:
-        spoken = [*fpdus(conversation, side=side).values()][:2]
-        if not spoken:
+        used = [*fpdus(conversation, side=side).values()][:2]
+        if not used:
             raise LookupError("that side sends no FPDUs")
-        return _rejected(conversation, rng, *spoken)
+        return _rejected(conversation, rng, *used)
 
     return apply
 
 
 def _terminated_at_once(conversation: Conversation, rng: Random) -> Conversation:
-    """Have the Responder answer the Request with a Terminate, and close."""
+    """Let the Responder answer the Request with a Terminate, and close."""
     (terminate,) = fpdus(conversation, {Opcode.TERMINATE}).values()
     return ended(conversation, _reply_at(conversation, rng), terminate, CloseItem(1))
 
@@ -132,7 +131,7 @@ def _unanswered(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _ended_within(kind: StartupKind) -> Change:
-    """Return what ends the connection in the midst of a startup frame."""
+    """Return a change that ends the connection in the middle of a startup frame."""
     side = RESPONDER if kind is _REPLY else INITIATOR
     return cut_short(of_kind(kind), 20, lambda rng: rng.choice((CloseItem, ResetItem))(side))
 
@@ -151,7 +150,7 @@ def _without_any(conversation: Conversation, rng: Random) -> Conversation:
 
 
 def _rtr_after_rejection(conversation: Conversation, rng: Random) -> Conversation:
-    """Have the Reply reject, and nothing but an Rtr Frame follow."""
+    """Let the Reply reject, and only an Rtr Frame follow."""
     return _rejected(conversation, rng, conversation.script[_rtr_at(conversation, rng)])
 
 
@@ -178,7 +177,7 @@ MUTATIONS: Final[Table] = {
         ),
         "rfc5044/7.1.1/request-r-set": change_startup(_REQUEST, rejected=True),
         "rfc5044/7.1.2/rule-1-no-startup-frames": _without_any,
-        "rfc5044/7.1.2/rule-1-fpdu-before-request": moved_before(_speaks, _request_at),
+        "rfc5044/7.1.2/rule-1-fpdu-before-request": moved_before(_initiator_fpdu_at, _request_at),
         "rfc5044/7.1.2/rule-2-no-request": change_item(left_out, _request_at),
         "rfc5044/7.1.2/rule-2-reply-first": moved_before(_reply_at, _request_at),
         "rfc5044/7.1.2/rule-2-request-after-reply": change_item(
@@ -198,7 +197,7 @@ MUTATIONS: Final[Table] = {
         "rfc5044/7.1.2/rule-3-rejected": _rejected,
         "rfc5044/7.1.2/rule-3-initiator-speaks-after-rejection": (_used_after_rejection(INITIATOR)),
         "rfc5044/7.1.2/rule-3-responder-speaks-after-rejection": (_used_after_rejection(RESPONDER)),
-        "rfc5044/7.1.2/rule-4-responder-speaks-first": moved_before(_answers, first(FPDUItem)),
+        "rfc5044/7.1.2/rule-4-responder-speaks-first": moved_before(_answer_at, first(FPDUItem)),
         "rfc5044/7.1.2/rule-8-both-initiate": change_startup(_REPLY, key=KEYS[_REQUEST]),
         "rfc5044/7.1.2/rule-8-both-respond": change_startup(_REQUEST, key=KEYS[_REPLY]),
     },
@@ -228,7 +227,7 @@ MUTATIONS: Final[Table] = {
         "rtr-frame-proposal-2007/5/reply-s-cleared": change_startup(_REPLY, s_bit=False),
     },
 }
-"""RFC 5044 7.1, and the Rtr frame proposal of 2007 by its points.
+"""Mutations of RFC 5044 7.1, and of the Rtr frame proposal of 2007 by its points.
 
-Rule 6 is about what Consumers may do with Private Data, which nothing on the wire can break; what
-breaks rule 7 is with the Markers."""
+No octets on the wire can break rule 6: it is about how Consumers use Private Data.  Mutations of
+rule 7 are with the Markers."""
