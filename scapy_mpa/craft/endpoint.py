@@ -41,8 +41,8 @@ class Endpoint:
             ) from error
         if getattr(known, "scope_id", None) is not None:
             raise LocalProtocolError(
-                f"{quoted(self.address)} has a zone, which no packet tells; leave out what begins "
-                "with %"
+                f"{quoted(self.address)} has a zone, which packets cannot carry; leave out "
+                "the part from % on"
             )
         number("port", self.port, 0, 0xFFFF)
         if self.isn is not None:

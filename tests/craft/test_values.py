@@ -230,7 +230,7 @@ def side() -> Side:
         (lambda: side().read_request(1 << 32), r"one does not fit its field \(RFC 5040 4.4\)"),
         (lambda: side().set_msn(0, 1 << 32), "MSN 4294967296 is not in 0 to 4294967295"),
         (lambda: side().atomic_response(1), "the responder has no Atomic Request outstanding"),
-        (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which no packet tells"),
+        (lambda: Endpoint("fe80::1%eth0", 1), "'fe80::1%eth0' has a zone, which packets"),
         (lambda: Endpoint(10, 1), "10 is no IPv4 or IPv6 address"),
         (lambda: Endpoint("nowhere", 1), "'nowhere' is no IPv4 or IPv6 address"),
         (lambda: Endpoint("::", 65536), "port 65536 is not in 0 to 65535"),

@@ -148,7 +148,7 @@ def _close(conversation: Conversation, side: int, *, half: bool = False) -> None
 def _terminate(conversation: Conversation, side: int, *codes: int, quoting: bool = False) -> None:
     last: Any = conversation.script[-1] if conversation.script else None
     if quoting and not isinstance(last, SegmentItem):
-        raise ScenarioError("there is nothing to quote: an FPDU comes right before")
+        raise ScenarioError("there is no FPDU to quote right before this step")
     conversation.sides[side].terminate(*codes, in_error=last if quoting else None)
 
 

@@ -76,8 +76,8 @@ class Chance:
         self._pieces_left -= count - (-(size + count * _FRAMING) // self._mss)
         if self._pieces_left < 0:
             raise ScenarioError(
-                f"more than {MOST_PIECES} FPDUs or segments in one scenario; say less, or have "
-                "larger ones (mss, mulpdu)"
+                f"more than {MOST_PIECES} FPDUs or segments in one scenario; send less, or make "
+                "them larger (mss, mulpdu)"
             )
 
 

@@ -26,7 +26,7 @@ _MARK: Final = re.compile(r'\\(x[0-9A-Fa-f]{2}|.?)|"')
 It is searched for repeatedly: an expression for a whole string would keep a place to backtrack to
 for each character."""
 _ESCAPES: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", '"': b'"', "\\": b"\\"}
-_STRING_WANTED: Final = 'a string ends with ", and what follows is set off by a blank'
+_STRING_WANTED: Final = 'a string ends with ", then a blank or the end of the line'
 
 
 class Word(NamedTuple):
@@ -53,7 +53,7 @@ def words_of(line: str) -> list[Word]:
     at = _past(_BLANKS, line, 0, end)
     while at < end and line[at] != "#":
         if len(words) == MOST_WORDS:
-            raise ScenarioError(f"more than {MOST_WORDS} words in one line; nothing takes so many")
+            raise ScenarioError(f"more than {MOST_WORDS} words in one line; no step takes so many")
         begin = at
         if line[at] == '"':
             word, at = _string(line, at, end)
@@ -61,7 +61,7 @@ def words_of(line: str) -> list[Word]:
         else:
             at = _past(_WORD, line, at, end)
             word = Word(line[begin:at])
-            wanted = "a string is set off from other words by a blank"
+            wanted = "a blank must separate a string from other words"
         if _END_OF_WORD.match(line, at, end) is None:
             raise ScenarioError(f"{wanted}: {printable(line[begin:end])}")
         words.append(word)
