@@ -179,25 +179,25 @@ class Cleaner:
             return None
         events = self._events()
         connection = flows.find(flow)
-        brief = self._brief(events, connection)
+        short_lived = self._short_lived(events, connection)
         is_selected = True
         if self._selects is not None:
             identity = connection.identity if connection else ConnectionId(_NO_NUMBER, flow)
-            is_selected = bool(brief) or self._selects(identity)
+            is_selected = bool(short_lived) or self._selects(identity)
         # A held segment may be of the next connection's handshake, which must be written with it.
         if not is_selected or (flows.holds(flow) and not segment.length):
             self._append(frame, is_written=is_selected)
             self._dispatch(events)
             return None
         is_late = flows.late_copies > late_copies
-        if connection is None or brief or is_late or _is_dropped(connection, segment):
-            for identity in brief:
+        if connection is None or short_lived or is_late or _is_dropped(connection, segment):
+            for identity in short_lived:
                 self._order(identity).rewriter.take_headers(0, whole, flow)
             slot = Slot(frame.number, frame.time_ns, frame)
             self._queue.append(slot)
             self._dispatch(events)
             # A late copy belongs to an earlier connection on these ports.
-            owner = None if brief or is_late else connection
+            owner = None if short_lived or is_late else connection
             if flow in self._past or (
                 owner and self._order(owner.identity).rewriter.opening.is_mpa
             ):
@@ -284,7 +284,9 @@ class Cleaner:
         self.report.not_selected += not is_written
         self._queue.append(Slot(frame.number, frame.time_ns, frame if is_written else None))
 
-    def _brief(self, events: Iterable[Event], connection: Connection | None) -> list[ConnectionId]:
+    def _short_lived(
+        self, events: Iterable[Event], connection: Connection | None
+    ) -> list[ConnectionId]:
         """Return the connections that began and ended with one segment.
 
         :param events: the events of the segment.

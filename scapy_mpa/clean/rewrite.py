@@ -195,7 +195,7 @@ class Rewriter:
         start, end = slot.position, slot.position + slot.length
         pieces = half.streaming_pieces(start, end, is_accepted=self.opening.is_accepted)
         if self._is_open and half.end is not None:
-            # Other octets were written before the startup frame.
+            # Octets before the startup frame were already written.
             pieces = [piece for piece in pieces if piece[1] > half.end]
         is_shifted = half.is_shifted or self._halves[1 - slot.direction].is_shifted
         is_whole = pieces == [(start, end)] and not is_shifted
@@ -366,7 +366,7 @@ class Rewriter:
             self._supply(slot, item, frozenset({StartupKind.REQUEST}))
         elif not is_reply:
             for each in self.opening.unwritten(StartupKind.REPLY, item):
-                # A rejection, before the next Request of the Initiator.
+                # It is a rejection, and this Request follows it.
                 if each.attempt < item.attempt:
                     self.write_item(each, slot)
         self._open()
@@ -407,7 +407,7 @@ class Rewriter:
         missing = [kind for kind in needed if not captured[kind]]
         initiator = opening.initiator
         sender = {StartupKind.REQUEST: initiator, StartupKind.REPLY: 1 - initiator}
-        # If written frames have or acknowledge the same octets, tools take these for copies.
+        # Tools take supplied frames for copies if other frames have or acknowledge their octets.
         look_copied = self._copies_lack_octets or any(half.last_copied for half in self._halves)
         lacks_syn = not any(half.has_syn for half in self._halves)
         if not self._is_open:

@@ -39,7 +39,7 @@ class Kind(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A startup frame, FPDU or FIN to write, a part of the stream of one direction."""
+    """A startup frame, an FPDU or a FIN of one direction, to be written."""
 
     kind: Kind
     connection: int
