@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Ethernet, IP and TCP headers in front of what one endpoint sends to another.
+"""Builds Ethernet frames: Ethernet, IP and TCP headers before the octets of an endpoint.
 
 The counterpart of :mod:`~scapy_mpa.capture.link`, :mod:`~scapy_mpa.capture.ip` and
-:mod:`~scapy_mpa.capture.tcp`. What is the same in all frames of a direction is put together once;
-checksums are computed.
+:mod:`~scapy_mpa.capture.tcp`. Fields that all frames of a direction share are packed once.
+Checksums are computed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SCTP: Final = 132
 """The protocol number of IP."""
 
 _ETHER_TYPES: Final = {True: 0x0800, False: 0x86DD}
-"""Of IPv4, and of IPv6."""
+"""By whether the packet is IPv4, else IPv6."""
 
 LARGEST_DATAGRAM: Final = 0xFFFF
-"""What the length field of an IP header can say: of IPv4 the whole packet (RFC 791 3.1), of IPv6
-what follows its header (RFC 8200 3)."""
+"""The largest value of the length field of an IP header.  IPv4 counts the whole packet (RFC 791
+3.1), IPv6 the octets after its header (RFC 8200 3)."""
 
 _IPV4: Final = Struct(">BBHHHBBH")
 """Version and header length, DSCP and ECN, total length, identification, flags and fragment offset,
@@ -33,7 +33,7 @@ _IPV4_LENGTH: Final = 20
 _IPV6: Final = Struct(">IHBB")
 """Version and flow label, payload length, next header, hop limit."""
 _MOST_OPTIONS: Final = 40
-"""Octets of options in a TCP header."""
+"""Octets of options in a TCP header, at most."""
 
 _WINDOW: Final = 0xFFFF
 _DO_NOT_FRAGMENT: Final = 0x4000
@@ -111,17 +111,17 @@ class FrameBuilder:
         return b"".join((headers, tcp, payload))
 
     def datagram(self, protocol: int, octets: bytes, *, identification: int = 0) -> bytes:
-        """Return the frame that carries a packet of another protocol, as it is.
+        """Return the frame that carries a packet of another protocol, which is not changed.
 
-        :param protocol: of IP, 8 bits.
-        :param octets: its header, which has the ports in it, and what follows.
+        :param protocol: protocol number of IP, 8 bits.
+        :param octets: the packet: its header, with the ports, and its payload.
         :param identification: of the IPv4 header, 16 bits.
-        :raises LocalProtocolError: they do not fit a datagram.
+        :raises LocalProtocolError: the packet does not fit a datagram.
         """
         return self._headers(len(octets), protocol, identification) + octets
 
     def _headers(self, length: int, protocol: int, identification: int) -> bytes:
-        """Return link and IP headers in front of so many octets."""
+        """Return the link and IP headers of a packet with ``length`` octets of payload."""
         whole = length + _IPV4_LENGTH if self._is_ipv4 else length
         if whole > LARGEST_DATAGRAM:
             raise LocalProtocolError(f"{length} octets do not fit one datagram")

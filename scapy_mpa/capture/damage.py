@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How the parts of this room tell each other that a file is damaged."""
+"""The errors that readers of capture files raise inside this room."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class DamagedError(Exception):
     makes a :class:`~scapy_mpa.wire.errors.CaptureError` of it.
 
     :param what: what is wrong, in one line without a full stop.
-    :param octet: where, counted from 0; None if what is wrong is the file as a whole.
-    :param advice: what to do about it, in one line without a full stop.
+    :param octet: position of the fault, from 0; None if the file as a whole is wrong.
+    :param advice: what the user can do, in one line without a full stop.
     :param in_compressed: ``octet`` counts in the compressed file, not in what it decompresses to.
     """
 
@@ -38,4 +38,4 @@ class DamagedError(Exception):
 
 
 class NoCaptureError(DamagedError):
-    """A file is something else than a capture."""
+    """The file is not a capture."""

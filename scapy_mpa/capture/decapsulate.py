@@ -17,11 +17,11 @@ _ADDRESSES: Final = 12
 def decapsulated(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame | None:
     """Return an Ethernet frame with the innermost IP packet of a frame.
 
-    Its addresses are those of the Ethernet header next to the packet, or zeros.  A frame that
-    cannot be followed to a TCP segment or an SCTP packet is returned as it is.  None: there is a
-    fragment in it, and only a whole packet tells what a tunnel carries.
+    Its addresses are those of the Ethernet header next to the packet, or zeros.  A frame in which
+    no TCP segment or SCTP packet is found is returned unchanged.  None: the frame holds a fragment,
+    and only a whole packet shows what a tunnel carries.
 
-    :param readers: of its headers.
+    :param readers: readers of its headers.
     """
     try:
         last, headers = read_headers(*frame[2:5], readers)
@@ -37,6 +37,6 @@ def decapsulated(frame: Frame, readers: Mapping[int, Reader] = READERS) -> Frame
     head = addresses + (key - ETHER_TYPE).to_bytes(2, "big")
     return frame._replace(
         link_type=ETHERNET,
-        octets=head + octets[at : headers.stop],
+        octets=head + octets[at : headers.captured_end],
         original_length=max(0, headers.end - at) + len(head),
     )

@@ -32,31 +32,30 @@ _TCP_AT: Final = 20
 _MOST_SHAPES: Final = 8
 _MOST_HEADS: Final = 1024
 _LONGEST_HEAD: Final = 512
-"""What is remembered: more of either is no network, but somebody who makes it up."""
+"""Heads are remembered up to these limits.  A real network has fewer; a hostile capture may not."""
 _MOST_NESTED: Final = 8
-"""How deep packets in fragments may lie in each other."""
+"""Levels of packets in fragments of other packets, at most."""
 
 
 _Head: TypeAlias = tuple[bytes, tuple[tuple[int, int, Callable[[bytes, int], tuple[int]]], ...]]
-"""What was read before an IPv4 header: the network, and for each length field where it is, from
-where octets are counted, and what reads it."""
+"""The headers before an IPv4 header: the network, and each length field: its place, the place from
+which it counts octets, and the function that reads it."""
 _Shape: TypeAlias = tuple[int, int, int, dict[int, _Head]]
-"""Heads that are alike in all that decides what is read where: link type, where the IPv4 header
-begins, and the bits before that on which something depends; the heads by these bits."""
+"""Heads that are read alike: link type, place of the IPv4 header, and a mask of the bits before it
+that matter; the heads by these bits."""
 
 
 class Decoder:
     """Takes the TCP segments out of frames, and counts the frames that it cannot follow.
 
-    Headers are read as :mod:`~scapy_mpa.capture.layers` says.  IP packets are put together from
-    their fragments.  No checksum is verified but that of SCTP.
+    :mod:`~scapy_mpa.capture.layers` reads the headers.  IP packets are put together from their
+    fragments.  Only the checksum of SCTP is verified.
 
-    :param take_sctp: is given the SCTP packets, which come aside of the segments so that these cost
-        nothing more; None: they are "not TCP".
+    :param take_sctp: called with each SCTP packet.  A separate way, so that segments cost nothing
+        more.  None: SCTP packets are "not TCP".
     :param vxlan_ports: UDP ports of VXLAN, besides the usual ones.
-    :param link_types: by LINKTYPE_ value that files have, the one by which frames are read.
-    :param dissect: returns the segment of a frame with headers that are not known here, None if it
-        knows no better.
+    :param link_types: the LINKTYPE_ values to use in place of those in the file.
+    :param dissect: returns the segment of a frame with headers that are unknown here, or None.
     """
 
     def __init__(
@@ -70,11 +69,11 @@ class Decoder:
         self._dissect = dissect
         self.link_types = link_types or {}
         self.readers = {**READERS, **{UDP_PORT | port: vxlan for port in vxlan_ports}}
-        """Which function reads what kind of header."""
+        """The reader of each kind of header."""
         self._shapes: list[_Shape] = []
         self._fragments = Fragments()
-        self._interface: str | None = None
-        """The name of the first one."""
+        self._first: str | None = None
+        """The name of the first interface."""
         self.whole: Frame | None = None
         """A frame with the whole IP packet, if the last segment came in fragments."""
         self.not_followed: Counter[str] = Counter()
@@ -83,7 +82,7 @@ class Decoder:
     def segment(self, frame: Frame) -> Segment | None:
         """Return the TCP segment of ``frame``, or count why there is none.
 
-        An SCTP packet goes to who takes them.
+        An SCTP packet goes to ``take_sctp``.
         """
         self.whole = None
         number, time_ns, link_type, octets, length, interface = frame
@@ -108,7 +107,7 @@ class Decoder:
             ):
                 continue
             network, lengths = head
-            if interface is not self._interface:
+            if interface is not self._first:
                 network += self._name(interface)
             for length_at, begin, unpack in lengths:
                 if begin + unpack(octets, length_at)[0] < end:
@@ -122,7 +121,7 @@ class Decoder:
         return self._read(frame)
 
     def _read(self, frame: Frame) -> Segment | None:
-        """Do the same header by header."""
+        """Read ``frame`` header by header; return its segment, or count why there is none."""
         frames = 1
         try:
             for _ in range(_MOST_NESTED):
@@ -131,7 +130,7 @@ class Decoder:
                 key, headers = read_headers(link_type, octets, length, self.readers)
                 if key == TCP:
                     segment = tcp_segment(frame, headers)
-                    if frame.interface is not self._interface:
+                    if frame.interface is not self._first:
                         network = headers.network + self._name(frame.interface)
                         segment = segment._replace(network=network)
                     self._remember(frame.link_type, headers)
@@ -156,21 +155,21 @@ class Decoder:
             return found
 
     def _name(self, interface: str | None) -> bytes:
-        """Return what tells an interface from the first one."""
-        if self._interface is None:
-            self._interface = interface
-        return b"" if interface in (None, self._interface) else b"\0" + str(interface).encode()
+        """Return the part of a network's name that distinguishes this interface from the first."""
+        if self._first is None:
+            self._first = interface
+        return b"" if interface in (None, self._first) else b"\0" + str(interface).encode()
 
     def _sctp(self, frame: Frame, headers: Headers) -> None:
         if self._take_sctp is None:
             raise NotFollowedError(NOT_TCP)
-        # Hardly any capture has some, and a command is to start soon.
+        # Imported late: few captures have SCTP, and a command must start soon.
         from scapy_mpa.capture.sctp import sctp_packet
 
         self._take_sctp(sctp_packet(frame, headers))
 
     def _remember(self, link_type: int, headers: Headers) -> None:
-        """Keep what was read before an IPv4 header, for frames with the same before theirs."""
+        """Remember the headers before an IPv4 header, for frames that begin in the same way."""
         key, at, _ = headers.packets[-1]
         if key != IPV4 or at > _LONGEST_HEAD or headers.is_guessed:
             return

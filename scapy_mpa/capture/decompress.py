@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Decompression that gives out every octet before a damage, and a bounded number at once.
+"""Decompression that yields every octet before a damage, in pieces of bounded size.
 
-A decompressor drops what it made in the call that meets a damage.  How much of a damaged file can
-be used would then depend on how it was read.  So a spare one is kept one step back.  It repeats the
-step that fails, octet by octet.
+A call of a decompressor that meets a damage yields nothing, not even the octets before it.  The
+number of octets that can be used would then depend on the size of the calls.  So a spare
+decompressor is kept one step back.  It repeats the step that fails, octet by octet.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, Final
 from scapy_mpa.capture.damage import UNFINISHED, DamagedError
 
 _PART: Final = 1 << 15
-"""Octets decompressed in one step.  What is left of them is copied for each member; a file of many
-tiny members must not make that costly."""
+"""Octets decompressed in one step.  Each member copies the rest of them, which must not be costly
+in a file of many tiny members."""
 
 _LOG_MEMORY: Final = 27
-"""Binary logarithm of the octets that a decompressor may use: as many as ``zstd --long`` asks for,
-and nearly twice what ``xz -9`` does."""
+"""Binary logarithm of the octets that a decompressor may use: as many as ``zstd --long`` needs,
+and nearly twice as many as ``xz -9``."""
 
 
 _Make = Callable[[Any], Any]
@@ -47,17 +47,17 @@ _FORMATS: Final[dict[str, tuple[tuple[str, ...], _Make, _Make]]] = {
     ),
     "lz4": (("lz4.frame",), lambda lz4: lz4.LZ4FrameDecompressor(), lambda _: RuntimeError),
 }
-"""By the names of :data:`~scapy_mpa.capture.source.COMPRESSIONS`: modules (the first that is there
-is used), what makes a decompressor, and what that raises."""
+"""By the names of :data:`~scapy_mpa.capture.source.COMPRESSIONS`: modules (the first one installed
+is used), the function that makes a decompressor, and the error that the decompressor raises."""
 
 
 def decompress(name: str, chunks: Iterable[bytes], largest: int) -> Iterator[bytes]:
     """Return the decompressed octets of ``chunks``, in pieces of ``largest`` octets at most.
 
-    Several members in a row are one file (RFC 1952 2.2); zeros between and after them, which
+    Several members in a row are one file (RFC 1952 2.2).  Zeros between and after members, which
     tapes leave, are skipped.
 
-    :param name: of the format.
+    :param name: name of the format.
     :raises DamagedError: no decompressor is installed.  The iterator raises it where the data is
         damaged or ends early; all octets before that are yielded.
     """
@@ -76,7 +76,7 @@ def _module(name: str, modules: tuple[str, ...]) -> Any:
             continue
     advice = f"decompress it with `{name} -d` first"
     if "." in modules[-1]:
-        # It is of a package, and not of a Python that lacks something.
+        # The module belongs to a package that pip installs, not to Python.
         advice = f"`pip install 'scapy-mpa[compression]'`, or {advice}"
     raise DamagedError(
         f"it is compressed with {name}, and no decompressor is installed", advice=advice
@@ -100,7 +100,7 @@ def _decompressed(
             good = yield from _salvage(spare, part, given, failure)
             raise _damage(name, error, done + good) from error
         if twin:
-            # The same once more, which nobody needs.
+            # The spare decompressor takes the same step; its output is not used.
             deque(twin.feed(part), 0)
         done += len(part)
     if not members.are_whole:
@@ -114,12 +114,12 @@ def _parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Members:
-    """Decompresses members one after the other.
+    """Decompresses one member after the other.
 
-    :param new: makes what decompresses one.  It is used as in the standard library, where zlib has
-        ``unconsumed_tail`` for the ``needs_input`` of others.
+    :param new: makes the decompressor of a member, with the interface of the standard library.
+        zlib has ``unconsumed_tail`` where others have ``needs_input``.
     :param most: octets of a piece, at most.
-    :param member: the first of them, if it is there.
+    :param member: the decompressor of the first member, if there is one already.
     """
 
     def __init__(self, new: Callable[[], Any], most: int, member: Any = None) -> None:
@@ -129,7 +129,7 @@ class _Members:
 
     @property
     def are_whole(self) -> bool:
-        """Whether the last member has come to its end."""
+        """Whether the last member is complete."""
         return bool(self._member.eof)
 
     @property
@@ -138,11 +138,11 @@ class _Members:
         return hasattr(self._member, "copy")
 
     def copy(self) -> _Members:
-        """Return what would yield the same from here on."""
+        """Return a copy in the same state."""
         return _Members(self._new, self.most, self._member.copy())
 
     def feed(self, octets: bytes) -> Iterator[bytes]:
-        """Yield all that the next compressed octets give, in pieces."""
+        """Decompress the next octets; yield the result in pieces."""
         while True:
             member = self._member
             if member.eof:
@@ -158,7 +158,7 @@ class _Members:
                 octets = member.unused_data or b""
             else:
                 octets = getattr(member, "unconsumed_tail", b"")
-                # A full piece may be followed by more, whatever it says.
+                # After a full piece there may be more output, even if the decompressor denies it.
                 if not octets and len(found) < most and getattr(member, "needs_input", True):
                     return
 
@@ -166,16 +166,16 @@ class _Members:
 def _salvage(
     spare: _Members, part: bytes, given: int, failure: type[Exception]
 ) -> Generator[bytes, None, int]:
-    """Yield what ``part`` gives before the damage; return how many of its octets are before it.
+    """Yield the decompressed octets before the damage; return how many octets of ``part`` are good.
 
-    :param given: how many decompressed octets were yielded already.
+    :param given: number of decompressed octets that were yielded already.
     """
     largest = spare.most
     for good in range(len(part)):
         try:
             pieces = spare.feed(part[good : good + 1])
             while True:
-                # A piece of one octet is not dropped for what comes after it.
+                # Pieces of one octet: an error after a piece does not cost the piece.
                 spare.most = max(1, min(largest, given))
                 octets = next(pieces, None)
                 if octets is None:

@@ -18,28 +18,28 @@ _LARGEST: Final = 0xFFFF
 """Octets of a packet (RFC 791 3.1)."""
 _MOST_PACKETS: Final = 256
 _MOST_OCTETS: Final = 4 << 20
-"""What may wait for other fragments.  A network with more packets under way does not work."""
+"""Packets and octets that may wait for other fragments.  A working network has fewer."""
 _MOST_AGE: Final = 60 * SECOND
 """How long a receiver waits for other fragments (RFC 8200 4.5)."""
 
 
 class _Pieces:
-    """What there is of one packet."""
+    """The fragments of one packet that were captured so far."""
 
     def __init__(self, begin: int) -> None:
         self.begin = begin
-        """When the first came."""
+        """When the first fragment was captured, in nanoseconds."""
         self.pieces: dict[int, tuple[Frame, Headers]] = {}
-        """By offset."""
+        """Fragments by offset."""
         self.offsets: list[int] = []
-        """The same, in order."""
+        """Offsets in ascending order."""
         self.octets = 0
         self.total: int | None = None
-        """Octets of the packet, which its last fragment tells."""
+        """Octets of the packet; known from its last fragment."""
         self.is_refused = False
 
     def overlaps(self, offset: int, end: int) -> bool:
-        """Whether a fragment has octets of another, or octets after the last."""
+        """Whether a fragment shares octets with another one, or goes beyond the packet's end."""
         if self.total is not None and end > self.total:
             return True
         at = bisect(self.offsets, offset)
@@ -49,14 +49,14 @@ class _Pieces:
 
     def _end(self, offset: int) -> int:
         _, headers = self.pieces[offset]
-        return offset + headers.stop - headers.at
+        return offset + headers.captured_end - headers.at
 
 
 class Fragments:
     """Takes fragments, returns packets.
 
-    One that overlaps another makes a receiver drop the packet (RFC 5722 4); so it is here.  A copy
-    does not.
+    Overlapping fragments make a receiver drop the packet (RFC 5722 4), and so they do here.  An
+    equal copy of a fragment does not.
     """
 
     def __init__(self) -> None:
@@ -66,15 +66,15 @@ class Fragments:
     def take(self, frame: Frame, headers: Headers) -> tuple[Frame, int] | None:
         """Take the fragment of a frame.
 
-        :return: a frame with the whole packet, and the number of fragments that it is made of.
-            None: others are missing.
-        :raises NotFollowedError: it can be part of no packet.
+        :return: a frame with the whole packet, and the number of its fragments.  None: fragments
+            are still missing.
+        :raises NotFollowedError: the fragment is cut or damaged, or overlaps another one.
         """
         fragment = headers.fragment
         assert fragment is not None
         size, offset = headers.end - headers.at, fragment.offset
         end = offset + size
-        if headers.stop < headers.end:
+        if headers.captured_end < headers.end:
             raise headers.wrong("IP fragment", "cut")
         if end > _LARGEST or (fragment.has_more and (size % 8 or not size)):
             raise headers.wrong("IP fragment", "damaged")
@@ -102,7 +102,7 @@ class Fragments:
         return None
 
     def _packet(self, key: bytes, time_ns: int) -> _Pieces:
-        """Return what there is of a packet, once there is room for more."""
+        """Return the fragments of a packet; drop expired packets, and the oldest for room."""
         packets = self._packets
         while packets:
             oldest = next(iter(packets))
@@ -118,14 +118,11 @@ class Fragments:
 
 def _octets_of(piece: tuple[Frame, Headers]) -> bytes:
     frame, headers = piece
-    return frame.octets[headers.at : headers.stop]
+    return frame.octets[headers.at : headers.captured_end]
 
 
 def _whole(packet: _Pieces, last: Frame) -> Frame:
-    """Return a frame with a packet all of whose fragments are there.
-
-    Its headers are those of the first fragment.
-    """
+    """Return a frame with a complete packet, and with the headers of the first fragment."""
     first, headers = packet.pieces[0]
     assert headers.fragment is not None
     octets = bytearray(first.octets[: headers.at])

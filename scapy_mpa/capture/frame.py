@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One captured frame, whatever file format it came from."""
+"""One captured frame, of any file format."""
 
 from typing import Final, NamedTuple
 
@@ -7,14 +7,14 @@ ETHERNET: Final = 1
 """LINKTYPE_ value."""
 
 SNAP_LENGTH: Final = 262144
-"""Octets of a frame that tcpdump and dumpcap take at most by default."""
+"""Octets of a frame that tcpdump and dumpcap capture by default, at most."""
 
 MAXIMUM_CAPTURED: Final = 1 << 24
-"""Captured octets of one frame beyond which a length is taken for damage, not for a frame.
+"""Captured octets of one frame, at most.  A greater length counts as damage.
 
 tcpdump and dumpcap stop at :data:`SNAP_LENGTH`, segments merged by offload (GRO, BIG TCP) at about
-512 KiB; the rest is room for odd interfaces and odd writers. A lying length thus costs 16 MiB of
-memory at most, not the 4 GiB that its field could ask for.
+512 KiB. The rest is room for unusual interfaces and writers. A wrong length thus costs 16 MiB of
+memory at most, not the 4 GiB that its field allows.
 """
 
 
@@ -28,9 +28,9 @@ class Frame(NamedTuple):
     link_type: int
     """LINKTYPE_ value of the interface."""
     octets: bytes
-    """What was captured, from the link header on."""
+    """The captured octets, from the link header on."""
     original_length: int
-    """Octets that were on the wire; more than ``octets`` if the snap length cut the frame."""
+    """Octets on the wire; more than ``octets`` if the snap length cut the frame."""
     interface: str | None
     """The name of the interface (pcapng ``if_name``), if the file has it."""
 
@@ -38,7 +38,7 @@ class Frame(NamedTuple):
 def without_fcs(octets: bytes, original_length: int, fcs: int) -> tuple[bytes, int]:
     """Return captured octets and original length without a Frame Check Sequence.
 
-    :param fcs: octets of the Frame Check Sequence, of which the snap length may have cut any part.
+    :param fcs: length of the Frame Check Sequence; the snap length may have cut any part of it.
     """
     original_length = max(0, original_length - fcs)
     return octets[:original_length], original_length

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The headers of one frame, as they are read one after the other.
+"""The headers of one frame, read one after the other.
 
-Each kind of header has a reader, a function that is given a :class:`Headers`.  It passes over its
-header, notes what others need to know of it, and returns the key of the header that follows.
+Each kind of header has a reader, a function that takes a :class:`Headers`.  It passes over its
+header, notes in :class:`Headers` what later code needs, and returns the key of the next header.
 :mod:`~scapy_mpa.capture.layers` has the table of all readers.
 """
 
@@ -28,17 +28,17 @@ RAW_IP_HEADER: Final = LINK | 101
 IPV4: Final = ETHER_TYPE | 0x0800
 IPV6: Final = ETHER_TYPE | 0x86DD
 LLC: Final = ETHER_TYPE
-"""IEEE 802.2 after a length or what stands for one: EtherTypes begin at 0x0600."""
+"""IEEE 802.2.  A length, or a number in its place, is before it: EtherTypes begin at 0x0600."""
 TCP: Final = PROTOCOL | 6
 SCTP: Final = PROTOCOL | 132
 NO_IP: Final = ETHER_TYPE | 1
-"""What is not IP, and leads to none."""
+"""Octets that are not IP, and in which there is none."""
 FRAGMENT: Final = 6 << 32
-"""Not a header: a piece of an IP packet, which must be put together first."""
+"""Not a header: a fragment of an IP packet, which must be put together first."""
 
 
 def uint16(octets: bytes, at: int) -> int:
-    """Return the number that two octets hold, or fewer where the octets end."""
+    """Return the number in two octets, or in one or none where the octets end."""
     return int.from_bytes(octets[at : at + 2], "big")
 
 
@@ -56,17 +56,18 @@ def checksum(octets: bytes, begin: int = 0) -> int:
 
 
 class Length(NamedTuple):
-    """A field that says how many octets there are up to the end of the frame."""
+    """A length field, which counts octets up to the end of the frame."""
 
     at: int
+    """Where the field is."""
     begin: int
-    """From where they are counted."""
+    """Where the octets begin that it counts."""
     most: int = 0xFFFF
     instead: int = 0
-    """What the field says if they are more."""
+    """The value of the field if there are more than ``most`` octets."""
     field: Struct = Struct(">H")
     limits: bool = True
-    """Whether what follows ends there, for whoever reads it."""
+    """Whether the packet after it ends where the field says."""
 
 
 class Sum(NamedTuple):
@@ -75,7 +76,7 @@ class Sum(NamedTuple):
     at: int
     begin: int
     end: int | None = None
-    """Where the octets that it covers end; None: with the frame."""
+    """Where the octets end that it covers; None: at the end of the frame."""
 
 
 class Packet(NamedTuple):
@@ -89,22 +90,22 @@ class Packet(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """A piece of an IP packet (RFC 791 3.2, RFC 8200 4.5)."""
+    """A fragment of an IP packet (RFC 791 3.2, RFC 8200 4.5)."""
 
     identity: bytes
-    """The same for all pieces of a packet, and for those of no other as long as one is alive."""
+    """Identifies the packet as long as its fragments may be in the network."""
     offset: int
     """In octets."""
     has_more: bool
     control: int
-    """Where flags and offset are; a whole packet has 0 there."""
+    """Where the field with flags and offset is; it is 0 in a whole packet."""
 
 
 class Headers:
-    """The headers of a frame, as far as they have been read.
+    """The headers of a frame that were read so far.
 
-    :param octets: what was captured of the frame.
-    :param length: octets that were on the wire.
+    :param octets: the captured octets of the frame.
+    :param length: octets of the frame on the wire.
     """
 
     def __init__(self, octets: bytes, length: int) -> None:
@@ -112,93 +113,94 @@ class Headers:
         self.at = 0
         """Where the next header begins."""
         self.end = length
-        """Where it and what it carries end, which may be after what was captured."""
-        self.stop = len(octets)
-        """Where the octets of these end that were captured."""
+        """Where the next header and its payload end on the wire."""
+        self.captured_end = len(octets)
+        """Where the captured octets of that header and payload end."""
         self.packets: list[Packet] = []
         """The IP headers, the innermost last."""
         self.network = b""
-        """What tells this network from others that use the same addresses: VLANs, virtual networks,
-        ends of tunnels.  The same for both directions if the network makes it so."""
-        self.around = ""
+        """Distinguishes this network from others with the same addresses: VLANs, virtual networks,
+        ends of tunnels.  The same in both directions, unless they are tagged differently."""
+        self.tunnel = ""
         """The name of the innermost tunnel."""
         self.macs: list[int] = []
         """Where Ethernet headers begin."""
         self.lengths: list[Length] = []
         self.sums: list[Sum] = []
-        self.zeros: list[int] = []
-        """Where checksums of 16 bits are that need not be there."""
+        self.optional_sums: list[int] = []
+        """Where checksums of 16 bits are that may be 0."""
         self.varying: list[tuple[int, int]] = []
-        """Where octets are on which nothing depends, and how many."""
+        """Places and numbers of octets that do not affect how the frame is read."""
         self.fragment: Fragment | None = None
         self.is_guessed = False
-        """Whether octets after a header showed what they are."""
+        """Whether the kind of a header was found from its octets, not from the header before it."""
 
     def take(self, count: int, name: str) -> int:
-        """Pass over so many octets of a header; return where they begin.
+        """Pass over ``count`` octets of a header; return where they begin.
 
-        :param name: of the header.
-        :raises NotFollowedError: the capture cut the header, or it never was whole: "damaged".
+        :param name: name of the header.
+        :raises NotFollowedError: the header is "cut" in the capture, or "damaged": it was not whole
+            on the wire.
         """
         at = self.at
         self.at = upto = at + count
-        if upto > self.stop:
+        if upto > self.captured_end:
             raise self.wrong(name, "damaged" if upto > self.end else "cut")
         return at
 
     def wrong(self, name: str, what: str) -> NotFollowedError:
         """Return the error that says what is wrong with a header."""
-        return NotFollowedError(f"{name} {what}{self.around and f' in {self.around}'}")
+        return NotFollowedError(f"{name} {what}{self.tunnel and f' in {self.tunnel}'}")
 
     def limit(self, end: int) -> None:
-        """Take note of where a header says that what it carries ends.
+        """Note where the payload of a header ends, as the header says.
 
-        Beyond what is around it: the frame was cut before it was captured, as brokers do.
+        If that is beyond the outer header's end, a packet broker cut the frame before the capture.
         """
         self.end = end
-        self.stop = min(self.stop, end)
+        self.captured_end = min(self.captured_end, end)
 
     def vary(self, *places: tuple[int, int]) -> None:
-        """Take note of octets on which nothing depends: where they begin, and how many."""
+        """Note octets that do not affect how the frame is read: where they begin, and how many."""
         self.varying += places
 
     def refit(self, octets: bytearray, missing: int = 0) -> None:
-        """Have length fields and checksums say what a frame holds after these headers.
+        """Set the length fields and checksums of a frame that has these headers.
 
-        A checksum of UDP, which need not be there, is taken out.
+        The checksum of UDP, which is optional, becomes 0.
 
-        :param octets: the frame; the headers are where they were in their own.
-        :param missing: octets that a snap length has cut off its end.
+        :param octets: the frame, with each header at the same place.
+        :param missing: octets that a snap length cut off the end of the frame.
         """
         end = len(octets) + missing
         for at, begin, most, instead, field, _ in self.lengths:
             count = end - begin
             field.pack_into(octets, at, count if count <= most else instead)
-        for at in self.zeros:
+        for at in self.optional_sums:
             octets[at : at + 2] = bytes(2)
-        # The innermost first: those around it cover it.
+        # The innermost first, because the outer checksums cover it.
         for at, begin, stop in reversed(self.sums):
             octets[at : at + 2] = bytes(2)
             octets[at : at + 2] = checksum(bytes(octets[begin:stop])).to_bytes(2, "big")
 
     def enter(self, name: str, identity: bytes = b"") -> None:
-        """Take note of a tunnel.
+        """Note a tunnel.
 
-        :param identity: tells its network from others.
+        :param identity: distinguishes its network from others.
         """
-        self.around = name
+        self.tunnel = name
         self.network += identity
 
     def add_packet(self, key: int, at: int, addresses: bytes) -> None:
-        """Take note of an IP header.  Those around it are the ends of a tunnel."""
+        """Note an IP header.  The addresses of an outer one are the ends of a tunnel."""
         if self.packets:
             outer = self.packets[-1].addresses
             half = len(outer) // 2
-            # In either direction the same.
+            # Sorted, so that both directions have the same network.
             self.network += b"".join(sorted((outer[:half], outer[half:])))
         self.packets.append(Packet(key, at, addresses))
 
 
 Reader: TypeAlias = Callable[[Headers], int]
-"""Passes over a header; returns the key of what follows.  Raises NotFollowedError: it is not whole,
-or nothing can be followed in it."""
+"""Passes over a header; returns the key of the next one.  Raises NotFollowedError if the header is
+not whole, or if no packet in it can be followed."""

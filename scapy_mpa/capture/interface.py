@@ -10,7 +10,7 @@ from scapy_mpa.capture.damage import DamagedError
 from scapy_mpa.stream.segment import SECOND
 
 Lengths = dict[int, tuple[str, int]]
-"""Of options by their codes: the name, and the octets of the value."""
+"""By option code: the name of the option, and the octets of its value."""
 
 _END_OF_OPTIONS: Final = 0
 _NAME: Final = 2
@@ -25,12 +25,12 @@ _LENGTHS: Final[Lengths] = {
 
 _POWER_OF_TWO: Final = 0x80
 _MICROSECONDS: Final = b"\x06"
-"""The resolution of an interface that names none."""
+"""The resolution of an interface without that option."""
 _NANOSECONDS: Final = 9
 
 _LONGEST_NAME: Final = 255
-"""Octets kept of a name. The longest known, those of Windows, have about 60; hostile ones, up to
-65535 octets in each of many interfaces, would fill memory."""
+"""Octets kept of a name. The longest known names, those of Windows, have about 60. A hostile file
+may have 65535 octets in each of many interfaces, which would fill memory."""
 
 _DESCRIPTION_LENGTH: Final = 8
 _OPTION_LENGTH: Final = 4
@@ -38,7 +38,7 @@ _OPTION_LENGTH: Final = 4
 
 
 class Interface(NamedTuple):
-    """What the frames of an interface have in common."""
+    """Properties that the frames of an interface share."""
 
     link_type: int
     snap_length: int
@@ -52,7 +52,7 @@ class Interface(NamedTuple):
     fcs: int
     """Octets of the Frame Check Sequence at the end of each frame."""
     fault: str | None = None
-    """What is wrong with its options; those that are wrong count as not given."""
+    """The first fault of its options; wrong options are not used."""
 
 
 def parse_interface(octets: bytes, order: str, where: int) -> Interface:
@@ -60,8 +60,8 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
 
     :param octets: the block without type and lengths.
     :param order: ``<`` or ``>``, as for struct.
-    :param where: octet of the file to name if the block is damaged.
-    :raises DamagedError: it is too short. Wrong options are no reason to give up the frames.
+    :param where: position in the file, for the error.
+    :raises DamagedError: the block is too short. Wrong options are no error, so frames are kept.
     """
     if len(octets) < _DESCRIPTION_LENGTH:
         raise DamagedError("an interface description is too short", where)
@@ -85,11 +85,11 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
 def sound_options(
     octets: bytes, order: str, lengths: Lengths
 ) -> tuple[dict[int, bytes], str | None]:
-    """Return the options that can be true, by code, and what is wrong with the first that cannot.
+    """Return the sound options, by code, and the fault of the first wrong one.
 
-    :param octets: up to the end of options, or of the block.
+    :param octets: the options, up to their end mark or the end of the block.
     :param order: ``<`` or ``>``, as for struct.
-    :param lengths: those that values must have.
+    :param lengths: the lengths that values must have.
     """
     found: dict[int, bytes] = {}
     fault = None
@@ -102,7 +102,7 @@ def sound_options(
             break
         end = start + length
         if end > len(octets):
-            # Where the next option would begin is not known.
+            # The place of the next option is not known.
             return found, fault or "an option is longer than its block"
         name, right = lengths.get(code, ("", length))
         if length == right:
@@ -124,9 +124,9 @@ def _resolution(value: int) -> tuple[int, int]:
 
 
 def _fcs(value: int) -> int:
-    """Return the octets that an ``if_fcslen`` stands for.
+    """Return the octets of Frame Check Sequence that an ``if_fcslen`` means.
 
-    The draft counts bits, Wireshark up to 4.0 octets, and the draft's own example is 4. No Frame
-    Check Sequence is shorter than 8 bits, and none as long as 8 octets.
+    The draft counts bits, but its example is 4, and Wireshark up to 4.0 counts octets. No Frame
+    Check Sequence is shorter than 8 bits, and none has 8 octets or more.
     """
     return value if value < 8 else value // 8

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Headers of IPv4 and IPv6, with the extensions of both.
 
-IP says how long a packet is.  The frame may hold Ethernet padding as well, or lack octets that were
-cut off.  The frame's length counts where IP says zero, unless no packet is so long.  IP says zero
-in a large segment that was captured before the interface card cut it, and in an IPv6 jumbogram (RFC
-2675).  Header checksums are not verified: they may not have been computed yet.
+The IP header gives the length of a packet.  The frame may hold Ethernet padding as well, or lack
+octets that were cut off.  Where the IP header has a length of 0, the frame's length counts, unless
+no packet is so long.  That is so in a large segment captured before the interface card split it,
+and in an IPv6 jumbogram (RFC 2675).  Header checksums are not verified: they may not have been
+computed yet.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ _IPV6: Final = Struct(">B3xHB")
 _IPV6_LENGTH: Final = 40
 
 _LARGEST_PACKET: Final = 1 << 20
-"""Octets beyond which the length of a frame is taken for damage where IP says zero. Offload makes
-packets of 512 KiB at most (BIG TCP); a frame may claim 4 GiB, and what it claims beyond what was
-captured takes as much memory."""
+"""Octets of a packet at most, where the IP length is 0; a longer frame is damaged. Offload makes
+packets of 512 KiB at most (BIG TCP). A frame may claim 4 GiB, and claimed octets that were not
+captured take memory, too."""
 
 
 def _ipv4(headers: Headers) -> int:
@@ -88,9 +89,9 @@ def _ipv6(headers: Headers) -> int:
 
 
 def _limit(headers: Headers, at: int, total: int, name: str) -> None:
-    """Take note of where a packet ends.
+    """Note where a packet ends.
 
-    :param total: its length; 0: the header does not say it.
+    :param total: its length; 0: the header does not give it.
     """
     if total:
         headers.limit(at + total)
@@ -99,13 +100,13 @@ def _limit(headers: Headers, at: int, total: int, name: str) -> None:
 
 
 def _demand_ipv6(headers: Headers) -> None:
-    """In IPv4 these numbers stand for no headers."""
+    """Raise NotFollowedError in IPv4, where these protocol numbers mean no headers."""
     if headers.packets[-1].key != IPV6:
         raise NotFollowedError(NOT_TCP)
 
 
 def _extension(headers: Headers) -> int:
-    """RFC 8200 4.2, and others of its shape."""
+    """RFC 8200 4.2, and other headers of that layout."""
     _demand_ipv6(headers)
     at = headers.take(8, "extension header")
     headers.take(headers.octets[at + 1] * 8, "extension header")
@@ -113,7 +114,7 @@ def _extension(headers: Headers) -> int:
 
 
 def _authentication(headers: Headers) -> int:
-    """RFC 4302 2.2: it counts units of 4 octets, less 2."""
+    """RFC 4302 2.2: its length is in units of 4 octets, less 2."""
     at = headers.take(8, "authentication header")
     length = headers.octets[at + 1] * 4
     headers.vary((headers.take(length, "authentication header"), length))
@@ -121,7 +122,7 @@ def _authentication(headers: Headers) -> int:
 
 
 def _fragment(headers: Headers) -> int:
-    """RFC 8200 4.5; with neither offset nor M it is a whole packet (RFC 6946)."""
+    """RFC 8200 4.5; a fragment with offset 0 and without M is a whole packet (RFC 6946)."""
     _demand_ipv6(headers)
     at = headers.take(8, "fragment header")
     octets = headers.octets

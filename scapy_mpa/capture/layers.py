@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a captured frame to the TCP segment, SCTP packet or fragment in it."""
+"""Finds the TCP segment, SCTP packet or fragment in a captured frame."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scapy_mpa.capture.reason import LINK_TYPE, NOT_IP, NOT_TCP, TOO_MANY_HEADER
 from scapy_mpa.capture.tunnel import READERS as TUNNEL_READERS
 
 READERS: Final[dict[int, Reader]] = {**LINK_READERS, **TUNNEL_READERS, **IP_READERS}
-"""Which function reads what kind of header."""
+"""The reader of each kind of header."""
 
 _SPACE: Final = (1 << 32) - 1
 
 _MOST: Final = 64
-"""Headers of one frame: eight tunnels with some four headers each need half as many."""
+"""Headers of one frame, at most.  Eight tunnels with some four headers each need half as many."""
 
 _ENDS: Final = frozenset({TCP, SCTP, FRAGMENT})
 _NOT_IP: Final = frozenset({ETHER_TYPE, PPP})
@@ -27,13 +27,13 @@ _NOT_IP: Final = frozenset({ETHER_TYPE, PPP})
 def read_headers(
     link_type: int, octets: bytes, length: int, readers: Mapping[int, Reader] = READERS
 ) -> tuple[int, Headers]:
-    """Read the headers of a frame up to that of a segment.
+    """Read the headers of a frame up to TCP, SCTP or a fragment.
 
     :param link_type: LINKTYPE_ value.
-    :param octets: what was captured of the frame.
+    :param octets: the captured octets of the frame.
     :param length: octets of the frame on the wire.
     :return: :data:`TCP`, :data:`SCTP` or :data:`FRAGMENT`, and the headers before it.
-    :raises NotFollowedError: none of these is in the frame, or a header is not whole.
+    :raises NotFollowedError: the frame has none of these, or a header is not whole.
     """
     headers = Headers(octets, length)
     key = LINK | link_type

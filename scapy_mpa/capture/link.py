@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Link headers: Ethernet, IEEE 802.3 with LLC, tags however stacked; Linux cooked captures 1 and 2;
-BSD loopback; raw IP; what a capture program or card puts in front of a frame: NFLOG, ERF; IP over
-InfiniBand (https://www.tcpdump.org/linktypes.html).
+"""Link headers (https://www.tcpdump.org/linktypes.html).
+
+Ethernet and IEEE 802.3 with LLC, with any stack of tags; Linux cooked captures 1 and 2; BSD
+loopback; raw IP; NFLOG and ERF, which capture programs and cards put before a frame; IP over
+InfiniBand.
 """
 
 from __future__ import annotations
@@ -27,18 +29,18 @@ from scapy_mpa.capture.reason import ENCRYPTED, TOO_MANY_HEADERS, NotFollowedErr
 LINK_HEADER: Final = "link header"
 
 RAW_IP: Final = frozenset({12, 14, 101})
-"""LINKTYPE_ values: DLT_RAW of OpenBSD and of others, whose numbers differ from LINKTYPE_RAW's, and
-that."""
+"""LINKTYPE_ values: DLT_RAW of other systems and of OpenBSD, whose numbers differ, and
+LINKTYPE_RAW."""
 
 _TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
-"""EtherTypes of IEEE 802.1Q and 802.1ad tags, and those used for QinQ before 802.1ad."""
+"""EtherTypes of IEEE 802.1Q and 802.1ad tags, and of QinQ tags before 802.1ad."""
 _VLAN: Final = 0x0FFF
 
 _SMALLEST_ETHER_TYPE: Final = 0x0600
-"""Below, the field is an IEEE 802.3 length, or says in a Linux cooked header that LLC follows."""
+"""A smaller value is an IEEE 802.3 length, or means in a Linux cooked header that LLC follows."""
 LONGEST_802_3: Final = ETHER_TYPE | 1500
 _LONG_LLC: Final = 0x8870
-"""EtherType of LLC that is longer than an IEEE 802.3 length says."""
+"""EtherType of LLC that is too long for an IEEE 802.3 length."""
 
 LLC_SNAP: Final = b"\xaa\xaa\x03"
 _SNAP: Final = frozenset({LLC_SNAP + b"\0\0\0", LLC_SNAP + b"\0\0\xf8"})
@@ -46,20 +48,20 @@ _SNAP: Final = frozenset({LLC_SNAP + b"\0\0\0", LLC_SNAP + b"\0\0\xf8"})
 _LLC_IP: Final = b"\x06\x06\x03"
 
 _BSD_FAMILIES: Final = {2: IPV4, 10: IPV6, 23: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}
-"""Address families. That of IPv6 differs: Linux, Windows, NetBSD and OpenBSD, FreeBSD, Darwin."""
+"""Address families. IPv6 has five: of Linux, Windows, NetBSD and OpenBSD, FreeBSD, Darwin."""
 
 _IP_VERSIONS: Final = {4: IPV4, 6: IPV6}
 
 _MACSEC_SCI: Final = 0x20
 _MACSEC_CHANGED: Final = 0x0C
-"""E and C (IEEE 802.1AE 9.5): the octets are encrypted, or are not the user's."""
+"""E and C (IEEE 802.1AE 9.5): the octets are encrypted, or changed."""
 
 _NFLOG_FAMILIES: Final = {2: IPV4, 10: IPV6}
 _NFLOG_PAYLOAD: Final = 9
 _TLV: Final = Struct("<HH"), Struct(">HH")
 _TLV_LENGTH: Final = Struct("<H"), Struct(">H")
 _TLV_TYPE: Final = 0x3FFF
-"""The bits of a TLV's type that tell it (NLA_TYPE_MASK of Linux)."""
+"""The bits of the field that are the TLV's type (NLA_TYPE_MASK of Linux)."""
 _MOST_TLVS: Final = 64
 
 _PPP_FRAME: Final = LINK | 9
@@ -73,11 +75,11 @@ _ERF: Final = {
     22: (0, IPV4),
     23: (0, IPV6),
 }
-"""By type of record, plain or coloured, the octets before the frame, and what that begins with."""
+"""By type of record, plain or coloured: octets before the frame, and the key of its header."""
 
 
 def ether_type(headers: Headers, at: int) -> int:
-    """Return the key of what follows a header by the EtherType, or length, at a place of it."""
+    """Return the key of the next header, by the EtherType or length at ``at``."""
     value = uint16(headers.octets, at)
     if value < _SMALLEST_ETHER_TYPE:
         return LLC
@@ -85,13 +87,13 @@ def ether_type(headers: Headers, at: int) -> int:
 
 
 def _sized(headers: Headers, at: int) -> int:
-    """Do the same; what is no EtherType is the number of octets that follow."""
+    """Return the same key, and note the length if the field is an IEEE 802.3 length."""
     key = ether_type(headers, at)
     if key == LLC:
         headers.lengths.append(
             Length(at, headers.at, LONGEST_802_3 & 0xFFFF, _LONG_LLC, limits=False)
         )
-        # The other octet tells a length from an EtherType.
+        # The first octet distinguishes a length from an EtherType.
         headers.vary((at + 1, 1))
     return key
 
@@ -104,7 +106,7 @@ def _ethernet(headers: Headers) -> int:
 
 
 def _tag(headers: Headers) -> int:
-    """IEEE 802.1Q 9.6.  VLAN 0 says that there is none."""
+    """IEEE 802.1Q 9.6.  VLAN 0 means no VLAN."""
     at = headers.take(4, LINK_HEADER)
     vlan = uint16(headers.octets, at) & _VLAN
     if vlan:
@@ -120,7 +122,7 @@ def _backbone(headers: Headers) -> int:
 
 
 def _tag_of(length: int) -> Reader:
-    """A tag that says nothing of interest, and an EtherType at its end."""
+    """Return a reader of a tag whose last two octets are an EtherType; the rest is not used."""
 
     def read(headers: Headers) -> int:
         headers.take(length, LINK_HEADER)
@@ -150,11 +152,11 @@ def _llc(headers: Headers) -> int:
 
 
 def _ether_type_at(place: int, length: int, varying: int) -> Reader:
-    """Return a reader of a header whose EtherType says what follows.
+    """Return a reader of a header with an EtherType.
 
-    :param place: of the EtherType.
+    :param place: place of the EtherType in the header.
     :param length: octets of the header.
-    :param varying: octets at its beginning on which nothing depends.
+    :param varying: octets at its beginning that do not affect how the frame is read.
     """
 
     def read(headers: Headers) -> int:
@@ -168,16 +170,18 @@ def _ether_type_at(place: int, length: int, varying: int) -> Reader:
 def _linux_cooked_2(headers: Headers) -> int:
     at = headers.take(20, LINK_HEADER)
     if uint16(headers.octets, at + 12) in _TAGS:
-        # libpcap 1.10.5 puts a tag in front of the address, which cannot begin so: it would be that
-        # of a group.
+        # libpcap 1.10.5 puts a tag before the address.  No sender's address begins like that: it
+        # would be a group address.
         headers.take(4, LINK_HEADER)
     headers.vary((at + 4, 8), (at + 14, 6))
     return ether_type(headers, at)
 
 
 def _loopback(*orders: Literal["little", "big"]) -> Reader:
-    """An address family in one of these byte orders: LINKTYPE_NULL has that of the machine that
-    captured, LINKTYPE_LOOP that of networks."""
+    """Return a reader of an address family in one of these byte orders.
+
+    LINKTYPE_NULL has the order of the capturing machine, LINKTYPE_LOOP network order.
+    """
 
     def read(headers: Headers) -> int:
         at = headers.take(4, LINK_HEADER)
@@ -191,14 +195,14 @@ def _loopback(*orders: Literal["little", "big"]) -> Reader:
 
 
 def _raw_ip(headers: Headers) -> int:
-    """The version tells which IP it is."""
+    """The version field distinguishes IPv4 and IPv6."""
     at = headers.take(1, LINK_HEADER)
     headers.at = at
     return _IP_VERSIONS.get(headers.octets[at] >> 4, NO_IP)
 
 
 def _nflog(headers: Headers) -> int:
-    """A family, and TLVs in the byte order of a host; types are small numbers."""
+    """An address family, then TLVs in host byte order, which shows since types are below 256."""
     octets = headers.octets
     at = headers.take(4, LINK_HEADER)
     family = octets[at]
@@ -236,17 +240,18 @@ def _erf(headers: Headers) -> int:
         raise NotFollowedError(TOO_MANY_HEADERS)
     before, key = _ERF.get(kind & ~_ERF_MORE, (0, NO_IP))
     headers.take(before, LINK_HEADER)
-    # Of the record, and of the frame.  They count padding, an FCS, and what was cut off or not.
+    # The lengths of the record and of the frame.  They count padding, an FCS, and perhaps octets
+    # that were cut off.
     for field, begin in ((at + 10, at), (at + 14, headers.at)):
         headers.lengths.append(Length(field, begin, instead=0xFFFF, limits=False))
     return key
 
 
 def leads_to(key: int, tunnel: str = "") -> Reader:
-    """Return a reader of no header at all.
+    """Return a reader that passes over nothing.
 
-    :param key: of what follows.
-    :param tunnel: the name of the one that begins here.
+    :param key: key of the next header.
+    :param tunnel: name of the tunnel that begins here, if any.
     """
 
     def read(headers: Headers) -> int:
@@ -267,7 +272,7 @@ READERS: Final[dict[int, Reader]] = {
     LINK | 228: leads_to(IPV4),
     LINK | 229: leads_to(IPV6),
     LINK | 239: _nflog,
-    # RFC 4391 6, after a Global Route Header, or zeros and a destination in place of it.
+    # RFC 4391 6, after a Global Route Header, or after zeros and a destination in its place.
     LINK | 242: _ether_type_at(40, 44, varying=40),
     LINK | 276: _linux_cooked_2,
     **{ETHER_TYPE | number: _tag for number in _TAGS},

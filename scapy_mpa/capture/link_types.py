@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All link types that are read, their names, and what a user says of them."""
+"""The link types that can be read, their names, and the ``--link-type`` option."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scapy_mpa.capture.layers import READERS
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LINK_TYPES: Final = frozenset(key - LINK for key in READERS if LINK <= key < ETHER_TYPE)
-"""LINKTYPE_ values that are read."""
+"""LINKTYPE_ values that can be read."""
 
 NAMES: Final = {
     "null": 0,
@@ -34,13 +34,13 @@ NAMES: Final = {
 """LINKTYPE_ values by their names (https://www.tcpdump.org/linktypes.html)."""
 
 _MOST: Final = 0xFFFF
-"""No file has greater ones."""
+"""The largest LINKTYPE_ value of a file."""
 
 
 def given_link_types(pairs: Iterable[str]) -> dict[int, int]:
-    """Return link types by those that files have, of texts such as ``user0=ethernet``.
+    """Return the link types to use in place of those in the file, from ``user0=ethernet`` etc.
 
-    :raises LocalProtocolError: a text is no such pair, or frames of the second cannot be read.
+    :raises LocalProtocolError: a text is no such pair, or its second link type cannot be read.
     """
     given = {}
     for pair in pairs:

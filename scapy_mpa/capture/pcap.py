@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Classic pcap files (draft-ietf-opsawg-pcap), both byte orders, micro- and nanoseconds.
 
-Also those of Alexey Kuznetzov's patched libpcap, whose records carry eight octets more, and those
-of before 1998 (2.0 to 2.3), which have the lengths of a record in another order.  Time zone,
-accuracy and snap length of the file header are not used: writers do not agree on them.
+Two variants are read as well: records with eight octets more (Alexey Kuznetzov's patched libpcap),
+and versions 2.0 to 2.3 (before 1998), whose records have their two lengths in the other order.
+Time zone, accuracy and snap length of the file header are not used: writers do not agree on them.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,15 +24,15 @@ PCAP_MAGICS: Final = {
         (0xA1B2CD34, "IIII8x", 1000),
     )
 }
-"""By the first four octets of the file: what reads version and link type; what reads seconds,
-fraction, captured and original octets of a record; nanoseconds in one unit of the fraction."""
+"""By the first four octets of the file: struct of versions and link type; struct of a record's
+seconds, fraction, captured and original octets; nanoseconds in one unit of the fraction."""
 
 _HEADER_LENGTH: Final = 24
 _MAJOR_VERSION: Final = 2
 _MINOR_VERSION: Final = 4
-"""Written by all since 1998."""
+"""All writers use it since 1998."""
 _SWAPPED_BEFORE: Final = 3
-"""The original octets come first in records of versions before that one, and may do so in it."""
+"""Before this version, original octets come before captured ones; in this version they may."""
 
 _FCS_LENGTH_PRESENT: Final = 0x04000000
 _FCS_LENGTH_SHIFT: Final = 28
@@ -40,7 +40,7 @@ _FCS_LENGTH_UNIT: Final = 2
 
 
 class PcapHeader(NamedTuple):
-    """What the file header says."""
+    """The contents of the file header."""
 
     record: Struct
     """Seconds, fraction, captured octets, original octets of each record."""
@@ -61,7 +61,7 @@ class PcapHeader(NamedTuple):
 def pcap_header(source: Source) -> PcapHeader:
     """Read the file header.
 
-    :raises DamagedError: it is cut or of another version.
+    :raises DamagedError: the header is cut, or of another version.
     """
     header, record, unit = PCAP_MAGICS[source.window[:4]]
     window, _ = source.forward(0, _HEADER_LENGTH)
@@ -75,11 +75,11 @@ def pcap_header(source: Source) -> PcapHeader:
 
 
 def link_type_and_fcs(field: int) -> tuple[int, int]:
-    """Return what the last field of a file header says.
+    """Return the contents of the last field of a file header.
 
     :param field: 32 bits.
     :return: LINKTYPE_ value, 16 bits, and octets of the Frame Check Sequence at the end of each
-        frame, 0 if they have none, or the file does not say.
+        frame, 0 if there is none or it is not known.
     """
     fcs = 0
     if field & _FCS_LENGTH_PRESENT:
@@ -90,10 +90,10 @@ def link_type_and_fcs(field: int) -> tuple[int, int]:
 def pcap_windows(
     source: Source, header: PcapHeader, take: Callable[[bytes, int], tuple[int, int]]
 ) -> Iterator[None]:
-    """Go over the records after the file header, a window at a time.
+    """Pass all records after the file header to ``take``, a window at a time.
 
-    :param take: is given a window and a place, and takes all records that are whole from there on;
-        returns where the first other begins, and its octets, as far as is known.
+    :param take: takes a window and a place; reads all whole records from there on.  It returns
+        where the next record begins, and how many octets of it are needed, as far as is known.
     :raises DamagedError: the file ends inside a record, or a length cannot be true.
     """
     size = header.record.size

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """pcapng files (draft-ietf-opsawg-pcapng): any number of sections, each in its own byte order.
 
-Read are Section Header, Interface Description, Enhanced Packet, Simple Packet and the obsolete
-Packet Block; all others are skipped, however long. Of an interface's options ``if_name``,
-``if_tsresol``, ``if_tsoffset`` and ``if_fcslen`` count, of a packet's the FCS length among its
-flags.
+The blocks that are read: Section Header, Interface Description, Enhanced Packet, Simple Packet, and
+the obsolete Packet Block. All others are skipped, however long. The options that are used:
+``if_name``, ``if_tsresol``, ``if_tsoffset``, ``if_fcslen``, and the FCS length in a packet's flags.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 """Type of the Section Header Block, the same in both byte orders."""
 
 MAXIMUM_INTERFACES: Final = 1 << 16
-"""Interfaces of one section that are remembered. Merging files adds one each; beyond this number
-a file only fills memory."""
+"""Interfaces of one section, at most. Each merged file adds one; a file with more of them only
+fills memory."""
 
 _MAXIMUM_BLOCK: Final = MAXIMUM_CAPTURED + (1 << 20)
-"""Octets of a block that is taken as a whole: the largest frame, with room for options."""
+"""Octets of a block that is read whole, at most: the largest frame, with room for options."""
 
 _SECTION_HEADER: Final = 0x0A0D0D0A
 _INTERFACE_DESCRIPTION: Final = 1
@@ -35,9 +34,9 @@ _SIMPLE_PACKET: Final = 3
 _ENHANCED_PACKET: Final = 6
 
 _HEAD: Final = 8
-"""Octets of block type and length, in front of a block's body."""
+"""Octets of block type and length, before a block's body."""
 _TAIL: Final = 4
-"""Octets of the length that is repeated after it."""
+"""Octets of the length that is repeated after the body."""
 _SHORTEST_BLOCK: Final = _HEAD + _TAIL
 _SHORTEST_SECTION_HEADER: Final = 28
 
@@ -49,7 +48,7 @@ _LENGTHS: Final[Lengths] = {_FLAGS: ("flags", 4)}
 
 
 class _Order:
-    """The structs of one byte order; all but ``word`` begin where a block begins."""
+    """The structs of one byte order; all but ``word`` are unpacked where a block begins."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -65,8 +64,8 @@ class _Order:
             _PACKET: Struct(name + "8xH2xIIII"),
             _SIMPLE_PACKET: Struct(name + "8xI"),
         }
-        """By type of block: interface, timestamp (high, low), captured octets, original octets; of
-        a Simple Packet Block the last alone."""
+        """By type of block: interface, timestamp (high, low), captured octets, original octets.  A
+        Simple Packet Block has original octets only."""
 
 
 _ORDERS: Final = {order.word.pack(0x1A2B3C4D): order for order in map(_Order, "<>")}
@@ -76,9 +75,9 @@ _ORDERS: Final = {order.word.pack(0x1A2B3C4D): order for order in map(_Order, "<
 def pcapng_frames(source: Source, warn: Callable[[str], None]) -> Iterator[Frame]:
     """Check the first section header and return an iterator of the frames.
 
-    :param warn: called with what is wrong, if it costs no frame.
+    :param warn: called with the text of a fault that costs no frame.
     :raises DamagedError: the header is cut, damaged or of another version. The iterator raises it
-        where the file ends inside a block, or a block cannot be true.
+        where the file ends inside a block, or a block is damaged.
     """
     window, _ = source.forward(0, _SHORTEST_SECTION_HEADER)
     if len(window) < _SHORTEST_SECTION_HEADER:
@@ -93,7 +92,7 @@ class _Reader:
         self._source = source
         self._warn = warn
         self._block = 0
-        """Where the block begins that is read, in octets of the file."""
+        """Where the current block begins in the file, in octets."""
         self._interfaces: list[Interface] = []
         self._order = self._begin_section(0)
 
@@ -136,7 +135,7 @@ class _Reader:
             at = end + _TAIL
 
     def _hold(self, at: int, count: int) -> int:
-        """Have the window hold so many octets of a block; return where they begin by then."""
+        """Move the window so that it holds ``count`` octets of a block; return where they begin."""
         if at + count > len(self._source.window):
             window, at = self._source.forward(at, count)
             if at + count > len(window):
@@ -144,7 +143,7 @@ class _Reader:
         return at
 
     def _skip(self, at: int, count: int) -> int:
-        """Pass so many octets of a block without keeping them; return where its tail begins."""
+        """Skip ``count`` octets of a block without keeping them; return where its tail begins."""
         while (rest := len(self._source.window) - at) < count:
             count -= rest
             at = self._hold(at + rest, 1)
@@ -217,7 +216,7 @@ class _Reader:
         )
 
     def _fcs_of_packet(self, octets: bytes) -> int:
-        """Return the octets of FCS that a packet's options name, 0 if they do not."""
+        """Return the FCS length in a packet's options, in octets; 0 if it is not given."""
         order = self._order
         found, fault = sound_options(octets, order.name, _LENGTHS)
         if fault is not None:

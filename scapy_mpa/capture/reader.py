@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Opening capture files: which format it is, and what to say if it is none."""
+"""Opens capture files, finds out their format, and explains why a file cannot be read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOOKS: Final = (
     (b"snoop\0", "a capture of snoop", CONVERT),
     (b"GMBU", "a capture of Microsoft Network Monitor", CONVERT),
 )
-"""Beginnings of files that may be taken for captures, what they are, and what to do."""
+"""Files that users may take for captures: first octets, what it is, advice."""
 
 _NOT_OPENED: Final[dict[type[Exception], str]] = {
     FileNotFoundError: "there is no such file; check the name",
@@ -50,7 +50,7 @@ class Capture:
     """Why iteration stopped before the end of a whole file: reading failed, or the file ends or is
     damaged inside a frame. All frames before that have been yielded."""
     warning: str | None = None
-    """What is wrong with the file and costs no frame, the first of it; one line with the name."""
+    """The first fault of the file that costs no frame; one line with the file's name."""
     pcap: PcapHeader | None = None
     """The file header of a classic pcap file, None for other formats."""
 
@@ -65,35 +65,35 @@ class Capture:
     ) -> None:
         """Read the beginning of ``file``.
 
-        :param name: what to call it.
+        :param name: name for messages.
         :param size: octets of the file, None if that is not known.
         :param owned: whether leaving the capture closes ``file``.
-        :param may_read: as of :class:`~scapy_mpa.capture.source.Source`.
-        :raises CaptureError: it is not a capture that can be read.
+        :param may_read: as in :class:`~scapy_mpa.capture.source.Source`.
+        :raises CaptureError: the file is not a capture that can be read.
         """
         self.name = name
-        """The file as it was named; "standard input" for ``-``."""
+        """The name that the user gave; "standard input" for ``-``."""
         self.size = size
-        """Octets of the file, compressed as it is; None if that is not known, as of a pipe."""
+        """Octets of the file, before decompression; None if that is not known, as of a pipe."""
         self._file = file
         self._owned = owned
         self.source = Source(file, may_read)
-        """The octets of the file, for a reader who takes the frames out of them itself."""
+        """The octets of the file, for a caller that reads the frames itself."""
         try:
-            self.unnoted = self._open_format()
-            """The frames, for a reader who sets :attr:`frames` and calls :meth:`stop` itself."""
+            self.raw_frames = self._open_format()
+            """The frames, for a caller that sets :attr:`frames` and calls :meth:`stop` itself."""
         except DamagedError as error:
             raise self._explained(error) from error
 
     def _open_format(self) -> Iterator[Frame]:
-        """Return an iterator of the frames, in whichever format they are."""
+        """Return an iterator of the frames, in any supported format."""
         source = self.source
         source.decompress()
         magic = source.forward(0, 4)[0][:4]
         if magic in PCAP_MAGICS:
             self.pcap = pcap_header(source)
             return pcap_frames(source, self.pcap)
-        # Not imported for the sake of a classic file: a command is to start soon.
+        # Imported late: a command must start soon, and a classic file does not need it.
         from scapy_mpa.capture.pcapng import PCAPNG_MAGIC, pcapng_frames
 
         if magic == PCAPNG_MAGIC:
@@ -102,7 +102,7 @@ class Capture:
 
     @property
     def parts(self) -> Sequence[Capture]:
-        """The files that it is in, each with its own problem."""
+        """The files of the capture, each with its own problem."""
         return (self,)
 
     def _warn(self, text: str) -> None:
@@ -110,18 +110,18 @@ class Capture:
             self.warning = f"{shown(self.name)}: {text}"
 
     def stop(self, error: DamagedError) -> None:
-        """Take note of why reading stopped before the end of a whole file."""
+        """Set :attr:`problem`: why reading stopped before the end of a whole file."""
         self.problem = self._explained(error)
         self.problem.__cause__ = error
 
     @property
     def octets_read(self) -> int:
-        """Octets read from the file so far, compressed as it is: the progress towards ``size``."""
+        """Octets read from the file so far, before decompression: the progress towards ``size``."""
         return self.source.octets_read
 
     def __iter__(self) -> Iterator[Frame]:
         try:
-            for frame in self.unnoted:
+            for frame in self.raw_frames:
                 self.frames += 1
                 yield frame
         except DamagedError as error:
@@ -134,7 +134,7 @@ class Capture:
         self.close()
 
     def close(self) -> None:
-        """Close the file, unless it was given open."""
+        """Close the file, unless the caller opened it."""
         if self._owned:
             self._file.close()
 
@@ -154,11 +154,11 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at
     """Open a pcap or pcapng file, plain or compressed, and read its beginning.
 
     :param path: a file name, ``-`` for standard input, or a file open for binary reading, at the
-        beginning of the capture. Nothing is sought, so pipes will do.
-    :param may_read: is given the file before each read, and may wait; False: it ends here.
-    :raises TypeError: it is neither a name nor a file that is read in octets.
+        beginning of the capture. It is read forward only, so a pipe is possible.
+    :param may_read: called with the file before each read, and may wait; False ends the capture.
+    :raises TypeError: ``path`` is neither a name nor a file open for binary reading.
     :raises CaptureError: there is no such file, it cannot be read, or it is not a capture of a
-        supported version. The message is one line: which file, what is wrong, what to do.
+        supported version. The message is one line: the file, the fault, and the advice.
     """
     if not isinstance(path, str | os.PathLike):
         _check_file(path)
@@ -178,9 +178,9 @@ def open_capture(path: str | os.PathLike[str] | BinaryIO, may_read: MayRead = at
 
 
 def is_capture(name: str) -> bool:
-    """Tell a capture from other files by its first octets, decompressed if need be.
+    """True if the first octets, decompressed if necessary, are those of a capture.
 
-    One that cannot be read counts as a capture: whoever opens it gets the reason.
+    Also true of a file that cannot be read: opening it will give the reason.
     """
     try:
         with open_capture(name):
@@ -190,7 +190,7 @@ def is_capture(name: str) -> bool:
 
 
 def _check_file(file: object) -> None:
-    """Find out whether something is a file, and open for octets.
+    """Check that an object is a file open for binary reading.
 
     :raises TypeError: it is not.
     """
@@ -226,9 +226,9 @@ def _standard_input() -> BinaryIO:
 
 
 def _not_a_capture(sample: bytes, outer: str | None) -> NoCaptureError:
-    """Say what a file is that is no capture, as far as its first octets tell.
+    """Return the error for a file that is no capture; its first octets show what it is.
 
-    :param outer: how it was compressed.
+    :param outer: the format of its compression, if any.
     """
     advice = "give a file written by `tcpdump -w`, dumpcap or Wireshark"
     if not sample:
@@ -250,7 +250,7 @@ def _not_a_capture(sample: bytes, outer: str | None) -> NoCaptureError:
 
 def _is_text(sample: bytes) -> bool:
     try:
-        # A character may be cut at the end of the sample, which a one-shot decoder would not take.
+        # The sample may end inside a character, which only an incremental decoder accepts.
         text = getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
         return False

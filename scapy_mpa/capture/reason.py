@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why a frame is not followed, in the words that are counted and shown."""
+"""The reasons why a frame is not followed, as they are counted and shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINK_TYPE: Final = "link type {}"
 
 
 class NotFollowedError(Exception):
-    """A frame has no TCP segment that could be followed. Raised and caught inside this room.
+    """A frame has no TCP segment that can be followed. Raised and caught inside this room.
 
     :param reason: a few words, the same for all frames of a kind.
     """
@@ -24,5 +24,5 @@ class NotFollowedError(Exception):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether there is a header that nobody here can read."""
+        """Whether the frame has a header that no reader here knows."""
         return self.reason in (NOT_IP, NOT_TCP) or self.reason.startswith(LINK_TYPE.format(""))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other TCP segments after the headers of a captured frame.
+"""Puts other TCP segments after the headers of a captured frame.
 
-The counterpart of :mod:`~scapy_mpa.capture.build_frame` for who has a frame of a direction:
-whatever lies in front of its TCP header stays as it was captured (addresses, tags, tunnels, IP
-options and extension headers, on any link type that can be read), but for lengths and checksums.
-Of the TCP header, the window and the timestamps stay.
+The counterpart of :mod:`~scapy_mpa.capture.build_frame` where a frame of the direction was
+captured. All headers before TCP stay as captured, but for lengths and checksums: addresses, tags,
+tunnels, IP options and extension headers, on any link type that can be read. Of the TCP header, the
+window and the timestamps stay.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _END, _NO_OPERATION, _TIMESTAMPS = 0, 1, 8
 _TIMESTAMPS_LENGTH: Final = 10
 
 _ADDRESSES_AT: Final = {True: 12, False: 8}
-"""Of IPv4, and of IPv6."""
+"""Place of the addresses in a header, by whether it is IPv4, else IPv6."""
 _MAC: Final = 6
 _MOST_TCP: Final = 60
 """Octets of a TCP header at most."""
 
 
 class Reframer:
-    """Makes frames like a captured one that carry other TCP segments.
+    """Makes frames with the headers of a captured frame, and with other TCP segments.
 
-    :param frame: of which at least the headers up to that of TCP were captured.
-    :param flow: of its segment (:class:`~scapy_mpa.stream.segment.Segment`).
-    :param readers: by which that was found.
-    :raises NotFollowedError: it carries no TCP segment that could be followed.
+    :param frame: a frame whose headers up to TCP were captured.
+    :param flow: flow of its segment (:class:`~scapy_mpa.stream.segment.Segment`).
+    :param readers: the readers that found the segment.
+    :raises NotFollowedError: the frame carries no TCP segment that can be followed.
     """
 
     def __init__(self, frame: Frame, flow: bytes, readers: Mapping[int, Reader] = READERS) -> None:
@@ -55,19 +55,19 @@ class Reframer:
         tcp = headers.octets[headers.at :][:_MOST_TCP]
         self._window = uint16(tcp, _WINDOW_AT)
         self._options = _timestamps(tcp)
-        # Of a frame that may be long, nothing else is kept.
+        # The frame may be long, so its other octets are not kept.
         headers.octets = b""
         self.interface = frame.interface
-        """The name of the interface, if the file had it."""
+        """The name of the interface, if the file has it."""
         begin = min(each.begin for each in headers.lengths if each.limits)
         self.largest = LARGEST_DATAGRAM - (headers.at - begin) - TCP_LENGTH - len(self._options)
-        """Octets of TCP payload that a frame carries at most."""
+        """Octets of TCP payload in a frame, at most."""
 
     def reversed(self) -> Reframer:
-        """Return one for the other direction."""
+        """Return a Reframer for the other direction."""
         other = copy(self)
         other._flow = reverse_flow(self._flow)
-        # The times are those of the other clock.
+        # The timestamps of the other sender are not known.
         other._options = b""
         head = bytearray(self._head)
         pairs = [(at, _MAC) for at in self._headers.macs]
@@ -92,14 +92,14 @@ class Reframer:
     ) -> Frame:
         """Return a frame with a TCP segment (RFC 9293 3.1).
 
-        :param number: of the frame.
+        :param number: frame number.
         :param time_ns: when it was captured, in nanoseconds since the epoch.
         :param seq: sequence number, 32 bits.
         :param ack: acknowledgement number, 32 bits.
         :param flags: 8 bits, see :mod:`~scapy_mpa.stream.segment`.
         :param payload: at most :attr:`largest` octets.
-        :param length: octets of payload on the wire, if a snap length has cut some off; where they
-            are more than :attr:`largest`, IP gives no length, as of the packet that was captured.
+        :param length: octets of payload on the wire, if a snap length cut some off.  If they are
+            more than :attr:`largest`, the length in the IP header is 0, as in the captured packet.
         """
         carried = len(payload) if length is None else length
         numbers = seq, ack, flags, self._window

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files of one ring: a capture that was written into one file after the other.
 
-Names tell which files may be of one ring, as dumpcap and tcpdump make them; times tell whether
+Names show which files may be of one ring, as dumpcap and tcpdump name them.  Times show whether
 they are.
 """
 
@@ -25,14 +25,14 @@ _NUMBERS: Final = re.compile(
     # The number of the file, of dumpcap, and at the end of the name, of tcpdump -C.
     r"|(?<=_)\d{5,}|\d+$"
 )
-"""What is not the same in the names of files of one ring."""
+"""The parts that differ in the names of files of one ring."""
 
 
 def rings(names: Sequence[str]) -> list[list[str]]:
     """Return the names in groups: files that may be of one ring, in order of their first frames.
 
-    A group stands where its first name stood.  Files that are named twice, are no regular files,
-    or have no frame that can be read, are groups of their own.
+    A group takes the place of its first name.  A file that is named twice, is no regular file, or
+    has no readable frame is a group by itself.
     """
     often = Counter(names)
     groups: list[list[str]] = []
@@ -57,7 +57,7 @@ def _without_numbers(name: str) -> str:
 
 
 def _in_order(names: list[str]) -> Iterator[list[str]]:
-    """Yield the names in order of time, and then each that has none."""
+    """Yield the names in order of time, then each name without a time."""
     if len(names) == 1:
         yield names
         return
@@ -73,7 +73,7 @@ def _in_order(names: list[str]) -> Iterator[list[str]]:
 
 
 def _begin(name: str) -> int | None:
-    """Return the time of the first frame, None if none can be read."""
+    """Return the time of the first frame, in nanoseconds; None if no frame can be read."""
     try:
         with open_capture(name) as capture:
             return next((frame.time_ns for frame in capture), None)
@@ -82,13 +82,13 @@ def _begin(name: str) -> int | None:
 
 
 class Ring(Capture):
-    """Files of one ring as one capture: frames are numbered on from file to file.
+    """Files of one ring as one capture: frame numbers go on from file to file.
 
-    Reading ends before a file that begins before the last frame of the one before it:
-    :attr:`parts` are the files that were read.
+    Reading ends before a file whose first frame is earlier than the last frame of the file before
+    it.  :attr:`parts` are the files that were read.
 
-    :param names: in order of time.
-    :param may_read: as of :func:`~scapy_mpa.capture.open_capture`.
+    :param names: file names in order of time.
+    :param may_read: as in :func:`~scapy_mpa.capture.open_capture`.
     :raises CaptureError: the first file is not a capture that can be read.
     """
 
@@ -97,7 +97,7 @@ class Ring(Capture):
         self._parts = [open_capture(names[0], may_read)]
         self.name = names[0]
         self.size = sum(map(os.path.getsize, names))
-        self.unnoted = self._chained(names[1:])
+        self.raw_frames = self._chained(names[1:])
 
     @property
     def parts(self) -> Sequence[Capture]:
@@ -111,7 +111,7 @@ class Ring(Capture):
         self._parts[-1].close()
 
     def _chained(self, following: Sequence[str]) -> Iterator[Frame]:
-        """Yield the frames of all files, up to the first that does not continue the one before."""
+        """Yield the frames of all files, up to the first file that does not continue the ring."""
         frames: Iterable[Frame] = self._parts[0]
         number = latest_ns = 0
         make = tuple.__new__
@@ -127,7 +127,7 @@ class Ring(Capture):
                 part = open_capture(name, self._may_read)
             except CaptureError:
                 return
-            # What is wrong with it is said to be after the frame that has this number.
+            # A message about a fault of this file names the frame before it.
             part.frames = number
             first = next(iter(part), None)
             if first is None or first.time_ns < latest_ns:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SCTP packets: the header and the chunks at a known place of a frame (RFC 4960 3).
 
-Unlike that of TCP, the Checksum is verified: a receiver that finds it wrong discards the packet
-(RFC 4960 6.8), which nothing else in the capture tells.
+Unlike TCP's, the Checksum is verified.  A receiver discards a packet with a wrong one (RFC 4960
+6.8), and nothing else in the capture shows that.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _PORTS = 4
 
 
 def sctp_packet(frame: Frame, headers: Headers) -> SctpPacket:
-    """Return the packet of a frame whose other headers were read.
+    """Return the packet of a frame whose headers before SCTP were read.
 
     :raises NotFollowedError: the common header is not whole.
     """
     at = headers.take(COMMON_HEADER_LENGTH, "SCTP header")
-    octets = headers.octets[at : headers.stop]
+    octets = headers.octets[at : headers.captured_end]
     header = parse_header(octets)
     crc: Literal["good", "bad", "unknown"] = "unknown"
-    if headers.stop == headers.end:
+    if headers.captured_end == headers.end:
         if checksum_is_good(octets):
             crc = "good"
         elif header.checksum:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The octets of a capture file, plain or compressed, in a window that only moves forward.
 
-Works on pipes: nothing is sought. Memory is one chunk, or what the caller asks for in one piece.
+So pipes can be read. The window takes one chunk of memory, or as much as the caller asks for.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ COMPRESSIONS: Final = (
     ("zstd", ".zst", b"\x28\xb5\x2f\xfd"),
     ("lz4", ".lz4", b"\x04\x22\x4d\x18"),
 )
-"""The name of each format, which is that of its command, too; the suffix of its files, and how they
-begin."""
+"""The name of each format and of its command, the suffix of its files, their first octets."""
 SUFFIXES: Final = frozenset(suffix for _, suffix, _ in COMPRESSIONS)
 _LONGEST_MAGIC: Final = 6
 
 _CHUNK: Final = 7 << 14
-"""Octets asked for in one read: few calls, still inside a processor's second cache, and less than
-what the C library would ask the system for each time and give back."""
+"""Octets of one read.  Large enough for few calls, and small enough for a processor's second cache.
+For a larger chunk, the C library takes memory from the system and returns it each time."""
 
 
 def compression_of(octets: bytes) -> str | None:
-    """Return the name of the format that begins so, None if it is none of :data:`COMPRESSIONS`."""
+    """Return the name of the format of :data:`COMPRESSIONS` that begins so, else None."""
     for name, _, magic in COMPRESSIONS:
         if octets.startswith(magic):
             return name
@@ -40,16 +39,16 @@ def compression_of(octets: bytes) -> str | None:
 
 
 def at_once(file: BinaryIO) -> bool:
-    """Have a file read, without waiting for anything."""
+    """Return True: a file is read without waiting."""
     return True
 
 
 class Source:
     """A window on the octets of a file.
 
-    :param file: read with ``read1`` if it has that, so that frames of a live pipe are not held
-        back until a chunk is full, otherwise with ``read``. Short reads are fine.
-    :param may_read: is given the file before each read, and may wait; False: it ends here.
+    :param file: read with ``read1`` if it has that, so that frames of a live pipe do not wait until
+        a chunk is full, otherwise with ``read``. Short reads are allowed.
+    :param may_read: called with the file before each read, and may wait; False ends the file.
     """
 
     def __init__(self, file: BinaryIO, may_read: MayRead = at_once) -> None:
@@ -62,19 +61,18 @@ class Source:
         """The name of the format that the file is compressed in."""
         self._chunks = self._read_chunks(file, may_read)
         self._ahead = b""
-        """The chunk whose first octets are the end of the window; empty if there is none, or no
-        more of it than that."""
+        """The chunk whose first octets end the window; empty if the window has all of it."""
         self._shown = 0
-        """How many they are."""
+        """Number of octets of that chunk in the window."""
 
     def decompress(self) -> None:
-        """Look at the first octets; if the file is compressed, the window is on what it holds.
+        """If the first octets show compression, turn the window to the decompressed octets.
 
-        :raises DamagedError: they cannot be read, or nothing is there to decompress them.
+        :raises DamagedError: reading failed, or no decompressor is installed.
         """
         self.compression = compression_of(self.forward(0, _LONGEST_MAGIC)[0])
         if self.compression is not None:
-            # Most files are not, and a command is to start soon.
+            # Imported late: most files are not compressed, and a command must start soon.
             from scapy_mpa.capture.decompress import decompress
 
             read = [self.window, self._ahead[self._shown :]]
@@ -87,7 +85,7 @@ class Source:
             try:
                 chunk = read(_CHUNK)
             except ValueError as error:
-                # The latter is an OSError as well.
+                # "Not open for reading" is an OSError as well, so this comes first.
                 raise self._failed(
                     "it is closed, or not open for reading", "open it for reading"
                 ) from error
@@ -96,7 +94,7 @@ class Source:
                     f"{error.strerror or error}", "check the disk or the network it is read from"
                 ) from error
             if chunk is None:
-                # What is still to come would be missing without a word.
+                # To end here would lose later octets without a message.
                 raise self._failed("it would have to be waited for", "open it in blocking mode")
             if not isinstance(chunk, bytes):
                 raise TypeError(
@@ -116,11 +114,11 @@ class Source:
         )
 
     def forward(self, at: int, count: int) -> tuple[bytes, int]:
-        """Go on to where ``at`` of the window is; return a window, and where that is in it.
+        """Move the window forward to position ``at``; return it, and where that position is now.
 
         From there on the window holds ``count`` octets or more, fewer only at the end of the file.
-        Nearly all windows are chunks as they were read: what lies in two of them gets a window of
-        its own, and no other octet is moved.
+        Nearly every window is a chunk as it was read.  Only octets that lie in two chunks are
+        copied, into a window between the two.
 
         :raises DamagedError: reading failed, or the compressed data is damaged.
         """
@@ -142,8 +140,7 @@ class Source:
                 if missing == count and len(chunk) >= count:
                     self._turn(chunk, at)
                     return chunk, 0
-            # At once: kept until all are there, pieces of a few octets would take twenty times as
-            # much memory as these.
+            # Joined at once: a list of pieces of a few octets would take twenty times the memory.
             window += chunk[shown : shown + missing]
             shown += min(missing, len(chunk) - shown)
             missing = count - len(window)
@@ -153,7 +150,7 @@ class Source:
         return self.window, 0
 
     def _turn(self, chunk: bytes, by: int) -> None:
-        """Make a chunk the window, which begins ``by`` octets farther on."""
+        """Make ``chunk`` the window; it begins ``by`` octets farther on."""
         self.window = chunk
         self.base += by
         self._ahead, self._shown = b"", 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TCP headers, read and written: the segment at a known place of a frame (RFC 9293 3.1).
+"""Reads and writes TCP headers (RFC 9293 3.1).
 
-Options are passed over. Checksums are not verified: with checksum offload, what a machine sends is
-captured before its checksum is computed.
+Options are skipped. Checksums are not verified: with checksum offload, a sender's segments are
+captured before their checksums are computed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TCP_PROTOCOL: Final = 6
 
 
 def tcp_segment(frame: Frame, headers: Headers) -> Segment:
-    """Return the segment of a frame whose other headers were read.
+    """Return the segment of a frame whose headers before TCP were read.
 
     :raises NotFollowedError: the TCP header, options included, is not whole.
     """
@@ -40,7 +40,7 @@ def tcp_segment(frame: Frame, headers: Headers) -> Segment:
         seq,
         ack,
         flags,
-        headers.octets[start : headers.stop],
+        headers.octets[start : headers.captured_end],
         headers.end - start,
         frame.number,
         frame.time_ns,
@@ -53,10 +53,10 @@ def tcp_header(
 ) -> bytes:
     """Return a TCP header with its checksum.
 
-    :param flow: of the segment.
+    :param flow: flow of the segment.
     :param numbers: sequence and acknowledgement number, flags, window.
     :param options: a multiple of 4 octets.
-    :param payload: what was captured of it.
+    :param payload: the captured octets of the payload.
     :param length: octets of payload on the wire.
     :raises struct.error: a number does not fit its field.
     """

@@ -31,29 +31,29 @@ _UDP: Final = PROTOCOL | 17
 _GRE: Final = PROTOCOL | 47
 _MPLS: Final = ETHER_TYPE | 0x8847
 _MPLS_UPSTREAM: Final = ETHER_TYPE | 0x8848
-"""Labels that the upstream router has assigned (RFC 5332)."""
+"""Labels that the upstream router assigned (RFC 5332)."""
 _PPPOE: Final = ETHER_TYPE | 0x8864
 
 _SCTP_PORT: Final = 9899
 """UDP port of SCTP (RFC 6951)."""
 
 _GRE_CHECKSUM, _GRE_KEY, _GRE_SEQUENCE = 0x8000, 0x2000, 0x1000
-"""Flags of RFC 2784 and RFC 2890: which fields there are."""
+"""Flags of RFC 2784 and RFC 2890 that show which fields are present."""
 _GRE_OTHER: Final = 0x4007
-"""Source routes (RFC 1701) and the version, which is 1 in PPTP (RFC 2637): 0 in RFC 2784."""
+"""Source routes (RFC 1701), and the version: 0 in RFC 2784, 1 in PPTP (RFC 2637)."""
 _ERSPAN_TYPE_2: Final = 0x88BE
 _ERSPAN_TYPE_3: Final = 0x22EB
 
 _HDLC: Final = frozenset({b"\xff\x03", b"\0\x03", b"\1\x03"})
-"""Address and control (RFC 1662 3.1); pppd has a direction in place of the address.  Without them a
-protocol number is first, which none of these is."""
+"""Address and control (RFC 1662 3.1); pppd puts a direction in place of the address.  Without them
+a header begins with a protocol number, and none of these is one."""
 
 _IN_ETHERNET: Final = frozenset({IPV4, IPV6, _MPLS, _MPLS_UPSTREAM, _PPPOE, *LINK_READERS} - {LLC})
 """EtherTypes that distinguish an Ethernet header from other octets."""
 
 
 def _mpls(headers: Headers) -> int:
-    """RFC 3032 2.1: labels up to the bottom of the stack.  Nothing says what follows."""
+    """RFC 3032 2.1: labels up to the bottom of the stack.  No field names the next header."""
     headers.enter("MPLS")
     headers.is_guessed = True
     is_bottom = False
@@ -78,13 +78,13 @@ def _mpls(headers: Headers) -> int:
 
 
 def _is_ethernet(octets: bytes, at: int) -> bool:
-    """Tell whether octets may be an Ethernet header, by its EtherType, or the LLC after it."""
+    """Return whether octets may be an Ethernet header, by its EtherType, or the LLC after it."""
     key = ETHER_TYPE | uint16(octets, at + 12)
     return key in _IN_ETHERNET or (key <= LONGEST_802_3 and octets.startswith(LLC_SNAP, at + 14))
 
 
 def _is_ipv4(octets: bytes, at: int) -> bool:
-    """Tell a header from an Ethernet address by its checksum, which routers need as much."""
+    """True if the IPv4 checksum is good, which it hardly is if the octets begin a MAC address."""
     length = (octets[at] & 0xF) * 4
     words = octets[at : at + length]
     return 20 <= len(words) == length and int.from_bytes(words, "big") % 0xFFFF == 0
@@ -136,7 +136,7 @@ def _gre(headers: Headers) -> int:
 
 
 def _ppp_framed(headers: Headers) -> int:
-    """PPP, maybe with the address and control octets of HDLC."""
+    """PPP, with or without the address and control octets of HDLC."""
     if headers.octets[headers.at : headers.at + 2] in _HDLC:
         headers.take(2, "PPP header")
     return _ppp(headers)
@@ -152,7 +152,7 @@ def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
 
 
 def _erspan_3(headers: Headers) -> int:
-    """draft-foschiano-erspan 4.3: O says that a platform's header follows; FT what does then."""
+    """draft-foschiano-erspan 4.3: O announces a platform's header, FT is the type of the frame."""
     headers.enter("ERSPAN")
     at = headers.take(12, "ERSPAN header")
     headers.vary((at, 10), (at + 10, 1))
@@ -164,7 +164,7 @@ def _erspan_3(headers: Headers) -> int:
 
 
 def _udp(headers: Headers) -> int:
-    """RFC 768.  A port of a tunnel tells what is in it, that of the target first."""
+    """RFC 768.  The destination port identifies a tunnel; for SCTP, the source port may as well."""
     at = headers.take(8, "UDP header")
     source, target = uint16(headers.octets, at), uint16(headers.octets, at + 2)
     length = uint16(headers.octets, at + 4)
@@ -173,10 +173,10 @@ def _udp(headers: Headers) -> int:
     if length:
         headers.limit(at + length)
     headers.lengths.append(Length(at + 4, at))
-    headers.zeros.append(at + 6)
+    headers.optional_sums.append(at + 6)
     headers.vary((at + 4, 4))
     if source == _SCTP_PORT != target:
-        # Answers come back from it.
+        # Answers come from that port.
         return UDP_PORT | source
     headers.vary((at, 2))
     return UDP_PORT | target

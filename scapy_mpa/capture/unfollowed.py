@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many frames of a capture were not followed, and why: in headers, or after them."""
+"""Counts the frames of a capture that were not followed, by reason."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def unfollowed(decoder: Decoder, flows: Flows, associations: Associations | None) -> Counter[str]:
     """Return the numbers of frames that were not followed, by reason, none of them 0.
 
-    :param decoder: took the segments out of the frames.
-    :param flows: was given these.
-    :param associations: was given the SCTP packets; None: there were none.
+    :param decoder: the decoder that took segments out of the frames.
+    :param flows: received the segments.
+    :param associations: received the SCTP packets; None: there were none.
     """
     counts = decoder.not_followed.copy()
-    # Of frames whose connection was ended before they came.
+    # Frames of connections that had ended before.
     counts["late copy"] += flows.late_copies
     if associations is not None:
         counts["SCTP without DDP"] += associations.without_ddp

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a capture to the stream core: each frame's segment, the ordinary ones straight through.
+"""Reads a capture and hands each frame's segment to the stream core.
 
-The records of a pcap file of Ethernet frames are read here, a window of the file at a time.  Frames
-of any other capture, and all that are not Ethernet, IPv4 without options and TCP, take the way
-through the decoder.
+The records of a pcap file of Ethernet frames are read here, a window of the file at a time.  The
+decoder reads frames of all other captures, and frames other than Ethernet, IPv4 without options and
+TCP.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _headers: Final = Struct(">12xIHxxIxx12sIIH").unpack_from
 protocol; the flow: addresses and ports; sequence number, acknowledgement number; data offset with
 flags."""
 _HEADERS: Final = 54
-"""Octets of them: a frame without TCP options."""
+"""Octets of these headers without TCP options."""
 _IPV4_AT: Final = 14
 _TCP_AT: Final = 34
 _SERVICE: Final = 0xFFFFFF00
@@ -35,12 +35,12 @@ _ETHERNET_IPV4: Final = 0x08004500
 _FRAGMENT_AND_PROTOCOL: Final = 0x3FFF00FF
 _WHOLE_TCP: Final = 6
 _ROWS: Final = 512
-"""What was found is handed out when there is so much of it."""
+"""Results are handed out when there are so many rows."""
 _OCTETS: Final = 1 << 20
 _WINDOWS: Final = 2
-"""It is also handed out after so many octets of frames, or windows of a file.  So its octets take
-little memory, and somebody can say how far reading is.  Every other window holds one frame: the one
-that lies in two chunks of the file."""
+"""Results are also handed out after so many octets of frames, or windows of a file.  So they take
+little memory, and progress can be shown.  Every second window holds only one frame, which lies in
+two chunks of the file."""
 
 
 def walk(
@@ -54,12 +54,12 @@ def walk(
 ) -> Iterator[None]:
     """Read a capture to its end into ``flows``.
 
-    Whatever was found is in ``flows.shared.rows`` when this yields; the caller takes it out.
+    When this yields, the results are in ``flows.shared.rows``, and the caller takes them out.
 
-    :param decoder: reads the headers of what is not ordinary.
-    :param clock: takes note of the times of frames.
-    :param live: hand out what was found as soon as it is there, not in large batches.
-    :param seen: is given each segment when it was taken.
+    :param decoder: reads the headers of frames that are not ordinary.
+    :param clock: notes the times of frames.
+    :param live: hand out results at once, not in large batches.
+    :param seen: called with each segment after ``flows`` received it.
     """
     header, most = capture.pcap, 1 if live else _ROWS
     try:
@@ -85,12 +85,12 @@ def _frames(
 ) -> Iterator[None]:
     """Read frame after frame of any capture.
 
-    :param most: rows after which they are handed out.
+    :param most: number of rows after which they are handed out.
     """
     rows, take, segment_of = flows.shared.rows, flows.take, decoder.segment
     find, owner = flows.directions.get, flows.owner
     read = 0
-    for frame in capture.unnoted:
+    for frame in capture.raw_frames:
         number, time_ns, _, captured, _, _ = frame
         if number == 1:
             clock.begin_ns = time_ns
@@ -138,16 +138,16 @@ def _take(
     """Take the records of a window, as :func:`~scapy_mpa.capture.pcap.pcap_windows` asks for."""
     number = capture.frames
     size, unit = header.record.size, header.unit
-    # All but the original length, which is of no account here.
+    # All but the original length, which is not used here.
     unpack_record = Struct(header.record.format[:4]).unpack_from
     find, take = flows.directions.get, flows.take
     available = len(window)
     remembers, times = clock.remembers, clock.times
     if remembers:
         clock.make_room(number + available // size)
-    latest = payload_at = 0
+    previous = payload_at = 0
     is_plain = False
-    second, whole = -1, 0
+    second, second_ns = -1, 0
     while True:
         start = at + size
         wanted = size
@@ -161,20 +161,20 @@ def _take(
         number += 1
         if seconds != second:
             second = seconds
-            whole = second * SECOND
-        time_ns = whole + fraction * unit
+            second_ns = second * SECOND
+        time_ns = second_ns + fraction * unit
         if remembers:
             times[number % REMEMBERED] = time_ns
         is_usual = captured >= _HEADERS
         if is_usual:
-            begins, total, fragment, flow, seq, ack, rest = _headers(window, start)
-            if rest != latest:
-                latest = rest
-                payload_at = _TCP_AT + (rest >> 12) * 4
-                is_plain = rest & NOT_PSH == ACK
+            link_and_ip, total, fragment, flow, seq, ack, control = _headers(window, start)
+            if control != previous:
+                previous = control
+                payload_at = _TCP_AT + (control >> 12) * 4
+                is_plain = control & NOT_PSH == ACK
             total += _IPV4_AT
             is_usual = (
-                begins & _SERVICE == _ETHERNET_IPV4
+                link_and_ip & _SERVICE == _ETHERNET_IPV4
                 and fragment & _FRAGMENT_AND_PROTOCOL == _WHOLE_TCP
                 and _HEADERS <= payload_at <= total <= captured
             )
@@ -194,7 +194,7 @@ def _take(
                     at = end
                     continue
             length = total - payload_at
-            segment = Segment(flow, seq, ack, rest & 0xFF, octets, length, number, time_ns)
+            segment = Segment(flow, seq, ack, control & 0xFF, octets, length, number, time_ns)
         if number == 1:
             clock.begin_ns = time_ns
         if segment is None:

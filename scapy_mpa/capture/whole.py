@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files that are there in whole, or as they were before.
+"""Writes a file as a whole, or leaves the old one as it was.
 
-Whoever is given a file that ends early takes it for all there is.  So octets go to a file beside
-it, which takes its name when all are written.
+A reader cannot see that a file ends early.  So octets go to a temporary file in the same directory,
+which takes the file's name when it is complete.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _STANDARD_STREAMS: Final = (1, 2)
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for octets; it replaces what has its name when the block ends without an error.
+    """Open a file for octets; it replaces the old one when the block ends without an error.
 
-    Until then, and if the block raises anything, what was there stays: another file, or none.  The
-    new file has the mode of the old one, and a symbolic link leads to it.  What is no regular file,
-    or is open as standard output, is written directly: pipes, devices, ``/dev/stdout``.
+    Until then, or if the block raises anything, the old file stays, or there is none.  The new file
+    has the mode of the old one, and a symbolic link leads to it.  Pipes, devices, ``/dev/stdout``
+    and all else that is no regular file or is open as standard output are written directly.
 
-    :raises OSError: it cannot be written; ``filename`` is ``path``, or None.
+    :raises OSError: the file cannot be written; ``filename`` is ``path``, or None.
     """
     name = os.fspath(path)
     place = _place(name)
@@ -36,7 +36,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(name, "wb", buffering=_BUFFER) as file:
             yield file
         return
-    # Of its own length, since a name may be as long as a directory allows.
+    # Not the old name with a suffix, which might be too long for the directory.
     beside = os.path.join(os.path.dirname(place), f".{os.urandom(8).hex()}.part")
     try:
         with open(beside, "xb", buffering=_BUFFER) as file:
@@ -52,26 +52,26 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _place(name: str) -> str | None:
-    """Return what is to be replaced, None if the file is to be written directly.
+    """Return the path of the file to replace, None if the file must be written directly.
 
-    :raises OSError: it cannot be written.
+    :raises OSError: the file cannot be written.
     """
     try:
         found = os.stat(name)
     except FileNotFoundError:
-        # A name that ends like a directory's is no file's, which open() says.
+        # A name that ends in a slash is a directory's; open() then raises the error.
         return os.path.realpath(name) if os.path.basename(name) else None
     if not stat.S_ISREG(found.st_mode) or _is_open(name, found):
         return None
-    # A file that must not be written must not be replaced.
+    # A file without permission to write must not be replaced.
     os.close(os.open(name, os.O_WRONLY))
     return os.path.realpath(name)
 
 
 def _is_open(name: str, found: os.stat_result) -> bool:
-    """Tell whether a name stands for a file that is open, as ``/dev/stdout`` and ``/dev/fd/3`` do.
+    """Return whether a name means an open file, such as ``/dev/stdout`` and ``/dev/fd/3``.
 
-    Who has opened it would not see another one.
+    The program that opened it would not see a new file in its place.
     """
     if os.path.realpath(os.path.dirname(name)).startswith("/proc/"):
         return True
@@ -83,7 +83,7 @@ def _is_open(name: str, found: os.stat_result) -> bool:
 
 
 def _take_mode(place: str, beside: str) -> None:
-    """Give a new file the owner and the mode of the one that it will replace, if there is one."""
+    """Give the new file the owner and the mode of the file that it will replace, if any."""
     try:
         found = os.stat(place)
     except FileNotFoundError:

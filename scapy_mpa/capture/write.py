@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Frames into a file, in the format that its name asks for."""
+"""Writes frames to a file, in the format that its name shows."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def write_frames(
     comments: Mapping[int, str] | None = None,
     comment: str | None = None,
 ) -> None:
-    """Write ``frames`` to ``path``: pcapng if its name ends so, else pcap, with microseconds.
+    """Write ``frames`` to ``path``: pcapng if the name ends so, else pcap with microseconds.
 
-    If that fails, what had this name before stays.
+    If that fails, an older file of this name stays.
 
-    :param comments: by place in ``frames``, from 1: comments of single frames. pcapng only.
-    :param comment: of the whole file. pcapng only.
+    :param comments: comments of single frames, by place in ``frames``, from 1. pcapng only.
+    :param comment: comment of the whole file. pcapng only.
     :raises LocalProtocolError: a frame or a comment does not fit the format.
     :raises OSError: the file cannot be written.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Classic pcap files out (draft-ietf-opsawg-pcap), in microseconds, which all tools read."""
+"""Writes classic pcap files (draft-ietf-opsawg-pcap) with microseconds, which all tools read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LATEST_SECOND: Final = 0xFFFFFFFF
-"""Since the epoch, that a record can tell: it is in 2106."""
+"""The last second since the epoch that a record can hold; it is in 2106."""
 
 MICROSECOND: Final = 1000
-"""Nanoseconds of the unit of times."""
+"""Nanoseconds."""
 
 _HEADER: Final = Struct("<IHHiIII")
 """Magic, version, time zone, accuracy, snap length, link type."""
@@ -29,7 +29,7 @@ class PcapWriter:
     """Writes frames to a pcap file; times are cut to microseconds.
 
     :param file: open for writing; is not closed.
-    :param link_type: LINKTYPE_ value, of all frames.
+    :param link_type: LINKTYPE_ value of all frames.
     """
 
     def __init__(self, file: BinaryIO, link_type: int) -> None:
@@ -38,9 +38,9 @@ class PcapWriter:
         file.write(_HEADER.pack(_MICROSECONDS, *_VERSION, 0, 0, SNAP_LENGTH, link_type))
 
     def write(self, frame: Frame) -> None:
-        """Append a frame; its number and interface have no place in this format.
+        """Append a frame; this format has no field for its number and interface.
 
-        :raises LocalProtocolError: it is of another link type, or its time is outside 1970 to 2106.
+        :raises LocalProtocolError: the frame has another link type, or a time outside 1970 to 2106.
         """
         _, time_ns, link_type, octets, original, _ = frame
         seconds, fraction = divmod(time_ns, SECOND)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""pcapng files out (draft-ietf-opsawg-pcapng): interfaces as they come, comments.
+"""Writes pcapng files (draft-ietf-opsawg-pcapng), with comments and with times in nanoseconds.
 
-There is one section, and another one whenever a section has as many interfaces as readers take.
-Times are nanoseconds.
+An interface is described before its first frame.  A new section begins when the old one has as many
+interfaces as readers accept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.wire.errors import LocalProtocolError
 
 LATEST_SECOND: Final = ((1 << 64) - 1) // SECOND
-"""The last second since the epoch that a timestamp without an offset can have: it is in 2554."""
+"""The last second since the epoch that a timestamp without an offset can hold; it is in 2554."""
 
 _SECTION_HEADER: Final = 0x0A0D0D0A
 _INTERFACE_DESCRIPTION: Final = 1
@@ -50,17 +50,17 @@ _OFFSET: Final = Struct("<q")
 """Seconds."""
 
 _TIMES: Final = 1 << 64
-"""Nanoseconds that a timestamp can say: from 1970 to 2554."""
+"""Number of nanoseconds that a timestamp can hold: from 1970 to 2554."""
 _ERA: Final = 1 << 34
-"""Seconds by whose multiples times are offset that are not among them.  The next power of two has
-more nanoseconds than a timestamp can say."""
+"""Times out of that range are offset by a multiple of so many seconds.  The next power of two has
+more nanoseconds than a timestamp can hold."""
 
 
 class PcapngWriter:
     """Writes frames to a pcapng file.
 
     :param file: open for writing; is not closed.
-    :param comment: of the first section (``opt_comment``).
+    :param comment: comment of the first section (``opt_comment``).
     :param application: the program that writes (``shb_userappl``).
     :raises LocalProtocolError: a text is longer than 65535 octets.
     """
@@ -71,19 +71,19 @@ class PcapngWriter:
         self._file = file
         self._application = application
         self._interfaces: dict[tuple[int, str | None, int], int] = {}
-        """Numbers of the section's interfaces: by link type, name, and what their times are offset
-        by."""
+        """Numbers of the section's interfaces, by link type, name, and offset of their times in
+        seconds."""
         self._begin_section(comment)
 
     def write(self, frame: Frame, comment: str | None = None) -> None:
-        """Append a frame; describe its interface first, if it is the first of it.
+        """Append a frame; before the first frame of an interface, describe the interface.
 
-        A time before 1970 or after 2554 is of an interface of its own, of the same name, whose
-        times are offset (``if_tsoffset``).
+        Frames before 1970 or after 2554 get a separate interface of the same name, whose times are
+        offset (``if_tsoffset``).
 
-        :param comment: of the frame (``opt_comment``).
-        :raises LocalProtocolError: the comment is longer than 65535 octets, or the frame's time is
-            so far off that its seconds do not fit 64 bits.
+        :param comment: comment of the frame (``opt_comment``).
+        :raises LocalProtocolError: the comment is longer than 65535 octets, or the seconds of the
+            frame's time do not fit 64 bits.
         """
         _, time_ns, link_type, octets, original, name = frame
         offset = 0
@@ -97,7 +97,7 @@ class PcapngWriter:
         self._block(_ENHANCED_PACKET, body + _padded(octets), ((_COMMENT, comment),))
 
     def _begin_section(self, comment: str | None = None) -> None:
-        """Write a Section Header Block; the interfaces of the section before are no longer."""
+        """Write a Section Header Block; interfaces of the section before are not valid in it."""
         self._interfaces.clear()
         body = _SECTION.pack(_BYTE_ORDER_MAGIC, 1, 0, _LENGTH_NOT_GIVEN)
         options = (_COMMENT, comment), (_APPLICATION, self._application)

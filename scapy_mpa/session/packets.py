@@ -225,7 +225,7 @@ def _innermost(frame: Frame) -> Packet:
     except NotFollowedError:
         return conf.raw_layer(frame.octets)
     kind, at, _ = headers.packets[-1]
-    return (IP if kind == IPV4 else IPv6)(frame.octets[at : headers.stop])
+    return (IP if kind == IPV4 else IPv6)(frame.octets[at : headers.captured_end])
 
 
 def _strip(transport: Packet) -> None:
