@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Frames as Scapy dissects them, and the layers that they begin with."""
+"""Dissects frames with Scapy, and maps link types to Scapy's layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scapy_mpa.capture.link_types import LINK_TYPES
 from scapy_mpa.stream.segment import SECOND, Segment
 
 LINKTYPE_RAW: Final = 101
-"""Of the values for raw IP the one that Scapy knows on all systems."""
+"""The value for raw IP that Scapy knows on all systems."""
 
 
 def dissect(frame: Frame) -> Packet:
@@ -29,18 +29,18 @@ def dissect(frame: Frame) -> Packet:
 
 
 def packet_of(layer: type[Packet], octets: bytes) -> Packet:
-    """Return the packet that begins with a layer, one of raw octets if it cannot be dissected."""
+    """Return octets as a packet that begins with ``layer``; as raw octets if that fails."""
     try:
         return layer(octets)
     except Exception:
         if conf.debug_dissector:
             raise
-        # As Scapy itself does with what it cannot dissect.
+        # Scapy does the same with octets that it cannot dissect.
         return conf.raw_layer(octets)
 
 
 def layer_of_type(link_type: int) -> type[Packet]:
-    """Return the layer that frames of a link type begin with, that of raw octets if there is none.
+    """Return the first layer of frames of a link type; raw octets if Scapy has none.
 
     :param link_type: LINKTYPE_ value.
     """
@@ -52,12 +52,11 @@ def layer_of_type(link_type: int) -> type[Packet]:
 
 
 def followed_type(link_type: int, layer: type[Packet]) -> int:
-    """Return the LINKTYPE_ value by which frames of a file are read.
+    """Return the LINKTYPE_ value to read the frames of a file with.
 
-    It is that of the file, unless only Scapy knows what such frames begin with: people bind layers
-    to link types of their own.
+    It is that of the file, unless only Scapy knows it: users may bind layers to private link types.
 
-    :param layer: which that is.
+    :param layer: the first layer of the frames in Scapy.
     """
     if link_type not in LINK_TYPES:
         known = link_type_of(layer)
@@ -67,14 +66,14 @@ def followed_type(link_type: int, layer: type[Packet]) -> int:
 
 
 def link_type_of(layer: type[Packet]) -> int:
-    """Return the LINKTYPE_ value of frames that begin with a layer, -1 if there is none."""
+    """Return the LINKTYPE_ value of frames that begin with ``layer``, -1 if there is none."""
     if issubclass(layer, (IP, IPv6)):
         return LINKTYPE_RAW
     return int(conf.l2types.layer2num.get(layer, -1))
 
 
 def segment_of(frame: Frame) -> Segment | None:
-    """Return the segment of a frame of whose headers only Scapy knows some, if it has one."""
+    """Return the TCP segment of a frame that has headers only Scapy knows; None if it has none."""
     tcp = dissect(frame).getlayer(TCP)
     if tcp is None or not isinstance(tcp.underlayer, (IP, IPv6)):
         return None
@@ -88,5 +87,5 @@ def octets_of(packet: Packet) -> bytes:
     try:
         return bytes(packet)
     except Exception:
-        # A user's packet may have any fault.  It is passed on; to send it reports the fault.
+        # A user's packet may have any fault.  It is passed on; sending it reports the fault.
         return b""

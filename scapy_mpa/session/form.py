@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Layers like one that Scapy has dissected, without dissecting again.
+"""Copies a layer that Scapy dissected, with other fields, without dissecting again.
 
-A packet keeps its state in slots, some twenty of them.  ``Packet.__init__`` fills them one by one
-through several calls, and dissecting fills some of them again, which takes ten times as long as
-copying them does.  So a layer that is known to be like an earlier one but for its fields is made
-by copying.
+A packet keeps its state in some twenty slots.  ``Packet.__init__`` fills them through several
+calls, and dissecting fills some of them again.  That takes ten times as long as to copy them.  So a
+layer that differs from an earlier one in its fields only is made by copying.
 
-This is what the module relies on: that the attributes named here are all of a packet's state, and
-that lists and dictionaries among those that are copied are replaced but never changed in place,
-since Scapy itself has packets share them.  A layer that holds anything else has no form, and is
-left to Scapy.
+The module assumes two things.  The attributes named here are the whole state of a packet.  Lists
+and dictionaries in them are replaced, but never changed in place, since Scapy's packets share them.
+A layer with any other state has no form, and Scapy dissects it.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from scapy.fields import FlagValue
 from scapy.packet import NoPayload, Packet
 
 put: Final = object.__setattr__
-"""Sets an attribute of a packet that is known not to be a field: Packet looks for one first."""
+"""Sets an attribute of a packet that is not a field; Packet would look for a field first."""
 
 _SHARED: Final = (
     "default_fields",
@@ -61,11 +59,11 @@ def _is_constant(value: object) -> bool:
 
 
 class Form:
-    """Makes layers that are like a sample.
+    """Makes copies of a sample layer, with other fields.
 
-    :param sample: a layer of a packet; what lies below and above it does not count.
-    :param without: fields of the sample that are always filled in by the caller.
-    :raises ValueError: it holds something of which it is not known whether it may be shared.
+    :param sample: a layer of a packet; the layers below and above it do not count.
+    :param without: fields of the sample that the caller always sets.
+    :raises ValueError: the sample holds a value that copies perhaps must not share.
     """
 
     __slots__ = ("_blank", "_class", "_constants", "_fields", "_flags", "_more", "_shared", "make")
@@ -77,7 +75,7 @@ class Form:
             raise ValueError(f"{known - state.keys()} are not there")
         self._shared = tuple(state[name] for name in _SHARED)
         self._constants = tuple(state[name] for name in _CONSTANT)
-        # What only this class has.
+        # Attributes that only this class has.
         self._more = [(name, value) for name, value in state.items() if name not in known]
         self._fields: dict[str, Any] = dict.fromkeys(sample.fields)
         self._flags: list[tuple[str, FlagValue]] = []
@@ -95,26 +93,26 @@ class Form:
             if not _is_constant(value):
                 raise ValueError(f"it is not known whether {value!r} may be shared")
         self._class = type(sample)
-        # Its instances are laid out alike, but setting their attributes is not slowed down by
-        # Packet.__setattr__; made by ``type``, lest Scapy takes it for one more layer.
+        # A class with the same layout, without the slow Packet.__setattr__.  ``type`` makes it, so
+        # that Scapy does not register it as a layer.
         self._blank = type.__new__(
             type(self._class),
             self._class.__name__,
             (self._class,),
             {"__slots__": (), "__setattr__": put, "__delattr__": object.__delattr__},
         )
-        # CPython keeps in a function's code what it has learned of the class whose attributes are
-        # set there, one class at a time. So each form has a copy of the code.
+        # CPython caches in a function's code how to set attributes of a class, for one class at a
+        # time. So each form has a copy of the code.
         code = _make.__code__.replace()
         make = FunctionType(code, globals(), _make.__name__, _make.__defaults__)
         self.make: Callable[..., Packet] = MethodType(make, self)
         """Returns a new layer; see :func:`_make`."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields of the sample, in their order, for a layer to have as its own."""
+        """Return a copy of the sample's fields, in their order, for one new layer."""
         fields = self._fields.copy()
         for name, flags in self._flags:
-            # They can be changed in place; copied without FlagValue's own __setattr__.
+            # Flags can be changed in place.  Copied without the slow FlagValue.__setattr__.
             own = _new(_BlankFlags)
             own.value = flags.value
             own.names = flags.names
@@ -134,10 +132,10 @@ def _make(
     """Return a new layer.
 
     :param original: the octets from this layer on.
-    :param fields: the layer's own: no other has them.
-    :param cache: the octets of its header, if nothing has changed since they were read.
-    :param below: the layer on which it is put, as ``add_payload`` does it, but for what
-        ``overload_fields`` may say.
+    :param fields: the layer's fields; no other layer may share this dictionary.
+    :param cache: the octets of its header, if no field has changed since they were read.
+    :param below: the layer below, to which this one is added as by ``add_payload``, but without
+        ``overload_fields``.
     """
     layer: Packet = _new(self._blank)
     (
@@ -176,7 +174,7 @@ def _make(
 
 
 class _BlankFlags(FlagValue):
-    """Laid out like FlagValue, but setting attributes is not slowed down by its __setattr__."""
+    """A class with the layout of FlagValue, without its slow __setattr__."""
 
     __slots__ = ()
     __setattr__ = put
@@ -188,7 +186,7 @@ _new: Final = object.__new__
 
 
 def stack(lower: Packet, upper: Packet) -> None:
-    """Do what ``lower.add_payload(upper)`` does; nothing must be above ``lower`` yet."""
+    """Do the same as ``lower.add_payload(upper)``; ``lower`` must not have a payload yet."""
     if upper.overload_fields:
         lower.add_payload(upper)
     else:
@@ -197,9 +195,9 @@ def stack(lower: Packet, upper: Packet) -> None:
 
 
 def are_alike(one: Packet, other: Packet) -> bool:
-    """Tell whether two packets are the same, layer by layer, in all that dissecting sets.
+    """Return whether two packets are equal, layer by layer, in all attributes that dissecting sets.
 
-    All but ``time``, which in inner layers is the time of day.
+    ``time`` is not compared: in inner layers it is the time of day.
     """
     below: tuple[Packet | None, Packet | None] = None, None
     while not isinstance(one, NoPayload):
@@ -213,7 +211,7 @@ def are_alike(one: Packet, other: Packet) -> bool:
 
 
 def bindings_use(layer: type[Packet], fields: Collection[str]) -> bool:
-    """Tell whether what comes above a layer may be chosen by one of these fields."""
+    """Return whether one of these fields may choose the layer above ``layer``."""
     return any(
         name in values
         for alias in layer.aliastypes
@@ -231,9 +229,9 @@ def _described(layer: Packet) -> list[Any]:
 
 
 def _state(layer: Packet) -> dict[str, Any]:
-    """Return what is in the slots of a packet, and in its ``__dict__``.
+    """Return the contents of a packet's slots, and of its ``__dict__``.
 
-    That is where an attribute goes if a class attribute hides its slot: IPv6's name.
+    An attribute is in ``__dict__`` if a class attribute hides its slot, as with IPv6's name.
     """
     state = dict(vars(layer))
     for base in type(layer).__mro__:

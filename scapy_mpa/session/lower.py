@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Link, network and TCP layers of frame after frame, without dissecting each.
+"""Makes the link, network and TCP layers of frames, without dissecting each frame.
 
-The headers of a TCP segment differ from those of others in a few numbers only.  So of each shape
-of headers one frame is dissected, and the layers of others of that shape are made like its
-layers, with their own numbers.  What people have bound to these layers thus counts from the
-moment when a shape is first seen.
+The headers of most TCP segments differ in a few numbers only.  So one frame of each shape of
+headers is dissected, and its layers are copied for other frames of that shape, with other numbers.
+Layers that users bind thus count from the moment when a shape is first seen.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _IPV4: Final = Struct(">HHHHBBH4s4sHHIIHHHH")
 addresses; ports, sequence and acknowledgement number, data offset with flags, window, checksum,
 urgent pointer."""
 _IPV6: Final = Struct(">IHBB16s16sHHIIHHHH")
-"""Version, traffic class and flow label; length, next header, hop limit, addresses; the rest as
-above."""
+"""Version, traffic class, flow label; length, next header, hop limit, addresses; TCP as above."""
 _IPV4_TYPE: Final = b"\x08\x00"
 _IPV4_AT: Final = 14
 _IPV4_START: Final = 0x45
@@ -45,31 +43,31 @@ _FRAGMENT: Final = 0x3FFF
 _FLOW_LABEL: Final = 0xFFFFF
 
 _LINK_LAYERS: Final = frozenset({Ether, Dot1Q, Dot1AD, CookedLinux, CookedLinuxV2, Loopback})
-"""Those in which nothing depends on what follows them."""
+"""Link layers of which no field depends on the payload."""
 
 _NUMBERS: Final = {
     IP: frozenset({"len", "id", "chksum", "src", "dst"}),
     IPv6: frozenset({"fl", "plen", "src", "dst"}),
 }
-"""Fields that are no part of a shape: the layer above must not be chosen by them."""
+"""Fields that are no part of a shape; they must not choose the layer above."""
 
 _MOST_SHAPES: Final = 256
-"""A network has a few for each pair of link addresses; the limit is for one that makes them up."""
+"""A network has a few for each pair of link addresses; a hostile capture may have more."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
 
 _Headers: TypeAlias = tuple[bytes, int, int, int, int, dict[str, Any], list[int], list[Any]]
-"""What there is to say of the headers of one frame: its octets; where in these the IP header, the
-TCP header and the payload begin, and where the IP packet ends; fields of IP that are no part of the
-shape; those of TCP; TCP options."""
+"""The headers of one frame: its octets; where in these the IP header, the TCP header and the
+payload begin, and where the IP packet ends; fields of IP that are no part of the shape; fields of
+TCP; TCP options."""
 
 
 class _Shape(NamedTuple):
-    """How to make the layers of headers that differ from others in their numbers only."""
+    """The forms of the layers of headers that differ in their numbers only."""
 
     link: tuple[tuple[Form, int, int], ...]
-    """Each with where it begins and ends in the frame."""
+    """Link layers: form, begin and end in the frame."""
     network: Form
     tcp: Form
 
@@ -77,11 +75,9 @@ class _Shape(NamedTuple):
 class LowerLayers:
     """Makes packets of frames.
 
-    :param dissect: the plain way to do so, for frames that are not ordinary, and for the first of
-        each shape.
-    :param whole: whether it leaves the packet as it was captured; then the quick way is for
-        segments without payload.  Else it must take away what lies above TCP, and lengths and
-        checksums.
+    :param dissect: makes the packet of a frame that is not ordinary, or the first of its shape.
+    :param whole: whether ``dissect`` returns packets as captured; then only segments without
+        payload are ordinary.  Else it must remove the payload of TCP, lengths and checksums.
     """
 
     def __init__(self, dissect: Callable[[Frame], Packet], *, whole: bool) -> None:
@@ -103,13 +99,13 @@ class LowerLayers:
                 self._shapes.clear()
             shape = _shape_of(packet, *headers[:2])
             if shape is not None and not are_alike(packet, self._make(shape, headers)[0]):
-                # Scapy is not what this module takes it for.
+                # This version of Scapy differs from what this module assumes.
                 shape = None
             self._shapes[key] = shape
         return packet, packet.getlayer(TCP)
 
     def _read(self, frame: Frame) -> tuple[_Key, _Headers] | None:
-        """Return the shape of a frame's headers and what they say; None: they are not ordinary."""
+        """Return the shape and the contents of a frame's headers; None: they are not ordinary."""
         _, _, link_type, octets, length, _ = frame
         if link_type == ETHERNET and octets[12:14] == _IPV4_TYPE:
             kind, at = IPV4, _IPV4_AT
@@ -165,7 +161,7 @@ class LowerLayers:
             try:
                 options = _OPTIONS.m2i(None, octets[tcp_at + _TCP_LENGTH : payload_at])
             except Exception:
-                # What Scapy makes of such a segment is for it to say.
+                # Scapy itself dissects such a segment.
                 return None
         return key, (octets, at, tcp_at, payload_at, end, network, tcp, options)
 
@@ -213,9 +209,9 @@ _OPTIONS: Final = next(field for field in TCP.fields_desc if field.name == "opti
 
 
 def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
-    """Return the shape of a packet; None if no other packets can be made from it.
+    """Return the shape of a packet; None if its layers cannot be copied.
 
-    :param network_at: where in its octets the IP header begins.
+    :param network_at: where its IP header begins in ``octets``.
     """
     link = []
     layer = packet
@@ -235,5 +231,5 @@ def _shape_of(packet: Packet, octets: bytes, network_at: int) -> _Shape | None:
             Form(tcp, without=("options",)),
         )
     except ValueError:
-        # It holds what layers may not share: Scapy makes each of them.
+        # A layer holds a value that copies must not share, so Scapy dissects each frame.
         return None

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``sniff(session=MPASession)``: one packet for each startup frame and each FPDU.
 
-Frames come from whatever ``sniff()`` reads (:class:`Source`), and go to the stream core
-(:class:`Recovery`); what it finds becomes packets (:mod:`~scapy_mpa.session.packets`).
+A :class:`Source` reads frames from the socket that ``sniff()`` uses.  :class:`Recovery` hands them
+to the stream core, and :mod:`~scapy_mpa.session.packets` makes packets of its events.
 
-Scapy's readers of capture files dissect each frame in full.  Most frames only carry octets of
-MPA, and nobody ever sees a packet of theirs, so of these readers only the records are taken; a
-packet is made when it is asked for.  All other sockets hand out packets.
+Scapy's readers of capture files dissect each frame in full.  But the packets of most frames, which
+carry octets of MPA, are never shown.  So only the records of such a reader are taken, and a packet
+is made on request.  All other sockets hand out packets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from scapy_mpa.session.dissect import (
 from scapy_mpa.session.form import put
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.packets import Packets
-from scapy_mpa.session.sockets import name_layer, whole
+from scapy_mpa.session.sockets import name_layer, receiver
 from scapy_mpa.stream.clock import REMEMBERED, Clock
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
@@ -58,23 +58,23 @@ class MPASession(DefaultSession):
     """Recovers MPA startup frames and FPDUs from TCP streams while Scapy sniffs.
 
     Yields one packet for each, as ``Ether/IP/TCP/FPDU/DDPTagged/RDMAPWrite/...``, in order of
-    recovery.  Its lower layers are those of the frame that completed it, as of a segment that holds
-    nothing else: with the sequence number of its first octet, and with lengths and checksums to be
-    computed, ``wirelen`` included.  So what ``wrpcap()`` writes can be read again, by any tool.
-    ``packet[FPDU].provenance`` says where it came from
+    recovery.  Its lower layers are those of the frame that completed it, changed to a segment of
+    this packet only: the sequence number is that of its first octet, and lengths, checksums and
+    ``wirelen`` are to be computed.  So any tool can read the file that ``wrpcap()`` writes.
+    ``packet[FPDU].provenance`` shows its origin
     (:class:`~scapy_mpa.session.provenance.Provenance`).  Frames whose TCP payload belongs to MPA
     are replaced by these packets; all others pass unchanged.
 
     >>> sniff(offline="capture.pcap", session=MPASession)              # doctest: +SKIP
     >>> sniff(offline="capture.pcap", session=MPASession(others=False))  # doctest: +SKIP
 
-    Of DDP over SCTP there is a packet for each session control message and each DDP Segment Chunk,
-    as ``Ether/IP/SCTP/SCTPChunkData`` with one chunk, whose ``data`` are the whole user message,
-    put together if it was fragmented; its ``provenance`` says where it came from.
+    With DDP over SCTP, each session control message and each DDP Segment Chunk gives a packet, as
+    ``Ether/IP/SCTP/SCTPChunkData`` with one chunk.  Its ``data`` are the whole user message, even
+    if that was fragmented; their ``provenance`` shows its origin.
 
-    Each capture that ``sniff()`` reads, and each interface, has streams of its own; of several
-    files some dozen frames are shown in turn.  An object serves one ``sniff()`` call; then its
-    :attr:`not_followed` tells what was not looked into.
+    The streams of each capture file and each interface are separate.  Several files are read in
+    turn, some dozen frames at a time.  An object serves one ``sniff()`` call; after it
+    :attr:`not_followed` counts the frames that were not followed.
 
     :param others: whether frames that carry no MPA octets pass, too.
     :param on_event: called with every event of the stream core
@@ -82,12 +82,12 @@ class MPASession(DefaultSession):
         reported nowhere else.
     :param supersession: a session that sees each frame first, and may change it, such as Scapy's
         ``IPSession``.
-    :param limits: what may be held in memory of each capture and each interface.
-    :param dialect: what is spoken, by its name, where the octets leave a choice.
-    :param check: have ``on_event`` called with what DDP and RDMAP must not accept, too
-        (:mod:`scapy_mpa.stream.checks`).
+    :param limits: limits of memory, for each capture and each interface.
+    :param dialect: the dialect, by its name, where the octets do not show it.
+    :param check: also call ``on_event`` for DDP segments and RDMAP messages that a receiver must
+        not accept (:mod:`scapy_mpa.stream.checks`).
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
-    :raises TypeError: ``on_event`` is no function, or ``limits`` are none.
+    :raises TypeError: ``on_event`` is no function, or ``limits`` is no :class:`Limits`.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class MPASession(DefaultSession):
         self._recovery = partial(Recovery, on_event, limits_of(limits), named, check=check)
         self._captures: dict[SuperSocket, tuple[Source, Recovery]] = {}
         self._not_followed: Counter[str] = Counter()
-        """Of captures that were read to their end."""
+        """Counts of captures that were read to their end."""
 
     @property
     def not_followed(self) -> dict[str, int]:
         """The numbers of frames that were not followed, by reason ("not TCP", "IP fragment", ...).
 
-        Those of all captures and interfaces so far; final when ``sniff()`` has returned.  Packets
-        of a layer that no link type has are of "link type -1".
+        They cover all captures and interfaces so far, and are final when ``sniff()`` has returned.
+        Packets of a layer without a link type count as "link type -1".
         """
         counts = self._not_followed.copy()
         for _, recovery in self._captures.values():
@@ -123,7 +123,7 @@ class MPASession(DefaultSession):
         return dict(counts)
 
     def recv(self, sock: SuperSocket) -> Iterator[Packet]:
-        """Yield what the next frame of ``sock`` brings to light; of a file, the next few."""
+        """Yield the packets that the next frame of ``sock`` completes; of a file, the next few."""
         capture = self._captures.get(sock)
         if capture is None:
             capture = _source_of(sock, self.supersession), self._recovery()
@@ -133,7 +133,7 @@ class MPASession(DefaultSession):
             try:
                 frame = source.read(recovery.clock.newest + 1)
             except Exception:
-                # A capture has ended, or an interface has gone down: nothing more comes.
+                # The capture has ended, or the interface has gone down.
                 del self._captures[sock]
                 packets = recovery.finish()
                 self._not_followed += recovery.not_followed
@@ -151,9 +151,9 @@ class Recovery:
     """The streams of one capture, and the packets recovered from them.
 
     :param on_event: called with every event of the stream core.
-    :param limits: what may be held in memory.
-    :param dialect: what the user says is spoken.
-    :param check: report what DDP and RDMAP must not accept, too.
+    :param limits: limits of memory.
+    :param dialect: the dialect that the user named, if any.
+    :param check: also report DDP segments and RDMAP messages that a receiver must not accept.
     """
 
     def __init__(
@@ -167,21 +167,21 @@ class Recovery:
         self._flows = Flows(limits=limits, dialect=dialect, others=other_framings())
         self._associations = Associations(self._flows.take_number, limits, dialect)
         self._sctp: list[SctpPacket] = []
-        """What the decoder has found in place of a segment, one at most."""
+        """The SCTP packet that the decoder found in place of a segment; one at most."""
         self._decoder = Decoder(self._sctp.append, dissect=segment_of)
         self.clock = Clock()
         self.packets = Packets(self._decoder, self._flows, on_event, check=check)
 
     @property
     def not_followed(self) -> Counter[str]:
-        """The numbers of frames that were not followed, by reason; final when it has finished."""
+        """The numbers of frames that were not followed, by reason; final after :meth:`finish`."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
     def receive(self, frame: Frame) -> tuple[list[Packet], bool]:
         """Take a frame.
 
-        Return the packets that it brought to light, and whether the frame itself is another matter:
-        it is not if its TCP payload belongs to MPA and is, or will be, part of such packets.
+        Return the packets that it completed, and True if the frame itself may be shown as well.
+        False: its TCP payload belongs to MPA, and is or will be part of such packets.
         """
         clock, number = self.clock, frame.number
         if not clock.newest:
@@ -215,18 +215,18 @@ class Recovery:
             return packets, not packets
         carries_mpa = flows.carries_mpa(flow)
         if carries_mpa is None:
-            # Octets of a connection that was ended.
+            # The octets belong to a connection that has ended.
             self.packets.last.pop(flow, None)
         return packets, not carries_mpa
 
     def _receive_packet(self, packet: SctpPacket, frame: Frame) -> tuple[list[Packet], bool]:
-        """Receive an SCTP packet, as :meth:`receive` does a frame."""
+        """Take an SCTP packet; return the same as :meth:`receive`."""
         packets = self.packets.of(self._associations.receive(packet), frame)
         has_data = any(chunk.type == ChunkType.DATA for chunk in packet.chunks)
         return packets, not (packets or (has_data and self._associations.carries_ddp(packet.flow)))
 
     def finish(self) -> list[Packet]:
-        """Return the packets that the end of the capture brings to light."""
+        """Return the packets that are certain only at the end of the capture."""
         packets = self.packets.of(self._flows.finish())
         for events in self._associations.ends():
             packets += self.packets.of(events)
@@ -237,23 +237,23 @@ class Source(Protocol):
     """Reads frame after frame."""
 
     def read(self, number: int) -> Frame | None:
-        """Return the next frame, None if there is none as yet.
+        """Return the next frame, None if there is none yet.
 
-        :param number: which the frame is to have.
-        :raises EOFError: there will be no more.
+        :param number: the number of the frame.
+        :raises EOFError: the capture has ended.
         """
 
     def packet(self) -> Packet:
         """Return the packet of the last frame."""
 
     in_a_row: int = 1
-    """How many frames are read before ``sniff()`` is asked again whether to go on."""
+    """Frames to read before ``sniff()`` is asked again whether to go on."""
 
 
 def _source_of(sock: SuperSocket, supersession: Any) -> Source:
-    """Return what reads from a socket.
+    """Return the source that reads from a socket.
 
-    :param supersession: a session that is to see each packet first, or None.
+    :param supersession: a session that sees each packet first, or None.
     """
     name_layer(sock)
     if not supersession and not conf.debug_dissector:
@@ -265,10 +265,10 @@ def _source_of(sock: SuperSocket, supersession: Any) -> Source:
 
 
 class _Packets(Source):
-    """Takes what a socket dissects."""
+    """Takes the packets that a socket dissects."""
 
     def __init__(self, sock: SuperSocket, supersession: Any) -> None:
-        self._recv = whole(sock)
+        self._recv = receiver(sock)
         self._link_type: Any = cache(link_type_of)
         self._supersession = supersession
         self._packet: Packet | None = None
@@ -282,7 +282,7 @@ class _Packets(Source):
             return None
         octets: bytes = packet.original
         if self._supersession or not octets:
-            # A session may have changed what it was given.
+            # The session may have changed the packet.
             octets = octets_of(packet) or octets
         return Frame(
             number,
@@ -298,14 +298,14 @@ class _Packets(Source):
         return self._packet
 
 
-# What follows does by itself what read_packet() of Scapy's readers does around _read_packet().
+# These two classes replace read_packet() of Scapy's readers, and call _read_packet().
 
 
 class _PcapRecords(Source):
     """Takes the records of a pcap file."""
 
     def __init__(self, reader: PcapReader) -> None:
-        # To be asked after each frame takes longer; on a pipe the next frame may be a while away.
+        # To ask sniff() after each frame takes longer.  On a pipe the next frame may come late.
         self.in_a_row = 64 if getattr(reader.f, "seekable", bool)() else 1
         self._read = reader._read_packet
         link_type, self._fcs = link_type_and_fcs(reader.linktype)
@@ -338,8 +338,8 @@ class _PcapRecords(Source):
 class _PcapNgRecords(Source):
     """Takes the packet blocks of a pcapng file.
 
-    Scapy does not tell which frames end with a Frame Check Sequence.  That is no part of a segment
-    but where IP gives no length.
+    Scapy does not report which frames end with a Frame Check Sequence.  That matters only where IP
+    gives no length: only then it counts as part of the segment.
     """
 
     def __init__(self, reader: PcapNgReader) -> None:
@@ -354,7 +354,7 @@ class _PcapNgRecords(Source):
         octets, metadata = self._read(MAXIMUM_CAPTURED)
         self._metadata = metadata
         if metadata.tshigh is None:
-            # A packet that is given no time has that of its making.
+            # Scapy gives a packet without a time the current one.
             self._time = time.time()
         else:
             self._time = EDecimal((metadata.tshigh << 32) + metadata.tslow) / metadata.tsresol

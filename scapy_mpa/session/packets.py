@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of the stream core as packets: what was recovered, on the lower layers of a frame."""
+"""Makes packets of events: the recovered layers, on the lower layers of a captured frame."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ OnTcp: TypeAlias = FPDURecovered | StartupSeen | AdaptionIndicationSeen | IFTFra
 OnSctp: TypeAlias = DDPSegmentRecovered | SessionControlSeen
 """Events that become a packet over SCTP."""
 
-_OF_PAYLOAD = frozenset({"len", "plen", "length", "chksum"})
-"""Fields of the layers below that Scapy fills in by what lies above."""
+_LENGTHS_AND_CHECKSUMS = frozenset({"len", "plen", "length", "chksum"})
+"""Fields of lower layers that Scapy computes from the layers above."""
 
 _WHOLE_FRAMES: Final = 16 << 20
-"""Octets of frames that are kept whole."""
+"""Octets of frames that are kept whole, in all."""
 
 _HEADERS: Final = 512
-"""What is kept of others, at most: more than link, network and TCP header take, with room for a
+"""Octets that are kept of any other frame, at most: room for link, network and TCP headers and a
 tunnel."""
 
 
 class Packets:
     """Makes the packets of one capture.
 
-    :param decoder: has taken the segments out of its frames.
-    :param flows: has taken these.
+    :param decoder: the decoder that takes segments out of its frames.
+    :param flows: receives the segments.
     :param on_event: called with every event.
-    :param check: report what DDP and RDMAP must not accept, too.
+    :param check: also report DDP segments and RDMAP messages that a receiver must not accept.
     """
 
     def __init__(
@@ -79,29 +79,28 @@ class Packets:
         self._flows = flows
         self._on_event = on_event
         self._checks = Checks() if check else None
-        self._lower = LowerLayers(_below, whole=False)
+        self._lower = LowerLayers(_lower_layers, whole=False)
         self._upper = UpperLayers()
         self.last: dict[bytes, Frame] = {}
-        """By flow, the frame that brought octets last.
+        """The last frame with octets of each flow.
 
-        Its lower layers are those of the next packet, which may come to light much later.  Of its
-        payload nothing is needed but for what Scapy calls ``original``; that of many directions is
-        let go."""
+        The next packet gets its lower layers, perhaps much later.  Its payload is needed only for
+        Scapy's ``original``, so the payloads of many directions are dropped."""
         self._room = _WHOLE_FRAMES
-        """Octets of payload that may still come until payloads are let go."""
+        """Octets of payload that may still come before payloads are dropped."""
         self._is_cut = False
-        """Whether a snap length has cut off octets of TCP payload."""
+        """Whether a snap length cut off octets of TCP payload."""
 
     def keep(self, frame: Frame, segment: Segment) -> None:
-        """Keep the frame of a segment with octets, for packets that these bring to light."""
+        """Keep the frame of a segment with octets, for the packets that these will give."""
         self.last[segment.flow] = frame
         self._is_cut |= segment.length > len(segment.payload)
         self._room -= segment.length
         if self._room < 0:
-            self._let_go(segment.flow)
+            self._drop_payloads(segment.flow)
 
-    def _let_go(self, last: bytes) -> None:
-        """Cut off payload if all frames together hold too much.
+    def _drop_payloads(self, last: bytes) -> None:
+        """Cut off payloads if all frames together hold too many octets.
 
         :param last: the flow of the last frame, which stays whole.
         """
@@ -110,13 +109,14 @@ class Packets:
             for flow, frame in frames.items():
                 if len(frame.octets) > _HEADERS and flow != last:
                     frames[flow] = frame._replace(octets=frame.octets[:_HEADERS])
-        # To look at all of them costs each payload octet no more than a little, however many.
+        # So the cost of this scan per octet of payload is bounded, however many frames there are.
         self._room = max(_WHOLE_FRAMES, _HEADERS * len(frames))
 
     def of(self, events: list[Event], frame: Frame | None = None) -> list[Packet]:
         """Report events, and return their packets.
 
-        :param frame: brought the events; over TCP the one that brought octets last comes first.
+        :param frame: the frame that brought the events.  Over TCP it is used only for flows that
+            have no frame in :attr:`last`.
         """
         if self._checks is not None:
             events = list(chain.from_iterable(map(self._checks.take, events)))
@@ -134,7 +134,7 @@ class Packets:
                 packets.append(self._on_sctp(event, frame))
             elif (
                 isinstance(event, ConnectionEnded)
-                # Another connection may have its ports by now.
+                # Another connection may use its ports already.
                 and self._flows.carries_mpa(event.connection.flow) is None
             ):
                 for flow in event.connection.flows:
@@ -142,7 +142,7 @@ class Packets:
         return packets
 
     def _on_tcp(self, event: OnTcp, frame: Frame) -> Packet:
-        """Put what was recovered on the lower layers of a frame, as a segment of its own."""
+        """Return the packet of an event: a segment of its own, on the lower layers of a frame."""
         layer = self._upper.of(event) if isinstance(event, FPDURecovered) else dissected(event)
         packet, tcp = self._lower.of(frame)
         if tcp is None:
@@ -152,7 +152,7 @@ class Packets:
         tcp.fields["seq"] = seq
         flags = int(tcp.fields["flags"])
         if flags & TURNS:
-            # A SYN and a RST belong to no FPDU, and a FIN to the last one of its segment.
+            # A SYN or RST belongs to no FPDU, a FIN to the last FPDU of its segment.
             tcp.flags = flags & ~TURNS | FIN * self._is_fin_at(seq + length, frame)
         if length > len(event.octets) or (
             length > LARGEST_MULPDU and length + len(packet) > LARGEST_DATAGRAM
@@ -163,7 +163,7 @@ class Packets:
         return packet
 
     def _is_fin_at(self, seq: int, frame: Frame) -> bool:
-        """Tell whether a frame has a FIN, and at this sequence number."""
+        """Return whether a frame has a FIN at this sequence number."""
         segment = self._decoder.segment(frame)
         return (
             segment is not None
@@ -174,9 +174,9 @@ class Packets:
     def _fitted(
         self, event: OnTcp, length: int, frame: Frame, tcp: Packet
     ) -> tuple[Packet, Packet] | None:
-        """Return lower layers with lengths that Scapy cannot compute, and TCP without options.
+        """Return lower layers with lengths that Scapy cannot compute, and their TCP layer.
 
-        Some octets were cut off, or there are more than IP can count.
+        A snap length cut off some octets, or there are more than fit the length field of IP.
         """
         try:
             reframer = Reframer(frame, event.connection.flows[event.direction])
@@ -204,8 +204,8 @@ class Packets:
         return packet
 
 
-def _below(frame: Frame) -> Packet:
-    """Return the layers of a frame below MPA, without what is true only with it."""
+def _lower_layers(frame: Frame) -> Packet:
+    """Return the layers of a frame below MPA, without lengths and checksums that cover it."""
     packet = _with_tcp(frame)
     tcp = packet.getlayer(TCP)
     if tcp is not None:
@@ -219,7 +219,7 @@ def _with_tcp(frame: Frame) -> Packet:
 
 
 def _innermost(frame: Frame) -> Packet:
-    """Return the IP packet of a frame in which Scapy finds none, without the headers around it."""
+    """Return the innermost IP packet of a frame in which Scapy finds no TCP."""
     try:
         _, headers = read_headers(*frame[2:5])
     except NotFollowedError:
@@ -229,7 +229,7 @@ def _innermost(frame: Frame) -> Packet:
 
 
 def _strip(transport: Packet) -> None:
-    """Take away what lies above TCP or SCTP, lengths, and checksums that cover it."""
+    """Remove the payload of TCP or SCTP, and all lengths and checksums that cover it."""
     transport.remove_payload()
     del transport.chksum
     pickle_whole(type(transport))
@@ -237,7 +237,7 @@ def _strip(transport: Packet) -> None:
     while below is not None and not isinstance(below, NoPayload):
         pickle_whole(type(below))
         for field in below.fields_desc:
-            if field.name in _OF_PAYLOAD and field.default is None:
+            if field.name in _LENGTHS_AND_CHECKSUMS and field.default is None:
                 below.delfieldval(field.name)
         below.wirelen = None
         below = below.underlayer
@@ -258,9 +258,9 @@ def _extent(event: OnTcp) -> tuple[int, int]:
 
 
 def _chunk_of(event: OnSctp) -> SCTPChunkData:
-    """Return a user message in a DATA chunk of its own, whatever it was sent in.
+    """Return a user message in one DATA chunk, even if it was sent in fragments.
 
-    Its length is to be computed; a message that was sent in fragments has the TSN of the first.
+    The chunk has the TSN of the first fragment.  Scapy computes its length.
     """
     is_segment = isinstance(event, DDPSegmentRecovered)
     return SCTPChunkData(

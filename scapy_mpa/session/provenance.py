@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where a packet that was recovered from a stream came from."""
+"""The origin of a recovered packet: connection, sequence number, captured frames."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from scapy_mpa.stream.events import (
 )
 
 Recovered: TypeAlias = Carrier | StartupSeen | AdaptionIndicationSeen | SessionControlSeen
-"""Events that bring octets of a layer."""
+"""Events that hold the octets of a layer."""
 
 
 class Provenance(NamedTuple):
-    """The ``provenance`` of a startup frame, an FPDU or the like, or a user message of SCTP.
+    """The ``provenance`` of a startup frame, a frame of another framing, an FPDU or a user message.
 
     The names are those of the records.
 
-    (A named tuple: one is made for each FPDU.)
+    (A named tuple, because that is fast: each FPDU has one.)
     """
 
     connection: int
@@ -34,23 +34,23 @@ class Provenance(NamedTuple):
     """TCP sequence number of an FPDU's ULPDU_Length field, else of the first octet; over SCTP the
     TSN."""
     offset: int | None
-    """Offset of the ULPDU_Length field in the Full Operation Phase; of a frame of iWARP Framing for
-    TCP after the adaption indication; None for all else."""
+    """Offset of an FPDU's ULPDU_Length field in the Full Operation Phase.  Of a frame of iWARP
+    Framing for TCP, its offset after the adaption indication; else None."""
     frames: tuple[int, ...]
     """Numbers, from 1, of the captured frames that brought its octets."""
     located_by: LocatedBy | None
     crc: CrcVerdict | None
     out_of_order: bool
-    """Found before all earlier octets of its direction were captured."""
+    """Whether it was found before all earlier octets of its direction were captured."""
 
     @classmethod
     def of(cls, event: Recovered) -> Provenance:
-        """Return the provenance of what an event recovered."""
+        """Return the provenance of an event."""
         connection, direction = event.connection, event.direction
         source, target = connection.endpoints
         if direction:
             source, target = target, source
-        # Startup frames and the like have neither place, nor CRC, nor order of recovery.
+        # Only FPDUs and frames of other framings have all of these.
         return cls(
             connection.number,
             source,

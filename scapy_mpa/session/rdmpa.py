@@ -31,16 +31,15 @@ class RDMAPMessage(NamedTuple):
     record: dict[str, Any]
     """Its ``message`` record (``docs/records.md``)."""
     payload: bytes | None
-    """Its octets, zeros where they are missing; None if they were too many to be kept."""
+    """Its octets, with zeros where octets are missing; None if it was too long to keep."""
     packets: list[Packet]
-    """That brought it, each with one DDP segment."""
+    """The packets that brought it, each with one DDP segment."""
 
 
 class MPAPacketList(PacketList):
-    """Packets recovered from a capture, and what else there is to say about it.
+    """Packets recovered from a capture, with its records.
 
-    The methods return records as dictionaries, by the names that ``scapy-mpa dissect --json``
-    uses.
+    The methods return records as dictionaries, with the names of ``scapy-mpa dissect --json``.
     """
 
     def __init__(
@@ -55,26 +54,26 @@ class MPAPacketList(PacketList):
         super().__init__(list(res) if res is not None else None, name, stats)
         self._records = list(records)
         self._not_followed = Counter(not_followed)
-        # With all packets that brought them, in this list or not.
+        # A message names all packets that brought it, even those that are not in this list.
         self._messages = list(messages)
 
     def __getitem__(self, item: Any) -> Any:
         return self._with_records(super().__getitem__(item))
 
     def filter(self, func: Callable[..., bool]) -> MPAPacketList:
-        """Return the packets for which a function is true, with the records of the capture."""
+        """Return the packets for which ``func`` is true, with the records of the capture."""
         chosen: MPAPacketList = self._with_records(super().filter(func))
         return chosen
 
     def _with_records(self, chosen: Any) -> Any:
-        """Give packets chosen from this list the records of the capture."""
+        """Give a part of this list the records of the capture."""
         if isinstance(chosen, MPAPacketList):
             chosen._records, chosen._messages = self._records, self._messages
             chosen._not_followed = self._not_followed
         return chosen
 
     def __add__(self, other: PacketList) -> MPAPacketList:
-        """Return both lists in one, and what else there is to say about both."""
+        """Return both lists in one, with the records of both."""
         joined: MPAPacketList = super().__add__(other)
         joined._records = [*self._records, *getattr(other, "_records", ())]
         joined._messages = [*self._messages, *getattr(other, "_messages", ())]
@@ -86,10 +85,10 @@ class MPAPacketList(PacketList):
         return type(self), (*parts, self._messages)
 
     def connection(self, number: int) -> MPAPacketList:
-        """Return the packets recovered from one connection, and what else there is to say about it.
+        """Return the packets recovered from one connection, with its records.
 
-        They are in the order of this list.  Frames that carry no MPA octets are of no connection.
-        In lists that were joined, each capture may have a connection of that number.
+        They are in the order of this list.  Frames without MPA octets belong to no connection.  In
+        joined lists, several captures may have a connection of that number.
 
         :param number: 0, 1, ... in order of appearance, as in records and in ``provenance``.
         :raises LocalProtocolError: there is no such connection in this list.
@@ -103,9 +102,9 @@ class MPAPacketList(PacketList):
         return type(self)(packets, name, self.stats, records, messages=messages)
 
     def messages(self) -> list[RDMAPMessage]:
-        """Return the RDMAP messages, with those packets of this list that brought them.
+        """Return the RDMAP messages, each with the packets of this list that brought it.
 
-        Their order is that of ``message`` records.
+        They are in the order of ``message`` records.
         """
         listed = set(map(id, self.res))
         return [
@@ -126,13 +125,14 @@ class MPAPacketList(PacketList):
         return self._of_type("gap")
 
     def overlaps(self) -> list[Record]:
-        """Return a record for each stretch that was captured twice and differs."""
+        """Return a record for each stretch of octets that was captured twice and differs."""
         return self._of_type("overlap")
 
     def errors(self) -> list[Record]:
         """Return a record for each error (RFC 5044 8, RFC 6581 8).
 
-        With ``rdmpa(..., check=True)`` also for what DDP and RDMAP must not accept.
+        With ``rdmpa(..., check=True)`` also for each DDP segment or RDMAP message that a receiver
+        must not accept.
         """
         return self._of_type("error")
 
@@ -148,8 +148,7 @@ class MPAPacketList(PacketList):
 
 
 def _place_of(packet: Packet) -> tuple[int, str, int] | tuple[()]:
-    """Return connection, sender and sequence number of a packet, nothing if it was not recovered
-    from a stream."""
+    """Return connection, sender and sequence number of a packet; empty if it was not recovered."""
     carriers = packet, getattr(packet, "data", None)
     found = (getattr(each, "provenance", None) for each in carriers)
     return next(((p.connection, p.src, p.seq) for p in found if isinstance(p, Provenance)), ())
@@ -164,26 +163,25 @@ def rdmpa(
     dialect: str | Dialect | None = None,
     check: bool = False,
 ) -> MPAPacketList:
-    """Read the startup frames and FPDUs of a capture, and what DDP over SCTP has of both.
+    """Read the startup frames and FPDUs of a capture, or their counterparts of DDP over SCTP.
 
-    They are what ``sniff(offline=filename, session=MPASession(others=others))`` yields, read
-    without Scapy's own reader.
+    ``sniff(offline=filename, session=MPASession(others=others))`` yields the same packets; this
+    function does without Scapy's own reader.
 
     :param filename: a pcap or pcapng file, plain or compressed, or an open binary file.
     :param others: whether frames that carry no MPA octets are listed, too.
-    :param count: how many packets to return at most, -1 for all.
-    :param limits: what may be held in memory.
-    :param dialect: what is spoken, by its name, where the octets leave a choice.
-    :param check: hold DDP segments and RDMAP messages against their rules, too, so that
-        ``errors()`` tells what a receiver must not accept (:mod:`scapy_mpa.stream.checks`).
-    :raises TypeError: it is no file that is read in octets, such as one that is open as text, or
-        packets that were read already: those are for
-        ``sniff(offline=packets, session=MPASession)``.
+    :param count: number of packets to return, at most; -1 for all.
+    :param limits: limits of memory.
+    :param dialect: the dialect, by its name, where the octets do not show it.
+    :param check: also check DDP segments and RDMAP messages; ``errors()`` then has those that a
+        receiver must not accept (:mod:`scapy_mpa.stream.checks`).
+    :raises TypeError: ``filename`` is neither a name nor a file open for binary reading. Packets
+        that were read already are for ``sniff(offline=packets, session=MPASession)``.
     :raises scapy_mpa.wire.errors.LocalProtocolError: there is no such dialect.
     :raises FileNotFoundError: there is no file of this name.
-    :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If it
-        ends badly, what was readable is returned, and a warning is logged, as it is of interfaces
-        that a pcapng file describes wrongly.
+    :raises scapy_mpa.wire.errors.CaptureError: the file is no capture that can be read. If only its
+        end is damaged, the packets before are returned, and a warning is logged. A warning is also
+        logged for interfaces that a pcapng file describes wrongly.
     """
     if not isinstance(filename, str | os.PathLike) and not hasattr(filename, "read"):
         raise TypeError(
@@ -193,12 +191,12 @@ def rdmpa(
     packets: list[Packet] = []
     records: list[Record] = []
     messages: list[RDMAPMessage] = []
-    taker = Messages(payload=True)
+    reassembly = Messages(payload=True)
 
     def keep(event: Event) -> None:
         if not isinstance(event, Recovered):
             records.append(record_of(event, recovery.clock))
-        for each in taker.take(event):
+        for each in reassembly.take(event):
             messages.append(RDMAPMessage(record_of(each, recovery.clock), each.payload, []))
 
     recovery = Recovery(keep, limits, dialect_named(dialect), check=check)
@@ -218,10 +216,10 @@ def rdmpa(
         name = os.path.basename(capture.name)
     if count >= 0:
         del packets[count:]
-    there = {_place_of(packet): packet for packet in packets}
+    packet_at = {_place_of(packet): packet for packet in packets}
     for record, _, parts in messages:
         places = ((record["connection"], record["src"], part["seq"]) for part in record["parts"])
-        parts += [there[place] for place in places if place in there]
+        parts += [packet_at[place] for place in places if place in packet_at]
     return MPAPacketList(
         packets,
         name,

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What Scapy reads frames from, made to give them whole and to name what they begin with.
+"""Has Scapy's sockets and file readers return whole frames, with the right first layer.
 
-Scapy takes no more than 65535 octets of a frame unless it is asked for more, and the largest IP
-datagram has as many without its link header.  So it is asked.  A frame that is passed on is whole
-then, too, where Scapy alone would have cut it.  :func:`~scapy_mpa.session.rdmpa.rdmpa` does the
-same.
+By default Scapy takes no more than 65535 octets of a frame.  The largest IP datagram has as many
+without its link header, so more are asked for.  Frames that are passed on are whole then, too, as
+with :func:`~scapy_mpa.session.rdmpa.rdmpa`; Scapy alone would cut them.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ _RECV_OF_FILES: Final = frozenset({PcapReader.recv, PcapNgReader.recv})
 
 
 def name_layer(sock: SuperSocket) -> None:
-    """Have a reader of a pcap file name the layer that frames begin with, if only we know it.
+    """Set the first layer of frames in a reader of a pcap file, if Scapy does not know it.
 
-    It takes all 32 bits for the link type, and knows fewer of these than are followed.
+    Scapy takes all 32 bits of the field for the link type, and knows fewer link types.
     """
     if getattr(sock, "LLcls", None) is conf.raw_layer and isinstance(sock, PcapReader):
         sock.LLcls = layer_of_type(link_type_and_fcs(sock.linktype)[0])
 
 
-def whole(sock: SuperSocket) -> Callable[[], Packet | None]:
-    """Return what receives the next packet of a socket, with all octets that it can give.
+def receiver(sock: SuperSocket) -> Callable[[], Packet | None]:
+    """Return the function that receives the next packet of a socket, whole if possible.
 
-    A number of octets is given only to sockets that are known to take one.
+    Only sockets that are known to accept a number of octets are given one.
     """
     if type(sock).recv in _RECV_OF_FILES:
         return partial(sock.recv, MAXIMUM_CAPTURED)
@@ -52,13 +51,13 @@ def whole(sock: SuperSocket) -> Callable[[], Packet | None]:
 
 
 def _receive_whole(sock: L2Socket) -> Packet | None:
-    """Receive a frame with room for what it has, and no more.
+    """Receive a frame into a buffer of its size.
 
     Frames of the loopback interface, and those merged by offload, are longer than Scapy's 65535
-    octets.  To receive, Python takes room for as many octets as are asked for, and gives back what
-    the frame does not need.  Small objects that are kept then take a part of that room, and the
-    next frame does not find as much in one piece.  So memory would grow by several times what is
-    kept, and the kernel is asked for the length first.
+    octets.  Python takes a buffer of the requested size, and frees the part that the frame does not
+    need.  Small objects then occupy some of that memory, and the next buffer does not fit in one
+    piece.  Memory would grow to several times what is kept.  So the kernel is asked for the length
+    first.
     """
     length = sock.ins.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
     return sock.recv(min(length, SNAP_LENGTH))

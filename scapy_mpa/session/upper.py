@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDU, DDP and RDMAP layers of one FPDU after the other, without dissecting each.
+"""Makes the FPDU, DDP and RDMAP layers of FPDUs, without dissecting each FPDU.
 
 Nearly all FPDUs of a bulk transfer carry a piece of a Write, a Read Response or a Send, which
-have no header of their own.  Of each shape one is dissected, and the layers of others are made
-like its layers.
+have no RDMAP header.  One FPDU of each shape is dissected, and its layers are copied for others.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ _NUMBERS: Final = frozenset({"stag", "to", "invalidate_stag", "qn", "msn", "mo"}
 """Fields of a DDP segment that are no part of a shape."""
 
 _MOST_SHAPES: Final = 256
-"""A ULP uses a few; the limit is for traffic that makes them up."""
+"""A ULP uses a few; hostile traffic may have more."""
 
 
 _Parts: TypeAlias = tuple[bytes, int | None, Layout, bytes, int, int]
-"""What there is to say of an FPDU: its octets, phase and layout; its octets without Markers;
-ULPDU_Length, and octets of its DDP header."""
+"""The parts of an FPDU: octets, phase and layout; octets without Markers; ULPDU_Length; octets of
+its DDP header."""
 
 
 class _Shape(NamedTuple):
-    """How to make the layers of FPDUs that have the two control octets in common."""
+    """The forms of the layers of FPDUs with equal control octets."""
 
     fpdu: Form
     segment: Form
@@ -50,7 +49,7 @@ class UpperLayers:
 
     def __init__(self) -> None:
         self._shapes: dict[tuple[bytes, bool, bool], _Shape | None] = {}
-        # What is bound to the layers below a message: Scapy makes a new list to change it.
+        # The bindings of the layers below a message.  Scapy replaces a list to change it.
         self._bound: tuple[object, ...] = ()
         self._marker = Form(MPAMarker(bytes(MARKER_LENGTH), _internal=1))
 
@@ -64,7 +63,7 @@ class UpperLayers:
         if (
             ulpdu_length < header
             or len(octets) != layout.length
-            or event.dialect is not None  # SoftUiWARP's are seldom.
+            or event.dialect is not None  # FPDUs of SoftUiWARP are rare.
         ):
             plain: FPDU = dissected(event)
             return plain
@@ -85,12 +84,12 @@ class UpperLayers:
                 self._shapes.clear()
             shape = _shape_of(fpdu)
             made = shape and self._make(shape, parts, fpdu.fields["provenance"])
-            # Unless Scapy is not what this module takes it for.
+            # None if this version of Scapy differs from what this module assumes.
             self._shapes[key] = shape if made and are_alike(fpdu, made) else None
         return fpdu
 
     def _make(self, shape: _Shape, parts: _Parts, note: Any) -> FPDU | None:
-        """Return a packet of a shape, None if something is bound to its message by now."""
+        """Return a packet of a shape; None if a user has bound a layer to its message."""
         octets, phase, layout, body, ulpdu_length, header = parts
         pad_at = HEADER_LENGTH + ulpdu_length
         crc_at = pad_at + layout.pad
@@ -145,7 +144,7 @@ _as_note: Final = FPDU().get_field("provenance").fld.any2i
 
 
 def _shape_of(fpdu: FPDU) -> _Shape | None:
-    """Return the shape of a packet; None if no other packets can be made from it."""
+    """Return the shape of a packet; None if its layers cannot be copied."""
     segment = fpdu.payload
     message = segment.payload
     payload = message.payload
@@ -168,12 +167,12 @@ def _shape_of(fpdu: FPDU) -> _Shape | None:
             None if isinstance(payload, NoPayload) else Form(payload),
         )
     except ValueError:
-        # It holds what layers may not share: Scapy makes each of them.
+        # A layer holds a value that copies must not share, so Scapy dissects each FPDU.
         return None
 
 
 def dissected(event: Recovered) -> Any:
-    """Return the layer of what was recovered as Scapy dissects it, with its provenance."""
+    """Return the layer of an event, dissected by Scapy, with its provenance."""
     layer = layer_of(event)
     layer.provenance = Provenance.of(event)
     return layer
