@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(
     r"(?P<hexadecimal>-?0[xX][0-9a-fA-F]{1,32})|-?[0-9]{1,32}(?P<fraction>\.[0-9]{1,32})?"
 )
 _HEXADECIMAL: Final = re.compile(r"0x[0-9a-f]+")
-"""An STag, or what may have 64 bits, as a record has it."""
+"""An STag, or a number of up to 64 bits, as text in a record."""
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _COMPARE: Final = {
     "<": operator.lt,
@@ -33,13 +33,14 @@ _ABSENT: Final = object()
 
 
 class Condition:
-    """A condition that a record meets or does not; one without the key does not.
+    """A condition that records meet or do not; a record without the key does not.
 
-    Of a list, or an object as a whole, one value must meet it, and with ``!=`` all.
+    In a list or an object, one value must meet the condition, with ``!=`` all values.
 
     :param text: key, operator and value.
-    :param kinds: types of the records that there are.
-    :raises LocalProtocolError: it is none, or these records have no such key, or none can meet it.
+    :param kinds: types of the records.
+    :raises LocalProtocolError: the text is no condition, or records of these types have no such
+        key, or none of them can meet it.
     """
 
     def __init__(self, text: str, kinds: Collection[str]) -> None:
@@ -65,19 +66,19 @@ class Condition:
             )
 
     def holds(self, record: Record) -> bool:
-        """Tell whether a record meets it."""
+        """Return whether a record meets the condition."""
         value: Any = record
         rest = self.key
         while rest and value is not None:
             if not isinstance(value, dict):
                 return False
-            # A reason for which frames were not followed may hold a dot.
+            # A key of not_followed is a reason, which may hold a dot.
             name, _, rest = (rest, "", "") if rest in value else rest.partition(".")
             value = value.get(name, _ABSENT)
         return value is not _ABSENT and self._finds(value) != self._is_negated
 
     def _finds(self, value: Any) -> bool:
-        """Tell whether a value, or one in it, is what is looked for."""
+        """Return whether a value, or one inside it, matches the condition's value."""
         if isinstance(value, dict | list):
             return any(map(self._finds, value.values() if isinstance(value, dict) else value))
         is_text = isinstance(value, str)
@@ -91,12 +92,12 @@ class Condition:
         try:
             return bool(self._compare(value, wanted))
         except TypeError:
-            # Null, or a text, is neither less nor more than a number.
+            # Null and text are neither less nor greater than a number.
             return False
 
 
 def _check(key: str, kinds: frozenset[str]) -> None:
-    """See to it that records of these types have a key.
+    """Check that records of these types have a key.
 
     :raises LocalProtocolError: they have not.
     """
@@ -108,7 +109,7 @@ def _check(key: str, kinds: frozenset[str]) -> None:
         raise LocalProtocolError(
             f"{key} is a key of {', '.join(sorted(owners))} records, which are not listed"
         )
-    # Hardly anybody needs it.
+    # Imported late: it is rarely needed.
     from difflib import get_close_matches
 
     known = sorted({key for kind in kinds for key in KEYS[kind]})
@@ -118,7 +119,7 @@ def _check(key: str, kinds: frozenset[str]) -> None:
 
 
 def _value(text: str) -> object:
-    """Return the number or word that a text is; else the text."""
+    """Return the number, boolean or None that a text means; else the text."""
     number = _NUMBER.fullmatch(text)
     if number is None:
         return _WORDS.get(text, text)
@@ -128,13 +129,13 @@ def _value(text: str) -> object:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Return a regular expression.
+    """Compile a regular expression.
 
-    :raises LocalProtocolError: it is none.
+    :raises LocalProtocolError: the text is no regular expression.
     """
     try:
         with warnings.catch_warnings():
-            # Of what will be read otherwise one day.
+            # Python warns of expressions whose meaning will change.
             warnings.simplefilter("ignore")
             return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:

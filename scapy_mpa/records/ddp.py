@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a record says of the DDP and RDMAP headers in an FPDU (RFC 5041 4, RFC 5040 4.1).
+"""The fields of DDP and RDMAP headers in records (RFC 5041 4, RFC 5040 4.1).
 
-Each header field that was captured whole counts, even if the header as a whole was not: the ULPDU
-may be too short for it, or the snap length may have cut it.
+Each field that was captured whole is given, even if the header was not: the ULPDU may be too short
+for it, or the snap length may have cut it.
 """
 
 from typing import Any, Final
@@ -23,7 +23,7 @@ _ENDS: Final = {
 
 
 def ddp_payload(fpdu: Carrier) -> bytes:
-    """Return what was captured after the DDP header."""
+    """Return the captured octets after the DDP header."""
     ulpdu = fpdu.ulpdu
     return ulpdu[ddp_header_length(ulpdu) :]
 
@@ -47,24 +47,24 @@ def frame_fields(frame: IFTFrameRecovered) -> dict[str, Any]:
 
 
 def frame_payload(frame: IFTFrameRecovered) -> bytes:
-    """Return what was captured after the DDP header."""
+    """Return the captured octets after the DDP header."""
     return frame.ulpdu[frame.header.header_size :]
 
 
 def copied_header(octets: bytes) -> dict[str, object]:
-    """Return the fields of a DDP header that a Terminate copies, as far as it is there."""
+    """Return the fields of the DDP header, or of a part of it, that a Terminate copies."""
     fields = _fields(octets, 0)
     del fields["payload_length"]
     return fields
 
 
 def _fields(octets: bytes, ulpdu_length: int) -> dict[str, Any]:
-    """Return the header fields of a DDP segment; None where one was not captured or does not apply.
+    """Return the header fields of a DDP segment; a field not captured, or not in it, is None.
 
-    :param octets: its first 18, or as many as there are.
+    :param octets: its first 18 octets, or fewer if fewer were captured.
     """
-    there = len(octets)
-    header = parse_ddp(octets if there == UNTAGGED_LENGTH else octets.ljust(UNTAGGED_LENGTH, b"\0"))
+    known = len(octets)
+    header = parse_ddp(octets if known == UNTAGGED_LENGTH else octets.ljust(UNTAGGED_LENGTH, b"\0"))
     tagged, last, _, ddp_version, rsvdulp, sink, to, word, qn, msn, mo = header
     rdmap_version, _, opcode = parse_control(rsvdulp)
     length = header.length
@@ -81,9 +81,9 @@ def _fields(octets: bytes, ulpdu_length: int) -> dict[str, Any]:
         "msn": msn,
         "mo": mo,
         "invalidate_stag": stag(word) if opcode in INVALIDATING_OPCODES else None,
-        # Without an octet it is not known which header it is.
-        "payload_length": max(0, ulpdu_length - length) if there or not ulpdu_length else None,
+        # Without any octet, the length of the header is not known.
+        "payload_length": max(0, ulpdu_length - length) if known or not ulpdu_length else None,
     }
-    if there < length:
-        fields |= {name: None for name, end in _ENDS.items() if end > there}
+    if known < length:
+        fields |= {name: None for name, end in _ENDS.items() if end > known}
     return fields

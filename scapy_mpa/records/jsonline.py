@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records as text: one JSON object a line, what ``json.loads`` makes of it is the record.
+"""Writes a record as a line of JSON, from which ``json.loads`` makes the record again.
 
-The ordinary FPDU is written elsewhere (:mod:`~scapy_mpa.records.page`).
+Ordinary FPDUs are written by :mod:`~scapy_mpa.records.page`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def json_of(value: Record | str) -> str:
 
 @lru_cache(maxsize=1)
 def _encoder() -> Callable[[Any], str]:
-    # Not all who import this module write JSON, and a command is to start soon.
+    # Imported late: a command must start soon, and not every command writes JSON.
     import json
 
     return json.JSONEncoder(separators=(",", ":"), check_circular=False).encode

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rows as records: one JSON object a line.
+"""Writes rows as records, one JSON object a line.
 
-What is the same for all FPDUs of a shape is put together once, as a pattern to be filled.
+The parts that all FPDUs of a shape share are formatted once, as a pattern with places for values.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.rdmap_names import INVALIDATING_OPCODES
 
-_PLACES: Final = {
+_CONVERSIONS: Final = {
     **dict.fromkeys(("seq", "offset", "qn", "msn", "mo"), "%d"),
     **dict.fromkeys(("stag", "invalidate_stag"), "0x%08x"),
     "to": "0x%x",
     "frames": "%b",
 }
-"""What patterns have in place of values that differ between FPDUs of one shape."""
+"""The conversions in a pattern, for values that differ between FPDUs of one shape."""
 _WHEN: Final = b'"frame":%d,"time":%a'
 _FOUND: Final = _WHEN + b',"timestamp":"%b"'
-"""What :func:`~scapy_mpa.records.record.when` returns, as JSON: to encode each is five times as
+"""The result of :func:`~scapy_mpa.records.record.when` as JSON; encoding each is five times as
 slow."""
 _CAPTURED: Final = b'"captured":{' + _WHEN + b'},"captured_from":{' + _WHEN + b"}"
-"""What :func:`~scapy_mpa.records.values.carried_by` returns of one frame beside its number."""
+"""The result of :func:`~scapy_mpa.records.values.carried_by` for one frame, without ``frames``."""
 _MASK: Final = 0xFFFFFFFF
 
 
 class RecordPage:
     """Writes rows as JSON.
 
-    :param clock: of the capture.
+    :param clock: clock of the capture.
     :param payload: see :func:`~scapy_mpa.records.record.record_of`.
     """
 
@@ -48,7 +48,7 @@ class RecordPage:
         self._payload = payload
 
     def page(self, rows: Sequence[Any]) -> bytes:
-        """Return the lines of rows and events, each with its end."""
+        """Return the lines of rows and events, each with its newline."""
         lines: list[bytes] = []
         clock = self._clock
         last: Any = None
@@ -101,13 +101,13 @@ class RecordPage:
         return b"".join(lines)
 
     def _line_of(self, event: RecordedEvent) -> bytes:
-        """Return the line of what has no pattern."""
+        """Return the line of an event that has no pattern."""
         record = record_of(event, self._clock, payload=self._payload)
         return json_of(record).encode() + b"\n"
 
 
 def _found(frame: int, time_ns: int, clock: Clock) -> bytes:
-    """Return the members that say when something was found."""
+    """Return the JSON members with frame and time of a record."""
     seconds, stamp = (time_ns - clock.begin_ns) / SECOND, timestamp(time_ns)
     if stamp is None:
         return _members(when(frame, time_ns, clock))
@@ -115,7 +115,7 @@ def _found(frame: int, time_ns: int, clock: Clock) -> bytes:
 
 
 def _carried(frames: int | tuple[int, ...], clock: Clock) -> tuple[bytes, bytes]:
-    """Return which frames brought the octets, and the members that say when."""
+    """Return the numbers of the frames that brought the octets, and members with their times."""
     if isinstance(frames, int):
         time_ns = clock.time_ns(frames)
         if time_ns is not None:
@@ -128,7 +128,7 @@ def _carried(frames: int | tuple[int, ...], clock: Clock) -> tuple[bytes, bytes]
 
 
 def _whose(connection: ConnectionId, direction: int) -> bytes:
-    """Return the members that say of what connection a record is."""
+    """Return the members that identify the connection of a record."""
     record = whose("", connection, direction)
     del record["type"]
     return _members(record)
@@ -140,11 +140,11 @@ def _members(record: Record) -> bytes:
 
 
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
-    """Return the pattern of the records of a shape; empty if each must be seen as a whole."""
+    """Return the pattern of the records of a shape; empty if each must be encoded by itself."""
     record = pattern_of(row, clock)
     if record is None:
         return b""
-    # One place has both.
+    # The pattern has one place for both.
     del record["captured_from"]
     text = json_of({**record, "captured": "%b"}).replace('"captured":"%b"', "%b")
     text = text.replace('"%d"', "%d").replace('"%b"', "%b")
@@ -152,20 +152,20 @@ def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
 
 
 def pattern_of(row: tuple[Any, ...], clock: Clock) -> Record | None:
-    """Return what records of a shape have in common; None if each must be seen as a whole.
+    """Return the record of a row with conversions (``%d``) in place of values that differ.
 
-    It is the record of one row, with conversions (``%d``) in place of what differs.
+    None: records of this shape differ in more, so each must be encoded by itself.
     """
     record: dict[str, Any] = own_fields(event_of(row), clock)
     if record["opcode"] in WITH_HEADER and not row[4].tagged:
         return None
     for part in record.get("parts", ()):
-        part |= _placed(part)
+        part |= _conversions(part)
         if record["to"] is not None:
-            part["offset"] = _PLACES["to"]
-    return record | _placed(record)
+            part["offset"] = _CONVERSIONS["to"]
+    return record | _conversions(record)
 
 
-def _placed(record: Record) -> Record:
-    """Return the conversions that take the place of values of a record."""
-    return {name: each for name, each in _PLACES.items() if record.get(name) is not None}
+def _conversions(record: Record) -> Record:
+    """Return the conversions for those values of a record that differ."""
+    return {name: each for name, each in _CONVERSIONS.items() if record.get(name) is not None}

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a record says of an RDMAP header after the DDP header: Requests, Atomics, Immediate Data
-(RFC 5040 4.4, RFC 7306 5.2, 6.2), and the error that a Terminate reports (RFC 5040 4.8)."""
+"""The keys ``header`` and ``terminate`` of records.
+
+They hold the RDMAP header of a Read Request, an Atomic Operation or Immediate Data (RFC 5040 4.4,
+RFC 7306 5.2, 6.2), and the error that a Terminate reports (RFC 5040 4.8).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _HEADERS: Final[dict[int, tuple[Callable[[bytes], Any], str]]] = {
 }
 
 WITH_HEADER: Final = frozenset({*_HEADERS, Opcode.TERMINATE})
-"""Opcodes of Untagged messages that are an RDMAP header."""
+"""Opcodes of Untagged messages that consist of an RDMAP header."""
 
 
 _NONE: Final[dict[str, object]] = {"header": None, "terminate": None}
@@ -42,7 +45,7 @@ def fields_of(
 ) -> dict[str, object]:
     """Return the keys ``header`` and ``terminate`` of a message.
 
-    :param body: all octets of an Untagged one that is an RDMAP header; none of any other.
+    :param body: all octets of an Untagged message that consists of an RDMAP header, else empty.
     """
     if opcode not in WITH_HEADER or not body:
         return _NONE

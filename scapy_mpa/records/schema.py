@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The JSON Schema of records, and their keys, for whoever asks for one by its name."""
+"""The JSON Schema of records, and the keys of each type of record."""
 
 from __future__ import annotations
 
@@ -70,14 +70,17 @@ _KNOWN: Final[dict[str, list[Any]]] = {
     "message": [message_name(opcode) for opcode in range(16)],
     **{name: each["enum"] for name, each in _TYPES.items() if "enum" in each},
 }
-"""The values of types that have few."""
+"""All values of the types that have few values."""
 _NUMBERS: Final = frozenset(
     name for name, each in _TYPES.items() if each.get("type") in ("integer", "number")
 )
 
 
 def _value(text: str) -> dict[str, Any]:
-    """Return the schema of a value, by its type as it is written in the tables."""
+    """Return the schema of a value.
+
+    :param text: its type, as in :mod:`~scapy_mpa.records.tables`.
+    """
     if text.endswith("?"):
         return {"anyOf": [_value(text[:-1]), {"type": "null"}]}
     if text.endswith("[]"):
@@ -90,8 +93,8 @@ def _value(text: str) -> dict[str, Any]:
 def _object(types: Mapping[str, str], optional: Mapping[str, str] = {}) -> dict[str, Any]:
     """Return the schema of an object.
 
-    :param types: of its keys.
-    :param optional: the same, of keys that may be absent.
+    :param types: types of its keys.
+    :param optional: types of keys that may be absent.
     """
     every = {**types, **optional}
     return {
@@ -113,7 +116,7 @@ def _record(kind: str) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a record, of draft 7."""
+    """Return the JSON Schema (draft 7) of a record."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": f"A record of scapy-mpa, version {VERSION}",
@@ -127,8 +130,8 @@ def schema() -> dict[str, Any]:
 
 
 def _keys(kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys of a type of record with their types, and after dots those of the objects in
-    it."""
+    """Yield the keys of a type of record with their types; ``object.key`` is a key inside an
+    object."""
     for name, text in fields(RECORDS[kind]).items():
         yield from _keys_in(name, text)
     if kind in PAYLOAD:
@@ -136,7 +139,7 @@ def _keys(kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yield a key with its type, and those in it if it is an object."""
+    """Yield a key with its type; if it is an object, the keys inside it as well."""
     yield name, text
     bare = text.rstrip("?")
     inner = [fields(OBJECTS.get(bare, ""))]
@@ -144,22 +147,22 @@ def _keys_in(name: str, text: str) -> Iterator[tuple[str, str]]:
         inner = list(map(fields, HEADERS))
     elif bare.endswith("{}"):
         inner = [dict.fromkeys(("src", "dst"), bare[:-2])]
-    # Where the object may be null, so is what would be in it.
+    # If the object may be null, the values inside it may be null, too.
     null = "?" if text.endswith("?") else ""
-    for own in inner:
-        for each, word in own.items():
-            yield from _keys_in(f"{name}.{each}", word + null)
+    for types in inner:
+        for key, text_of_key in types.items():
+            yield from _keys_in(f"{name}.{key}", text_of_key + null)
 
 
 _TYPES_OF: Final = {kind: dict(_keys(kind)) for kind in RECORDS}
 KEYS: Final = {kind: frozenset(types) for kind, types in _TYPES_OF.items()}
-"""Of each type of record; of objects, also with those in them, after a dot."""
+"""The keys of each type of record; ``object.key`` is a key inside an object."""
 
 
 def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
-    """Return all values that a key has in records of some types, None if there is no list."""
+    """Return all values that a key may have in records of some types, None if it is not limited."""
     known: dict[Any, None] = {}
-    # Always in the same order: the types are often a set.
+    # In the order of RECORD_TYPES, because ``kinds`` is often a set.
     for kind in filter(kinds.__contains__, RECORD_TYPES):
         text = _TYPES_OF[kind].get(key, "")
         bare = text.rstrip("?[]{}")
@@ -171,6 +174,6 @@ def known_values(key: str, kinds: Collection[str]) -> list[Any] | None:
 
 
 def has_numbers(key: str, kinds: Collection[str]) -> bool:
-    """Tell whether all values that a key has in records of some types are numbers, or null."""
+    """Return whether all values of a key in records of some types are numbers or null."""
     texts = [_TYPES_OF[kind][key] for kind in kinds if key in _TYPES_OF[kind]]
     return all(text.rstrip("?[]{}") in _NUMBERS for text in texts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What records have: each key by its name, with the type of its value.
+"""The keys of records, with the types of their values.
 
-A field is written ``name:type``; after the type ``?`` stands for a value that may be null, ``[]``
-for a list of values, and ``{}`` for an object with a value of either direction.
+A field is written ``name:type``.  After the type, ``?`` means that the value may be null, ``[]`` a
+list of values, and ``{}`` an object with a value for each direction (``src``, ``dst``).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache
 from typing import Final
 
 VERSION: Final = 1
-"""Of the records.  It rises when a key goes or changes its meaning; more keys leave it as it is."""
+"""Version of the records.  It rises when a key goes or changes its meaning, not for new keys."""
 CAPTURE: Final = "capture"
 """The type of the first record of a capture."""
 CAPTURE_END: Final = "capture_end"
-"""The type of the last one."""
+"""The type of the last record of a capture."""
 NOT_FOLLOWED: Final = "not_followed"
 """An object whose keys are reasons."""
 
@@ -38,18 +38,18 @@ STARTUP: Final = (
     "kind:kind revision:octet markers:flag crc:flag rejected:flag enhanced:flag pd_length:number "
     f"{_DEPTHS} dialect:dialect? s:flag reserved:octet extension:hex?"
 )
-"""What a startup frame says."""
+"""The fields of a startup frame."""
 TIMING: Final = (
     "began:moment? duration:seconds? octets_per_second:seconds?{}? handshake:seconds? "
     "startup:seconds? stalls:number? longest_stall:seconds? stall_frame:number? "
     "stalled:flag{}? retransmitted_share:share?{}?"
 )
-"""What a ``connection`` record has only over TCP."""
+"""The keys of a ``connection`` record that apply to TCP only."""
 NEGOTIATED: Final = (
     "peer_to_peer:flag? ird:number?{}? ord:number?{}? rtr_agreed:rtr[]? rtr:rtr? kept:flag? "
     "broken:text[]"
 )
-"""What was negotiated (RFC 6581 9)."""
+"""The result of the negotiation (RFC 6581 9)."""
 _FOUND: Final = (
     "type:text connection:number src:text dst:text frame:number time:seconds timestamp:timestamp?"
 )
@@ -58,10 +58,10 @@ INDICATION: Final = (
     "version:number bc_version:number ph:octet r:flag hc:flag pc:flag ih:flag ip:flag sp:flag "
     "sm:flag rm:flag reserved_flags:number vtag:number marker_interval:number reserved:hex"
 )
-"""What an adaption indication says."""
+"""The fields of an adaption indication."""
 _FUNCTION: Final = "ddp_ssn:number function_code:number function:text enhanced:flag"
 CONTROL: Final = f"{_FUNCTION} {_DEPTHS}"
-"""What a DDP Stream Session Control message says."""
+"""The fields of a DDP Stream Session Control message."""
 
 OBJECTS: Final = {
     "moment": "frame:number time:seconds?",
@@ -74,10 +74,10 @@ OBJECTS: Final = {
     "copied": _DDP_HEADER,
     "end": "by:text frame:number cause:cause text:text within_message:text[] unanswered:number?{}",
 }
-"""Objects in records."""
+"""The fields of objects in records."""
 
 HEADERS: Final = (READ, ATOMIC_REQUEST, ATOMIC_RESPONSE, IMMEDIATE_DATA)
-"""What the object ``header`` may have."""
+"""The fields of the object ``header``: one of these."""
 
 RECORDS: Final = {
     "capture": "type:text version:version file:text timestamp:timestamp?",
@@ -124,13 +124,13 @@ RECORDS: Final = {
     ),
     "capture_end": f"type:text file:text frames:number {NOT_FOLLOWED}:counts",
 }
-"""Of each type of record."""
+"""The fields of each type of record."""
 
 PAYLOAD: Final = {
     **dict.fromkeys(("streaming", "fpdu", "ift_frame", "ddp_segment"), "hex"),
     "message": "hex?",
 }
-"""The type of ``payload``, of records that may have it."""
+"""The type of ``payload`` in the records that may have it."""
 
 RECORD_TYPES: Final = tuple(RECORDS)
 """Every value of the key ``type``."""
@@ -143,5 +143,5 @@ def fields(text: str) -> dict[str, str]:
 
 @cache
 def own(kind: str) -> str:
-    """Return the fields that records of a type have and others have not."""
+    """Return the fields of a type of record that not all types have."""
     return RECORDS[kind].removeprefix(_FOUND)

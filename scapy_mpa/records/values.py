@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values of records that JSON's numbers cannot hold, or that people read in another form.
+"""Converts values for records: those that JSON numbers cannot hold, or that users read otherwise.
 
-STags and what may have 64 bits are hexadecimal text: many a reader of JSON has numbers of 53 bits.
+STags and numbers of up to 64 bits become hexadecimal text, because many JSON readers have numbers
+of 53 bits.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.segment import SECOND
 
 _LAST_YEAR: Final = 9999
-"""Of RFC 3339."""
+"""The last year of RFC 3339."""
 
 
 def stag(value: int | None) -> str | None:
-    """Return an STag as a record has it."""
+    """Return an STag as text for a record."""
     return None if value is None else f"0x{value:08x}"
 
 
 def number(value: int | None) -> str | None:
-    """Return a number that may have 64 bits as a record has it."""
+    """Return a number of up to 64 bits as text for a record."""
     return None if value is None else f"0x{value:x}"
 
 
@@ -36,14 +37,14 @@ _FORMS: Final[dict[str, Callable[[Any], object]]] = {
     "hex": bytes.hex,
     **dict.fromkeys(("kind", "dialect", "rnic", "rtr"), attrgetter("value")),
 }
-"""How values of some types are written; all others stand as they are."""
+"""Functions that convert values of some types; all other values are not changed."""
 
 
 def taken(table: str, event: Any, given: Mapping[str, object] = {}) -> dict[str, Any]:
-    """Return the fields of a table as a record has them.
+    """Return the fields of a table, with values for a record.
 
-    :param event: has those that are not given, by the same names.
-    :param given: those that are as the record has them.
+    :param event: the values, in attributes with the names of the fields.
+    :param given: values that are used instead, without conversion.
     """
     template, names, values_of, forms = _plan(table, event.__class__)
     found = template | dict(zip(names, values_of(event), strict=False))
@@ -56,20 +57,20 @@ def taken(table: str, event: Any, given: Mapping[str, object] = {}) -> dict[str,
 
 @cache
 def _plan(table: str, kind: type) -> tuple[dict[str, Any], list[str], Any, list[tuple[str, Any]]]:
-    """Return how the fields of a table are taken from events of a type, all of them in one go.
+    """Return how the fields of a table are taken from events of a type, all at once.
 
-    :return: all of them, without values; those that events have; what gets their values; and how
-        some of these are written.
+    :return: all fields, with None; the names of those that events have; the function that gets
+        their values; and the fields to convert, with their functions.
     """
     types = fields(table)
     names = [name for name in types if hasattr(kind, name)]
     forms = [(name, form) for name in names if (form := _form(types[name])) is not None]
-    # With one name twice there is always a tuple.
+    # The first name comes twice, so that the result is always a tuple.
     return dict.fromkeys(types), names, attrgetter(*names, *names[:1]), forms
 
 
 def _form(word: str) -> Callable[[Any], object] | None:
-    """Return how a type is written, None if values stand as they are."""
+    """Return the function that converts values of a type, None if they are not changed."""
     word = word.rstrip("?")
     form = _FORMS.get(word.rstrip("?[]{}"))
     if word.endswith("[]"):
@@ -81,12 +82,12 @@ def _form(word: str) -> Callable[[Any], object] | None:
 
 
 def sides(source: object, target: object) -> dict[str, object]:
-    """Return an object with a value of either direction."""
+    """Return an object with a value for each direction."""
     return {"src": source, "dst": target}
 
 
 def timestamp(time_ns: int) -> str | None:
-    """Return nanoseconds since the epoch as RFC 3339 has it; None outside the years 1 to 9999."""
+    """Return nanoseconds since the epoch in the form of RFC 3339; None outside years 1 to 9999."""
     seconds, fraction = divmod(time_ns, SECOND)
     second = _second(seconds)
     return None if second is None else f"{second}.{fraction:09d}Z"
@@ -112,11 +113,11 @@ def moment(frame: int | None, clock: Clock) -> dict[str, object] | None:
 
 
 def carried_by(frames: Iterable[int], clock: Clock) -> dict[str, object]:
-    """Return the keys of a record that say which frames brought its octets, and when."""
-    there = list(frames)
-    last, first = (max(there), min(there)) if there else (None, None)
+    """Return the keys of a record with the frames that brought its octets, and their times."""
+    numbers = list(frames)
+    last, first = (max(numbers), min(numbers)) if numbers else (None, None)
     return {
-        "frames": there,
+        "frames": numbers,
         "captured": moment(last, clock),
         "captured_from": moment(first, clock),
     }
