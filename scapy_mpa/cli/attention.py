@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is attended to while captures are read: signals, and the clock."""
+"""Handles signals and regular tasks while captures are read."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
     from scapy_mpa.capture import Capture
 else:
-    # ``signal`` makes enumerations of all that is in it, which takes longer than all that is done
-    # here; and a command is to start soon.
+    # A command must start soon.  ``signal`` makes enumerations of all its names, which takes longer
+    # than all the work here.
     import _signal as signal
 
 
 NEVER: Final = float("inf")
 
 STOPS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
-"""Those that end a program; not all systems have each."""
-_QUESTIONS: Final = ("SIGUSR1", "SIGINFO")
-"""Those that ask how far it is."""
+"""Signals that end a program; not every system has all of them."""
+_STATUS_SIGNALS: Final = ("SIGUSR1", "SIGINFO")
+"""Signals that ask for the progress."""
 
 _DEFAULTS: Final = (signal.SIG_DFL, signal.default_int_handler)
 
 _WAIT: Final = 0.05
-"""Seconds for which octets are waited for at a time: after a signal Python goes on waiting."""
+"""Seconds of one wait for octets.  Waits are short, since Python goes on waiting after a signal."""
 
-_LAST_WORDS: Final = 0.25
-"""Seconds for which a pipe is read after Ctrl-C, unless it ends before.  That ends the program that
-captures, too, which writes only then what it has held back."""
+_DRAIN_SECONDS: Final = 0.25
+"""Seconds for which a pipe is read after Ctrl-C, unless it ends before.  Ctrl-C also ends the
+capturing program, which then writes the frames of its buffer."""
 
 
 class Attention:
-    """A context manager, in which captures that are opened with :meth:`may_read` are read.
+    """A context manager for reading captures that are opened with :meth:`may_read`.
 
-    All is done between two reads, where nothing is in the midst of a segment: after a signal a
-    capture ends.  The next one ends the program at once.
+    Signals and tasks are handled between two reads, when no segment is half processed.  After the
+    first signal the capture ends; a second one ends the program at once.
 
     :param stops: names of the signals that end reading.
     :param every: seconds between two calls of :attr:`tick`.
@@ -54,20 +54,20 @@ class Attention:
         self._stops = stops
         self.every = every
         self.number = 0
-        """Of the signal that came; 0 if none did."""
+        """The number of the signal that came; 0 if none did."""
         self.tick: Callable[[], None] | None = None
-        """What is to be done again and again while a capture is read."""
+        """The task that is repeated while a capture is read."""
         self._next_tick = NEVER
-        self._where: Callable[[], str] | None = None
+        self._progress: Callable[[], str] | None = None
         """None if no capture is open."""
         self._is_opening = False
-        self._is_asked = False
+        self._is_progress_wanted = False
         self._read_until = 0.0
         self._stack = ExitStack()
 
     def __enter__(self) -> Attention:
-        self._stack.enter_context(_heeding(self._stops, self._stop, once=True))
-        self._stack.enter_context(_heeding(_QUESTIONS, self._ask))
+        self._stack.enter_context(_handling(self._stops, self._stop, once=True))
+        self._stack.enter_context(_handling(_STATUS_SIGNALS, self._ask_progress))
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -77,7 +77,7 @@ class Attention:
     def opening(self) -> Iterator[None]:
         """Have a signal end a block that opens a capture, such as a pipe that has no writer yet.
 
-        Once it can be read, signals are seen to where the next octets are waited for.
+        As soon as the capture is read, :meth:`may_read` handles signals instead.
 
         :raises Stopped: a signal came.
         """
@@ -89,17 +89,17 @@ class Attention:
             self._is_opening = False
 
     @contextmanager
-    def reading(self, where: Callable[[], str]) -> Iterator[None]:
-        """Have a signal end what is read in a block, and not the block.
+    def reading(self, progress: Callable[[], str]) -> Iterator[None]:
+        """Have a signal end the capture that a block reads, but not the block itself.
 
-        :param where: says how far it is.
-        :raises Stopped: at the end, if a signal came.
+        :param progress: returns a text with the progress.
+        :raises Stopped: at the end of the block, if a signal came.
         """
-        self._where = where
+        self._progress = progress
         try:
             yield
         finally:
-            self._where = self.tick = None
+            self._progress = self.tick = None
             self._check()
 
     def _check(self) -> None:
@@ -108,15 +108,15 @@ class Attention:
 
     def _stop(self, number: int) -> None:
         self.number = number
-        self._read_until = monotonic() + _LAST_WORDS * (number == SIGINT)
+        self._read_until = monotonic() + _DRAIN_SECONDS * (number == SIGINT)
         if self._is_opening:
             raise Stopped(number)
 
-    def _ask(self, number: int) -> None:
-        self._is_asked = True
+    def _ask_progress(self, number: int) -> None:
+        self._is_progress_wanted = True
 
     def may_read(self, file: BinaryIO) -> bool:
-        """Wait until a file can be read; return whether it is to be."""
+        """Wait until a file can be read; return False if reading must end."""
         self._is_opening = False
         takes_long = _may_take_long(file)
         while True:
@@ -128,20 +128,20 @@ class Attention:
                 return True
 
     def _attend(self, now: float) -> None:
-        """Do what it is time for."""
-        if self._is_asked:
-            self._is_asked = False
-            complain("nothing was read yet" if self._where is None else self._where())
+        """Print the progress if it was asked for, and call :attr:`tick` if it is due."""
+        if self._is_progress_wanted:
+            self._is_progress_wanted = False
+            complain("nothing was read yet" if self._progress is None else self._progress())
         if self.tick is not None and now >= self._next_tick:
             self.tick()
-            # Later than planned, rather than with no time left to read.
+            # Counted from its end: a slow task must not use up the time for reading.
             now = monotonic()
             self._next_tick = now + self.every
         self._next_tick = min(self._next_tick, now + self.every)
 
 
 def _may_take_long(file: BinaryIO) -> bool:
-    """Tell whether reading a file may take long, and can be waited for."""
+    """Return whether a read may take long, and ``select`` can wait for it."""
     try:
         return os.name == "posix" and not os.path.isfile(file.fileno())
     except OSError:
@@ -149,51 +149,51 @@ def _may_take_long(file: BinaryIO) -> bool:
 
 
 def _is_ready(file: BinaryIO) -> bool:
-    """Wait for a moment until a file can be read; tell whether it can."""
-    # What most captures have no use for is not imported for them.
+    """Wait for a moment until a file can be read; return whether it can."""
+    # Imported late: most captures do not need it.
     from select import select
 
     return bool(select([file], [], [], _WAIT)[0])
 
 
 @contextmanager
-def _heeding(
-    names: Sequence[str], heed: Callable[[int], None], *, once: bool = False
+def _handling(
+    names: Sequence[str], handle: Callable[[int], None], *, once: bool = False
 ) -> Iterator[None]:
-    """Have ``heed`` called with the number of a signal that comes during a block.
+    """Have ``handle`` called with the number of each of these signals that comes during a block.
 
-    A signal that is ignored, as after ``nohup``, stays so.
+    A signal that is ignored, as after ``nohup``, stays ignored.
 
-    :param once: the next one ends the program at once.
+    :param once: a second signal ends the program at once.
     """
-    former: dict[int, Any] = {}
+    old_handlers: dict[int, Any] = {}
 
     def take(number: int, frame: FrameType | None) -> None:
         if once:
-            for each in former:
+            for each in old_handlers:
                 signal.signal(each, signal.SIG_DFL)
-            former.clear()
-        heed(number)
+            old_handlers.clear()
+        handle(number)
 
     try:
         for number in (getattr(signal, name, None) for name in names):
             handler = None if number is None else signal.getsignal(number)
             if number is not None and handler in _DEFAULTS:
-                # Python takes signals in its main thread only.
+                # Python handles signals in its main thread only.
                 with suppress(ValueError):
                     signal.signal(number, take)
-                    former[number] = handler
+                    old_handlers[number] = handler
         yield
     finally:
-        for each, handler in former.items():
+        for each, handler in old_handlers.items():
             signal.signal(each, handler)
 
 
 @contextmanager
 def stopping(what: str) -> Iterator[None]:
-    """Let signals end a block as an exception does, so that it can tidy up.
+    """Have a signal end a block by an exception, so that the block can clean up.
 
-    :param what: what is to be said then.
+    :param what: the message to print then.
     :raises KeyboardInterrupt: a signal came.
     """
 
@@ -201,7 +201,7 @@ def stopping(what: str) -> Iterator[None]:
         raise Stopped(number)
 
     try:
-        with _heeding(STOPS, stop, once=True):
+        with _handling(STOPS, stop, once=True):
             yield
     except KeyboardInterrupt as error:
         number = error.number if isinstance(error, Stopped) else SIGINT
@@ -210,11 +210,11 @@ def stopping(what: str) -> Iterator[None]:
         raise
 
 
-def where(capture: Capture, connections: int, fpdus: int) -> str:
-    """Say how far a capture is read.
+def progress_text(capture: Capture, connections: int, fpdus: int) -> str:
+    """Return a text with the progress of reading a capture.
 
-    :param connections: how many were found so far.
-    :param fpdus: how many were found so far.
+    :param connections: number of connections found so far.
+    :param fpdus: number of FPDUs found so far.
     """
     octets = capture.octets_read
     share = f" ({octets * 100 // capture.size}%)" if capture.size else ""
@@ -225,8 +225,8 @@ def where(capture: Capture, connections: int, fpdus: int) -> str:
 
 
 def interrupted(frames: int) -> str:
-    """Say that a signal ended reading.
+    """Return a text which says that a signal ended reading.
 
-    :param frames: how many were read.
+    :param frames: number of frames read.
     """
     return f"interrupted {f'after frame {frames}' if frames else 'before any frame'}"

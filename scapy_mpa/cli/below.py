@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is printed below a line: the layers of a packet as Scapy shows them, and payload."""
+"""The text below a line: the layers of a packet as Scapy shows them, and a dump of payload."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SHOWN: Final = bytes(octet if 0x20 <= octet < 0x7F else ord(".") for octet in r
 
 
 def layer_tree(event: RecordedEvent) -> list[str]:
-    """Return the lines of the layers that ``event`` brought, none if it brought no packet."""
-    # Scapy takes most of a second to import, which only those wait for who ask for layers.
+    """Return the lines of the layers of ``event``, none if it has no packet."""
+    # Imported late: importing Scapy takes most of a second, and only layers need it.
     from scapy_mpa.layers.recovered import layer_of
 
     packet = layer_of(event)
@@ -24,9 +24,9 @@ def layer_tree(event: RecordedEvent) -> list[str]:
 
 
 def payload_dump(record: dict[str, Any]) -> list[str]:
-    """Return the lines of what the ULP sent: payload, or Private Data of a startup frame.
+    """Return the lines of the octets of the ULP: payload, or Private Data of a startup frame.
 
-    :param record: with the payload.
+    :param record: a record with payload.
     """
     return hex_dump(bytes.fromhex(record.get("payload") or record.get("private_data") or ""))
 

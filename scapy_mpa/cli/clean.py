@@ -11,26 +11,26 @@ from scapy_mpa.cli.options import reading_options
 
 _CHANGES = """\
 \b
-What is changed, where other tools could not read connections that carry MPA:
+Changes to connections with MPA, where other tools could not read them:
   FPDUs       in the order of their stream, each in a segment of its own
   Markers     removed, M cleared; sequence and acknowledgement numbers follow
-  CRCs        good ones computed anew, bad ones bad by the same bits
+  CRCs        good ones computed anew; in bad ones the same bits stay wrong
   holes       stay: sequence numbers jump from one whole FPDU to the next
   startup     frames that were not captured are supplied, with a comment
-All other frames are copied octet for octet.  What is written anew has a
-comment that names the frames whose octets it has.
+All other frames are copied octet for octet.  A comment on each new frame
+names the captured frames that brought its octets.
 """
 
 _EXIT_STATUS = """\
 \b
 Exit status:
-  0  all was read and written
+  0  everything was read and written
   2  a file cannot be read to its end, none of its frames can be followed, OUT
      cannot be written, or the command line is wrong
-  130  Ctrl-C ended it (143 SIGTERM, 129 SIGHUP); what was read by then is on
-       standard output
-SIGUSR1, and SIGINFO where there is one, asks how far it is.
-A capture that is damaged is cleaned up to there.  Whatever else fails, OUT
+  130  Ctrl-C ended it (143 SIGTERM, 129 SIGHUP); standard output has the
+       frames read by then
+SIGUSR1, and SIGINFO where it exists, prints the progress.
+A damaged capture is cleaned up to the damage.  After any other failure, OUT
 stays as it was.
 """
 
@@ -38,7 +38,7 @@ _EXAMPLES = """\
 \b
 Examples:
   scapy-mpa clean trace.pcap -o clean.pcapng && wireshark clean.pcapng
-      every FPDU, Markers and reordering or not
+      every FPDU, even with Markers or reordering
   scapy-mpa clean part.pcapng.gz -o - | tshark -r - -Y iwarp_ddp_rdmap
       a capture that began in the middle of a connection
   tcpdump -i eth0 -U -w - | scapy-mpa clean - -o - | wireshark -k -i -
@@ -48,7 +48,7 @@ Examples:
   scapy-mpa clean --where end.cause=terminate trace.pcap -o clean.pcapng
       the connections that a Terminate ended
   tshark -r clean.pcapng -o tcp.try_heuristic_first:TRUE -Y rpcordma
-      on ports that Wireshark takes for others'
+      on ports that Wireshark assigns to other protocols
 """
 
 
@@ -70,17 +70,17 @@ Examples:
 @click.option(
     "--decapsulate",
     is_flag=True,
-    help="Leave out tags and tunnels: of each frame the innermost IP packet, in Ethernet.",
+    help="Leave out tags and tunnels: write the innermost IP packet of each frame, in Ethernet.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what was changed.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not report the changes.")
 @reading_options
 def clean(how: dict[str, Any], **given: Any) -> None:
     """Rewrite a capture so that any other tool can read it.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  Frames that
-    other tools can read are copied unchanged.  What was changed is said on standard error.
-    If connections are selected, OUT has the frames of these connections alone, and all of them.
-    --between and --frames select connections with a segment from then, --where by their
+    other tools can read are copied unchanged.  The changes are reported on standard error.
+    If connections are selected, OUT has all frames of these connections, and no others.
+    --between and --frames select connections with a segment in that range, --where by their
     connection records.  These three read FILE twice, so it cannot be a pipe or -.
     """
     from scapy_mpa.cli.cleaning import Cleaning

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A capture cleaned from one file into another."""
+"""The work of ``scapy-mpa clean``: cleans one capture file into another."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from scapy_mpa.capture.frame import ETHERNET, Frame
 from scapy_mpa.capture.write_pcap import PcapWriter
 from scapy_mpa.capture.write_pcapng import PcapngWriter
 from scapy_mpa.clean import Cleaner, Written
-from scapy_mpa.cli.attention import STOPS, Attention, interrupted, stopping, where
+from scapy_mpa.cli.attention import STOPS, Attention, interrupted, progress_text, stopping
 from scapy_mpa.cli.files import conclude, opened
 from scapy_mpa.cli.output import OutputError, is_terminal
 from scapy_mpa.cli.progress import with_progress
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 _FRAMES: Final = 256
-"""Frames between two looks at the progress of a file."""
+"""Frames in a batch; after each batch the progress is shown."""
 
 
 class Cleaning(NamedTuple):
     """One run of the command.
 
     :param source: the capture, ``-`` for standard input.
-    :param target: where to write, ``-`` for standard output.
-    :param quiet: say nothing of what was changed.
+    :param target: the file to write, ``-`` for standard output.
+    :param quiet: do not report the changes.
     :param decapsulate: leave out tags and tunnels.
     :param selection: the connections that are written, None for all.
     :param how: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading` and of
@@ -53,9 +53,9 @@ class Cleaning(NamedTuple):
     def run(self) -> int:
         """Clean the capture; return the exit status.
 
-        :raises KeyboardInterrupt: a signal came; on standard output is what was read by then.
+        :raises KeyboardInterrupt: a signal came; standard output has the frames read by then.
         """
-        # A file with a part of it is not wanted by anybody.
+        # With a file as target, a signal ends the work at once: nobody wants a part of it.
         with Attention(STOPS if self.target == DASH else ()) as attention:
             capture = opened([self.source], attention)
             if capture is None:
@@ -79,7 +79,7 @@ class Cleaning(NamedTuple):
     ) -> int:
         cleaner = Cleaner(decapsulate=self.decapsulate, selects=selects, **self.how)
         name, report = shown(capture.name), cleaner.report
-        with attention.reading(lambda: where(capture, cleaner.connections, report.fpdus)):
+        with attention.reading(lambda: progress_text(capture, cleaner.connections, report.fpdus)):
             try:
                 with target_file(self.target) as file:
                     self._copy(capture, cleaner, file)
@@ -87,7 +87,7 @@ class Cleaning(NamedTuple):
                 complain(f"{shown(self.target)}: {error}")
                 return FAILED
             except OutputError as error:
-                # Who takes the output may have had the same signal.
+                # The reader of the output may have got the same signal.
                 ended = attention.number and f"{name}: {interrupted(capture.frames)}"
                 complain(ended or f"{error}, so cleaning stopped")
                 return FAILED
@@ -96,8 +96,8 @@ class Cleaning(NamedTuple):
             if report.failed:
                 number = counted(report.failed, "connection")
                 complain(f"{name}: {number} not cleaned to the end: a fault of scapy-mpa")
-            # Of what is remarked nothing is a change: something may be as it was that others
-            # cannot read, or be lost.
+            # Printed even with --quiet: these are no changes.  Some frames may be as before, which
+            # other tools cannot read, or lost.
             status = conclude(
                 capture,
                 attention,
@@ -110,10 +110,10 @@ class Cleaning(NamedTuple):
             return FAILED if report.failed else status
 
     def _selects(self, attention: Attention) -> Callable[[ConnectionId], bool] | None:
-        """Return what tells whether a connection is written; None if all are.
+        """Return a function that is true for connections to write; None if all are written.
 
-        Some selections are decided at the end of a connection only.  Then the capture is read
-        twice: a first time for the numbers of the connections.
+        Some selections are decided only at the end of a connection.  Then the capture is read
+        twice, the first time for the numbers of the selected connections.
 
         :raises CaptureError: the capture cannot be opened again.
         """
@@ -124,7 +124,7 @@ class Cleaning(NamedTuple):
         with open_capture(self.source, attention.may_read) as capture:
             reading = Reading(capture, selection=selection, timed=False, **self.how)
             not_written = f"{shown(self.target)}: not written"
-            with attention.reading(reading.where), stopping(not_written):
+            with attention.reading(reading.progress), stopping(not_written):
                 for rows in with_progress(capture, reading.rows()):
                     numbers.update(identity_of(row).number for row in rows)
         return lambda identity: identity.number in numbers
@@ -140,31 +140,31 @@ class Cleaning(NamedTuple):
                     which = f"frame {frame.number} of {shown(capture.name)}"
                     raise LocalProtocolError(f"{which} cannot be written: {error}") from error
             if batch and capture.size is None:
-                # Somebody may be watching.
+                # Another program may show the frames live.
                 file.flush()
         is_whole = capture.problem is None
         if self.selection and is_whole and (lack := self.selection.lacking(cleaner.connections)):
             raise LocalProtocolError(lack)
         if write is None:
-            # A capture without frames is one, too.
+            # A capture without frames is a valid one, too.
             self._writer(file, ETHERNET)
 
     def _writer(self, file: BinaryIO, link_type: int) -> Callable[[Frame, str | None], None]:
-        """Begin a file in the format that its name asks for; return what writes a frame."""
+        """Begin a file in the format that its name shows; return the function to write a frame."""
         if Path(self.target).suffix == ".pcap":
             pcap = PcapWriter(file, link_type)
             return lambda frame, comment: pcap.write(frame)
         return PcapngWriter(file, application=f"scapy_mpa {__version__}").write
 
     def _refusal(self, capture: Capture) -> str | None:
-        """Say why nothing can be written there, None if it can be tried."""
+        """Return why the capture cannot be cleaned into the target, None if it can be tried."""
         is_streamed = self.target == DASH
         if is_streamed and is_terminal():
             return "standard output is a terminal; pipe it into another tool, or name a file"
         if self.selection and self.selection.narrows and capture.size is None:
             return (
                 f"{shown(capture.name)}: --between, --frames and --where read a capture twice, "
-                "which no pipe can be; save it to a file first"
+                "which a pipe does not allow; save it to a file first"
             )
         if is_same(self.source, self.target):
             name = "standard output" if is_streamed else shown(self.target)
@@ -173,7 +173,7 @@ class Cleaning(NamedTuple):
 
 
 def _batches(capture: Capture, cleaner: Cleaner) -> Iterator[list[Written]]:
-    """Yield what is written, one frame at a time if it is waited for."""
+    """Yield the frames to write in batches; of a pipe, after each frame."""
     receive = cleaner.receive
     largest = 1 if capture.size is None else _FRAMES
     batch: list[Written] = []

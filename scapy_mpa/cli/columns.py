@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records in columns that fit a terminal.
+"""Prints records in columns that fit a terminal.
 
 ::
 
-    frame  seconds since the first frame  #connection direction  what it is
+    frame  seconds since the first frame  #connection direction  the record
 
-The endpoints of a connection stand in a line of their own before its first record.  What a line has
-no room for goes on below.
+A separate line before the first record of a connection names its endpoints.  Text for which a line
+has no room goes on in the next line.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from scapy_mpa.cli.lines import coloured
 from scapy_mpa.cli.words import WORDS, marks, within
 
 _INDENT: Final = 25
-"""Characters before what a record is."""
+"""Characters of a line before the text of a record."""
 _LEAST: Final = 40
-"""Characters that this has at least, however narrow a terminal is."""
+"""Characters for the text of a record, at least, even on a narrow terminal."""
 _SHORT: Final = {"RDMA ": "", " with": "", " and": "", "Invalidate": "Inv"}
-"""Words in names of messages that a column has no room for, and what takes their place."""
+"""Abbreviations in names of messages, which are too long for a column."""
 _KNOWN: Final = 4096
-"""Connections whose endpoints were printed and that are remembered."""
+"""Connections whose endpoints were printed; so many are remembered, at most."""
 
 
 class Columns:
     """Makes the lines of one capture.
 
     :param width: characters in a line.
-    :param colour: set off what is not an ordinary FPDU.
+    :param colour: print records in colour that are no ordinary FPDUs.
     """
 
     def __init__(self, width: int, *, colour: bool = False) -> None:
         self._room = max(_LEAST, width - _INDENT)
         self._colour = colour
         self._first: dict[int, str] = {}
-        """By number of a connection, the endpoint that its line names first."""
+        """The endpoint that is named first, by number of the connection."""
 
     def line(self, record: dict[str, Any]) -> str:
-        """Return the lines of a record, without the end of the last one."""
+        """Return the lines of a record, without the last newline."""
         lines = []
         number, source = record["connection"], record["src"]
         if number not in self._first:
@@ -63,7 +63,7 @@ class Columns:
 
 
 def _what(record: dict[str, Any]) -> str:
-    """Return what a record is; of an FPDU with a whole header in columns, without seq."""
+    """Return the text of a record; an FPDU with a whole header in columns, without seq."""
     if record["type"] != "fpdu" or (record["to"] is None and record["mo"] is None):
         return WORDS[record["type"]](record)
     name = record["message"] or "DDP segment"
@@ -76,7 +76,7 @@ def _what(record: dict[str, Any]) -> str:
         if record["mo"]:
             place += f" mo {record['mo']}"
     last = "L" if record["last"] else " "
-    # That CRCs are off is said by the startup frames, and at the end.
+    # Startup frames and the end of the connection show already that CRCs are off.
     crc = "good" if record["crc"] == "off" else record["crc"]
     unusual = marks(crc, record["located_by"], ahead=record["out_of_order"])
     row = f"{name:<15} {queue:<10} {place:<14} {record['payload_length']:>5} {last}"

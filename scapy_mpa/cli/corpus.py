@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The work of ``scapy-mpa fuzz``: the catalogue in print, and as files."""
+"""The work of ``scapy-mpa fuzz``: prints the catalogue of mutations, or writes captures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scapy_mpa.wire.errors import CaptureError, LocalProtocolError
 from scapy_mpa.wire.shown import counted, quoted, shown
 
 MANIFEST: Final = "manifest.jsonl"
-"""The file that says of all captures what is wrong in them."""
+"""The name of the file that describes all captures and their faults."""
 
 _Planned: TypeAlias = tuple[Mutation, Sequence[int]]
 """A mutation, and the seeds of its captures."""
@@ -33,13 +33,13 @@ _COLUMNS: Final = (Column("Name"), Column("Receiver"), Column("What is wrong"))
 
 @dataclass
 class Corpus:
-    """Mutations, to be shown or to be made.
+    """Mutations to list, or to write as captures.
 
     :param only: a pattern that their names match.
-    :param name: the name of the only one; None: those that match.
-    :param capture: begin with what was said in this capture; None: with conversations of ours.
-    :param seeds: of the captures of each.
-    :param status: the exit status if all can be made.
+    :param name: the name of the only mutation; None: all that match the pattern.
+    :param capture: mutate a connection of this capture; None: mutate our own conversations.
+    :param seeds: one capture of each mutation is made with each seed.
+    :param status: the exit status if all captures can be made.
     """
 
     only: str
@@ -51,9 +51,9 @@ class Corpus:
     def run(self, directory: str | None, *, as_json: bool, force: bool) -> int:
         """Write the captures, or print the catalogue; return the exit status.
 
-        :param directory: where captures go; None: the catalogue is printed.
+        :param directory: directory for the captures; None: print the catalogue.
         :param as_json: print it as JSON.
-        :param force: remove captures that an earlier manifest names and this one will not.
+        :param force: remove captures that the old manifest names and the new one will not.
         """
         try:
             planned = self._planned()
@@ -65,7 +65,7 @@ class Corpus:
             complain(str(error))
             return FAILED
         except OSError as error:
-            # The system names a file that it did not open, and none that is full.
+            # The error names a file that cannot be opened, but none if the disk is full.
             name = directory if error.filename is None else str(error.filename)
             complain(f"{shown(str(name))}: cannot be written ({error.strerror or error})")
             return FAILED
@@ -73,10 +73,10 @@ class Corpus:
         return self.status
 
     def _write(self, planned: list[_Planned], directory: str, *, force: bool) -> list[str]:
-        """Write the captures; return the lines that say which.
+        """Write the captures; return the lines that report them.
 
-        :raises LocalProtocolError: the directory holds others.
-        :raises OSError: one cannot be written.
+        :raises LocalProtocolError: the directory holds captures of another run.
+        :raises OSError: a file cannot be written.
         """
         target = Path(directory)
         manifest = target / MANIFEST
@@ -87,7 +87,7 @@ class Corpus:
             others = _others(manifest, made)
             if not force and others != []:
                 raise LocalProtocolError(_refusal(manifest, others))
-            # First, lest it names what is not there if this run does not come to its end.
+            # Removed first: if this run is interrupted, it must not name missing files.
             manifest.unlink()
             for each in others or ():
                 each.unlink()
@@ -97,7 +97,7 @@ class Corpus:
                     for seed in seeds:
                         entries.append(write_case(mutation.case(seed), target))
         finally:
-            # Also of a run that is interrupted, or another one does not know what is there.
+            # Also after an interrupted run, so that the next run knows its files.
             if self.name is None:
                 with whole_file(manifest) as file:
                     file.writelines(f"{json.dumps(entry)}\n".encode() for entry in entries)
@@ -106,7 +106,7 @@ class Corpus:
         return [f"{counted(len(entries), 'capture')} and {MANIFEST} in {shown(str(target))}"]
 
     def _complain(self, problem: CaptureError) -> None:
-        """Say that not all of the capture could be read; what was readable is made use of."""
+        """Report that the capture could not be read to its end; the readable part is used."""
         complain(str(problem))
         self.status = FAILED
 
@@ -114,7 +114,7 @@ class Corpus:
         """Return mutations with their seeds.
 
         :raises CaptureError: the capture cannot be read.
-        :raises LocalProtocolError: there are none.
+        :raises LocalProtocolError: no mutation matches.
         """
         wanted = self.name or self.only
         if self.capture is None:
@@ -137,22 +137,22 @@ class Corpus:
 
 
 def _catalogue(chosen: list[Mutation], *, as_json: bool) -> Iterable[str]:
-    """Return the lines that say what mutations do."""
+    """Return the lines that describe mutations."""
     if as_json:
         return [json.dumps(describe(mutation)) for mutation in chosen]
     return table(_COLUMNS, [(each.name, each.expectation.short, each.breaks) for each in chosen])
 
 
 def _others(manifest: Path, made: set[str]) -> list[Path] | None:
-    """Return the captures beside a manifest that it names, without those that will be made.
+    """Return the captures that a manifest names and that will not be made again.
 
-    None if it is no manifest of captures.
+    None if the file is no manifest of captures.
     """
     try:
         names = [json.loads(line)["file"] for line in manifest.read_text("utf-8").splitlines()]
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    # A manifest is read like anything else that comes from outside: it names files beside it alone.
+    # A manifest is not trusted: it may name files in its own directory only.
     if not all(isinstance(name, str) and name == Path(name).name != "" for name in names):
         return None
     beside = (manifest.with_name(name) for name in sorted(set(names) - made))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa craft``: a capture with known content."""
+"""``scapy-mpa craft``: makes a capture with known content."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Examples:
   scapy-mpa craft read -o read.pcapng
       RDMA Reads between SYN and FIN
   scapy-mpa craft storage -o lossy.pcap --loss 2% --reorder --seed 7
-      2 % of the segments lost and sent again, 5 % overtaken; again the same
-      with the same seed
+      2 % of the segments lost and sent again, 5 % overtaken; the same seed
+      makes the same capture
   scapy-mpa craft markers -o m.pcapng --segment tiny --cut-startup --truth t
-      segments of 1 to 8 octets, without the startup frames; what is to be
-      found in them
+      segments of 1 to 8 octets, without the startup frames; and the records
+      that a dissector should report
   scapy-mpa craft send -o - --connections 100 | scapy-mpa summary -
       a hundred connections at one time
   scapy-mpa craft my-scenario.mpa -o mine.pcapng
@@ -40,11 +40,11 @@ Examples:
         responder send "thank you" solicited
         close
 \b
-      docs/scenarios.md tells all that can be said.
+      docs/scenarios.md describes all statements.
 """
 
 _MOST_CONNECTIONS: Final = 0xFFFF - 1023
-"""Each has a port of the Initiator's that is not a well-known one."""
+"""Each connection has another port of the Initiator that is not well-known."""
 
 
 def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -52,7 +52,7 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         return
     from scapy_mpa.craft.presets import PRESETS
 
-    # Names that begin with a document's would push all summaries out of sight.
+    # Names with a "/" are too long to align the summaries by.
     width = max(len(name) for name in PRESETS if "/" not in name)
     write_lines(f"{each.name:{width}}  {each.summary}" for each in PRESETS.values())
     ctx.exit(CLEAN)
@@ -80,8 +80,8 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     metavar="FILE",
     type=click.Path(allow_dash=True),
     help="Write the records that a perfect dissector reports, one JSON object a line, as "
-    "`dissect --json` does; see docs/records.md.  Of what was impaired they say nothing that "
-    "depends on when it is found; docs/crafting.md says what they have where octets are missing.",
+    "`dissect --json` does; see docs/records.md.  They leave out all that depends on when impaired "
+    "octets are found; docs/crafting.md describes the records where octets are missing.",
 )
 @click.option("--messages", is_flag=True, help="With --truth: message records, too.")
 @click.option("--payload", is_flag=True, help="With --truth: the payload of FPDUs, too.")
@@ -89,15 +89,15 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     "--seed",
     type=click.IntRange(min=0),
     metavar="N",
-    help="What data and impairments that are left to chance are made of; the same seed makes the "
-    "same octets.  Without it, 0, or what the scenario says.",
+    help="Seed of random data and impairments; the same seed makes the same octets.  Without it, "
+    "the seed of the scenario, else 0.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(1, _MOST_CONNECTIONS),
     metavar="N",
     default=1,
-    help="So many connections at one time, each from another port with other data.",
+    help="Number of connections at one time, each with its own port and data.",
 )
 @impairment_options
 def craft(
@@ -112,10 +112,10 @@ def craft(
 ) -> None:
     """Make a capture of iWARP connections whose content is known.
 
-    SCENARIO is the name of a preset (see --list), or a file that tells what is said, a line a step;
-    - is standard input.  Options tell what happens to the segments.  It happens in the order of the
-    world, however the options are ordered: the stream is cut up, the network loses, delays and
-    copies, the capture misses and cuts.
+    SCENARIO is the name of a preset (see --list), or a file with one step a line; - is standard
+    input.  Options impair the segments.  The order of options does not matter; impairments happen
+    in this order: the stream is cut into segments, the network loses, delays and copies them, the
+    capture misses and cuts them.
     """
     if scenario is None:
         raise click.UsageError("name a preset (--list shows them) or a file with a scenario.")
@@ -124,9 +124,9 @@ def craft(
     if output == "-" and truth == "-":
         raise click.UsageError("Capture and truth cannot both go to standard output.")
     if output == "-" and is_terminal():
-        raise click.UsageError("A capture is nothing for a terminal: redirect standard output.")
+        raise click.UsageError("A terminal cannot show a capture: redirect standard output.")
     if truth is None and (messages or payload):
-        raise click.UsageError("--messages and --payload are about the truth: say --truth FILE.")
+        raise click.UsageError("--messages and --payload need the truth: say --truth FILE.")
     from scapy_mpa.cli.crafting import Crafting
 
     crafting = Crafting(scenario, seed, connections, impairing)

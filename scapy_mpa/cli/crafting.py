@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The work of ``scapy-mpa craft``: from a scenario and options to files."""
+"""The work of ``scapy-mpa craft``: makes files from a scenario and options."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ import click
 
 from scapy_mpa.capture.write import write_pcap, write_pcapng
 from scapy_mpa.capture.write_pcap import MICROSECOND
-from scapy_mpa.cli.impairing import impairments, options_said
+from scapy_mpa.cli.impairing import impairments, options_text
 from scapy_mpa.cli.output import OutputError, text_of
 from scapy_mpa.cli.progress import watched
 from scapy_mpa.cli.status import CLEAN, FAILED, PROGRAM, complain
@@ -28,19 +28,19 @@ from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.shown import quoted, shown
 
 _FIRST_PORT: Final = 1024
-"""The first that is not a well-known one."""
+"""The first port that is not well-known."""
 _PORTS: Final = 0x10000 - _FIRST_PORT
 _LARGEST_TEXT: Final = 1 << 24
-"""Octets of a scenario's text: more is no scenario."""
+"""Octets of a scenario's text, at most."""
 
 
 class Crafting(NamedTuple):
-    """A capture that is to be made.
+    """A capture to make.
 
-    :param scenario: name of a preset, of a file, or ``-``.
-    :param seed: None: 0, or what the scenario says.
-    :param connections: how many.
-    :param impairing: what happens to their segments, by the names of the options.
+    :param scenario: name of a preset or a file, or ``-``.
+    :param seed: the seed; None: that of the scenario, else 0.
+    :param connections: number of connections.
+    :param impairing: values of the options that impair segments, by name.
     """
 
     scenario: str
@@ -49,9 +49,9 @@ class Crafting(NamedTuple):
     impairing: Mapping[str, Any]
 
     def run(self, output: str, truth: str | None, *, messages: bool, payload: bool) -> int:
-        """Write the capture, and what is in it; return the exit status.
+        """Write the capture and its truth; return the exit status.
 
-        :param truth: None: nowhere.
+        :param truth: file for the records of the truth; None: they are not written.
         :param messages: with ``message`` records.
         :param payload: with the payload of FPDUs.
         """
@@ -69,9 +69,9 @@ class Crafting(NamedTuple):
         return CLEAN
 
     def _refuse(self, output: str, truth: str | None) -> None:
-        """Look whether one file would be written over another.
+        """Check that no output file replaces the scenario or the other output.
 
-        :raises LocalProtocolError: it would.
+        :raises LocalProtocolError: one would.
         """
         if self.scenario not in PRESETS:
             for target in (output, truth):
@@ -85,9 +85,9 @@ class Crafting(NamedTuple):
             )
 
     def _capture(self, unit: int) -> Interleaved:
-        """Return all conversations with what is captured of them.
+        """Return all conversations with their captured segments.
 
-        :param unit: nanoseconds to which the file cuts times, and so does the truth.
+        :param unit: nanoseconds; file and truth cut times to a multiple of it.
         """
         text = None if self.scenario in PRESETS else _text_of(self.scenario)
         parts = []
@@ -100,9 +100,9 @@ class Crafting(NamedTuple):
         return Interleaved(parts)
 
     def _conversation(self, text: str | None, number: int) -> Conversation:
-        """Return one of the conversations.
+        """Return the conversation with this number.
 
-        :param text: of a scenario; None: it is a preset.
+        :param text: text of the scenario; None: the scenario is a preset.
         """
         seed = self._seed_of(number)
         if text is None:
@@ -117,7 +117,7 @@ class Crafting(NamedTuple):
         return conversation.wrapping() if self.impairing["wrap"] else conversation
 
     def _seed_of(self, number: int) -> int | str:
-        """Return the seed for one of the conversations."""
+        """Return the seed of the conversation with this number."""
         seed = self.seed or 0
         return f"{seed}/{number}" if number else seed
 
@@ -133,13 +133,13 @@ class Crafting(NamedTuple):
             raise LocalProtocolError(f"{shown(output)}: {error}") from error
 
     def _comment(self) -> str:
-        """Return what tells how to make the capture again."""
-        said = [PROGRAM, "craft", shown(self.scenario)]
+        """Return the command line that makes the capture again."""
+        words = [PROGRAM, "craft", shown(self.scenario)]
         if self.seed is not None:
-            said.append(f"--seed {self.seed}")
+            words.append(f"--seed {self.seed}")
         if self.connections > 1:
-            said.append(f"--connections {self.connections}")
-        return " ".join([*said, options_said(self.impairing)]).rstrip()
+            words.append(f"--connections {self.connections}")
+        return " ".join([*words, options_text(self.impairing)]).rstrip()
 
 
 def _is_pcapng(output: str) -> bool:
@@ -147,9 +147,9 @@ def _is_pcapng(output: str) -> bool:
 
 
 def _text_of(name: str) -> str:
-    """Return the text of a scenario.
+    """Return the text of a scenario file.
 
-    :raises LocalProtocolError: there is none.
+    :raises LocalProtocolError: the file cannot be read, or is no scenario.
     """
     try:
         with click.open_file(name, "rb") as file:
@@ -182,7 +182,7 @@ def _another(conversation: Conversation, number: int, rng: Random) -> Conversati
     initiator, responder = ends
     port = _port(initiator.port, number)
     if initiator.octets == responder.octets:
-        # The peer has that port: all from there on have the next one.
+        # Skip the Responder's port: all connections from there on take the next one.
         port = _port(port, int(number >= (responder.port - initiator.port) % _PORTS > 0))
     begin = conversation.options.start_ns
     end = max((segment.time_ns for segment in conversation.segments()), default=begin)
@@ -191,5 +191,5 @@ def _another(conversation: Conversation, number: int, rng: Random) -> Conversati
 
 
 def _port(port: int, farther: int) -> int:
-    """Return the port so much farther on, in the circle of those that are not well-known."""
+    """Return the port ``farther`` places on; after 65535 comes the first port not well-known."""
     return _FIRST_PORT + (port - _FIRST_PORT + farther) % _PORTS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa dissect``: every record of a capture."""
+"""``scapy-mpa dissect``: lists every record of a capture."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ connection, sender > receiver, the message, where it goes, and its payload:
   L              the last DDP segment of its message
   CRC bad        CRCs that are good are not mentioned
   CRC off        neither side wants CRCs
-  CRC unknown    it was cut off
-  out of order   found before all octets before it were captured
-  by search      found where nothing before it says that an FPDU begins
+  CRC unknown    the CRC was cut off
+  out of order   found before all earlier octets were captured
+  by search      no earlier FPDU or Marker shows where it begins
   seq            TCP sequence number of its length field
 On a terminal, > is from the endpoint named first, < from the other; an FPDU
 has its message, STag or qn, TO or msn, octets of payload, and L.
@@ -55,9 +55,9 @@ Examples:
 def _record_types(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> frozenset[str]:
-    """Return the record types in comma-separated lists, the usual ones if there are none.
+    """Return the record types in comma-separated lists, the usual types if there is no list.
 
-    :raises click.BadParameter: there are others than ``RECORD_TYPES``.
+    :raises click.BadParameter: a type is not in ``RECORD_TYPES``.
     """
     from scapy_mpa.cli.listing import USUAL_TYPES
     from scapy_mpa.records.tables import RECORD_TYPES
@@ -73,7 +73,7 @@ def _record_types(
 
 
 @click.command(
-    short_help="List every FPDU, and all there is to say of it.",
+    short_help="List every FPDU, with its details.",
     epilog=f"{_EXAMPLES}\n{EXIT_STATUS_HELP}\n{_LEGEND}",
 )
 @files_argument
@@ -91,7 +91,7 @@ def _record_types(
     "overlap, error, connection; adaption_indication and ift_frame of iWARP Framing for TCP; "
     "session_control and ddp_segment of DDP over SCTP; with --json capture and capture_end, the "
     "first and the last record.  "
-    "Without it, all but message, which puts together what the FPDUs of a message say.",
+    "Without it, all but message, which sums up the FPDUs of a message.",
 )
 @click.option(
     "--payload",
@@ -104,19 +104,19 @@ def _record_types(
     "order",
     type=click.Choice(["found", "frame"]),
     default="found",
-    help="The order of records: that in which they were found, or that of the frames that brought "
-    "their octets.  With frame, a line begins with that frame.  What is found too late for that (5 "
-    "seconds in a live capture, 32 MiB of text otherwise) comes where it was found, marked late.",
+    help="The order of records: as they were found, or by the frames that brought their octets.  "
+    "With frame, a line begins with that frame.  A record found too late for its place (5 seconds "
+    "in a live capture, 32 MiB of text otherwise) comes where it was found, marked late.",
 )
 @click.option(
     "--wide",
     is_flag=True,
-    help="Each record on one line, as in a pipe and with --sort frame; on a terminal they are in "
-    "columns that fit it.",
+    help="Print each record on one line, as in a pipe and with --sort frame.  Without it, records "
+    "on a terminal are in columns that fit it.",
 )
 @listing_options
 def dissect(files: tuple[str, ...], how: dict[str, Any], **shown: Any) -> None:
-    """List what is in captures: every FPDU, whatever happened to its TCP segments.
+    """List the contents of captures: every FPDU, whatever happened to its TCP segments.
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
     all captures in it, and a pattern with *, ? or [ all files that match.  Records are

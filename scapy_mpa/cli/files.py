@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""File after file, whatever is wrong with one of them."""
+"""Reads one file after the other; a file that cannot be read does not end the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scapy_mpa.wire.errors import CaptureError
 from scapy_mpa.wire.shown import shown
 
 _WILD: Final = frozenset("*?[")
-"""What makes a pattern of a name, unless there is a file of that name."""
+"""Characters that make a name a pattern, unless there is a file of that name."""
 
 
 def read_files(
@@ -31,17 +31,17 @@ def read_files(
     attention: Attention | None = None,
     **how: Any,
 ) -> int:
-    """Show each capture, and say on standard error what is wrong; return the exit status.
+    """Show each capture, and report faults on standard error; return the exit status.
 
-    Connections are numbered on from capture to capture, so that each number is there once.
+    Connection numbers go on from capture to capture, so that each number occurs once.
 
-    :param names: of files, directories and patterns.
-    :param show: prints what a capture holds; it must read it to its end.
-    :param headings: print the name of each capture before what it holds, if files are several.
-    :param separate: files of one ring are captures of their own, too.
-    :param attention: what is attended to while they are read.
-    :param how: they are read: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
-    :raises Stopped: a signal came; what was read by then is shown.
+    :param names: names of files and directories, and patterns.
+    :param show: prints the contents of a capture; it must read it to its end.
+    :param headings: print the name of each capture before its contents, if there are several files.
+    :param separate: do not join files of one ring.
+    :param attention: handles signals and regular tasks meanwhile.
+    :param how: keyword arguments of :class:`~scapy_mpa.cli.reading.Reading`.
+    :raises Stopped: a signal came; all records found by then are shown.
     """
     files, status = _expanded(names)
     number, selection, has_selected = 0, None, False
@@ -59,7 +59,7 @@ def read_files(
             reading = Reading(capture, first_number=number, live=is_live, **how)
             selection = reading.selection
             of_ring = f", {len(group)} files of a ring" if group[1:] else ""
-            with capture, attention.reading(reading.where):
+            with capture, attention.reading(reading.progress):
                 name_shown = shown(capture.name)
                 try:
                     if headings and len(files) > 1:
@@ -83,23 +83,23 @@ def read_files(
     if lack := selection.lacking(number):
         complain(lack)
         return FAILED
-    # A table of connections says so itself.
+    # A table of connections reports that itself.
     if not has_selected and not selection.is_of_connections:
-        complain("nothing found is of the hosts, ports, times and frames that are selected")
+        complain("nothing was found for the selected hosts, ports, times and frames")
     return status
 
 
 def opened(names: Sequence[str], attention: Attention) -> Capture | None:
-    """Open a capture; None if it cannot be read, which is said then.
+    """Open a capture; if it cannot be read, report that and return None.
 
-    :param names: of its files, one or those of a ring.
+    :param names: the name of its file, or the names of the files of a ring.
     :raises Stopped: a signal came.
     """
     try:
         with attention.opening():
             if len(names) == 1:
                 return open_capture(names[0], attention.may_read)
-            # What most commands have no use for is not imported for them.
+            # Imported late: most commands do not need it.
             from scapy_mpa.capture.ring import Ring
 
             return Ring(names, attention.may_read)
@@ -115,10 +115,10 @@ def opened(names: Sequence[str], attention: Attention) -> Capture | None:
 
 
 def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
-    """Say why no more is read of a capture; return the exit status."""
-    # Who takes the output may have had the same signal.
+    """Report why reading of a capture stopped; return the exit status."""
+    # The reader of the output may have got the same signal.
     ended = attention.number and interrupted(capture.frames)
-    # A reader that has enough, such as `head`, gets no message.
+    # No message if the reader closed its end of the pipe, as `head` does.
     if ended or not isinstance(error.__cause__, BrokenPipeError):
         why = f"{error}, so reading stopped after frame {capture.frames}"
         complain(f"{shown(capture.name)}: {ended or why}")
@@ -126,7 +126,7 @@ def _give_up(error: OutputError, capture: Capture, attention: Attention) -> int:
 
 
 def conclude(capture: Capture, attention: Attention, **found: Any) -> int:
-    """Say what is to be said when a capture was read; return the exit status for it.
+    """Print the remarks on a capture that was read; return the exit status for it.
 
     :param found: keyword arguments of :func:`~scapy_mpa.cli.remarks.remarks`.
     """
@@ -139,7 +139,7 @@ def conclude(capture: Capture, attention: Attention, **found: Any) -> int:
         if part.warning is not None:
             complain(part.warning)
         if attention.number and part is capture.parts[-1]:
-            # That it ends there is no fault of it.
+            # Its early end is then no fault of the file.
             complain(f"{name}: {interrupted(capture.frames)}")
         elif part.problem is not None:
             complain(str(part.problem))
@@ -150,26 +150,26 @@ def conclude(capture: Capture, attention: Attention, **found: Any) -> int:
 
 
 def _grouped(names: Sequence[str], *, separate: bool) -> list[list[str]]:
-    """Return the names in groups, each of one capture."""
+    """Return the names in groups; each group is one capture."""
     if separate or len(names) == 1:
         return [[name] for name in names]
-    # What most commands have no use for is not imported for them.
+    # Imported late: most commands do not need it.
     from scapy_mpa.capture.ring import rings
 
     return rings(names)
 
 
 def _expanded(names: Iterable[str]) -> tuple[list[str], int]:
-    """Return the names of files, those of each directory and pattern sorted, and the exit status.
+    """Return the names of files, sorted for each directory and pattern, and the exit status.
 
-    What is passed over, or not found, is said on standard error.
+    Files that are skipped or not found are reported on standard error.
     """
     found: list[str] = []
     status = CLEAN
     for name in names:
         matches = [name]
         if _WILD.intersection(name) and not os.path.lexists(name):
-            # As above.
+            # Imported late, like ring.
             from glob import glob
 
             matches = sorted(glob(name))
@@ -185,7 +185,7 @@ def _expanded(names: Iterable[str]) -> tuple[list[str], int]:
 
 
 def _captures_in(directory: str) -> list[str]:
-    """Return the captures in a directory, none if that cannot be; what else is to be said is."""
+    """Return the captures in a directory; report other files, and a directory without captures."""
     try:
         names = sorted(os.listdir(directory))
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa fuzz``: captures in which one rule is broken, each by its name."""
+"""``scapy-mpa fuzz``: makes captures that break one rule each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXIT_STATUS = """\
 Exit status:
   0  done
   2  a file cannot be read to its end or written, or the command line is
-     wrong; what was readable of a capture is made use of
+     wrong; the readable part of a capture is used
 """
 
 _EXAMPLES = """\
@@ -26,9 +26,9 @@ Examples:
   scapy-mpa fuzz -o ddp --only 'rfc5041/*' -n 20
       20 captures of each that breaks a rule of DDP
   scapy-mpa fuzz -o fuzzed --from trace.pcap --only 'fuzz/*' -n 100
-      random fuzzing of what a captured connection has said
+      random fuzzing of a captured connection
   scapy-mpa fuzz -o . --case rfc5044/4.3/fpduptr-not-pointing --seed 7
-      one of them once more, octet for octet
+      one of these captures again, octet for octet
 """
 
 
@@ -42,17 +42,17 @@ Examples:
     "directory",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Where the captures go; made if it is not there.",
+    help="Directory for the captures; made if it does not exist.",
 )
-@click.option("--list", "lists", is_flag=True, help="List the catalogue, and make nothing.")
+@click.option("--list", "lists", is_flag=True, help="List the catalogue; make no captures.")
 @click.option("--json", "as_json", is_flag=True, help="With --list: one JSON object a line.")
 @click.option(
     "--from",
     "capture",
     metavar="CAPTURE",
     type=click.Path(),
-    help="Begin with the first connection of a capture that has both startup frames, with its "
-    "first 1000 FPDUs, and make what can be made of it; --list shows what that is.",
+    help="Mutate the first connection of a capture that has both startup frames, with its first "
+    "1000 FPDUs; --list shows the mutations that can be made of it.",
 )
 @click.option(
     "--only",
@@ -67,7 +67,7 @@ Examples:
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="What lengths, content and places are made of; the same seed makes the same octets.",
+    help="Seed of random lengths, contents and places; the same seed makes the same octets.",
 )
 @click.option(
     "-n",
@@ -76,7 +76,7 @@ Examples:
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many captures of each mutation, with one seed after the other.",
+    help="Number of captures of each mutation, with one seed after the other.",
 )
 @click.option(
     "--force",
@@ -97,8 +97,8 @@ def fuzz(
 ) -> None:
     """Make captures in which one rule of a standard is broken, and all others are kept.
 
-    Each is a pcapng file of its own.  The frame that holds what is broken has a comment that says
-    which clause it breaks and what a conforming receiver must do; manifest.jsonl says so of all.
+    Each is a separate pcapng file.  A comment on the frame with the fault names the clause that it
+    breaks, and says what a conforming receiver must do.  manifest.jsonl has that for all captures.
     """
     if not lists and directory is None:
         raise click.UsageError("say where the captures go (-o DIR), or ask for --list.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command ``scapy-mpa`` with all its options, and what all its commands have in common."""
+"""The command ``scapy-mpa`` with all its subcommands, and how an interrupt ends them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COMMANDS: Final = ("clean", "craft", "dissect", "fuzz", "schema", "shell", "sum
 
 
 class _Group(click.Group):
-    """A group that an interrupt ends without a word, but for what a command says itself.
+    """A command group that prints nothing when it is interrupted; a command may print a message.
 
-    Of its commands only the one that is called is imported, since a command is to start soon.
+    Only the command that is called is imported, so that it starts soon.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -37,7 +37,7 @@ class _Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"there is no command {name!r}; {_meant(name)}")
+            ctx.fail(f"there is no command {name!r}; {_suggestion(name)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -47,8 +47,8 @@ class _Group(click.Group):
             ctx.exit(status_of(error))
 
 
-def _meant(name: str) -> str:
-    """Return what somebody may have meant who has said what is no command."""
+def _suggestion(name: str) -> str:
+    """Return a suggestion for a name that is no command."""
     if os.path.isfile(name):
         return f"to list what is in a capture, say `{PROGRAM} dissect FILE`"
     from difflib import get_close_matches

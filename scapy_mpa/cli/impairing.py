@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options that say what happens to crafted segments."""
+"""Options that impair crafted segments."""
 
 from __future__ import annotations
 
@@ -33,27 +33,28 @@ _SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
     (
         "overlap_differing",
         "5%",
-        "Segments that begin within the one before, with other octets than it has there.",
+        "Segments that begin within the one before, with octets that differ from it.",
         "Overlap",
         {"differing": True},
     ),
     (
         "capture_reorder",
         "5%",
-        "Segments of any kind that only the capture has later.",
+        "Segments of any kind that come later in the capture only.",
         "Reordering",
         {"by_capture": True},
     ),
     (
         "capture_loss",
         "1%",
-        "Segments of any kind that only the capture lacks.",
+        "Segments of any kind that are missing in the capture only.",
         "CaptureLoss",
         {},
     ),
 )
-"""What happens to a share of the segments, in the order of the world: the option, its usual share,
-what it does, the class in :mod:`scapy_mpa.craft.impairments` and its arguments after the share."""
+"""Impairments of a share of the segments, in the order in which they happen: the option, its usual
+share, its effect, the class in :mod:`scapy_mpa.craft.impairments` and its arguments after the
+share."""
 
 
 def _option(name: str) -> str:
@@ -64,7 +65,7 @@ def _option(name: str) -> str:
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
     """Return the size of segments.
 
-    :raises click.BadParameter: it is none.
+    :raises click.BadParameter: the value is no size.
     """
     if value is None or value in _SIZES:
         return value
@@ -74,9 +75,9 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
 
 
 def _rate(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Return the share that is meant, 0 to 1; None for none.
+    """Return a share, 0 to 1; None if the option was not given.
 
-    :raises click.BadParameter: it is no share.
+    :raises click.BadParameter: the value is no share.
     """
     if value is None:
         return None
@@ -84,7 +85,7 @@ def _rate(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     share = float(found[1]) / (100 if found[2] else 1) if found else -1
     if not 0 <= share <= 1:
         raise click.BadParameter(
-            f"{value!r} is no share such as 1% or 0.01; without one, {param.opts[0]} comes last."
+            f"{value!r} is no share such as 1% or 0.01; without a share, put {param.opts[0]} last."
         )
     return share
 
@@ -95,7 +96,7 @@ _OPTIONS: Final = (
         "--segment",
         metavar="tiny|super|N",
         callback=_size,
-        help="Cut what a side says into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
+        help="Cut each side's stream into segments of 1 to 8 octets, of up to 64 KiB, or of N.",
     ),
     *(
         click.option(
@@ -120,21 +121,21 @@ _OPTIONS: Final = (
         "--snap",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Cut each frame to N octets, but none of the headers up to TCP's.",
+        help="Cut each frame to N octets, but keep all headers up to TCP.",
     ),
 )
 _NAMES: Final = ("wrap", "segment", *(each[0] for each in _SHARES), "cut_startup", "skip", "snap")
 
 
 def impairment_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command options; their values are what :func:`impairments` takes."""
+    """Give a command the options whose values :func:`impairments` takes."""
     return functools.reduce(lambda inner, option: option(inner), _OPTIONS[::-1], command)
 
 
 def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> list[Impairment]:
-    """Return what is to happen to a conversation, in the order of the world.
+    """Return the impairments of a conversation, in the order in which they happen.
 
-    :raises LocalProtocolError: a value is out of range, or SCTP knows no such thing.
+    :raises LocalProtocolError: a value is out of range, or the option does not apply to SCTP.
     """
     from scapy_mpa.craft import SctpConversation
     from scapy_mpa.craft import impairments as known
@@ -162,8 +163,8 @@ def impairments(impairing: Mapping[str, Any], conversation: Conversation) -> lis
     return found
 
 
-def options_said(impairing: Mapping[str, Any]) -> str:
-    """Return the options that are not as they are without being said."""
+def options_text(impairing: Mapping[str, Any]) -> str:
+    """Return the options that do not have their default values, as on the command line."""
     return " ".join(
         _option(name) if impairing[name] is True else f"{_option(name)} {impairing[name]}"
         for name in _NAMES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The work of ``scapy-mpa dissect``: which records are printed, and how."""
+"""The work of ``scapy-mpa dissect``: selects and prints records."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 USUAL_TYPES: Final = frozenset(RECORD_TYPES) - {"message"}
-"""What is listed unless other types are asked for: a message says again what its FPDUs say."""
+"""Types that are listed by default; a message would only repeat the contents of its FPDUs."""
 
 
 class Listing(NamedTuple):
     """A listing of records.
 
-    :param types: the types to be printed.
+    :param types: the types of record to print.
     :param payload: with the payload of FPDUs.
-    :param as_json: JSON, not lines to be read.
+    :param as_json: JSON in place of lines of text.
     :param layers: with the layers below each line.
     :param wide: each record on one line, also on a terminal.
-    :param order: ``frame``: that in which octets were captured; ``found``: that of recovery.
+    :param order: ``frame``: in the order of capture; ``found``: in the order of recovery.
     """
 
     types: frozenset[str]
@@ -54,7 +54,7 @@ class Listing(NamedTuple):
     def run(self, files: Sequence[str], **how: Any) -> int:
         """Print the records of ``files``; return the exit status.
 
-        :param how: they are read: see :func:`~scapy_mpa.cli.files.read_files`.
+        :param how: see :func:`~scapy_mpa.cli.files.read_files`.
         """
         return read_files(
             files,
@@ -106,7 +106,7 @@ class Listing(NamedTuple):
         yield line(capture_end_record(name, reading.capture.frames, reading.unfollowed))
 
     def _page(self, reading: Reading) -> Callable[[list[Any]], bytes]:
-        """Return what makes text of rows."""
+        """Return the function that makes text of rows."""
         if self.as_json:
             from scapy_mpa.records.page import RecordPage
 
@@ -118,7 +118,7 @@ class Listing(NamedTuple):
     def _text(
         self, record: dict[str, Any], event: RecordedEvent, lines: "Lines | Columns"
     ) -> bytes:
-        """Return a record as JSON, or as its line and what is below it."""
+        """Return a record as JSON, or as a line with layers and payload below it."""
         if self.as_json:
             return text_of([json_of(record)])
         found = [lines.line(record)]
@@ -133,11 +133,11 @@ class Listing(NamedTuple):
         return text_of(found)
 
     def _sorted(self, reading: Reading) -> Iterator[bytes]:
-        """Yield text of records in the order of the frames that brought the last of their octets.
+        """Yield text of records in the order of the frames that brought their last octets.
 
-        One that comes too late for that has the key ``late``.
+        A record that comes too late for its place has the key ``late``.
         """
-        # What most commands have no use for is not imported for them.
+        # Imported late: most commands do not need it.
         from scapy_mpa.cli.sorting import Sorter
 
         lines, clock = self._lines(reading), reading.clock
@@ -151,7 +151,7 @@ class Listing(NamedTuple):
                     record["late"] = True
                 if not self.as_json:
                     record["frame"] = frame
-                    # Left alone if the time of that frame is not remembered.
+                    # Not changed if the time of that frame is no longer remembered.
                     if captured["time"] is not None:
                         record["time"] = captured["time"]
                 sorter.add(frame, time_ns or event.time_ns, self._text(record, event, lines))
@@ -159,7 +159,7 @@ class Listing(NamedTuple):
         yield sorter.rest()
 
     def _lines(self, reading: Reading) -> "Lines | Columns":
-        """Return what makes the line of a record."""
+        """Return the object that makes lines of records."""
         if self._has_columns:
             from scapy_mpa.cli.columns import Columns
 
@@ -169,8 +169,8 @@ class Listing(NamedTuple):
         return Lines(reading.clock, colour=wants_colour())
 
     def _select(self, events: list[Any]) -> list[Any]:
-        """Return what is to be printed of rows and events."""
-        # Messages come only if they are wanted, so that nothing is left to select by default.
+        """Return the rows and events to print."""
+        # Messages are made only on request, so by default all are printed.
         if self.types >= USUAL_TYPES:
             return events
         return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the command ``scapy-mpa`` begins."""
+"""The entry point of the command ``scapy-mpa``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 
 _COLLECT_AFTER: Final = 10_000
-"""Objects after which Python looks for cycles of them.  The stream core makes none, and where it
-follows many connections, looking in vain takes a tenth of all time."""
+"""New objects after which Python looks for reference cycles.  The stream core makes none; with many
+connections, the useless search would take a tenth of all time."""
 
 _READING: Final = ("dissect", "summary")
-"""Commands that most often are given files and nothing else."""
+"""Commands that are mostly called with file names only."""
 _COMPLETE: Final = "_SCAPY_MPA_COMPLETE"
 """The variable by which a shell asks click for completions."""
 
@@ -28,30 +28,31 @@ def main() -> None:
     """Run the command line; does not return."""
     gc.set_threshold(_COLLECT_AFTER)
     if sys.argv[1:2] != ["shell"]:
-        # Code that a shell is given may want what else the package has.
+        # Code in the shell may use other parts of the crc32c package.
         import_crc32c_alone()
     streams = watch()
     try:
         _serve()
     except SystemExit as end:
         if isinstance(end.code, str):
-            # Code that a shell was given ends so.  Python would print it when nobody looks.
+            # Code in the shell called sys.exit(text).  Python would print the text too late for us
+            # to notice an error.
             with contextlib.suppress(OSError):
                 print(end.code, file=sys.stderr)
             end.code = FINDINGS
-        # A signal may end who takes the output, too.
+        # The same signal may have ended the reader of the output.
         if settle(streams) or (end.code or 0) > SIGNALLED:
             raise
     except KeyboardInterrupt as error:
         settle(streams)
         sys.exit(status_of(error))
     except OutputError as error:
-        # A reader that has enough of a list gets no message.
+        # No message if the reader closed its end of the pipe.
         if not isinstance(error.__cause__, BrokenPipeError):
             complain(str(error))
         settle(streams)
     except OSError:
-        # What click prints by itself, such as help, raises it.
+        # Raised by texts that click prints itself, such as help.
         if settle(streams):
             raise
     sys.exit(FAILED)
@@ -68,19 +69,19 @@ def _serve() -> None:
 
 
 def _is_plain(command: str, files: Sequence[str]) -> bool:
-    """Tell whether a command is given files and nothing else.
+    """Return whether a command has file names only.
 
-    Nothing need be parsed then, and to import what parses takes as long as all other imports.
+    Then click is not needed, and importing it takes as long as all other imports.
     """
     if command not in _READING or not files or _COMPLETE in os.environ:
         return False
-    # On Windows it is click that expands wildcards.
+    # On Windows click expands wildcards.
     return os.name != "nt" and all(name == "-" or not name.startswith("-") for name in files)
 
 
 def _run(command: str, files: Sequence[str]) -> int:
-    """Run a command on files, all options as they are by default; return the exit status."""
-    # What is imported stays: there is nothing to be collected in it, now or later.
+    """Run a command on files with default options; return the exit status."""
+    # Imported objects stay to the end, so the garbage collector need never look at them.
     gc.disable()
     run: Callable[[Sequence[str]], int]
     if command == "summary":

@@ -19,13 +19,13 @@ _SIZE: Final = re.compile(rf"([0-9]{{1,18}})({'|'.join(_UNITS)})?")
 files_argument = click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(allow_dash=True)
 )
-"""Files are opened by the capture reader, which says best what is wrong with one."""
+"""The capture reader opens the files, not click, because its error messages are better."""
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
     """Return the octets of a size; at least 1.
 
-    :raises click.BadParameter: it is none.
+    :raises click.BadParameter: the value is no size.
     """
     found = _SIZE.fullmatch(value)
     octets = int(found[1]) * _UNITS.get(found[2], 1) if found else 0
@@ -37,11 +37,13 @@ def _size(ctx: click.Context, param: click.Parameter, value: str) -> int:
 
 
 def _read_by(module: str, name: str, *more: object) -> Callable[..., Any]:
-    """Return a callback that reads the value of an option by a function, imported if there is one.
+    """Return a callback that parses the value of an option.
 
-    What it raises is :class:`click.BadParameter` if the value is wrong.
+    It raises :class:`click.BadParameter` if the value is wrong.
 
-    :param more: what else the function is given.
+    :param module: module of the parsing function; it is imported only if the option is given.
+    :param name: name of the parsing function.
+    :param more: more arguments for that function.
     """
 
     def read(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -53,9 +55,9 @@ def _read_by(module: str, name: str, *more: object) -> Callable[..., Any]:
 
 
 def _accepted(read: Callable[..., Any], *values: Any, option: str | None = None) -> Any:
-    """Return what ``read`` makes of values.
+    """Return ``read(*values)``.
 
-    :param option: whose they are; None: that whose callback is running.
+    :param option: the option to name in the error; None: the one whose callback is running.
     :raises click.BadParameter: a value is wrong.
     """
     from scapy_mpa.wire.errors import LocalProtocolError
@@ -115,8 +117,8 @@ _SELECT_OPTIONS: Final = (
         metavar="CONDITION",
         multiple=True,
         help="Only records that meet this: a key of docs/records.md, one of = != < > <= >= ~ "
-        "(regular expression), and a value, such as crc=bad or 'gaps.src>0'.  Of several all "
-        "must hold; of the options above, given more than once, any.",
+        "(regular expression), and a value, such as crc=bad or 'gaps.src>0'.  If it is given more "
+        "than once, all must hold; of each option above, any.",
     ),
 )
 
@@ -125,16 +127,16 @@ _LISTING_OPTIONS: Final = (
         "--separate",
         is_flag=True,
         help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump "
-        "name them, are one capture if each begins when the one before has ended: frames are "
-        "numbered on from file to file, and so are connections.",
+        "name them, are one capture if each begins when the one before has ended: numbers of "
+        "frames and connections go on from file to file.",
     ),
     click.option(
         "--check",
         "checks",
         is_flag=True,
-        help="Hold segments and messages against the rules of DDP and RDMAP, too (RFC 5041, "
-        "RFC 5040, RFC 7306, RFC 6581), and report as errors what a receiver must not accept.  "
-        "Takes longer.",
+        help="Also check segments and messages by the rules of DDP and RDMAP (RFC 5041, RFC 5040, "
+        "RFC 7306, RFC 6581), and report as errors those that a receiver must not accept.  Takes "
+        "longer.",
     ),
 )
 
@@ -143,9 +145,9 @@ _DECODING_OPTIONS: Final = (
         "--dialect",
         callback=_read_by("wire.forced", "dialect_named"),
         metavar="NAME",
-        help="The dialect that is spoken, where the octets leave a choice, such as "
+        help="The dialect, where the octets do not show it, such as "
         "draft-ietf-storm-mpa-peer-connect-01 for the control flags of revision 2.  "
-        "docs/dialects.md lists them.  What contradicts the octets has no effect.",
+        "docs/dialects.md lists all.  A dialect that contradicts the octets has no effect.",
     ),
     click.option(
         "--link-type",
@@ -166,7 +168,7 @@ _DECODING_OPTIONS: Final = (
     ),
 )
 
-# The defaults are those of Limits, which is not imported for the sake of help.
+# The defaults are those of Limits, which is not imported just for help.
 _LIMIT_OPTIONS: Final = (
     click.option(
         "--limit-half",
@@ -175,7 +177,8 @@ _LIMIT_OPTIONS: Final = (
         default="4Mi",
         show_default=True,
         help="Octets that one direction of a connection may hold in memory while it waits for "
-        "others, such as 500k or 16Mi.  More finds more on paths with very large windows.",
+        "missing ones, such as 500k or 16Mi.  A higher limit finds more on paths with very large "
+        "windows.",
     ),
     click.option(
         "--limit-total",
@@ -191,8 +194,8 @@ _LIMIT_OPTIONS: Final = (
         metavar="N",
         default=131072,
         show_default=True,
-        help="Connections to follow at one time; of more, those without a segment for longest "
-        "are ended.",
+        help="Connections to follow at one time; if there are more, those idle for longest are "
+        "ended.",
     ),
     click.option(
         "--limit-idle",
@@ -206,10 +209,10 @@ _LIMIT_OPTIONS: Final = (
 
 
 def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
-    """Return a decorator that gives a command options of reading.
+    """Return a decorator that gives a command options for reading captures.
 
-    Its function takes them as ``how``: keyword arguments of
-    :class:`~scapy_mpa.cli.reading.Reading`.  A command that lists no ``types`` of records selects
+    The command receives them as ``how``: keyword arguments of
+    :class:`~scapy_mpa.cli.reading.Reading`.  A command without ``types`` of records selects
     connections.
     """
 
@@ -227,7 +230,7 @@ def _reading(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _
 
 
 def _how(given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options of reading from those given; return what they say.
+    """Take the options for reading out of ``given``; return keyword arguments of Reading.
 
     :raises click.BadParameter: no record can meet a condition.
     """
@@ -259,4 +262,4 @@ reading_options: Final = _reading(*_SELECT_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_
 listing_options: Final = _reading(
     *_SELECT_OPTIONS, *_LISTING_OPTIONS, *_DECODING_OPTIONS, *_LIMIT_OPTIONS
 )
-"""The same for a command that lists what is in several captures; ``how`` has ``separate``, too."""
+"""For commands that list several captures; ``how`` then has ``separate`` and ``checks``, too."""

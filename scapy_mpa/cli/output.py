@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The standard streams of a command.
 
-Whatever cannot be written to them is noticed, and given up without a traceback.  Standard output is
-written in large pieces.
+Errors in writing them are noticed, and end without a traceback.  Standard output is written in
+large pieces.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any, BinaryIO, Final, TextIO
 from scapy_mpa.cli.status import complain
 
 _PIECE: Final = 1 << 20
-"""Octets that are written at a time."""
+"""Octets of one write."""
 
 _STREAMS: Final = (("stdout", 1), ("stderr", 2))
 """Names in :mod:`sys`, and file descriptors."""
 
 
 class OutputError(Exception):
-    """Standard output takes no more; says why in a few words."""
+    """Standard output cannot be written; its text is the reason in a few words."""
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Print lines, and see to it that they are on their way.
+    """Print lines, and flush standard output.
 
     :raises OutputError: standard output is closed, or cannot be written.
     """
@@ -37,12 +37,12 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def text_of(lines: Iterable[str]) -> bytes:
-    """Return lines as text, each with its end."""
+    """Return lines as text, each with a newline."""
     return "".join([f"{line}\n" for line in lines]).encode()
 
 
 def write_text(text: bytes) -> None:
-    """Print whole lines, and see to it that they are on their way.
+    """Print whole lines, and flush standard output.
 
     :raises OutputError: standard output is closed, or cannot be written.
     """
@@ -69,7 +69,7 @@ def write_text(text: bytes) -> None:
 def output_file() -> BinaryIO:
     """Return standard output as a file for octets, which are written in large pieces.
 
-    What it does raises :class:`OutputError` if standard output is closed, or cannot be written.
+    Its methods raise :class:`OutputError` if standard output is closed, or cannot be written.
     """
     return io.BufferedWriter(_StandardOutput(), _PIECE)
 
@@ -86,25 +86,25 @@ class _StandardOutput(io.RawIOBase):
 
 
 def is_terminal() -> bool:
-    """Tell whether standard output is a terminal."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def line_width() -> int:
-    """Return how many characters a line may have: those of the terminal, elsewhere 80."""
+    """Return the characters of a line: the width of the terminal, elsewhere 80."""
     return os.get_terminal_size(sys.stdout.fileno()).columns or 80 if is_terminal() else 80
 
 
 def wants_colour() -> bool:
-    """Tell whether to print in colour: on a terminal, unless NO_COLOR says no."""
+    """Return whether to print in colour: on a terminal, unless NO_COLOR is set or it is dumb."""
     return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 class _File(io.FileIO):
-    """The file of a standard stream.  It remembers that it could not be written."""
+    """The file of a standard stream, which remembers an error in writing it."""
 
     error: OSError | None = None
-    """What nobody has reported, nor will."""
+    """The error, if nobody reported it yet."""
 
     def write(self, octets: Any) -> Any:
         try:
@@ -119,14 +119,14 @@ class _File(io.FileIO):
 def watch() -> list[TextIO]:
     """Begin to notice errors of standard output and standard error; return both.
 
-    Without this, Python prints nothing at all where one of them is closed, and reports other
-    errors in its own words when it exits.
+    Without this, Python prints nothing at all if one of them is closed, and reports other errors
+    in its own words when it exits.
     """
     _hold_places()
     streams = []
     for name, descriptor in _STREAMS:
         stream = getattr(sys, name)
-        # Whoever has replaced it knows why.  Of a terminal Windows needs Python's own.
+        # A stream that was replaced is left alone.  On a terminal, Windows needs Python's own.
         if stream is getattr(sys, f"__{name}__") and not (stream and stream.isatty()):
             stream = _watched(descriptor, stream)
             setattr(sys, name, stream)
@@ -135,9 +135,9 @@ def watch() -> list[TextIO]:
 
 
 def _hold_places() -> None:
-    """Keep files that are opened later from getting the descriptor of a closed stream.
+    """Occupy the descriptors of closed streams, so that files opened later do not get them.
 
-    What is written to that stream would end in them.  The place is held for reading only, so that
+    Output would be written into such a file.  The descriptors are opened for reading only, so that
     writing fails.
     """
     if sys.stdout is None or sys.stderr is None:
@@ -149,7 +149,7 @@ def _hold_places() -> None:
 
 
 def _watched(descriptor: int, stream: TextIO | None) -> TextIO:
-    # PYTHONUNBUFFERED asks for this; octets that a buffer holds back cannot be lost unnoticed.
+    # Set by PYTHONUNBUFFERED.  Octets in a buffer cannot be lost unnoticed: settle() flushes it.
     is_unbuffered = bool(getattr(stream, "write_through", False))
     return io.TextIOWrapper(
         io.BufferedWriter(_File(descriptor, "w", closefd=False)),
@@ -160,11 +160,11 @@ def _watched(descriptor: int, stream: TextIO | None) -> TextIO:
 
 
 def settle(streams: Sequence[TextIO]) -> bool:
-    """Write what is still held back; tell whether all was written, or somebody said why not.
+    """Flush both streams; return False if there was an error that was not reported yet.
 
-    If not, it is said on standard error, unless the reader of standard output went away.
+    It is then reported on standard error, unless the reader of standard output closed its end.
 
-    :param streams: standard output and standard error, as they were returned.
+    :param streams: standard output and standard error, as :func:`watch` returned them.
     """
     is_whole = True
     output, _ = streams
@@ -180,30 +180,30 @@ def settle(streams: Sequence[TextIO]) -> bool:
 
 
 def _error_of(stream: TextIO) -> OSError | None:
-    """Return why something could not be written, None if all was."""
+    """Return the error in writing a stream, None if all was written."""
     file = _file_of(stream)
     try:
         stream.flush()
     except OSError as error:
         return error
     except ValueError:
-        # The code that a shell was given may have closed it.
+        # Code in the shell may have closed the stream.
         pass
     return None if file is None else file.error
 
 
 def is_lost_output(error: BaseException) -> bool:
-    """Tell whether an exception says that standard output cannot be written."""
+    """Return whether an exception is the error in writing standard output."""
     file = _file_of(sys.stdout)
     return file is not None and error is file.error
 
 
 def _give_up(stream: TextIO) -> None:
-    """Drop what a stream holds back, and whatever follows: Python would complain of it at exit."""
+    """Drop the buffered and all later octets of a stream; at exit Python would report an error."""
     file = _file_of(stream)
     if file is not None:
         file.error = None
-    # A stream that is no file of the system is not flushed at exit either.
+    # A stream without a descriptor causes no error at exit.
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -211,6 +211,6 @@ def _give_up(stream: TextIO) -> None:
 
 
 def _file_of(stream: TextIO) -> _File | None:
-    """Return the file of a stream that is watched, None if it is not."""
+    """Return the file of a watched stream, None if the stream is not watched."""
     raw = getattr(getattr(stream, "buffer", None), "raw", None)
     return raw if isinstance(raw, _File) else None

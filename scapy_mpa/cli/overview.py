@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The work of ``scapy-mpa summary``: connections as a table."""
+"""The work of ``scapy-mpa summary``: prints connections as a table."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _COLUMNS: Final = (
     Column("Err", right=True, key="errors"),
     Column("Ended", key="ended"),
 )
-"""Ranked by how much they say of what went wrong."""
+"""The columns; a low rank is important to find faults."""
 
 _UNKNOWN: Final = "-"
 _OF_NEGOTIATION: Final = frozenset({"IRD", "ORD", "RTR"})
-"""Columns that are there if a connection has anything in them."""
+"""Columns that are shown only if a connection has a value in one of them."""
 _IRD: Final = [column.heading for column in _COLUMNS].index("IRD")
 _CLEAR: Final = b"\x1b[H\x1b[2J"
 """Clears a terminal (ECMA-48 CUP and ED)."""
 _LINES: Final = 512
-"""Lines that are written at once."""
+"""Lines of one write."""
 
 
 class Overview:
@@ -56,9 +56,9 @@ class Overview:
 
     :param everything: list the TCP connections that carried no MPA, too.
     :param timing: show how long Responses took, too.
-    :param top: and which took longest, so many.
-    :param wide: show all columns, however long lines are.
-    :param every: show the table as it stands each so many seconds, too; None: not.
+    :param top: number of the slowest Responses to show.
+    :param wide: show all columns, even if lines are too long.
+    :param every: seconds after which the current table is shown again; None: only at the end.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class Overview:
         self._everything = everything
         self._attention = Attention(every=every or NEVER)
         self._has_shown = False
-        """Whether the table was shown as it stood."""
+        """Whether a current table was shown."""
 
     def run(self, files: Sequence[str], **how: Any) -> int:
         """Print the connections of ``files``; return the exit status.
 
-        :param how: they are read: see :func:`~scapy_mpa.cli.files.read_files`.
+        :param how: see :func:`~scapy_mpa.cli.files.read_files`.
         """
         return read_files(
             files,
@@ -98,14 +98,14 @@ class Overview:
         clock = reading.clock
         timing = None
         if self._timing:
-            # Few ask for it.
+            # Imported late: it is rarely needed.
             from scapy_mpa.cli.timing import Timing
 
             timing = Timing(clock, self._top)
         self._attention.tick = lambda: self._show_standing(reading, rows)
         for found in with_progress(reading.capture, reading.rows()):
             if timing is not None:
-                # Those that are rows answer no Request.
+                # A message that is a row answers no Request.
                 timing.take([each for each in found if type(each) is MessageRecovered])
             for event in [each for each in found if type(each) is ConnectionEnded]:
                 rows[event.connection.number] = self._row(record_of(event, clock))
@@ -116,7 +116,7 @@ class Overview:
             write_lines(["", *timing.lines(rows)])
 
     def _show_standing(self, reading: Reading, ended: dict[int, str]) -> None:
-        """Print the table as it stands."""
+        """Print the current table, with open connections."""
         rows = dict(ended)
         for event in reading.standing():
             record = record_of(event, reading.clock)
@@ -135,12 +135,12 @@ class Overview:
             write_lines([""])
 
     def _row(self, record: dict[str, Any]) -> str:
-        """Return the row of a connection; empty if it is only counted."""
+        """Return the row of a connection; empty if it is counted but not listed."""
         is_listed = self._everything or carried_mpa(record)
         return "\t".join(_cells(record)) if is_listed else ""
 
     def _print(self, reading: Reading, rows: dict[int, str]) -> None:
-        # Connections end in another order than they begin in.
+        # By number, because connections do not end in the order in which they begin.
         found = _Rows([text for _, text in sorted(rows.items()) if text])
         listed, left_out = len(found.texts), 0
         if listed and not self._wide:
@@ -167,15 +167,15 @@ class Overview:
 
 
 class _Rows:
-    """Rows of a table, gone through more than once.
+    """Rows of a table, which can be iterated more than once.
 
-    :param texts: each a row.  There may be very many, so each is kept as one piece of text.
+    :param texts: the rows.  There may be very many, so each is kept as one string.
     """
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
         self.columns = list(_COLUMNS)
-        """Those that are shown."""
+        """The columns that are shown."""
         if not any(cells[_IRD] != _UNKNOWN for cells in self):
             self.columns = [each for each in _COLUMNS if each.heading not in _OF_NEGOTIATION]
 
@@ -194,7 +194,7 @@ def _cells(record: dict[str, Any]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a cell has it."""
+    """Return a value as the text of a cell."""
     kind = type(value)
     if kind is dict:
         return "/".join([_cell(each) for each in value.values()])
@@ -206,7 +206,7 @@ def _cell(value: Any) -> str:
 
 
 def _crcs(record: dict[str, Any]) -> str | dict[str, str | None] | None:
-    """Return whether CRCs are on; of iWARP Framing for TCP, which there are in either direction."""
+    """Return whether CRCs are on; for iWARP Framing for TCP, the CRCs of each direction."""
     crcs = record["crcs"]
     if any(each is not None for each in crcs.values()):
         return {side: crc if crc is None else crc.upper() or "off" for side, crc in crcs.items()}
@@ -214,7 +214,7 @@ def _crcs(record: dict[str, Any]) -> str | dict[str, str | None] | None:
 
 
 def _ended(record: dict[str, Any]) -> str:
-    """Return who ended a connection, and how, in few letters."""
+    """Return how a connection ended, and by whom, as a short text."""
     end, ended = record["end"], record["ended"]
     if end is None:
         return str(ended)

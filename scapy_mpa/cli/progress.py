@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Progress bars for what takes long."""
+"""Progress bars for work that takes long."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["watched", "with_progress"]
 Item = TypeVar("Item")
 
 _WATCH_AFTER: Final = 1.0
-"""Seconds after which it is worth while to say how far it is."""
+"""Seconds of work before a bar is shown."""
 _SHOW_EVERY: Final = 0.1
-"""Seconds between two looks at it."""
+"""Seconds between two updates of the bar."""
 
 
 def with_progress(capture: Capture, batches: Iterator[Item]) -> Iterator[Item]:
-    """Yield the batches that are made of ``capture``, showing on standard error how far it is.
+    """Yield the batches that are made of ``capture``; show a progress bar on standard error.
 
-    Not of a pipe, and only if standard output, whose lines would run through the bar, goes
-    elsewhere than to a terminal.
+    No bar is shown for a pipe, or if standard output is a terminal, where its lines would disturb
+    the bar.
     """
     size = capture.size
     if size is None or is_terminal():
@@ -40,10 +40,10 @@ def with_progress(capture: Capture, batches: Iterator[Item]) -> Iterator[Item]:
 
 
 def watched(items: Iterable[Item], length: int, label: str) -> Iterator[Item]:
-    """Yield items, showing on standard error how far it is; nothing is printed meanwhile.
+    """Yield items; show a progress bar on standard error.  Nothing else may be printed meanwhile.
 
-    :param length: how many there are.
-    :param label: what is being done.
+    :param length: number of items.
+    :param label: name of the work.
     """
     return _with_bar(items, length, lambda: label, lambda count: count)
 
@@ -54,10 +54,10 @@ def _with_bar(
     label: Callable[[], str],
     position: Callable[[int], int],
 ) -> Iterator[Item]:
-    """Yield items; if standard error is a terminal, show a bar on it once that takes long.
+    """Yield items; if that takes long and standard error is a terminal, show a bar there.
 
-    :param label: says what is being done.
-    :param position: tells how far it is, of ``length``, from how many items were yielded.
+    :param label: returns the text beside the bar.
+    :param position: returns the progress, 0 to ``length``, for a number of yielded items.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield from items
@@ -82,5 +82,5 @@ def _with_bar(
 def _move(bar: ProgressBar[Any], label: str, position: int) -> None:
     bar.label = label
     bar.update(position - bar.pos)
-    # The label may change where the position does not.
+    # update() does not draw if the position is the same, but the label may have changed.
     bar.render_progress()

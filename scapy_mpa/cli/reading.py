@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a capture to the events of its connections."""
+"""Reads a capture, and yields the events of its connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scapy_mpa.capture import Capture, Decoder
 from scapy_mpa.capture.unfollowed import unfollowed
 from scapy_mpa.capture.walk import walk
-from scapy_mpa.cli.attention import where
+from scapy_mpa.cli.attention import progress_text
 from scapy_mpa.dialects import other_framings
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 
 class Reading:
-    """One capture being read: iterate once over :meth:`rows`, then ask what it came to.
+    """The reading of one capture: iterate once over :meth:`rows`, then read the results.
 
     :param capture: is read but not closed.
-    :param limits: what may be held in memory; None: as is usual.
+    :param limits: limits of memory; None: the default ones.
     :param first_number: the number of its first connection.
-    :param selection: what matters, None for all.
-    :param live: give what was found as soon as it is there, not in large batches.
-    :param checks: report what DDP and RDMAP must not accept, too.
+    :param selection: the selected part of the capture; None: all of it.
+    :param live: yield results at once, not in large batches.
+    :param checks: also report DDP segments and RDMAP messages that a receiver must not accept.
     :param messages: report messages, too.
-    :param payload: with their octets.
-    :param timed: say when frames were captured that brought octets, not only when all were found.
-    :param dialect: what the user says is spoken.
+    :param payload: with the octets of messages.
+    :param timed: remember when frames were captured; else only the time of finding is known.
+    :param dialect: the dialect that the user named, if any.
     :param decoding: keyword arguments of :class:`~scapy_mpa.capture.Decoder`.
     """
 
@@ -69,24 +69,24 @@ class Reading:
         decoding: Mapping[str, Any] = {},
     ) -> None:
         self.capture = capture
-        # A condition may be about the time of any frame that a record names.
+        # A condition may need the time of any frame that a record names.
         is_timed = timed or messages or (selection is not None and selection.narrows)
         self.clock = Clock(remembers=is_timed)
         self.fpdus = 0
-        """FPDUs found so far, and what other dialects have instead."""
+        """FPDUs found so far, or their counterparts in other dialects."""
         self.has_findings = False
-        """Whether there was an error in what matters."""
+        """Whether there was an error in the selected part."""
         self.has_selected = False
-        """Whether anything is of the connections and times that matter, whatever else must hold."""
+        """Whether there was an event of the selected connections and times."""
         self._first_number = first_number
         self.next_number = first_number
-        """The number that the next connection would have; final when all was read."""
+        """The number for the next connection; final after the whole capture was read."""
         self.selection = selection
-        self._met: set[int] = set()
-        """Connections that go on and have a segment from when it matters."""
+        self._active: set[int] = set()
+        """Open connections that have a segment or event in the selected times."""
         self._live = live
         self._checks = self._messages = None
-        # What most commands have no use for is not imported for them.
+        # Imported late: most commands do not need them.
         if checks:
             from scapy_mpa.stream.checks import Checks
 
@@ -94,8 +94,8 @@ class Reading:
         if messages:
             from scapy_mpa.stream.messages import Messages
 
-            is_asked = selection is not None and selection.has_payload
-            self._messages = Messages(payload=payload or is_asked)
+            needs_payload = selection is not None and selection.has_payload
+            self._messages = Messages(payload=payload or needs_payload)
         self._decoder = Decoder(self._take_sctp, **decoding)
         self._flows = Flows(first_number, limits=limits, dialect=dialect, others=other_framings())
         self._limits = limits
@@ -103,52 +103,52 @@ class Reading:
         self._associations: Associations | None = None
         """Made with the first SCTP packet."""
         self._has_sctp = False
-        # Because of a limit.
+        # Gaps, and ends of connections, because of a limit.
         self._gaps = 0
         self._ended = 0
 
     def rows(self) -> Iterator[list[Any]]:
-        """Yield what was found and matters, in order of recovery.
+        """Yield the selected results, in order of recovery.
 
-        These are rows of FPDUs (:data:`~scapy_mpa.stream.ordinary.Row`) and events of anything
-        else.  Lists may be empty: they come at least every few thousand frames.
+        They are rows of FPDUs (:data:`~scapy_mpa.stream.ordinary.Row`), and events of all else.  A
+        list comes at least every few thousand frames, so it may be empty.
         """
         rows = self._flows.shared.rows
         selection = self.selection
-        is_asked = selection is not None and selection.is_of_connections and selection.is_timed
+        is_by_time = selection is not None and selection.is_of_connections and selection.is_timed
         found = walk(
             self.capture,
             self._flows,
             self._decoder,
             self.clock,
             live=self._live,
-            seen=self._meet if is_asked else None,
+            seen=self._note_time if is_by_time else None,
         )
         for _ in chain(found, self._ends()):
-            yield self._noted(rows)
+            yield self._processed(rows)
             rows.clear()
-        yield self._noted(rows)
+        yield self._processed(rows)
 
     def batches(self) -> Iterator[list[RecordedEvent]]:
-        """Yield the same, all as events."""
+        """Yield the same as :meth:`rows`, all as events."""
         for rows in self.rows():
             yield list(map(event_of, rows))
 
     def standing(self) -> Iterator[ConnectionEnded]:
-        """Yield how each TCP connection stands that has not ended, as if it did now."""
+        """Yield an event for each open TCP connection, as if the connection ended now."""
         selection = self.selection
         for event in self._flows.standing():
             is_selected = selection is None or selection.has_connection(event.connection)
             if is_selected and (selection is None or selection.has_event(event, self.clock)):
                 yield event if self._checks is None else self._checks.standing(event)
 
-    def where(self) -> str:
-        """Say how far it is."""
+    def progress(self) -> str:
+        """Return a text with the progress."""
         begun = self._flows.next_number - self._first_number
-        return where(self.capture, begun, self.fpdus)
+        return progress_text(self.capture, begun, self.fpdus)
 
     def _ends(self) -> Iterator[None]:
-        """Have said what can be said now that the capture has ended."""
+        """Report the rest, now that the capture has ended."""
         yield from self._flows.ends()
         for events in () if self._associations is None else self._associations.ends():
             self._flows.shared.rows.extend(events)
@@ -157,23 +157,23 @@ class Reading:
     def _take_sctp(self, packet: SctpPacket) -> None:
         self._has_sctp = True
         if self._associations is None:
-            # Hardly any capture has some, and a command is to start soon.
+            # Imported late: few captures have SCTP, and a command must start soon.
             from scapy_mpa.dialects.sctp.associations import Associations
 
             self._associations = Associations(self._flows.take_number, self._limits, self._dialect)
         self._flows.shared.rows.extend(self._associations.receive(packet))
 
-    def _meet(self, segment: Segment) -> None:
-        """Take note of the connection of a segment, if it matters when that was captured."""
+    def _note_time(self, segment: Segment) -> None:
+        """Note the connection of a segment, if the segment is in the selected times."""
         selection, identity = self.selection, self._flows.identity(segment.flow)
         assert selection is not None
         if identity is not None and selection.has_time(
             segment.frame, segment.time_ns, self.clock.begin_ns
         ):
-            self._met.add(identity.number)
+            self._active.add(identity.number)
 
-    def _noted(self, rows: list[Any]) -> list[Any]:
-        """Return the rows and events that matter, having taken note of what they say."""
+    def _processed(self, rows: list[Any]) -> list[Any]:
+        """Count, check and select rows and events; return the selected ones."""
         if self._checks is not None:
             take = self._checks.take
             rows = [each for row in rows for each in take(row)]
@@ -188,16 +188,16 @@ class Reading:
                 self._ended += event.ending == "limit"
                 self.next_number = max(self.next_number, event.connection.number + 1)
         if self.selection is not None or self._messages is not None:
-            rows = self._chosen(rows)
+            rows = self._selected(rows)
             events = [row for row in rows if type(row) is not tuple]
         self.has_findings = self.has_findings or any(map(_is_finding, events))
         return rows
 
-    def _chosen(self, rows: list[Any]) -> list[Any]:
-        """Return the rows, events and messages that matter."""
+    def _selected(self, rows: list[Any]) -> list[Any]:
+        """Return the selected rows, events and messages."""
         selection, messages = self.selection, self._messages
         if selection is not None:
-            # Many rows are of the same few directions.
+            # Many rows share a few directions.
             is_wanted = cache(selection.has_connection)
             directions = {row[2] for row in rows if type(row) is tuple}
             wanted = {each for each in directions if is_wanted(each.connection.identity)}
@@ -211,25 +211,25 @@ class Reading:
         if selection is None or not selection.narrows:
             self.has_selected = self.has_selected or bool(rows)
             return rows
-        return [row for row in rows if self._matters(event_of(row), selection)]
+        return [row for row in rows if self._is_selected(event_of(row), selection)]
 
-    def _matters(self, event: RecordedEvent, selection: Selection) -> bool:
-        """Tell whether an event of a connection that matters does so itself."""
-        is_then = not selection.is_timed or self._is_then(event, selection)
+    def _is_selected(self, event: RecordedEvent, selection: Selection) -> bool:
+        """Return whether an event of a selected connection is selected itself."""
+        is_in_time = not selection.is_timed or self._is_in_time(event, selection)
         if selection.is_of_connections:
             number = event.connection.number
-            if is_then:
-                self._met.add(number)
+            if is_in_time:
+                self._active.add(number)
             if not isinstance(event, ConnectionEnded):
-                # Messages are asked for on purpose; who asks waits for the end, too.
+                # Messages are there only on request, so they are not filtered here.
                 return isinstance(event, MessageRecovered)
-            is_then = number in self._met
-            self._met.discard(number)
-        self.has_selected = self.has_selected or is_then
-        return is_then and selection.has_event(event, self.clock)
+            is_in_time = number in self._active
+            self._active.discard(number)
+        self.has_selected = self.has_selected or is_in_time
+        return is_in_time and selection.has_event(event, self.clock)
 
-    def _is_then(self, event: RecordedEvent, selection: Selection) -> bool:
-        """Tell whether anything of an event was found or captured when it matters."""
+    def _is_in_time(self, event: RecordedEvent, selection: Selection) -> bool:
+        """Return whether an event was found, or one of its frames captured, in a selected time."""
         clock = self.clock
         if selection.has_time(event.frame, event.time_ns, clock.begin_ns):
             return True
@@ -241,11 +241,11 @@ class Reading:
 
     @property
     def unfollowed(self) -> Counter[str]:
-        """The numbers of frames that were not followed, by reason; final when all was read."""
+        """The numbers of frames that were not followed, by reason; final at the end."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
     def found(self) -> dict[str, Any]:
-        """Return what :func:`~scapy_mpa.cli.remarks.remarks` are made of, when all was read."""
+        """Return arguments of :func:`~scapy_mpa.cli.remarks.remarks`; final at the end."""
         return {
             "not_followed": self.unfollowed,
             "has_followed": self._has_sctp or bool(self._flows.segments),
@@ -256,7 +256,7 @@ class Reading:
 
 
 def _frames_of(event: RecordedEvent) -> Iterable[int]:
-    """Return the frames that brought the octets of an event, if it has some."""
+    """Return the frames that brought the octets of an event; none if it has no octets."""
     if isinstance(event, MessageRecovered):
         return {frame for part in event.parts for frame in part.frames}
     frames: tuple[int, ...] = getattr(event, "frames", ())
@@ -264,7 +264,7 @@ def _frames_of(event: RecordedEvent) -> Iterable[int]:
 
 
 def _is_finding(event: RecordedEvent) -> bool:
-    """Tell whether an event is an error, or says that there was one."""
+    """Return whether an event is an error, or reports one."""
     if isinstance(event, ConnectionEnded):
         return bool(event.errors) or (event.end is not None and event.end.cause == "terminate")
     return isinstance(event, ErrorFound) or (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of a capture beside what was found in it: what was not followed, or dropped."""
+"""Remarks on a capture: frames that were not followed, and results that a limit dropped."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from scapy_mpa.capture.reason import LINK_TYPE
 from scapy_mpa.wire.shown import counted
 
 _MOST_NAMED: Final = 8
-"""Reasons that are named in one line, the most frequent ones: a file may make up link types."""
+"""Most frequent reasons to name in one line.  A hostile file may have any number of link types."""
 
 
 def remarks(
     not_followed: Counter[str], *, has_followed: bool, gaps: int, ended: int, unsearched: int
 ) -> Iterator[str]:
-    """Yield what is to be said, and what to do.
+    """Yield remarks, with advice.
 
-    :param not_followed: frames by reason, as :func:`~scapy_mpa.capture.unfollowed.unfollowed` has
-        them.
+    :param not_followed: numbers of frames by reason, from
+        :func:`~scapy_mpa.capture.unfollowed.unfollowed`.
     :param has_followed: whether any other frame was followed.
-    :param gaps: because of a limit.
-    :param ended: connections that ended because of a limit.
-    :param unsearched: directions that were not searched to their end.
+    :param gaps: number of gaps because of a limit.
+    :param ended: number of connections that ended because of a limit.
+    :param unsearched: number of directions that were not searched to their end.
     """
     if not_followed and not has_followed:
         yield nothing_followed(not_followed)
@@ -43,11 +43,11 @@ def remarks(
         were = (
             "was not searched to its end" if unsearched == 1 else "were not searched to their end"
         )
-        yield f"{counted(unsearched, 'direction')} {were} for FPDUs: too much looks like some"
+        yield f"{counted(unsearched, 'direction')} {were} for FPDUs: too many octets look like them"
 
 
 def nothing_followed(counts: Counter[str]) -> str:
-    """Say why no frame of a capture could be followed, and what to do about it."""
+    """Return a text: why no frame of a capture could be followed, and what to do."""
     advice = "capture where TCP can be seen, with whole headers"
     if all(reason.startswith(LINK_TYPE.format("")) for reason in counts):
         advice = "if you know what it is, name it with --link-type N=LINK; or capture on Ethernet"

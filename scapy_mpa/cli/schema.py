@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa schema``: what records look like, for a program."""
+"""``scapy-mpa schema``: prints the JSON Schema of records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EXAMPLES = """\
 \b
 Examples:
   scapy-mpa schema > record.schema.json
-      for a validator, or for a program that makes classes of schemas
+      for a validator, or for a program that makes classes from schemas
   scapy-mpa schema | jq '.definitions.fpdu_record.properties | keys'
       the keys of fpdu records
 """
@@ -22,7 +22,7 @@ def schema() -> None:
     """Print the JSON Schema (draft 7) of the records that `dissect --json` prints.
 
     The first record of a capture has the version of the records.  It rises when a key goes or
-    changes its meaning; new keys leave it as it is.
+    changes its meaning, but not for new keys.
     """
     import json
 

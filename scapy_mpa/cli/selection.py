@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which part of a capture matters: connections, times, frames, and what records say."""
+"""Selects a part of a capture: by connections, times, frames, and conditions on records."""
 
 import re
 import sys
@@ -28,7 +28,7 @@ __all__ = ["Selection", "networks", "ranges", "selection_of", "spans"]
 
 _RANGE: Final = re.compile(r"([0-9]{0,18})(?:(-)([0-9]{0,18}))?")
 _KEPT: Final = 1024
-"""Connections whose endpoints need not be read anew."""
+"""Connections whose parsed endpoints are cached."""
 
 _SECONDS: Final = re.compile(r"(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?")
 _DATE: Final = re.compile(
@@ -37,7 +37,7 @@ _DATE: Final = re.compile(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SHOWN: Final = 6
-"""Digits after the point with which the listing shows seconds."""
+"""Digits after the point of seconds in the listing."""
 
 
 class Moment(NamedTuple):
@@ -46,20 +46,20 @@ class Moment(NamedTuple):
     earliest: int
     latest: int
     is_relative: bool
-    """To the first frame; else to the epoch."""
+    """Relative to the first frame, else to the epoch."""
 
 
 class Span(NamedTuple):
-    """Two times and all between them."""
+    """The time from one moment to another, both included."""
 
     begin: Moment
     end: Moment
 
     def holds(self, time_ns: int, first_time_ns: int) -> bool:
-        """Tell whether a time lies in it.
+        """Return whether a time is in this span.
 
-        :param time_ns: in nanoseconds since the epoch, as the other one.
-        :param first_time_ns: when the first frame was captured.
+        :param time_ns: in nanoseconds since the epoch.
+        :param first_time_ns: time of the first frame, in nanoseconds since the epoch.
         """
         earliest = self.begin.earliest + self.begin.is_relative * first_time_ns
         latest = self.end.latest + self.end.is_relative * first_time_ns
@@ -67,16 +67,16 @@ class Span(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What matters: what is any of those in each tuple that is not empty.
+    """A selection: one value of each tuple must match; an empty tuple matches all.
 
-    :param numbers: of connections.
-    :param hosts: networks in which an endpoint must be.
-    :param ports: that endpoint must have one of them.
-    :param spans: when it happened.
-    :param frames: numbers of the frames with which it happened.
+    :param numbers: numbers of connections.
+    :param hosts: networks; an endpoint must be in one of them.
+    :param ports: ports; the same endpoint must have one of them.
+    :param spans: times of events.
+    :param frames: numbers of the frames of events.
     :param conditions: a record must meet all of them.
-    :param is_of_connections: whether connections are selected, not records: those of which
-        anything happened then, and whose own records meet the conditions.
+    :param is_of_connections: whether connections are selected, not records.  A connection must have
+        a segment or event in the times and frames, and its own record must meet the conditions.
     """
 
     numbers: tuple[range, ...] = ()
@@ -89,21 +89,21 @@ class Selection(NamedTuple):
 
     @property
     def is_timed(self) -> bool:
-        """Whether it matters when something happened."""
+        """Whether it selects by times or frames."""
         return bool(self.spans or self.frames)
 
     @property
     def narrows(self) -> bool:
-        """Whether not all of a connection matters."""
+        """Whether it selects by more than connections, hosts and ports."""
         return bool(self.is_timed or self.conditions)
 
     @property
     def has_payload(self) -> bool:
-        """Whether a condition is about payload."""
+        """Whether a condition needs the payload."""
         return any(each.key == "payload" for each in self.conditions)
 
     def has_connection(self, identity: ConnectionId) -> bool:
-        """Tell whether a connection has a number, a host and a port that matter."""
+        """Return whether number, host and port of a connection are selected."""
         if self.numbers and not any(identity.number in each for each in self.numbers):
             return False
         if not self.hosts and not self.ports:
@@ -115,43 +115,43 @@ class Selection(NamedTuple):
         )
 
     def has_time(self, frame: int, time_ns: int, first_time_ns: int) -> bool:
-        """Tell whether it matters what happened with a frame.
+        """Return whether number and time of a frame are selected.
 
         :param frame: its number.
         :param time_ns: when it was captured, in nanoseconds since the epoch.
-        :param first_time_ns: when the first one was.
+        :param first_time_ns: when the first frame was captured.
         """
         if self.frames and not any(frame in each for each in self.frames):
             return False
         return not self.spans or any(each.holds(time_ns, first_time_ns) for each in self.spans)
 
     def has_event(self, event: RecordedEvent, clock: Clock) -> bool:
-        """Tell whether the record of an event meets the conditions."""
+        """Return whether the record of an event meets the conditions."""
         if not self.conditions:
             return True
         return self.has_record(record_of(event, clock, payload=self.has_payload))
 
     def has_record(self, record: Record) -> bool:
-        """Tell whether a record meets the conditions."""
+        """Return whether a record meets the conditions."""
         return all(each.holds(record) for each in self.conditions)
 
     def has_capture(self, record: Record) -> bool:
-        """Tell whether the record of a capture matters, which is of no time."""
+        """Return whether a ``capture`` or ``capture_end`` record is selected; they have no time."""
         return not self.is_timed and self.has_record(record)
 
     def lacking(self, number: int) -> str | None:
-        """Say which numbers no connection has; None if there are no such ones.
+        """Return a text with the selected numbers that no connection has; None if all exist.
 
-        :param number: of connections that there are.
+        :param number: number of connections.
         """
-        strangers = {
+        unknown = {
             range(max(each.start, number), each.stop)
             for each in self.numbers
             if each.start >= number or number < each.stop < sys.maxsize
         }
-        if not strangers:
+        if not unknown:
             return None
-        named = ", ".join(map(_text, sorted(strangers, key=lambda each: (each.start, each.stop))))
+        named = ", ".join(map(_text, sorted(unknown, key=lambda each: (each.start, each.stop))))
         there = f"they are 0 to {number - 1}" if number else "there are none"
         return f"no connection {named}: {there}"
 
@@ -167,7 +167,7 @@ def selection_of(
 ) -> Selection:
     """Return a selection with these conditions.
 
-    :param types: of the records to select from; None if connections are selected.
+    :param types: types of the records to select from; None if connections are selected.
     :raises LocalProtocolError: a condition is wrong.
     """
     kinds = ("connection",) if types is None else tuple(types)
@@ -176,7 +176,7 @@ def selection_of(
 
 
 def _text(numbers: range) -> str:
-    """Return numbers as they are written on the command line."""
+    """Return a range in the form of the command line."""
     if len(numbers) == 1:
         return str(numbers.start)
     return f"{numbers.start}-{'' if numbers.stop == sys.maxsize else numbers.stop - 1}"
@@ -185,8 +185,8 @@ def _text(numbers: range) -> str:
 def ranges(lists: Iterable[str], least: int) -> tuple[range, ...]:
     """Return the numbers in lists of numbers and ranges.
 
-    :param least: where counting begins.
-    :raises LocalProtocolError: one is none.
+    :param least: the smallest number.
+    :raises LocalProtocolError: a part is no number or range.
     """
     found = []
     for part in (part for text in lists for part in text.split(",")):
@@ -203,9 +203,9 @@ def ranges(lists: Iterable[str], least: int) -> tuple[range, ...]:
 
 
 def networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Return networks, or addresses as some.
+    """Return the networks of texts; an address is a network of one.
 
-    :raises LocalProtocolError: one is none.
+    :raises LocalProtocolError: a text is no address or network.
     """
     found = []
     for text in texts:
@@ -226,9 +226,9 @@ def _sockets(endpoints: tuple[str, str]) -> list[tuple[IPv4Address | IPv6Address
 
 
 def spans(pairs: Iterable[tuple[str, str]]) -> tuple[Span, ...]:
-    """Return what lies between two times, of each pair.
+    """Return the span of each pair of times.
 
-    :raises LocalProtocolError: one of them is none, or the second is before the first.
+    :raises LocalProtocolError: a text is no time, or the second is before the first.
     """
     found = []
     for texts in pairs:
@@ -240,9 +240,9 @@ def spans(pairs: Iterable[tuple[str, str]]) -> tuple[Span, ...]:
 
 
 def _moment(text: str) -> Moment:
-    """Return a time.
+    """Return the time of a text.
 
-    :raises LocalProtocolError: it is none.
+    :raises LocalProtocolError: the text is no time.
     """
     if seconds := _SECONDS.fullmatch(text):
         sign, whole, fraction = seconds.groups("")
@@ -265,5 +265,5 @@ def _moment(text: str) -> Moment:
 
 
 def _nanoseconds(fraction: str) -> int:
-    """Return what digits after the point of a second stand for."""
+    """Return the nanoseconds of the digits after the point of a second."""
     return int(fraction.ljust(9, "0"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa shell``: Scapy, with all layers and captures at hand."""
+"""``scapy-mpa shell``: starts Scapy with all layers, and with captures loaded."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ Examples:
   scapy-mpa shell before.pcap after.pcap
       with both in pkts, and each in files["before.pcap"], files["after.pcap"]
   scapy-mpa shell trace.pcap -c 'print(sum(RDMAPWrite in p for p in pkts))'
-      a line of code, and out again
+      run a line of code, and leave
   scapy-mpa shell trace.pcap < script.py
-      a file of them
+      run a file of code
 """
 
 
 @click.command(
     short_help="Start Scapy with all layers, a capture loaded.",
-    epilog="\b\nExit status:\n  0  fine\n  1  the code that was given failed\n"
+    epilog="\b\nExit status:\n  0  no error\n  1  the given code failed\n"
     f"  2  a file cannot be read, or something cannot be written\n\n{_EXAMPLES}",
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(allow_dash=True))
 @click.option("-c", "code", metavar="CODE", help="Run this code instead, and leave.")
 def shell(files: tuple[str, ...], code: str | None) -> None:
-    """Start Scapy with all layers; what is in captures is in pkts.
+    """Start Scapy with all layers; pkts has the packets of the captures.
 
-    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  In IPython
-    where that is installed (pip install 'scapy-mpa[shell]'), else in Python's own console.  If
-    standard input is no terminal, what is read from it is run.
+    FILE is a pcap or pcapng file, plain or compressed, or - for standard input.  The console is
+    IPython if installed (pip install 'scapy-mpa[shell]'), else Python's own.  If standard input
+    is no terminal, the code on it is run.
     """
     context = click.get_current_context()
     if code is None and _STANDARD_INPUT in files:

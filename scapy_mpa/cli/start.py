@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What makes a command start sooner."""
+"""Speeds up the start of a command."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _EXTENSION = "crc32c._crc32c"
 
 
 def import_crc32c_alone() -> None:
-    """Let ``import crc32c`` find the extension module of that package, and nothing else of it.
+    """Have ``import crc32c`` load only the extension module of that package.
 
-    To be called before anything of the core is imported.
+    Must be called before any module of the core is imported.
 
-    On import the package looks up its own version among all packages that are installed, which
-    takes a quarter of the time in which a command starts.  All functions are in an extension
-    module within; where that is not found, the import does what it always did.
+    When imported, the package looks up its own version among all installed packages, which takes a
+    quarter of the start time of a command.  All its functions are in the extension module.  If that
+    is not found, the import works as usual.
     """
     if _PACKAGE in sys.modules:
         return

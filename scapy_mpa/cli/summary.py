@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``scapy-mpa summary``: the connections of a capture."""
+"""``scapy-mpa summary``: shows the connections of a capture."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from scapy_mpa.cli.options import files_argument, listing_options
 from scapy_mpa.cli.status import EXIT_STATUS_HELP
 
 _TYPES = frozenset({"capture", "connection", "capture_end"})
-"""Of the records that ``--json`` prints."""
+"""Types of the records that ``--json`` prints."""
 
 _COLUMNS = """\
 \b
-Columns; A/B is what the Initiator sent and what the Responder sent.  Where a
-line has no room for all, some are left out, those that say nothing first,
-unless --wide is given:
+Columns; A/B is from the Initiator / from the Responder.  If a line has no
+room for all columns, some are left out, empty ones first; --wide shows all:
   M          whether the direction has Markers; - if that is not known
   CRC        on, off, or - if that is not known
   FPDUs      FPDUs found
@@ -32,19 +31,19 @@ unless --wide is given:
              limit dropped
   IRD, ORD   as negotiated (RFC 6581); - if they were not, or are left to the
              ULP
-  RTR        the RTR indication, - if there was none, with ! if a side did not
-             keep to what was negotiated; IRD, ORD and RTR are shown if there
-             is anything to show
+  RTR        the RTR indication, - if there was none, with ! if a side broke
+             the negotiated terms; IRD, ORD and RTR are shown if a connection
+             has any of them
   Err        errors, as listed by `scapy-mpa dissect --type error`; those of
              DDP and RDMAP with --check only
   Ended      how, and by whom: I is the Initiator, R the Responder; `dissect
-             --type connection` says what a Terminate reports
-With --timing, `Per s` is how many Responses came in a second, `At once` how
-many Requests were outstanding at most (the limit is ORD), `Open` how many
-lack the end of their Response; with --top, Frames are those of the Request
-and of the end of the Response.
-Over SCTP a line is a DDP Stream Session: FPDUs are DDP segments, octets user
-data, and what is ahead, sent again or missing is counted in DATA chunks.
+             --type connection` shows the error that a Terminate reports
+With --timing, `Per s` is the number of Responses in a second, `At once` the
+highest number of outstanding Requests (the limit is ORD), `Open` the number
+of Requests without the end of their Response; with --top, Frames are those of
+the Request and of the end of the Response.
+Over SCTP a line is a DDP Stream Session: FPDUs counts DDP segments, Octets
+user data, Ahead and Rexmit DATA chunks, Gaps stretches of DDP-SSNs.
 """
 
 _EXAMPLES = """\
@@ -57,7 +56,7 @@ Examples:
   scapy-mpa summary --top 5 trace.pcap
       how long RDMA Reads took, and the five slowest
   scapy-mpa summary --where 'gaps>0' --frames 1000- trace.pcap
-      connections with gaps that have a segment from frame 1000 on
+      connections with gaps, and with a segment in frame 1000 or later
   scapy-mpa summary --json *.pcap | jq 'select(.gaps.src + .gaps.dst > 0)'
       connections with gaps, for a program
   tcpdump -i eth0 -U -w - port 4420 | scapy-mpa summary --every 2 -
@@ -92,18 +91,16 @@ Examples:
     metavar="N",
     type=click.IntRange(0, 1000),
     default=0,
-    help="Show the N Responses that took longest, too, and what --timing shows.",
+    help="Like --timing, and show the N slowest Responses, too.",
 )
-@click.option(
-    "--wide", is_flag=True, help="Show all columns, also those for which a line has no room."
-)
+@click.option("--wide", is_flag=True, help="Show all columns, even if a line has no room for them.")
 @click.option(
     "--every",
     metavar="SECONDS",
     type=click.IntRange(1, 86400),
-    help="Also show the table as it stands, each so many seconds: on a terminal in one place, "
-    "elsewhere one after the other.  Connections that go on are `open`; over SCTP they are shown "
-    "when they have ended.",
+    help="Also show the current table each time so many seconds have passed: on a terminal in one "
+    "place, elsewhere one table after the other.  A connection that has not ended is `open`; over "
+    "SCTP, connections are shown when they have ended.",
 )
 @listing_options
 def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown: Any) -> None:
@@ -111,7 +108,7 @@ def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown:
 
     FILE is a pcap or pcapng file, plain or compressed, or - for standard input; a directory is
     all captures in it, and a pattern with *, ? or [ all files that match.  --between and --frames
-    select connections with a segment from then, --where by their records.
+    select connections with a segment in that range, --where by their records.
     """
     if as_json and (shown["timing"] or shown["top"]):
         raise click.UsageError(
@@ -119,7 +116,7 @@ def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown:
             "latency of each Response."
         )
     if as_json and shown["every"]:
-        raise click.UsageError("--every is about the table and --json prints none: choose one.")
+        raise click.UsageError("--every shows the table and --json prints none: choose one.")
     from scapy_mpa.cli.listing import Listing
     from scapy_mpa.cli.overview import Overview
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A table in text: columns as wide as they must be."""
+"""Text tables, with columns as wide as their longest cells."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 _BETWEEN: Final = "  "
 _NOTHING: Final = "0/-"
-"""What the cells of a column consist of that has nothing to say."""
+"""The characters in the cells of a column without information."""
 
 
 class Column(NamedTuple):
@@ -17,15 +17,15 @@ class Column(NamedTuple):
     right: bool = False
     """Whether its cells are aligned to the right, as numbers are."""
     rank: int = 0
-    """Where there is no room for all columns, the one with the highest rank goes first; 0 stays."""
+    """If there is no room for all columns, the highest rank is left out first; rank 0 stays."""
     key: str = ""
-    """What its cells show, of whatever the rows are made of."""
+    """The key of the value in its cells."""
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table, the headings first.
 
-    :param rows: are gone through twice.
+    :param rows: are iterated twice.
     """
     headings = [column.heading for column in columns]
     pattern = _BETWEEN.join(
@@ -37,18 +37,18 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[
 
 
 def fitting(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Column]:
-    """Return those of a table's columns for which a line of ``width`` characters has room.
+    """Return the columns that fit a line of ``width`` characters.
 
-    Columns in which all cells are zeros or dashes go first.
+    Columns in which all cells are zeros or dashes are left out first.
     """
     shown = dict(zip(columns, _widths(columns, rows), strict=True))
-    telling = {
+    informative = {
         column
         for cells in rows
         for column, cell in zip(columns, cells, strict=True)
         if cell.strip(_NOTHING)
     }
-    order = sorted(columns, key=lambda column: (column not in telling, column.rank))
+    order = sorted(columns, key=lambda column: (column not in informative, column.rank))
     while order and sum(shown.values()) + len(_BETWEEN) * (len(shown) - 1) > width:
         column = order.pop()
         if column.rank:
@@ -57,7 +57,7 @@ def fitting(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int
 
 
 def _widths(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> list[int]:
-    """Return how wide the columns of a table must be."""
+    """Return the widths of the columns of a table."""
     widths = [len(column.heading) for column in columns]
     for cells in rows:
         widths = list(map(max, widths, map(len, cells)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a command writes to: a file, which is there in whole or as it was, or standard output."""
+"""The output of a command: standard output, or a file that is written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from scapy_mpa.cli.output import OutputError, output_file
 from scapy_mpa.wire.shown import shown
 
 DASH: Final = "-"
-"""What stands for standard input and standard output."""
+"""The name of standard input and standard output on the command line."""
 
 
 @contextmanager
 def target_file(name: str) -> Iterator[BinaryIO]:
-    """Open a file for octets, or standard output.  A signal ends the block, but on standard output.
+    """Open a file for octets, or standard output.  If it is a file, a signal ends the block.
 
-    :raises OutputError: it cannot be written.
+    :raises OutputError: the output cannot be written.
     :raises KeyboardInterrupt: a signal came.
     """
     if name == DASH:
@@ -43,22 +43,22 @@ def target_file(name: str) -> Iterator[BinaryIO]:
 
 
 def is_same(one: str, other: str, *, dash: tuple[int, int] = (0, 1)) -> bool:
-    """Tell whether what is written to one file would replace the other, there or not yet there.
+    """Return whether two names mean one file, which may not exist yet.
 
-    A device, such as ``/dev/null``, may be both.
+    False for a device, such as ``/dev/null``, since writing does not replace it.
 
-    :param dash: descriptors of what ``-`` stands for, by default standard input and output.
+    :param dash: the descriptors that ``-`` means, by default standard input and output.
     """
     found, beside = _found(one, dash[0]), _found(other, dash[1])
     if found is not None and beside is not None:
         return stat.S_ISREG(found.st_mode) and os.path.samestat(found, beside)
-    # Neither is there: one name, by whatever links.
+    # Neither file exists: compare the paths, with links resolved.
     is_named = DASH not in (one, other) and found is beside
     return is_named and os.path.realpath(one) == os.path.realpath(other)
 
 
 def _found(name: str, descriptor: int) -> os.stat_result | None:
-    """Return what the system says of a file, None if it is not there."""
+    """Return the status of a file, None if there is none."""
     try:
         return os.fstat(descriptor) if name == DASH else os.stat(name)
     except OSError:

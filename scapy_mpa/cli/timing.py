@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How long Responses took: the table of ``summary --timing``."""
+"""The table of ``summary --timing``: how long Responses took."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _SLOWEST: Final = (
     Column("Sink TO"),
 )
 _MOST: Final = 1 << 22
-"""Latencies that are kept, 24 octets each, or 56 if the slowest are shown; of more, those that come
-later do not count."""
+"""Latencies that are kept, at most: 24 octets each, or 56 if the slowest are shown.  Later ones do
+not count."""
 _SHOWN: Final = 4
-"""Numbers that show which Response it is."""
+"""Numbers that identify a Response in the table of the slowest."""
 
 
 class _Responses:
@@ -56,23 +56,23 @@ class _Responses:
     def __init__(self) -> None:
         self.latencies = array("Q")
         self.times: tuple[int, int] | None = None
-        """When the first and the last of them came, in nanoseconds."""
+        """When the first and the last Response came, in nanoseconds."""
         self.unanswered = 0
-        """Requests whose Responses lack their end."""
+        """Number of Requests whose Responses lack their end."""
         self.begins, self.ends = array("Q"), array("Q")
         """The frames of Requests, and of the ends of Responses."""
         self.shown = array("Q")
-        """Of each latency, if the slowest are shown: the frame of the Request, the octets of the
+        """For each latency, if the slowest are shown: the frame of the Request, the octets of the
         Response, its STag or MSN, and its TO."""
 
     def each(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-        """Give each latency, with the frame of the end of its Response and what is shown of it."""
+        """Yield each latency, the frame of the end of its Response, and its entry in ``shown``."""
         for at, (latency, end) in enumerate(zip(self.latencies, self.ends, strict=True)):
             yield latency, end, tuple(self.shown[_SHOWN * at : _SHOWN * (at + 1)])
 
     @property
-    def most(self) -> int:
-        """How many Requests were outstanding at one time, at most."""
+    def peak(self) -> int:
+        """The highest number of Requests outstanding at one time."""
         ends = sorted(self.ends)
         return max(
             (
@@ -84,10 +84,10 @@ class _Responses:
 
 
 class Timing:
-    """Takes messages, gives the latencies of RDMA Reads and Atomics by connection.
+    """Takes messages, and prints the latencies of RDMA Reads and Atomics by connection.
 
-    :param clock: of the capture.
-    :param top: how many of the slowest are shown one by one.
+    :param clock: clock of the capture.
+    :param top: number of the slowest Responses to list.
     """
 
     def __init__(self, clock: Clock, top: int = 0) -> None:
@@ -139,7 +139,7 @@ class Timing:
     def lines(self, connections: Container[int]) -> Iterator[str]:
         """Yield the lines of the table.
 
-        :param connections: the numbers of those that are shown.
+        :param connections: numbers of the connections to show.
         """
         found = [each for each in sorted(self._found.items()) if each[0][0] in connections]
         if not found:
@@ -154,10 +154,10 @@ class Timing:
             yield from table(_SLOWEST, slowest)
 
     def _slowest(self, found: list[tuple[tuple[int, str], _Responses]]) -> list[list[str]]:
-        """Return the rows of the slowest; of two that took as long, the first counts."""
-        each = ((*one, key) for key, responses in found for one in responses.each())
-        slowest = nlargest(self._top, each, key=lambda one: (one[0], -one[1]))
-        return [_slow_row(*one) for one in slowest]
+        """Return the rows of the slowest Responses; of two equal ones, the first counts."""
+        entries = ((*entry, key) for key, responses in found for entry in responses.each())
+        slowest = nlargest(self._top, entries, key=lambda entry: (entry[0], -entry[1]))
+        return [_slow_row(*entry) for entry in slowest]
 
 
 def _slow_row(latency: int, end: int, shown: tuple[int, ...], key: tuple[int, str]) -> list[str]:
@@ -171,9 +171,9 @@ def _row(key: tuple[int, str], found: _Responses) -> list[str]:
     number, kind = key
     latencies = sorted(found.latencies)
     count = len(latencies)
-    # The smallest latency that so many of them do not exceed.
+    # The smallest latency that this share of all latencies does not exceed.
     ranks = [latencies[ceil(share * count) - 1] if count else None for share in _SHARES]
     begin, end = found.times or (0, 0)
     rate = f"{(count - 1) * SECOND / (end - begin):.0f}" if end > begin else "-"
     shown = ["-" if each is None else microseconds(each) for each in ranks]
-    return [str(number), kind, str(count), *shown, rate, str(found.most), str(found.unanswered)]
+    return [str(number), kind, str(count), *shown, rate, str(found.peak), str(found.unanswered)]

@@ -324,5 +324,5 @@ def test_any_text(option: str, text: str, other: str) -> None:
 def test_nothing_is_selected(options: tuple[object, ...], is_reported: bool) -> None:
     """If nothing is selected, one line says why, for any number of files."""
     message = run("dissect", *options, RPING, RPING).stderr
-    line = "scapy-mpa: nothing found is of the hosts, ports, times and frames that are selected\n"
+    line = "scapy-mpa: nothing was found for the selected hosts, ports, times and frames\n"
     assert message == line * is_reported

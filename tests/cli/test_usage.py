@@ -82,7 +82,7 @@ LINES = {
     "craft send -o x --segment 0": "segments are tiny, super, or of 1 to 65160 octets, not 0",
     "craft send -o no/x": "no/x: cannot be written (No such file",
     "craft send -o x.pcap --truth x.pcap": "x.pcap: that is the capture itself",
-    "craft --reorder send -o x": "'send' is no share such as 1% or 0.01; without one, ",
+    "craft --reorder send -o x": "'send' is no share such as 1% or 0.01; without a share, put ",
     "craft send -o x --loss 101%": "'101%' is no share",
     "craft send -o x --loss=2": "'2' is no share",
     "craft sctp -o x --overlap": "--skip begins a capture later",

@@ -127,7 +127,7 @@ def test_unsearched_directions_are_reported(tmp_path: Path, command: str) -> Non
     path.write_bytes(pcapfile.pcap(HOSTILE_ONES(60).hostile))
     result = run(command, "--json", path)
     assert result.exit_code == 0
-    said = " directions were not searched to their end for FPDUs: too much looks like some\n"
+    said = " directions were not searched to their end for FPDUs: too many octets look like them\n"
     assert result.stderr.endswith(said)
     count = int(result.stderr.removesuffix(said).rsplit(" ", 1)[1])
     assert 30 < count <= 60
