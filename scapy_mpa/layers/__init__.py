@@ -6,10 +6,10 @@ Framing for TCP (draft-williams-iwarp-ift-01).
 
     FPDU() / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"
 
-What is None is computed when a packet is built: lengths, pad, Markers, CRC.  What is given is
-sent as it is, right or wrong.  ``opcode`` and ``qn`` follow from the payload.  Everything that is
-dissected is rebuilt octet by octet; a field that changes does not change others, so whoever
-wants a new CRC says ``del packet[FPDU].crc``.
+A field that is None is computed when a packet is built: lengths, pad, Markers, CRC.  A given value
+is sent unchanged, right or wrong.  ``opcode`` and ``qn`` follow from the payload.  A dissected
+packet is rebuilt octet for octet.  Changing one field does not change others: for a new CRC, write
+``del packet[FPDU].crc``.
 
 No TCP port is bound, since iWARP has none; see :mod:`scapy_mpa.layers.mpa`.  Over SCTP, DDP has
 Payload Protocol Identifiers, which ``scapy_mpa.all`` binds; see :mod:`scapy_mpa.layers.sctp`.
@@ -93,12 +93,12 @@ for _opcode, _message in _MESSAGES.items():
     if _opcode in TAGGED_OPCODES:
         bind_layers(DDPTagged, _message, opcode=int(_opcode))
     else:
-        # Dissection goes by the opcode alone: a wrong QN is for the reader to see.
+        # Dissection uses the opcode alone, so that a wrong QN is shown.
         bind_bottom_up(DDPUntagged, _message, opcode=int(_opcode))
         bind_top_down(DDPUntagged, _message, opcode=int(_opcode), qn=int(QUEUE_NUMBERS[_opcode]))
 
-# Scapy's explore() knows packets by the names of Scapy's own modules, and fails where there are
-# others: so these are to be found under the name that load_contrib() gives them.
+# Scapy's explore() accepts only names of Scapy's own modules, and fails with others.  So these
+# packets are listed under the name that load_contrib() gives them.
 _EXPLORED = "scapy.contrib.mpa"
 for _module in [name for name in conf.layers.ldict if name.startswith(f"{__name__}.")]:
     conf.layers.ldict.setdefault(_EXPLORED, []).extend(conf.layers.ldict.pop(_module))

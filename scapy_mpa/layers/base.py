@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the layers have in common."""
+"""The base class of all layers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class _Layer(Packet):
     """A packet with fields that are not in its octets.
 
     - Octets may be ``bytes``, a ``bytearray`` or a ``memoryview``.
-    - Octets that are too few raise RemoteProtocolError; as a payload they are left to ``Raw``.
-    - Off-wire fields that say how octets are to be read may be given along with them.
-    - Notes (see :class:`~scapy_mpa.layers.fields.NoteField`) are kept out of comparison,
+    - Too few octets raise RemoteProtocolError; too few octets of a payload become ``Raw``.
+    - Off-wire fields that show how to read octets may be given together with them.
+    - Notes (see :class:`~scapy_mpa.layers.fields.NoteField`) are left out of comparison,
       ``command()`` and ``json()``.
-    - The summary of a packet also says what the layers below have to say.
+    - The summary of a packet includes the summaries of the layers below.
     """
 
     shortest: ClassVar[int] = 0
-    """How many octets there must be at least."""
+    """Octets of this layer, at least."""
     reads_with: ClassVar[tuple[str, ...]] = ()
-    """Names of the off-wire fields without which octets cannot be read, or not for certain."""
+    """Names of the off-wire fields that are needed to read octets with certainty."""
 
-    # Scapy dissects before it sets the fields that are given along with octets.
+    # Scapy dissects before it sets the fields that are given together with octets.
     __slots__ = ["_read_with"]
 
     def __init__(
@@ -40,10 +40,10 @@ class _Layer(Packet):
         self._read_with = tuple(map(fields.get, self.reads_with))
         for name, value in zip(self.reads_with, self._read_with, strict=True):
             if value is None:
-                # Not given, so that it does not undo what dissection finds out.
+                # A None would replace the value that dissection finds.
                 fields.pop(name, None)
         if isinstance(_pkt, memoryview):
-            # Scapy takes bytearrays for octets, and dissecting puts pieces together.
+            # Scapy accepts a bytearray, but no memoryview.
             _pkt = bytes(_pkt)
         super().__init__(_pkt, *args, **fields)
 
@@ -86,7 +86,7 @@ class _Layer(Packet):
         return text.replace("{, ", "{", 1) if text.startswith("{, ") else text
 
     def answers(self, other: Packet) -> bool:
-        """Tell whether this answers another layer: as most layers do not, by themselves."""
+        """Return whether this layer answers ``other``; most layers answer none."""
         return False
 
     def __reduce__(self) -> tuple[Callable[..., Packet], tuple[Any, ...]]:
@@ -104,7 +104,7 @@ class _Layer(Packet):
         return shown
 
     def describe(self) -> str:
-        """Return what a summary says of this layer alone."""
+        """Return the summary of this layer alone."""
         return str(self.name)
 
     def mysummary(self) -> tuple[str, list[type[Packet]]]:

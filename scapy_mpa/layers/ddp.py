@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DDP segments (RFC 5041 4), with the RDMAP control octet in them (RFC 5040 4.1).
 
-The payload is an RDMAP message, chosen by ``opcode``; a segment of an unknown one has a ``Raw``
-payload.  Crafting, ``opcode`` and ``qn`` follow from the payload:
+The payload is an RDMAP message, chosen by ``opcode``; with an unknown opcode it is ``Raw``.  In a
+crafted segment, ``opcode`` and ``qn`` follow from the payload:
 
 >>> from scapy_mpa.layers import DDPUntagged, RDMAPReadRequest
 >>> segment = DDPUntagged() / RDMAPReadRequest()
@@ -40,10 +40,10 @@ def _control(tagged: int, opcode: Opcode) -> list[Any]:
 
 
 class _Segment(_Layer):
-    """What tagged and untagged segments have in common."""
+    """The base class of tagged and untagged segments."""
 
     identity: ClassVar[str]
-    """Where the payload belongs, for a summary."""
+    """The place of the payload, for a summary."""
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         chosen: type[Packet] = super().guess_payload_class(payload)
@@ -55,7 +55,7 @@ class _Segment(_Layer):
         if s or self.stop_dissection_after:
             super().do_dissect_payload(s)
             return
-        # Scapy makes no layer of no octets, but a Write or Send of length zero is one.
+        # Scapy makes no layer of an empty payload, but a Write or Send may have length zero.
         message = self.guess_payload_class(s)
         if issubclass(message, _Layer):
             self.add_payload(message(_internal=1, _underlayer=self))
@@ -82,7 +82,7 @@ class DDPTagged(_Segment):
     to              TO, 64 bits
     ==============  ===========================================================
 
-    ``rdmap_version``, ``rdmap_reserved`` and ``opcode`` are RDMAP's, in DDP's RsvdULP.
+    ``rdmap_version``, ``rdmap_reserved`` and ``opcode`` are fields of RDMAP, in DDP's RsvdULP.
 
     :raises RemoteProtocolError: read from fewer than 14 octets.
     """
@@ -132,7 +132,7 @@ def segment_layer(octets: bytes) -> type[_Segment]:
 
 
 class _Carrier(_Layer):
-    """What carries a DDP segment; one that is too short for its header is ``Raw``."""
+    """A layer that carries a DDP segment; a segment too short for its header is ``Raw``."""
 
     def default_payload_class(self, payload: bytes) -> type[Packet]:
         segment = segment_layer(payload)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Enhanced data, in startup frames and over SCTP, and control flags by the dialect they are of.
+"""Fields of enhanced data, in startup frames and over SCTP.
 
-RFC 6581 9 and draft-ietf-storm-mpa-peer-connect-01 8 are the same on the wire, and mean something
-else by them.
+The control flags of RFC 6581 9 and of draft-ietf-storm-mpa-peer-connect-01 8 are equal on the wire,
+but have different meanings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scapy_mpa.wire.forced import dialect_named
 
 
 class FlagField(BitField):
-    """A control flag, shown with what it means in the dialect of its packet."""
+    """A control flag, shown with its meaning in the dialect of its packet."""
 
     def i2repr(self, pkt: Any, x: Any) -> Any:
         if not x or pkt is None:
@@ -30,13 +30,13 @@ class FlagField(BitField):
         return f"RTR by zero-length {kind.value.capitalize()}"
 
 
-def enhanced_fields(are_there: Callable[[Any], bool]) -> list[ConditionalField]:
+def enhanced_fields(has_them: Callable[[Any], bool]) -> list[ConditionalField]:
     """Return the fields of the four octets (RFC 6581 9).
 
-    :param are_there: tells whether a packet has them.
+    :param has_them: returns whether a packet has them.
     """
     return [
-        ConditionalField(field, are_there)
+        ConditionalField(field, has_them)
         for field in (
             FlagField("a", 0, 1),
             FlagField("b", 0, 1),

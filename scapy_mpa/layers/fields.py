@@ -11,14 +11,14 @@ from scapy_mpa.wire.forced import dialect_named
 
 
 class WhenSet(ConditionalField):
-    """Holds a field that is there, and is shown, when it has a value."""
+    """Holds a field that is present, and shown, only if it has a value."""
 
     def __init__(self, fld: Any) -> None:
         super().__init__(fld, lambda pkt: pkt.getfieldval(fld.name) is not None)
 
 
-class _Elsewhere:
-    """A field that takes no octets where it stands among the others."""
+class _NoOctets:
+    """A field without octets at its place in the list of fields."""
 
     __slots__ = ()
 
@@ -29,12 +29,12 @@ class _Elsewhere:
         return s
 
 
-class OffWire(_Elsewhere, WhenSet):
-    """Holds a field that is about the packet but not in its octets."""
+class OffWire(_NoOctets, WhenSet):
+    """Holds a field that describes the packet, but is not in its octets."""
 
 
 class _Note:
-    """Keeps a value from Scapy, which would copy, count through or call into what it finds."""
+    """Hides a value from Scapy, which would copy it, iterate over it or call it."""
 
     __slots__ = ("value",)
 
@@ -43,10 +43,10 @@ class _Note:
 
 
 class NoteField(Field):
-    """Any object, kept as it is: what a reader of octets has to say about them.
+    """Any object, not changed by Scapy: a note about the octets from the code that read them.
 
-    A layer derived from :class:`~scapy_mpa.layers.base._Layer` does not count it when packets are
-    compared, nor gives it out in ``command()`` and ``json()``.
+    A layer derived from :class:`~scapy_mpa.layers.base._Layer` leaves it out of comparison,
+    ``command()`` and ``json()``.
     """
 
     def any2i(self, pkt: Any, x: Any) -> Any:
@@ -64,7 +64,7 @@ class NoteField(Field):
 
 
 class CutShortField(ShortField):
-    """A 16-bit number, or the octets that are left of one where a capture cut it off."""
+    """A 16-bit number, or its remaining octets if a capture cut it."""
 
     def addfield(self, pkt: Any, s: Any, val: Any) -> Any:
         return s + val if isinstance(val, bytes) else super().addfield(pkt, s, val)
@@ -82,23 +82,23 @@ class DialectField(Field):
 
 
 class _OctetsField(Field):
-    """Octets, shown as such."""
+    """Octets, shown in hexadecimal."""
 
     def i2repr(self, pkt: Any, x: Any) -> Any:
         return x.hex(" ") if x and isinstance(x, bytes) else super().i2repr(pkt, x)
 
 
-class PadField(_Elsewhere, _OctetsField):
-    """Octets between the ULPDU and the CRC, which its layer reads and writes."""
+class PadField(_NoOctets, _OctetsField):
+    """Octets between the ULPDU and the CRC.  The layer reads and writes them."""
 
 
-class CRC32cField(_Elsewhere, Field):
-    """A CRC32c: as a number the usual value, on the wire its octets from the least significant.
+class CRC32cField(_NoOctets, Field):
+    """A CRC32c.  The number is the usual value; on the wire its least significant octet is first.
 
-    Its layer reads and writes it.
+    The layer reads and writes it.
 
-    It is shown both ways, ``0x83992352 (52 23 99 83)``.  Four octets are taken as the number
-    they are on the wire; fewer or more are kept as they are.
+    Both forms are shown, ``0x83992352 (52 23 99 83)``.  Four octets given are read as on the wire;
+    fewer or more are kept as octets.
     """
 
     def __init__(self, name: str, default: Any) -> None:
@@ -108,7 +108,7 @@ class CRC32cField(_Elsewhere, Field):
         return int.from_bytes(x, "little") if isinstance(x, bytes) and len(x) == self.sz else x
 
     def octets(self, pkt: Any, x: Any) -> bytes:
-        """Return what is on the wire for the value ``x``."""
+        """Return the octets on the wire for the value ``x``."""
         if isinstance(x, (bytes, RawVal)):
             return bytes(x)
         octets: bytes = Field.addfield(self, pkt, b"", x)
@@ -140,7 +140,7 @@ class CopiedHeaderField(_OctetsField):
 
 
 class KeyField(StrFixedLenField):
-    """The Key of a startup frame, which ``fuzz()`` leaves alone: without it, it is none."""
+    """The Key of a startup frame.  ``fuzz()`` does not change it: it makes the startup frame."""
 
     def randval(self) -> None:
         return None

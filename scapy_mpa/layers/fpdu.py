@@ -6,8 +6,8 @@
 >>> octets[-4:].hex(" ")  # RFC 5044 figure 5
 '52 23 99 83'
 
-In a stream with Markers an FPDU must know where it lies: its *phase*, the offset of its first
-octet in the Full Operation Phase of its direction, modulo 512.  At offset 70,000 that is
+In a stream with Markers, an FPDU needs its *phase*: the offset of its first octet in the Full
+Operation Phase of its direction, modulo 512.  At offset 70,000 that is
 ``FPDU(phase=70_000 % 512)``.
 
 >>> FPDU(bytes(FPDU(phase=508) / b"abcdef"), phase=508).markers
@@ -65,7 +65,7 @@ class MPAMarker(_Layer):
 
 
 def _is_softuiwarp(phase: int | None, dialect: str | None) -> bool:
-    """Tell whether pad and CRC field are those of SoftUiWARP, of whose Markers nothing is known."""
+    """Return whether pad and CRC field are SoftUiWARP's; its Markers are not known."""
     return phase is None and dialect == Dialect.SOFTUIWARP
 
 
@@ -76,32 +76,31 @@ class FPDU(_Carrier):
     ulpdu_length  octets of the ULPDU, 16 bits
     pad           octets between ULPDU and CRC
     crc           CRC32c of everything before it (RFC 5044 4.4), Markers
-                  included.  0x83992352 stands for the octets 52 23 99 83; it
-                  is shown both ways.
+                  included.  0x83992352 means the octets 52 23 99 83; both
+                  forms are shown.
     phase         not on the wire: offset of the first octet modulo 512, a
                   multiple of 4; None without Markers
     dialect       not on the wire: ``softuiwarp`` if pad and CRC field are
                   those of SoftUiWARP, which has no Markers; None, or any
                   other name: those of RFC 5044
-    markers       not on the wire by itself: the Markers that lie in the FPDU,
-                  from the first; those that are not given are computed, those
-                  that find no place are left out
+    markers       not a field on the wire: the Markers inside the FPDU, from
+                  the first; missing ones are computed, surplus ones left out
     provenance    not on the wire: where the FPDU was found, any object
     ============  =============================================================
 
-    What is None is computed, what is given is sent as it is, right or wrong: ``crc=0`` is what
-    many send with CRCs off.  A dissected FPDU has everything given, so it is rebuilt as it came.
-    Whoever changes it says what is to be computed anew: ``del packet[FPDU].crc``, or
-    ``packet[FPDU].recompute()`` for all of it.
+    A field that is None is computed.  A given value is sent unchanged, right or wrong: many senders
+    write ``crc=0`` with CRCs off.  A dissected FPDU has all values given, so it is rebuilt
+    unchanged.  After a change, ``del packet[FPDU].crc`` has the CRC computed anew, and
+    ``packet[FPDU].recompute()`` all fields.
 
     Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``, and those of
-    SoftUiWARP with their dialect: ``FPDU(octets, dialect="softuiwarp")``, since nothing in one FPDU
-    says whose pad it has.  FPDUs that are cut short are read as far as they go: what is cut of a
-    field stays octets.  Octets after the CRC, in a stream the next FPDU, become ``Padding``.
+    SoftUiWARP with their dialect: ``FPDU(octets, dialect="softuiwarp")``, since an FPDU does not
+    show whose pad it has.  An FPDU that was cut is read up to its end; a cut field stays octets.
+    Octets after the CRC, in a stream the next FPDU, become ``Padding``.
 
     :raises LocalProtocolError: when built, or read with a phase: the phase is not a multiple of
         4 below 512, Markers are given without a phase, or the payload exceeds 65535 octets; when
-        a dialect is given: there is none of that name.
+        a dialect is given: no dialect has that name.
     """
 
     name = "MPA FPDU"
@@ -117,16 +116,16 @@ class FPDU(_Carrier):
     ]
 
     def recompute(self) -> None:
-        """Forget length, pad, CRC and Markers, so that they are computed when built."""
+        """Delete length, pad, CRC and Markers, so that they are computed when built."""
         for name in ("ulpdu_length", "pad", "crc", "markers"):
             self.delfieldval(name)
 
     def crc_verdict(self) -> str:
         """Return ``good`` or ``bad``: whether the CRC is that of the FPDU's octets.
 
-        ``unknown`` if the CRC is not all there, or if Scapy's ``TCPSession`` has put another FPDU
-        on this one; ``off`` in the dialect ``softuiwarp``, which has none.  That CRCs are off on a
-        connection, and that ``bad`` means nothing therefore, is not to be seen from an FPDU.
+        ``unknown`` if the CRC is not whole, or if Scapy's ``TCPSession`` has put another FPDU on
+        this one; ``off`` in the dialect ``softuiwarp``, which has no CRC.  An FPDU does not show
+        whether CRCs are off on its connection; ``bad`` means nothing then.
         """
         if isinstance(self.crc, bytes) or FPDU in self.payload:
             return "unknown"
@@ -172,18 +171,18 @@ class FPDU(_Carrier):
         return body + crc
 
     def _with_markers(self, body: bytes, crc_length: int) -> bytes:
-        """Return ``body``, all octets before the CRC, with the Markers in it."""
+        """Return ``body``, all octets before the CRC, with its Markers."""
         given = self.markers or []
         if self.phase is None:
             if given:
                 raise LocalProtocolError("Markers have no place in an FPDU without a phase")
             return body
-        # Raises if the phase is none.
+        # Raises if the phase is out of range.
         fpdu_layout(0, self.phase)
         length = len(body) + crc_length
         places = marker_places(length, self.phase)
         if crc_length < CRC_LENGTH and len(given) > len(places):
-            # Cut short right after a Marker, or in it.
+            # The FPDU was cut in a Marker, or right after it.
             places = marker_places(length + 1, self.phase)
         computed = insert_markers(b"", places)
         octets = [
@@ -226,7 +225,7 @@ class FPDU(_Carrier):
                 MPAMarker(octets[at : at + MARKER_LENGTH], _internal=1, _parent=self)
                 for at in markers
             ]
-        # Not kept: it would be the header alone, and hide what has changed after it.
+        # Not kept: it has the header only, so changes of later fields would have no effect.
         self.raw_packet_cache = None
         self.explicit = 1
         return body[HEADER_LENGTH:pad_at] + rest if is_whole else b""

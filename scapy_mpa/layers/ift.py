@@ -54,7 +54,7 @@ class IFTAdaptionIndication(_Layer):
     sp                1 bit: its receiver may place speculatively
     sm, rm            1 bit each: sends, receives periodic markers
     reserved_flags    23 bits
-    vtag              what frames carry that its sender receives, 16 bits
+    vtag              VTag of frames that its sender receives, 16 bits
     marker_interval   16 bits
     reserved          44 octets
     crc               CRC32c of the 60 octets before it, least significant
@@ -62,7 +62,7 @@ class IFTAdaptionIndication(_Layer):
     provenance        not on the wire: where it was found, any object
     ================  =========================================================
 
-    A CRC that is None is computed.
+    If the CRC is None, it is computed.
 
     :raises RemoteProtocolError: read from fewer than 64 octets.
     """
@@ -97,7 +97,7 @@ class IFTAdaptionIndication(_Layer):
     def do_dissect(self, s: bytes) -> bytes:
         rest = super().do_dissect(s)
         self.fields["crc"] = self.get_field("crc").any2i(self, rest[:CRC_LENGTH])
-        # Not kept: it would be all but the CRC.
+        # Not kept: it lacks the CRC.
         self.raw_packet_cache = None
         return rest[CRC_LENGTH:]
 
@@ -111,23 +111,23 @@ class IFTFrame(_Carrier):
     ============  =============================================================
     header_size   octets of the DDP header, 16 bits
     payload_size  octets of the DDP payload, 16 bits
-    vtag          what the receiver has announced, 16 bits
-    header_crc    CRC32c of everything before it, which stands between DDP
-                  header and DDP payload
+    vtag          the VTag that the receiver announced, 16 bits
+    header_crc    CRC32c of everything before it; it is between DDP header and
+                  DDP payload
     payload_crc   CRC32c of the DDP payload, after it
-    crcs          not on the wire: which of the two there are, ``h``, ``p``,
-                  ``hp`` or nothing at all; None: both, and when octets are
-                  read, those that fit
+    crcs          not on the wire: the CRCs of the frame: ``h``, ``p``, ``hp``
+                  or empty; None: both, and when octets are read, those that
+                  match
     provenance    not on the wire: where the frame was found, any object
     ============  =============================================================
 
-    What is None is computed, what is given is sent as it is, right or wrong; the header CRC stands
-    where ``header_size`` says that the DDP header ends.  A dissected frame has everything given, so
-    it is rebuilt as it came: whoever changes it says ``packet[IFTFrame].recompute()``.
+    A field that is None is computed.  A given value is sent unchanged, right or wrong; the header
+    CRC is where the DDP header ends by ``header_size``.  A dissected frame has all values given, so
+    it is rebuilt unchanged; after a change, call ``packet[IFTFrame].recompute()``.
 
-    Which CRCs there are was negotiated, so octets are best read with it: ``IFTFrame(octets,
-    crcs="h")``.  Octets after the frame, in a stream the next one, become ``Padding``.  What RDMAP
-    says of a segment holds in RDMA mode only; in DDP mode these octets are the ULP's.
+    The CRCs of frames were negotiated, so octets are best read with them: ``IFTFrame(octets,
+    crcs="h")``.  Octets after the frame, in a stream the next one, become ``Padding``.  The RDMAP
+    fields of a segment are valid in RDMA mode only; in DDP mode these octets are the ULP's.
 
     :raises RemoteProtocolError: read from fewer than 6 octets.
     :raises LocalProtocolError: when built: the payload does not fit payload_size, or ``crcs`` is
@@ -148,14 +148,14 @@ class IFTFrame(_Carrier):
     ]
 
     def recompute(self) -> None:
-        """Forget sizes and CRCs, so that they are computed when built."""
+        """Delete sizes and CRCs, so that they are computed when built."""
         for name in ("header_size", "payload_size", "header_crc", "payload_crc"):
             self.delfieldval(name)
 
     def crc_verdicts(self) -> tuple[str, str]:
-        """Return what is to be said of header CRC and payload CRC: ``good``, ``bad``, ``off`` if
-        there is none, ``unknown`` if it is not all there."""
-        octets, crcs = self.do_build(), _wanted(self.crcs)
+        """Return the verdicts on header CRC and payload CRC: ``good``, ``bad``, ``off`` if there is
+        none, ``unknown`` if it is not whole."""
+        octets, crcs = self.do_build(), _which_crcs(self.crcs)
         header = parse_frame_header(octets)
         layout = frame_layout(header, header_crc="h" in crcs, payload_crc="p" in crcs)
         return (
@@ -164,7 +164,7 @@ class IFTFrame(_Carrier):
         )
 
     def _verdict(self, name: str, octets: bytes) -> str:
-        if name[0] not in _wanted(self.crcs):
+        if name[0] not in _which_crcs(self.crcs):
             return "off"
         if not isinstance(getattr(self, name), int):
             return "unknown"
@@ -204,7 +204,7 @@ class IFTFrame(_Carrier):
         return head + header_crc + payload + self._crc("p", "payload_crc", payload)
 
     def _crc(self, which: str, name: str, covered: bytes) -> bytes:
-        if which not in _wanted(self.crcs):
+        if which not in _which_crcs(self.crcs):
             return b""
         value = getattr(self, name)
         if value is None:
@@ -219,7 +219,7 @@ class IFTFrame(_Carrier):
             return super().do_dissect(s)
         header = parse_frame_header(s)
         (given,) = self._read_with
-        crcs = _fitting(s, header) if given is None else _wanted(given)
+        crcs = _matching_crcs(s, header) if given is None else _which_crcs(given)
         layout = frame_layout(header, header_crc="h" in crcs, payload_crc="p" in crcs)
         field = self.get_field("header_crc")
         self.fields.update(header._asdict())
@@ -228,7 +228,7 @@ class IFTFrame(_Carrier):
         if "p" in crcs:
             self.fields["payload_crc"] = field.any2i(self, s[layout.payload_end : layout.length])
         self.fields["crcs"] = crcs
-        # Not kept: it would be the header alone, and hide what has changed after it.
+        # Not kept: it has the header only, so changes of later fields would have no effect.
         self.raw_packet_cache = None
         self.explicit = 1
         segment = (
@@ -241,16 +241,16 @@ class IFTFrame(_Carrier):
         return s[:end], s[end:]
 
 
-def _wanted(crcs: str | None) -> str:
-    """Return which CRCs there are."""
+def _which_crcs(crcs: str | None) -> str:
+    """Return which CRCs a frame has, from its field ``crcs``."""
     wanted = "hp" if crcs is None else crcs
     if wanted not in ("", "h", "p", "hp"):
         raise LocalProtocolError(f"crcs is {crcs!r}, and not one of '', 'h', 'p', 'hp'")
     return wanted
 
 
-def _fitting(octets: bytes, header: FrameHeader) -> str:
-    """Return which CRCs fit, where nobody says which there are."""
+def _matching_crcs(octets: bytes, header: FrameHeader) -> str:
+    """Return which CRCs match the octets, if ``crcs`` is not given."""
     found = ""
     layout = frame_layout(header, header_crc=True, payload_crc=True)
     if len(octets) >= layout.payload and crc_is_good(octets[: layout.payload]):

@@ -7,8 +7,8 @@
 
 Revision 129 is that of Alibaba's erdma, whose frames have an ``extension``.
 
-iWARP has no port of its own.  Whoever knows the port binds it, and :class:`MPA` tells startup
-frames from FPDUs (without Markers)::
+iWARP has no assigned port.  If you know the port, bind it; :class:`MPA` distinguishes startup
+frames and FPDUs (without Markers)::
 
     bind_layers(TCP, MPA, dport=4791)
 """
@@ -58,7 +58,7 @@ def _has_enhanced_data(pkt: _Startup) -> bool:
 
 
 class _EnhancedField(OffWire):
-    """Notices a frame that says it has enhanced data, but has no room for them."""
+    """Detects a frame that announces enhanced data, but has no room for them."""
 
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
         room = min(len(s), pkt.pd_length)
@@ -75,7 +75,7 @@ def _private_data_length(pkt: _Startup) -> int:
 
 
 class _Startup(_Layer):
-    """What Request and Reply have in common."""
+    """The base class of startup frames."""
 
     shortest = STARTUP_HEADER_LENGTH
     fields_desc = [
@@ -134,20 +134,20 @@ class MPARequest(_Startup):
     reserved      Res, 4 bits
     revision      Rev, 8 bits
     pd_length     PD_Length, octets of everything after it, 16 bits
-    enhanced      not on the wire: whether there are enhanced data; None: if
-                  ``revision`` is 2 and ``s`` is set
-    dialect       not on the wire: whose meaning the control flags have, by its
-                  name; None: that of RFC 6581
+    enhanced      not on the wire: whether there are enhanced data; None: yes
+                  if ``revision`` is 2 and ``s`` is set
+    dialect       not on the wire: name of the dialect that defines the control
+                  flags; None: RFC 6581
     extension     8 octets that PD_Length does not count, only with revision 129
                   (erdma)
     a, b, c, d    control flags, 1 bit each (RFC 6581 9.2)
     ird, ord      RDMA Read Queue Depths, 14 bits each, from 0
-    private_data  what follows, up to PD_Length: octets, or a layer (see
+    private_data  the rest, up to PD_Length: octets, or a layer (see
                   :mod:`scapy_mpa.layers.private_data`)
     provenance    not on the wire: where the frame was found, any object
     ============  =============================================================
 
-    ``a`` to ``ord`` exist only in frames with enhanced data.  What follows Private Data is
+    ``a`` to ``ord`` exist only in frames with enhanced data.  Octets after Private Data are
     payload.
 
     :raises RemoteProtocolError: read from fewer than 20 octets.
@@ -159,7 +159,7 @@ class MPARequest(_Startup):
 
 
 class MPAReply(_Startup):
-    """MPA Reply Frame, sent by the Responder (RFC 5044 7.1.1); for its fields see MPARequest."""
+    """MPA Reply Frame, sent by the Responder (RFC 5044 7.1.1), with the fields of MPARequest."""
 
     name = "MPA Reply"
     key = KEYS[StartupKind.REPLY]
@@ -171,8 +171,8 @@ class MPAReply(_Startup):
 class MPARtr(_Startup):
     """Rtr Frame, sent by the Initiator after the Reply (rtr-frame-proposal-2007).
 
-    Its fields are those of MPARequest; ``s`` is 0, and ``crc`` that of the Reply.  The proposal
-    spells the Key in two ways; ``MPARtr(key=b"MPA ID RtR Frame")`` is the other one.
+    Its fields are those of MPARequest; ``s`` is 0, and ``crc`` is that of the Reply.  The proposal
+    spells the Key in two ways; the other way is ``MPARtr(key=b"MPA ID RtR Frame")``.
     """
 
     name = "MPA Rtr"
@@ -183,9 +183,9 @@ class MPARtr(_Startup):
 
 
 class MPA(Packet):
-    """Makes of octets what they are: a startup frame by the Key, else ``FPDU``.
+    """Dissects octets as a startup frame if they begin with a Key, else as ``FPDU``.
 
-    Scapy's own ``TCPSession`` and ``StreamSocket`` read streams without Markers with it.
+    With it, Scapy's own ``TCPSession`` and ``StreamSocket`` read streams without Markers.
     """
 
     name = "MPA"
@@ -198,10 +198,11 @@ class MPA(Packet):
     def tcp_reassemble(
         cls, data: bytes, metadata: Mapping[str, Any], session: Mapping[str, Any]
     ) -> Packet | None:
-        """Return what comes first in a stream, the rest as ``Padding``; None if it is not whole.
+        """Return the first frame or FPDU of a stream, the rest as ``Padding``; None if it is not
+        whole.
 
-        ``TCPSession`` stacks what follows, and of Scapy 2.8 the third loses its place.  So it gets
-        all of it at once.
+        ``TCPSession`` stacks the packets that follow, and in Scapy 2.8 the third one loses its
+        place.  So it gets all packets at once.
         """
         length = _length(data)
         if length is None or len(data) < length:
@@ -215,7 +216,7 @@ class MPA(Packet):
 
 
 def _length(data: bytes) -> int | None:
-    """Return the octets of what comes first, None if too few are there to tell."""
+    """Return the length of the first frame or FPDU; None if there are too few octets to know."""
     key = data[:KEY_LENGTH]
     if key in _STARTUP_FRAMES:
         return parse_startup(data).length if len(data) >= STARTUP_HEADER_LENGTH else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Private Data of NVMe over RDMA: which queue a connection is, and how deep (NVMe over Fabrics).
+"""Private Data of NVMe over RDMA: the queue of a connection, and its depth (NVMe over Fabrics).
 
-Nothing in them tells what they are, so they are read as these only if
-:func:`~scapy_mpa.layers.private_data.bind_private_data` says so::
+They have no magic number, so they must be bound with
+:func:`~scapy_mpa.layers.private_data.bind_private_data`::
 
     bind_private_data(MPARequest, NVMeRDMARequest)
     bind_private_data(MPAReply, NVMeRDMAAccept, rejected=0)
@@ -16,7 +16,7 @@ from scapy.fields import LEShortEnumField, LEShortField, StrFixedLenField
 from scapy_mpa.layers.private_data import PrivateData
 
 _LENGTH = 32
-"""Octets of what a request and an acceptance bring."""
+"""Octets of the Private Data of a request and of an acceptance."""
 _STATUS = {
     1: "invalid length",
     2: "invalid record format",
@@ -30,7 +30,7 @@ _STATUS = {
 
 
 class NVMeRDMARequest(PrivateData):
-    """What a host writes into its Request; numbers have 16 bits, the least significant octet first.
+    """Private Data of a host's Request; numbers have 16 bits, the least significant octet first.
 
     ========  ========================================
     recfmt    record format, 0
@@ -57,7 +57,7 @@ class NVMeRDMARequest(PrivateData):
 
 
 class NVMeRDMAAccept(PrivateData):
-    """What a controller writes into a Reply that accepts: ``recfmt``, ``crqsize`` (depth of its
+    """Private Data of a controller's Reply that accepts: ``recfmt``, ``crqsize`` (depth of its
     receive queue), 16 bits each, and 28 reserved octets.
 
     :raises RemoteProtocolError: read from fewer than 32 octets.
@@ -73,7 +73,7 @@ class NVMeRDMAAccept(PrivateData):
 
 
 class NVMeRDMAReject(PrivateData):
-    """What a controller writes into a Reply that rejects: ``recfmt``, ``sts`` (why), 16 bits each.
+    """Private Data of a controller's Reply that rejects: ``recfmt``, ``sts`` (why), 16 bits each.
 
     :raises RemoteProtocolError: read from fewer than 4 octets.
     """

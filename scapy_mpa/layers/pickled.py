@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Packets pickled layer by layer.
+"""Pickles packets layer by layer.
 
-Scapy pickles the octets of a packet, and dissects them when it is unpickled.  No octet says that
-MPA lies above TCP, where Markers are, or where a packet was found.  And what was left to be
-computed would then be given.
+Scapy pickles the octets of a packet, and dissects them again.  But octets do not show that MPA is
+above TCP, where Markers are, or where a packet was found.  And fields that were to be computed
+would have given values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from scapy.packet import NoPayload, Packet
 
 _put: Final = object.__setattr__
-"""Sets an attribute that is known not to be a field."""
+"""Sets an attribute of a packet that is not a field."""
 
 _KEPT: Final = (
     "comments",
@@ -31,21 +31,21 @@ _KEPT: Final = (
     "time",
     "wirelen",
 )
-"""What a layer is but for its class and the layers around it."""
+"""The attributes that are the state of a layer, besides its class and the layers around it."""
 
 _State = dict[str, Any]
 
 
 def pickle_whole(kind: type[Packet]) -> None:
-    """Have packets that begin with a layer of Scapy's pickled whole if they hold one of ours.
+    """Have packets that begin with a Scapy layer pickled layer by layer, if they hold one of ours.
 
-    All others are pickled as Scapy does it.
+    Scapy pickles all other packets as usual.
     """
     copyreg.pickle(kind, _reduced)
 
 
 def reduced(packet: Packet) -> tuple[Callable[..., Packet], tuple[Any, ...]]:
-    """Return what ``__reduce__`` of our layers returns."""
+    """Return the value for ``__reduce__`` of our layers."""
     return _restored, tuple((type(layer), _state(layer)) for layer in _layers(packet))
 
 
@@ -70,7 +70,7 @@ def _state(layer: Packet) -> _State:
 
 
 def _restored(*layers: tuple[type[Packet], _State]) -> Packet:
-    """Put together what was taken apart; it may be pickled again in this process."""
+    """Return the packet of these layers, which can be pickled again in this process."""
     above: Any = None
     for kind, state in reversed(layers):
         layer = kind()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Private Data of startup frames as layers, where it is known what they are.
+"""Private Data of startup frames as layers, where their format is known.
 
 The field ``private_data`` of ``MPARequest`` and ``MPAReply`` holds octets, or a layer derived from
-:class:`PrivateData`.  Read from octets it holds a layer if there can be no doubt, which is so where
-a format begins with a magic number, or if somebody who knows has bound one:
+:class:`PrivateData`.  Octets are read as a layer if its format begins with a magic number, or if
+you have bound the layer:
 
 >>> from scapy_mpa.layers import MPARequest, SMBDirectPrivateData
 >>> from scapy_mpa.layers.private_data import bind_private_data, split_private_data
@@ -28,14 +28,14 @@ from scapy_mpa.layers.base import _Layer
 
 
 class PrivateData(_Layer):
-    """What a ULP writes into Private Data."""
+    """The Private Data of a ULP."""
 
     has_magic: ClassVar[bool] = False
-    """Whether :meth:`fits` leaves no doubt."""
+    """Whether :meth:`fits` is certain, because of a magic number."""
 
     @classmethod
     def fits(cls, octets: bytes) -> bool:
-        """Tell whether octets may be this, by their length and by what must be in them."""
+        """Return whether octets may be this layer, by their length and by fixed contents."""
         return len(octets) == cls.shortest
 
     @classmethod
@@ -45,33 +45,33 @@ class PrivateData(_Layer):
             _BOUND.append((Packet, cls, {}))
 
 
-# Scapy lists each packet whose name begins with no underscore; this one is what others are made of.
+# Scapy lists every packet class without a leading underscore; this one is only a base class.
 conf.layers.remove(PrivateData)
 conf.layers.ldict[__name__].remove(PrivateData)
 
 _BOUND: list[tuple[type[Packet], type[PrivateData], dict[str, Any]]] = []
-"""What was bound, the last first; then those with a magic number, in any frame."""
+"""Bound layers, the latest first; then the layers with a magic number, for any frame."""
 
 
 def bind_private_data(frame: type[Packet], layer: type[PrivateData], **fields: Any) -> None:
-    """Have Private Data read as a layer from now on, where they fit it.
+    """Have Private Data that fit a layer read as that layer from now on.
 
     :param frame: ``MPARequest`` or ``MPAReply``.
-    :param fields: only in frames in which these fields have these values, such as ``rejected=1``.
+    :param fields: only in frames whose fields have these values, such as ``rejected=1``.
     """
     _BOUND.insert(0, (frame, layer, fields))
 
 
 def split_private_data(frame: type[Packet], layer: type[PrivateData], **fields: Any) -> None:
-    """Undo :func:`bind_private_data`; nothing happens if there was none."""
+    """Undo :func:`bind_private_data`; without a binding, do nothing."""
     if (frame, layer, fields) in _BOUND:
         _BOUND.remove((frame, layer, fields))
 
 
 class PrivateDataField(StrLenField):
-    """Octets, or the layer that they are."""
+    """Private Data as octets or as a layer."""
 
-    # Not holds_packets, with which Scapy takes it that there is never anything else.
+    # Not holds_packets, because then Scapy expects a packet always.
     ismutable = True
 
     def m2i(self, pkt: Any, x: Any) -> Any:

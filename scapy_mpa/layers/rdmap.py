@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMAP messages (RFC 5040 4, RFC 7306 5 and 6); the Terminate has a module of its own.
+"""RDMAP messages (RFC 5040 4, RFC 7306 5 and 6); the Terminate has its own module.
 
-RDMAP's control octet is in the DDP header, so a Write, a Read Response or a Send has no field:
-its layer says what the payload is.  ``bind_layers(RDMAPSend, ...)`` is for all four Sends.
+RDMAP's control octet is in the DDP header, so a Write, a Read Response or a Send has no field: its
+layer only names the message.  ``bind_layers(RDMAPSend, ...)`` applies to all four Sends.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from scapy_mpa.wire.rdmap_names import ATOMIC_OPERATIONS, MESSAGE_NAMES, Opcode
 from scapy_mpa.wire.shown import counted
 
 
-def _identified(number: int) -> bytes:
-    """Return what Scapy sorts a Request and its Response by, before it asks whether they match."""
+def _hash_of(number: int) -> bytes:
+    """Return the value by which Scapy groups a Request and its Response, before it matches them."""
     return int(number).to_bytes(4, "big")
 
 
 class _DataMessage(_Layer):
-    """A message without a header of its own."""
+    """A message without an RDMAP header."""
 
     def describe(self) -> str:
         return f"{self.name} {counted(len(self.payload.do_build()), 'octet')}"
@@ -65,7 +65,7 @@ class RDMAPReadRequest(_Layer):
     ]
 
     def hashret(self) -> bytes:
-        return _identified(self.sink_stag)
+        return _hash_of(self.sink_stag)
 
     def describe(self) -> str:
         text = "size=%rdma_read_size% src_stag=%src_stag% src_to=%src_to%"
@@ -75,13 +75,13 @@ class RDMAPReadRequest(_Layer):
 class RDMAPReadResponse(_DataMessage):
     """RDMA Read Response (RFC 5040 4.5): no octets but the payload.
 
-    Each segment of one answers the Read Request for whose Data Sink it is.
+    Each of its segments answers the Read Request that names the segment's Data Sink.
     """
 
     name = MESSAGE_NAMES[Opcode.READ_RESPONSE]
 
     def hashret(self) -> bytes:
-        return _identified(self.underlayer.stag) if self.underlayer else b""
+        return _hash_of(self.underlayer.stag) if self.underlayer else b""
 
     def answers(self, other: Packet) -> bool:
         segment = self.underlayer
@@ -95,7 +95,7 @@ class RDMAPReadResponse(_DataMessage):
 class RDMAPSend(_DataMessage):
     """Send (RFC 5040 4.6): no octets but the payload.
 
-    Whether one answers another is for their payloads to say.
+    A Send answers another Send if its payload answers the other's.
     """
 
     name = MESSAGE_NAMES[Opcode.SEND]
@@ -105,7 +105,7 @@ class RDMAPSend(_DataMessage):
 
 
 class _Invalidating(RDMAPSend):
-    """What the two Sends with Invalidate have in common."""
+    """The base class of the two Sends with Invalidate."""
 
     def describe(self) -> str:
         text = super().describe()
@@ -192,7 +192,7 @@ class RDMAPAtomicRequest(_Layer):
     ]
 
     def hashret(self) -> bytes:
-        return _identified(self.request_identifier)
+        return _hash_of(self.request_identifier)
 
     def describe(self) -> str:
         text = "%atomic_operation_code% stag=%remote_stag% to=%remote_to%"
@@ -218,7 +218,7 @@ class RDMAPAtomicResponse(_Layer):
     ]
 
     def hashret(self) -> bytes:
-        return _identified(self.original_request_identifier)
+        return _hash_of(self.original_request_identifier)
 
     def answers(self, other: Packet) -> bool:
         return isinstance(other, RDMAPAtomicRequest) and bool(

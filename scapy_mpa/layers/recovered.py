@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the stream core has recovered, as layers."""
+"""Makes layers of the events of the stream core."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scapy_mpa.wire.dialect import Dialect
 
 
 def layer_of(event: object) -> Any:
-    """Return the layer of what an event recovered, None if it is not about octets of a layer."""
+    """Return the layer of an event, None if the event has no octets of a layer."""
     if isinstance(event, FPDURecovered):
         return FPDU(event.octets, phase=event.phase, dialect=event.dialect)
     if isinstance(event, IFTFrameRecovered):
@@ -36,7 +36,7 @@ def layer_of(event: object) -> Any:
         return DDPSegmentChunk(event.octets)
     if isinstance(event, StartupSeen | SessionControlSeen):
         layer = MPA if isinstance(event, StartupSeen) else DDPStreamSessionControl
-        # The one dialect that the octets do not show.
+        # The only dialect that the octets do not show.
         draft = Dialect.DRAFT_PEER_CONNECT_01
         given = {"dialect": draft.value} if event.dialect is draft else {}
         return layer(event.octets, **given)

@@ -21,11 +21,11 @@ _MAGIC = 0xF6AB0E18
 _VERSION = 1
 _LENGTH = 8
 _SIZE_UNIT = 1024
-"""Octets in which the two sizes are counted; an octet of 0 says one of these."""
+"""Unit of the two sizes, in octets; a field of 0 means one unit."""
 
 
 class _SizeField(Field):
-    """A number of octets in one octet: how many times 1024 beyond the first."""
+    """A size in octets, on the wire one octet: the number of units of 1024, less 1."""
 
     def __init__(self, name: str, default: int) -> None:
         super().__init__(name, default, "B")
@@ -55,8 +55,8 @@ class RPCRDMAPrivateData(PrivateData):
     remote_invalidation  1 bit: the peer may invalidate STags
     send_size            octets of the largest message sent inline, 1024 to
                          262144, a multiple of 1024
-    receive_size         octets of the largest received, likewise
-    rest                 octets after it, which are none of RFC 8797
+    receive_size         octets of the largest message received, likewise
+    rest                 octets that follow and are not of RFC 8797
     ===================  ====================================================
 
     :raises RemoteProtocolError: read from fewer than 8 octets.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DDP over SCTP: what lies in Scapy's ``SCTPChunkData`` (RFC 5043 5.2, RFC 6581 7).
+"""DDP over SCTP: the user data of Scapy's ``SCTPChunkData`` (RFC 5043 5.2, RFC 6581 7).
 
-Once :func:`~scapy_mpa.layers.sctp_bindings.bind_sctp` was called, as ``scapy_mpa.all`` and
-``load_contrib("mpa")`` do, Scapy dissects them by itself:
+After :func:`~scapy_mpa.layers.sctp_bindings.bind_sctp`, which ``scapy_mpa.all`` and
+``load_contrib("mpa")`` call, Scapy dissects them itself:
 
 >>> from scapy.layers.sctp import SCTPChunkData
 >>> from scapy_mpa.layers import DDPSegmentChunk, DDPTagged, RDMAPWrite
@@ -15,8 +15,8 @@ Once :func:`~scapy_mpa.layers.sctp_bindings.bind_sctp` was called, as ``scapy_mp
 >>> SCTPChunkData(bytes(chunk)).data[RDMAPWrite].load
 b'x'
 
-A user message is a field of Scapy's chunk, not its payload, so ``proto_id`` and the flags are to be
-given.  Scapy dissects messages of one chunk only; fragments stay ``Raw``.
+A user message is a field of Scapy's chunk, not its payload, so you must give ``proto_id`` and the
+flags.  Scapy dissects messages of one chunk only; fragments stay ``Raw``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _has_enhanced_data(pkt: DDPStreamSessionControl) -> bool:
 
 
 class _EnhancedField(OffWire):
-    """Notices a message that should have enhanced data, but has no room for them."""
+    """Detects a message that should have enhanced data, but has no room for them."""
 
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
         return s, False if _has_enhanced_data(pkt) and len(s) < ENHANCED_LENGTH else None
@@ -78,13 +78,13 @@ class DDPStreamSessionControl(_Layer):
     ddp_ssn        DDP-SSN, 16 bits
     function_code  16 bits: Initiate, Accept, Reject, Terminate, and the three
                    Enhanced ones
-    enhanced       not on the wire: whether there are enhanced data; None: if
-                   ``function_code`` is 5, 6 or 7
-    dialect        not on the wire: whose meaning the control flags have, by
-                   its name; None: that of RFC 6581
+    enhanced       not on the wire: whether there are enhanced data; None: yes
+                   if ``function_code`` is 5, 6 or 7
+    dialect        not on the wire: name of the dialect that defines the
+                   control flags; None: RFC 6581
     a, b, c, d     control flags, 1 bit each (RFC 6581 9.2)
     ird, ord       RDMA Read Queue Depths, 14 bits each, from 0
-    private_data   all that follows
+    private_data   the rest
     provenance     not on the wire: where it was found, any object
     =============  ============================================================
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Private Data of SMB Direct with revision 1: IRD and ORD, which enhanced data would tell.
+"""Private Data of SMB Direct with revision 1: IRD and ORD, in place of enhanced data.
 
-They are 8 octets without anything that tells what they are, so they are read as this only if
-:func:`~scapy_mpa.layers.private_data.bind_private_data` says so.
+They are 8 octets without a magic number, so they must be bound with
+:func:`~scapy_mpa.layers.private_data.bind_private_data`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LENGTH = 8
 
 
 class _OrderField(OffWire):
-    """Notices which octet of a number comes first."""
+    """Detects the order of the octets in a number."""
 
     def getfield(self, pkt: Any, s: bytes) -> tuple[bytes, bool | None]:
         big, little = struct.unpack(">2I", s[:_LENGTH]), struct.unpack("<2I", s[:_LENGTH])
@@ -27,7 +27,7 @@ class _OrderField(OffWire):
 
 
 class _NumberField(Field):
-    """A 32-bit number in the order that its layer has."""
+    """A 32-bit number in the octet order of its layer."""
 
     def __init__(self, name: str, default: int) -> None:
         super().__init__(name, default, "I")
@@ -47,8 +47,9 @@ class SMBDirectPrivateData(PrivateData):
     """Private Data of SMB Direct on revision 1.
 
     =============  =======================================================
-    little_endian  not on the wire: the numbers are as an old Linux client
-                   sends them; read, decided by which are smaller
+    little_endian  not on the wire: numbers are in the octet order of an
+                   old Linux client; when read, the order that gives
+                   smaller numbers
     ird            Inbound RDMA Read Queue Depth, 32 bits
     ord            Outbound RDMA Read Queue Depth, 32 bits
     =============  =======================================================

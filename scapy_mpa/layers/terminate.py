@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Terminate message (RFC 5040 4.8), also as Linux' siw writes it.
 
-siw sends the first four octets mirrored (see :mod:`scapy_mpa.wire.terminate`).  Which of the two
-layouts it is, the octets decide; ``show()`` says what was decided and why.
+siw sends the first four octets mirrored (see :mod:`scapy_mpa.wire.terminate`).  The octets decide
+between the two layouts; ``show()`` prints the decision and its reason.
 
 >>> from scapy_mpa.layers import RDMAPTerminate
 >>> RDMAPTerminate(bytes.fromhex("12020000")).mirrored
@@ -51,27 +51,27 @@ _CODE_NAMES = {
 
 
 def _etype_by(pkt: RDMAPTerminate) -> Any:
-    """Return what the name of an EType depends on."""
+    """Return the key for the name of an EType: the Layer."""
     fuzzed = _volatile(pkt.layer, pkt.etype)
     return pkt.layer if fuzzed is None else fuzzed
 
 
 def _code_by(pkt: RDMAPTerminate) -> Any:
-    """Return what the name of an Error Code depends on: the first octet (RFC 5040 figure 8)."""
+    """Return the key for the name of an Error Code: the first octet (RFC 5040 figure 8)."""
     fuzzed = _volatile(pkt.layer, pkt.etype, pkt.error_code)
     return pkt.layer << 4 | pkt.etype if fuzzed is None else fuzzed
 
 
 def _volatile(*values: Any) -> VolatileValue | None:
-    """Return a value that ``fuzz()`` has put there: it has no name, and cannot be looked up."""
+    """Return the first value that ``fuzz()`` has set, if any; such values have no names."""
     return next((value for value in values if isinstance(value, VolatileValue)), None)
 
 
 def _header(octets: bytes | None, layer: type[_Layer]) -> Packet | bytes | None:
-    """Return a copied header as a packet, octets if it was cut short."""
+    """Return a copied header as a packet, or as octets if it was cut short."""
     if octets is None or len(octets) < layer.shortest:
         return octets
-    # A header alone: no message after it, not even one of length zero.
+    # The header only: no message follows it, not even one of length zero.
     return layer(octets, stop_dissection_after=layer)
 
 
@@ -83,23 +83,23 @@ class RDMAPTerminate(_Layer):
     etype               4 bits, named by ``layer``
     error_code          8 bits, named by both
     m                   1 bit: ``ddp_segment_length`` is valid
-    d                   1 bit: ``ddp_header`` is there
-    r                   1 bit: ``rdmap_header`` is there
+    d                   1 bit: ``ddp_header`` is present
+    r                   1 bit: ``rdmap_header`` is present
     reserved            13 bits
-    ddp_segment_length  16 bits, octets; None: not there, or computed as that
-                        of the copied headers alone if there is ``ddp_header``
-    ddp_header          DDPTagged, DDPUntagged or octets, None if not there
-    rdmap_header        RDMAPReadRequest or octets, None if not there
+    ddp_segment_length  16 bits, octets; None: absent, or with ``ddp_header``
+                        computed as the length of the copied headers
+    ddp_header          DDPTagged, DDPUntagged or octets, None if absent
+    rdmap_header        RDMAPReadRequest or octets, None if absent
     mirrored            not on the wire: False for RFC 5040's layout, True for
-                        siw's; None builds the former
-    evidence            not on the wire: why the octets were read that way
-    problem             not on the wire: what is missing of the headers that
-                        ``m``, ``d`` and ``r`` promise
+                        siw's; None: False when built
+    evidence            not on the wire: the reason for the layout
+    problem             not on the wire: the missing part of the headers that
+                        ``m``, ``d`` and ``r`` announce
     ==================  =======================================================
 
-    ``m``, ``d`` and ``r`` are computed where they are None.  A copied header that is cut short
-    stays octets; what follows the headers is payload.  ``RDMAPTerminate(octets, mirrored=True)``
-    overrides what the octets say.
+    If ``m``, ``d`` or ``r`` is None, it is computed.  A copied header that is cut short stays
+    octets; octets after the headers are payload.  ``RDMAPTerminate(octets, mirrored=True)``
+    overrides the decision by the octets.
 
     :raises RemoteProtocolError: read from fewer than 4 octets.
     :raises LocalProtocolError: when built: a number does not fit its field.
