@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the four control flags of enhanced data mean: two documents, two meanings.
+"""The meanings of the four control flags of enhanced data, which differ in two documents.
 
 RFC 6581 9 moved the flags of draft-ietf-storm-mpa-peer-connect-01 8 by one, and nothing on the wire
-says which of the two a peer has read:
+shows which document a peer follows:
 
 ====  =======================  =====================
 flag  RFC 6581                 the draft
@@ -29,23 +29,23 @@ class RTR(str, enum.Enum):
 
 
 class Meaning(NamedTuple):
-    """What one document has the control flags mean."""
+    """The meaning of the control flags in one document."""
 
     peer_to_peer: str | None
-    """The letter that says so; None: the document has no such flag."""
+    """The letter of the flag for peer-to-peer; None: the document has no such flag."""
     rtr: dict[str, RTR]
-    """By letter, the RTR indication that it stands for."""
+    """The RTR indication that each letter means."""
 
     def options(self, control_flags: str) -> tuple[RTR, ...]:
-        """Return the RTR indications that flags stand for, always in the same order."""
+        """Return the RTR indications that flags mean, always in the same order."""
         return tuple(kind for letter, kind in self.rtr.items() if letter in control_flags)
 
     def is_peer_to_peer(self, control_flags: str) -> bool:
-        """Tell whether flags say that the connection is one of peers."""
+        """Return whether the flag for peer-to-peer is among these."""
         return self.peer_to_peer is not None and self.peer_to_peer in control_flags
 
     def words(self, control_flags: str) -> list[str]:
-        """Return what each flag says, such as ``["peer-to-peer", "RTR by Write"]``."""
+        """Return the meaning of each flag, such as ``["peer-to-peer", "RTR by Write"]``."""
         words = []
         for letter in control_flags:
             if letter in self.rtr:
@@ -60,12 +60,12 @@ _DRAFT: Final = Meaning(None, {"A": RTR.SEND, "B": RTR.WRITE, "C": RTR.READ})
 
 
 def meaning_of(dialect: Dialect | None) -> Meaning:
-    """Return what the flags mean in a dialect: that of RFC 6581, unless it is the draft's."""
+    """Return the meaning of the flags in a dialect: that of RFC 6581, unless it is the draft."""
     return _DRAFT if dialect is Dialect.DRAFT_PEER_CONNECT_01 else _RFC6581
 
 
 def rtr_flags(dialect: Dialect | None, *options: RTR) -> str:
-    """Return the letters that ask for RTR indications, in RFC 6581 with that of peer-to-peer."""
+    """Return the letters that ask for RTR indications; in RFC 6581 also that of peer-to-peer."""
     meaning = meaning_of(dialect)
     letters = [letter for letter, kind in meaning.rtr.items() if kind in options]
     return (meaning.peer_to_peer or "") + "".join(letters)

@@ -32,5 +32,5 @@ def crc_field(octets: bytes | bytearray | memoryview) -> bytes:
 
 
 def crc_is_good(fpdu: bytes | bytearray | memoryview) -> bool:
-    """Tell whether ``fpdu``, from its first octet to the end of its CRC field, checks out."""
+    """Return whether the CRC of ``fpdu`` is good; it ends with its CRC field."""
     return crc32c(fpdu) == RESIDUE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the register of a CRC32c held before zeros, which is linear in what it holds after them."""
+"""Undoes zeros in a CRC32c: the register before them is linear in the register after them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ _BITS_OF_CRC: Final = 32
 _BITS_OF_WORD: Final = 32
 _HIGHEST_BIT: Final = 1 << _BITS_OF_CRC - 1
 _ALL_BITS: Final = (1 << _BITS_OF_CRC) - 1
-# The polynomial of CRC32c, its lowest power in the highest bit.
+# The polynomial of CRC32c, with its lowest power in the highest bit.
 _POLYNOMIAL: Final = 0x82F63B78
 _BITS_OF_WORDS: Final = 15
-"""In which words of zeros are counted: the longest FPDU has fewer than 2^15."""
+"""Bits of a number of words: the longest FPDU has fewer than 2^15."""
 
-# What each octet of a register stands for before some zeros, from its lowest octet to its highest.
+# For each octet of a register after some zeros, from the lowest: by its value, its part of the
+# register before the zeros.
 _Inverse: TypeAlias = tuple[list[int], list[int], list[int], list[int]]
 
 _MASKS: Final = [array("I", [_HIGHEST_BIT >> bit]) for bit in range(4)]
@@ -25,7 +26,7 @@ _MASKS_AT_A_TIME: Final = 1 << 8
 
 
 def before_zeros(register: int, words: int) -> int:
-    """Return what a register held before so many words of zeros, 0 to 32767."""
+    """Return the register before ``words`` words of zeros, 0 to 32767."""
     for inverse in _inverses():
         if words & 1:
             register = _undo(inverse, register)
@@ -36,10 +37,11 @@ def before_zeros(register: int, words: int) -> int:
 
 
 def masks_before(words: int) -> Sequence[array[int]]:
-    """Return for each of the four highest bits of a register masks, by how many words of zeros
-    there were: which bits of the register after them sum up to it.
+    """Return masks for each of the four highest bits of a register, by number of words of zeros.
 
-    :param words: for how many words there must be one, at least.
+    The sum of the masked bits of the register after the zeros is that bit before the zeros.
+
+    :param words: highest number of words for which masks are needed.
     """
     if len(_MASKS[-1]) <= words:
         _extend_masks(words)
@@ -47,20 +49,20 @@ def masks_before(words: int) -> Sequence[array[int]]:
 
 
 def _extend_masks(words: int) -> None:
-    """Have :data:`_MASKS` at hand for so many words, and some more."""
+    """Extend :data:`_MASKS` to ``words`` words and some more."""
     inverse = _inverse_of_masks()
     for number, masks in enumerate(_MASKS):
         mask = masks[-1]
         more = array("I", [0]) * (words + _MASKS_AT_A_TIME - len(masks))
         for at in range(len(more)):
             more[at] = mask = _undo(inverse, mask)
-        # Put there as a whole: sessions in other threads may be about it, too.
+        # Replaced at once, because another thread may do the same.
         _MASKS[number] = masks + more
 
 
 @cache
 def _inverse_of_masks() -> _Inverse:
-    """Return what gives the mask of a word more."""
+    """Return the tables that give the mask for one word more."""
     columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
     rows = [0] * _BITS_OF_CRC
     for at, column in enumerate(columns):
@@ -81,7 +83,7 @@ def _undo(inverse: _Inverse, register: int) -> int:
 
 @cache
 def _inverses() -> list[_Inverse]:
-    """Return what undoes one word of zeros, two, four, and so on."""
+    """Return the tables that undo one word of zeros, two, four, and so on."""
     columns = [_before_word(1 << bit) for bit in range(_BITS_OF_CRC)]
     inverses: list[_Inverse] = []
     while len(inverses) < _BITS_OF_WORDS:
@@ -92,12 +94,12 @@ def _inverses() -> list[_Inverse]:
 
 
 def _inverse_of(columns: list[int]) -> _Inverse:
-    """Return what gives for a register the sum of the columns for which its bits stand."""
+    """Return the tables that give, for a register, the sum of the columns of its bits."""
     return _sums(columns[:8]), _sums(columns[8:16]), _sums(columns[16:24]), _sums(columns[24:])
 
 
 def _sums(columns: list[int]) -> list[int]:
-    """Return for each octet the sum of the columns that its bits stand for."""
+    """Return the sum of the columns of its bits for each value of an octet."""
     sums = [0]
     for column in columns:
         sums += [column ^ each for each in sums]
@@ -105,7 +107,7 @@ def _sums(columns: list[int]) -> list[int]:
 
 
 def _before_word(register: int) -> int:
-    """Return what the register held before a word of zeros."""
+    """Return the register before one word of zeros."""
     for _ in range(_BITS_OF_WORD):
         if register & _HIGHEST_BIT:
             register = (register ^ _POLYNOMIAL) << 1 & _ALL_BITS | 1

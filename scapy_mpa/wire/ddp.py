@@ -12,8 +12,8 @@
                                           MSN                 4 octets
                                           MO                  4 octets
 
-RDMAP keeps its control octet in the first octet of RsvdULP, and its Invalidate STag in the
-other four (RFC 5040 4.1).
+RDMAP has its control octet in the first octet of RsvdULP, and its Invalidate STag in the other
+four octets (RFC 5040 4.1).
 """
 
 import struct
@@ -30,7 +30,7 @@ UNTAGGED_LENGTH: Final = 18
 DDP_HEADER_LENGTHS: Final = (UNTAGGED_LENGTH, TAGGED_LENGTH)
 """Octets of a header by its T bit."""
 TAGGED: Final = b"\x80"
-"""T is set in a header exactly if its octets are not less than this: T is their first bit (RFC 5041
+"""The octets of a header compare as greater or equal if T is set: T is their first bit (RFC 5041
 4.1)."""
 LAST: Final = 0x40
 """L in the first octet of a header: the last segment of its message (RFC 5041 4.1)."""
@@ -38,7 +38,7 @@ LAST: Final = 0x40
 TAGGED_FIELDS: Final = struct.Struct(">2xIQ")
 """A tagged header as its STag and TO, after the control octets."""
 UNTAGGED_FIELDS: Final = struct.Struct(">2xIIII")
-"""An untagged header as the rest of its RsvdULP, QN, MSN and MO, likewise."""
+"""An untagged header as the rest of its RsvdULP, QN, MSN and MO, after the control octets."""
 
 LARGEST_MESSAGE: Final = 0xFFFFFFFF
 """Octets of a message on an Untagged queue (RFC 5041 5.2)."""
@@ -89,13 +89,13 @@ class DDPHeader(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where its payload goes in the buffer that STag or QN names: TO and 0, or MSN and MO."""
+        """The place of its payload in the buffer of STag or QN: TO and 0, or MSN and MO."""
         return (self.msn or 0, self.mo or 0) if self.to is None else (self.to, 0)
 
     def place_after(self, payload: int) -> tuple[int, int]:
-        """Return where the next segment of that buffer goes (RFC 5041 5.1, 5.2).
+        """Return the place of the next segment of that buffer (RFC 5041 5.1, 5.2).
 
-        :param payload: octets of this one.
+        :param payload: octets of payload of this segment.
         """
         number, offset = self.place
         if self.to is not None:
@@ -104,9 +104,9 @@ class DDPHeader(NamedTuple):
 
 
 def ddp_header_length(octets: bytes) -> int:
-    """Return how many octets the DDP header has that begins with ``octets`` (RFC 5041 4.2, 4.3).
+    """Return the length of the DDP header that begins with ``octets`` (RFC 5041 4.2, 4.3).
 
-    :param octets: one is enough; with none it is the longer of the two lengths, 18.
+    :param octets: one octet is enough; if empty, the result is the longer length, 18.
     """
     return DDP_HEADER_LENGTHS[octets >= TAGGED]
 
@@ -131,7 +131,7 @@ def parse_ddp(octets: bytes | bytearray | memoryview) -> DDPHeader:
 
 
 def ddp_header_of(octets: bytes | bytearray | memoryview) -> DDPHeader | None:
-    """Return the DDP header at the beginning of ``octets``, None if not all of it is there."""
+    """Return the DDP header at the beginning of ``octets``, None if it is not whole."""
     try:
         return parse_ddp(octets)
     except RemoteProtocolError:
@@ -143,8 +143,8 @@ def build_ddp(header: DDPHeader) -> bytes:
 
     Numbers that are None are written as zero.
 
-    :raises LocalProtocolError: a number does not fit its field, or one is given that this kind
-        of header does not have.
+    :raises LocalProtocolError: a number does not fit its field, or this kind of header has no
+        field for it.
     """
     tagged, last, reserved, ddp_version, rsvdulp, stag, to, word, qn, msn, mo = header
     if not 0 <= reserved <= _RESERVED or not 0 <= ddp_version <= _DV:
@@ -167,14 +167,13 @@ def build_ddp(header: DDPHeader) -> bytes:
 
 
 def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
-    """Return the ULPDUs in which a DDP message is sent (RFC 5041 5.2).
+    """Return the ULPDUs of a DDP message (RFC 5041 5.2).
 
-    A message without octets is one segment, too.  Offsets that go beyond the end of their field
-    wrap.
+    A message without octets has one segment.  Offsets that exceed their field wrap.
 
-    :param header: of the first segment; L is computed.
+    :param header: header of the first segment; L is computed.
     :param payload: all octets of the message.
-    :param mulpdu: octets of the largest ULPDU, more than a header has.
+    :param mulpdu: octets of the largest ULPDU, more than those of a header.
     :raises LocalProtocolError: a number does not fit its field, or nothing fits a ULPDU.
     """
     head = build_ddp(header._replace(last=True))

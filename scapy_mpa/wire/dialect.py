@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which document a connection follows, and what differs between them (docs/dialects.md)."""
+"""The documents that connections may follow, and their differences (docs/dialects.md)."""
 
 import enum
 from typing import Final, NamedTuple
 
 
 class Dialect(str, enum.Enum):
-    """The documents, by the names they are cited under."""
+    """The documents, by the names under which they are cited."""
 
     RFC5044 = "rfc5044"
     """Rev 1: RFC 5044."""
     DRAFT_MPA_01 = "draft-ietf-rddp-mpa-01"
-    """Rev 0: the draft, and RDMA Consortium hardware, which looks the same on the wire."""
+    """Rev 0: the draft, and RDMA Consortium hardware, which is equal on the wire."""
     RTR_PROPOSAL_2007 = "rtr-frame-proposal-2007"
     """Rev 1, S in Request and Reply: an Rtr Frame follows the Reply."""
     RFC6581 = "rfc6581"
     """Rev 2: enhanced connection establishment."""
     DRAFT_PEER_CONNECT_01 = "draft-ietf-storm-mpa-peer-connect-01"
-    """Rev 2 with the control flags as the draft has them, the same on the wire as RFC 6581."""
+    """Rev 2 with the control flags of the draft, equal to RFC 6581 on the wire."""
     DRAFT_IFT_01 = "draft-williams-iwarp-ift-01"
     """iWARP Framing for TCP."""
     RFC5043 = "rfc5043"
@@ -27,7 +27,7 @@ class Dialect(str, enum.Enum):
     OSC = "osc"
     """The Ohio Supercomputer Center's software iWARP."""
     SOFTUIWARP = "softuiwarp"
-    """SoftUiWARP, which pads otherwise."""
+    """SoftUiWARP, which pads in another way."""
 
 
 LARGEST_PD_LENGTH: Final = 512
@@ -35,12 +35,12 @@ LARGEST_PD_LENGTH: Final = 512
 
 
 class Traits(NamedTuple):
-    """In what the dialects that have MPA startup frames differ, as far as startup goes."""
+    """Differences in startup between the dialects that have MPA startup frames."""
 
     revision: int
     """Rev of its startup frames."""
     largest_pd_length: int = LARGEST_PD_LENGTH
-    """Octets of Private Data at most, enhanced data included."""
+    """Octets of Private Data, at most, enhanced data included."""
     extension_length: int = 0
     """Octets between header and Private Data that PD_Length does not count."""
 
@@ -62,21 +62,21 @@ BY_REVISION: Final = {
     TRAITS[dialect].revision: dialect
     for dialect in (Dialect.DRAFT_MPA_01, Dialect.RFC5044, Dialect.RFC6581, Dialect.ERDMA)
 }
-"""What is taken to be spoken, by Rev."""
+"""The dialect that is assumed for each Rev."""
 _TRAITS: Final = {revision: TRAITS[dialect] for revision, dialect in BY_REVISION.items()}
 _USUAL: Final = TRAITS[Dialect.RFC5044]
 
 
 def largest_pd_length(revision: int) -> int:
-    """Return how many octets of Private Data a startup frame of a revision may have.
+    """Return the highest number of octets of Private Data in a startup frame of a revision.
 
-    Of revisions that no document defines it is what RFC 5044 7.1.1 allows.
+    For revisions that no document defines, the limit is that of RFC 5044 7.1.1.
     """
     return _TRAITS.get(revision, _USUAL).largest_pd_length
 
 
 def extension_length(revision: int) -> int:
-    """Return how many octets a startup frame of a revision has between header and Private Data.
+    """Return the octets between header and Private Data in a startup frame of a revision.
 
     PD_Length does not count them (erdma has 8, all others none).
     """
@@ -84,4 +84,4 @@ def extension_length(revision: int) -> int:
 
 
 EXTENSION_LENGTHS: Final = bytes(map(extension_length, range(256)))
-"""The same by revision: whoever reads many startup frames makes no call for each."""
+"""The same by revision, because a table is faster than a call for each startup frame."""

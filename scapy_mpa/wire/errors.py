@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The family of exceptions that say what is wrong with what was given.
+"""The exceptions for faults in the input.
 
-All derive from :class:`MPAError`.  So ``except MPAError`` is enough for a caller who only wants to
-know that the input was at fault.  The two protocol errors say whose fault it was: what we were
-asked for (:class:`LocalProtocolError`) or what a peer sent (:class:`RemoteProtocolError`).
+All derive from :class:`MPAError`, so ``except MPAError`` catches every fault in the input.  The two
+protocol errors show whose fault it is: the caller's (:class:`LocalProtocolError`) or the peer's
+(:class:`RemoteProtocolError`).
 
-Outside of it are ``OSError`` where a file cannot be read or written, ``ValueError`` of
-:class:`~scapy_mpa.stream.limits.Limits`, ``TypeError`` where an argument is not of the kind that is
-asked for, and what rooms raise and catch themselves.
+Other exceptions are ``OSError`` where a file cannot be read or written, ``ValueError`` of
+:class:`~scapy_mpa.stream.limits.Limits`, ``TypeError`` where an argument is of a wrong kind, and
+exceptions that a room raises and catches itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 
 class ErrorCode(enum.IntEnum):
-    """What MPA tells its consumer went wrong (RFC 5044 section 8, RFC 6581 section 8)."""
+    """The errors that MPA reports to its consumer (RFC 5044 section 8, RFC 6581 section 8)."""
 
     CONNECTION_LOST = 1
     CRC_MISMATCH = 2
@@ -45,14 +45,14 @@ _NAMES: Final = {
 
 
 class MPAError(Exception):
-    """Root of this family."""
+    """The base class of these exceptions."""
 
 
 class ProtocolError(MPAError):
     """A rule of the protocol is broken.
 
     :param text: what is wrong, in one line.
-    :param code: the code RFC 5044 section 8 or RFC 6581 section 8 gives it, if any.
+    :param code: its code in RFC 5044 section 8 or RFC 6581 section 8, if any.
     """
 
     def __init__(self, text: str, code: ErrorCode | None = None) -> None:
@@ -61,7 +61,7 @@ class ProtocolError(MPAError):
 
 
 class LocalProtocolError(ProtocolError):
-    """What we were asked for cannot be had.
+    """The caller asked for something impossible.
 
     It cannot be expressed on the wire, or a conforming peer must not send it, or there is no such
     dialect, preset or connection.
@@ -69,11 +69,11 @@ class LocalProtocolError(ProtocolError):
 
 
 class RemoteProtocolError(ProtocolError):
-    """What a peer sent cannot be understood."""
+    """Octets of a peer cannot be parsed."""
 
 
 class CaptureError(MPAError):
-    """A capture cannot be read, or not further: says which file, where and what to do."""
+    """A capture cannot be read to its end; the text has the file, the place and advice."""
 
 
 class CaptureNotFoundError(CaptureError, FileNotFoundError):

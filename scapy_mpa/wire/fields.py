@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixed fields of headers: numbers to octets and back, with errors of our own."""
+"""Packs and unpacks the fixed fields of headers, with our own exceptions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scapy_mpa.wire.shown import quoted
 def packed(layout: Struct, clause: str, **values: Any) -> bytes:
     """Return the octets of fields.
 
-    :param clause: what defines them, such as ``RFC 4960 3.1``.
-    :param values: by name, in the order of the layout.
+    :param clause: the clause that defines them, such as ``RFC 4960 3.1``.
+    :param values: values by name, in the order of the layout.
     :raises LocalProtocolError: a number does not fit its field.
     """
     try:
@@ -26,9 +26,9 @@ def packed(layout: Struct, clause: str, **values: Any) -> bytes:
 
 
 def unpacked(layout: Struct, what: str, octets: bytes | bytearray | memoryview) -> tuple[Any, ...]:
-    """Return the numbers with which octets begin.
+    """Return the numbers at the beginning of ``octets``.
 
-    :param what: what they are part of, such as ``an INIT``.
+    :param what: name of the header for the error, such as ``an INIT``.
     :raises RemoteProtocolError: there are too few octets.
     """
     if len(octets) < layout.size:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A dialect that the user says is spoken, where the octets leave a choice.
+"""The dialect that a user names, for octets that do not show their dialect.
 
-What contradicts the octets has no effect: a Request of revision 1 is none of RFC 6581, whatever is
-said.
+A dialect that contradicts the octets has no effect: a Request of revision 1 is never one of RFC
+6581.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from scapy_mpa.wire.shown import quoted
 from scapy_mpa.wire.startup import StartupFrame
 
 DIALECT_NAMES: Final = tuple(dialect.value for dialect in Dialect)
-"""All names that there are."""
+"""The names of all dialects."""
 
 _REVISIONS: Final[dict[Dialect, tuple[int, ...]]] = {
     **{dialect: (traits.revision,) for dialect, traits in TRAITS.items()},
     Dialect.OSC: OSC_REVISIONS,
     Dialect.SOFTUIWARP: (1,),
 }
-"""Rev of the startup frames of each dialect that has any of MPA's."""
+"""Rev of the startup frames of each dialect that has MPA startup frames."""
 
 
 def dialect_named(name: str | Dialect | None) -> Dialect | None:
     """Return the dialect of a name, None for None.
 
-    :raises LocalProtocolError: there is none.
+    :raises LocalProtocolError: there is no dialect of this name.
     """
     if name is None:
         return None
@@ -41,12 +41,12 @@ def dialect_named(name: str | Dialect | None) -> Dialect | None:
 
 
 def dialect_in_force(startup: StartupFrame, forced: Dialect | None = None) -> Dialect | None:
-    """Return the dialect that a startup frame speaks, None if none is known.
+    """Return the dialect of a startup frame, None if it is not known.
 
-    :param forced: what the user says is spoken.
+    :param forced: the dialect that the user named.
     """
     if startup.kind == "rtr":
-        # Only one document has such a frame.
+        # Only one document has this frame.
         return startup.dialect
     if forced is not None and startup.revision in _REVISIONS.get(forced, ()):
         return forced
@@ -54,14 +54,14 @@ def dialect_in_force(startup: StartupFrame, forced: Dialect | None = None) -> Di
 
 
 def session_dialect(function_code: int, forced: Dialect | None = None) -> Dialect:
-    """Return the dialect that a DDP Stream Session Control message speaks.
+    """Return the dialect of a DDP Stream Session Control message.
 
-    The function codes of enhanced messages are the same in RFC 6581 7 and in
-    draft-ietf-storm-mpa-peer-connect-01 7; what their control flags mean is not.
+    RFC 6581 7 and draft-ietf-storm-mpa-peer-connect-01 7 have the same function codes of enhanced
+    messages, but different meanings of their control flags.
 
-    :param forced: what the user says is spoken.
+    :param forced: the dialect that the user named.
     """
-    # Hardly any capture has some, and a command is to start soon.
+    # Imported late: few captures have SCTP, and a command must start soon.
     from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 
     if forced is Dialect.DRAFT_PEER_CONNECT_01 and function_code in ENHANCED_FUNCTIONS:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDU geometry: where ULPDU, pad, Markers and CRC lie (RFC 5044 4.1 to 4.4).
+"""FPDU geometry: the places of ULPDU, pad, Markers and CRC (RFC 5044 4.1 to 4.4).
 
-An FPDU begins with ULPDU_Length, or with a Marker directly before it, and ends with its CRC.
-Beside ULPDU_Length, its *phase* says where its Markers are: the offset of its first octet in the
-Full Operation Phase of its direction, modulo 512.  Without Markers the phase is ``None``.
+An FPDU begins with ULPDU_Length, or with a Marker directly before it, and ends with its CRC.  The
+places of its Markers depend on ULPDU_Length and on its *phase*: the offset of its first octet in
+the Full Operation Phase of its direction, modulo 512.  Without Markers the phase is ``None``.
 
 All parts of a conforming stream are multiples of four octets long.  So phases are multiples of
 four, too, and a Marker splits neither the first word of an FPDU nor the CRC.
@@ -21,7 +21,7 @@ HEADER_LENGTH: Final = 2
 """Octets of the ULPDU_Length field."""
 
 WORD: Final = 4
-"""Octets of which all that makes up a conforming stream is a multiple."""
+"""The length of every part of a conforming stream is a multiple of so many octets."""
 
 MARKER_LENGTH: Final = WORD
 MARKER_INTERVAL: Final = 512
@@ -32,25 +32,25 @@ FPDUPTR_MASK: Final = 0xFFFC
 """The low two bits of a received FPDUPTR are taken as zero (RFC 5044 4.2)."""
 
 LARGEST_ULPDU_LENGTH: Final = 0xFFFF
-"""What the field can say."""
+"""The largest value of the field."""
 
 SMALLEST_MULPDU: Final = 128
-"""Below this MULPDU must not shrink, however small EMSS is (RFC 5044 4.5)."""
+"""The least MULPDU, however small EMSS is (RFC 5044 4.5)."""
 
 LARGEST_MULPDU: Final = 64768
-"""Octets that DDP may pass down at most (RFC 5044 3)."""
+"""Octets of a ULPDU from DDP, at most (RFC 5044 3)."""
 
 _field: Final = Struct(">H").pack
 
 _OCTETS_BETWEEN_MARKERS: Final = MARKER_INTERVAL - MARKER_LENGTH
 
-# A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases);
-# the limit keeps hostile input from filling memory: 1024 of the largest FPDUs are about 12 MiB.
+# A stream of ordinary traffic needs a few hundred layouts (one ULPDU_Length at 128 phases).  The
+# limit keeps hostile input from filling memory: layouts of 1024 largest FPDUs take about 12 MiB.
 CACHED_LAYOUTS: Final = 1024
 
 
 class Layout(NamedTuple):
-    """Where the parts of one FPDU lie, in octets from its first octet."""
+    """The places of the parts of one FPDU, in octets from its first octet."""
 
     length: int
     """Octets of the whole FPDU."""
@@ -61,7 +61,7 @@ class Layout(NamedTuple):
     markers: tuple[int, ...]
     """Where each Marker begins, a leading one included."""
     fpduptrs: tuple[int, ...]
-    """What each of those Markers must say."""
+    """The right FPDUPTR of each of those Markers."""
     unpack: Struct
     """Unpacks the FPDUPTRs of all Markers from the octets of the FPDU."""
     phase: int | None
@@ -71,7 +71,7 @@ class Layout(NamedTuple):
 def pad_length(ulpdu_length: int) -> int:
     """Return the octets of pad, 0 to 3, for a ULPDU of ``ulpdu_length`` octets.
 
-    The two octets of the ULPDU_Length field count, Markers do not (RFC 5044 4.1).
+    The two octets of the ULPDU_Length field count for it, Markers do not (RFC 5044 4.1).
     """
     return -(ulpdu_length + HEADER_LENGTH) & 3
 
@@ -98,14 +98,14 @@ def mulpdu(emss: int, *, markers: bool) -> int:
     """
     overhead = HEADER_LENGTH + CRC_LENGTH + (emss & 3)
     if markers:
-        # As many as there may be in the worst case.
+        # The highest possible number of Markers.
         overhead += MARKER_LENGTH * -(-emss // MARKER_INTERVAL)
     return min(max(emss - overhead, SMALLEST_MULPDU), LARGEST_MULPDU)
 
 
 @lru_cache(maxsize=CACHED_LAYOUTS)
 def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
-    """Return where the parts of an FPDU lie (RFC 5044 4.1, 4.3).
+    """Return the places of the parts of an FPDU (RFC 5044 4.1, 4.3).
 
     :param ulpdu_length: octets of the ULPDU, 0 to 65535.
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
@@ -115,10 +115,10 @@ def fpdu_layout(ulpdu_length: int, phase: int | None = None) -> Layout:
 
 
 def layout_with(crc_length: int, order: str, ulpdu_length: int, phase: int | None) -> Layout:
-    """Return where the parts of an FPDU lie whose CRC field or FPDUPTR is another.
+    """Return the places of the parts of an FPDU with a given CRC field and FPDUPTR.
 
     :param crc_length: octets of the CRC field.
-    :param order: of the octets of FPDUPTR, ``<`` or ``>``.
+    :param order: octet order of FPDUPTR, ``<`` or ``>``.
     """
     if not 0 <= ulpdu_length <= LARGEST_ULPDU_LENGTH:
         raise LocalProtocolError(f"ULPDU_Length {ulpdu_length} is not in 0 to 65535")
@@ -130,7 +130,7 @@ def layout_with(crc_length: int, order: str, ulpdu_length: int, phase: int | Non
         _check_phase(phase)
         markers = marker_places(unmarked, phase)
     count = len(markers)
-    # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR; what the field can hold is the rest.
+    # In an FPDU near 64 KiB, FPDUPTR exceeds 16 bits; the field then has the lower 16 bits.
     fpduptrs = tuple([max(0, at - header) & 0xFFFF for at in markers])
     pick = (f"{markers[0] + 2}xH" if count else "") + f"{MARKER_INTERVAL - 2}xH" * (count - 1)
     length = unmarked + MARKER_LENGTH * count
@@ -138,7 +138,7 @@ def layout_with(crc_length: int, order: str, ulpdu_length: int, phase: int | Non
 
 
 def marker_places(length: int, phase: int) -> tuple[int, ...]:
-    """Return where the Markers of an FPDU begin, counted from its first octet.
+    """Return the places of the Markers of an FPDU, counted from its first octet.
 
     :param length: octets of the FPDU without Markers.
     :param phase: offset of its first octet modulo 512.
@@ -149,8 +149,8 @@ def marker_places(length: int, phase: int) -> tuple[int, ...]:
 
 
 def _count_markers(length: int, phase: int) -> int:
-    """Return how many Markers fall in an FPDU that has ``length`` octets without them."""
-    # A Marker that finds the whole FPDU before it belongs to the next one (RFC 5044 4.3).
+    """Return the number of Markers in an FPDU that has ``length`` octets without them."""
+    # A Marker after the last octet of an FPDU belongs to the next FPDU (RFC 5044 4.3).
     after_first = length - -phase % MARKER_INTERVAL
     return max(0, -(-after_first // _OCTETS_BETWEEN_MARKERS))
 
@@ -183,25 +183,25 @@ def marker_octets(at: int, header: int) -> bytes:
     :param at: where it begins, counted from the FPDU's first octet.
     :param header: where ULPDU_Length begins: 4 after a leading Marker, else 0.
     """
-    # An FPDU near 64 KiB outruns the 16 bits of FPDUPTR.
+    # In an FPDU near 64 KiB, FPDUPTR exceeds 16 bits.
     return (max(0, at - header) & 0xFFFF).to_bytes(MARKER_LENGTH, "big")
 
 
-def points_alike(said: int, fpduptr: int) -> bool:
-    """Tell whether a Marker says what another FPDUPTR says (RFC 5044 4.2).
+def points_alike(marker: int, fpduptr: int) -> bool:
+    """Return whether a Marker has this FPDUPTR, without its low two bits (RFC 5044 4.2).
 
-    :param said: FPDUPTR, or all 4 octets of the Marker as a number.
+    :param marker: FPDUPTR, or all 4 octets of the Marker as a number.
     """
-    return (said ^ fpduptr) & FPDUPTR_MASK == 0
+    return (marker ^ fpduptr) & FPDUPTR_MASK == 0
 
 
 def insert_markers(octets: bytes, places: Sequence[int], markers: Sequence[bytes] = ()) -> bytes:
     """Return the octets of an unmarked FPDU with its Markers in their places.
 
-    :param octets: ULPDU_Length, ULPDU, pad and, if it is known by now, CRC.
+    :param octets: ULPDU_Length, ULPDU, pad and, if it is known already, CRC.
     :param places: where the Markers begin, counted from the FPDU's first octet.
-    :param markers: the 4 octets of each, to override what RFC 5044 4.3 asks for.  Fewer than
-        there are places leave the rest conforming.
+    :param markers: 4 octets for each Marker in place of those of RFC 5044 4.3.  If there are fewer
+        than places, the other Markers conform.
     """
     header = MARKER_LENGTH if places and places[0] == 0 else 0
     pieces: list[bytes] = []
@@ -220,7 +220,7 @@ def build_fpdu(ulpdu: bytes, phase: int | None = None, *, crc: bytes | None = No
     :param ulpdu: up to 65535 octets.
     :param phase: offset of the FPDU's first octet modulo 512, or None without Markers.
     :param crc: the 4 octets of a CRC field that is not in use; None: compute it.
-    :raises LocalProtocolError: the ULPDU is too long or the phase is none.
+    :raises LocalProtocolError: the ULPDU is too long or the phase is out of range.
     """
     layout = fpdu_layout(len(ulpdu), phase)
     body = b"".join((_field(len(ulpdu)), ulpdu, bytes(layout.pad)))

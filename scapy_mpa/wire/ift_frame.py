@@ -7,12 +7,12 @@
     payload_size         2 octets: octets of the DDP payload
     receiver's VTag      2 octets
     DDP header           header_size octets
-    header CRC           4 octets, if its sender has said so
+    header CRC           4 octets, if its sender announced it
     DDP payload          payload_size octets
-    payload CRC          4 octets, if its sender has said so
+    payload CRC          4 octets, if its sender announced it
 
-Nothing is padded, so CRCs and frames begin anywhere.  The header CRC covers all that stands before
-it; the payload CRC covers the payload, and is there even if that has no octets.
+Nothing is padded, so CRCs and frames begin anywhere.  The header CRC covers all octets before it.
+The payload CRC covers the payload, and is present even if the payload has no octets.
 """
 
 import re
@@ -25,11 +25,11 @@ from scapy_mpa.wire.fields import packed, unpacked
 
 FRAME_HEADER_LENGTH: Final = 6
 LARGEST_SIZE: Final = 0xFFFF
-"""What header_size and payload_size can say."""
+"""The largest value of header_size and payload_size."""
 
 _HEADER: Final = Struct(">HHH")
 _FIRST_OCTETS: Final = rb"[\0-%c]" % (TAGGED[0] - 1), rb"[%c-\xff]" % TAGGED[0]
-"""What an untagged and a tagged DDP header may begin with."""
+"""The possible first octets of an untagged and of a tagged DDP header."""
 
 
 class FrameHeader(NamedTuple):
@@ -40,27 +40,27 @@ class FrameHeader(NamedTuple):
     payload_size: int
     """Octets of the DDP payload, 16 bits."""
     vtag: int
-    """What the receiver of the frame announced, 16 bits."""
+    """The VTag that the receiver of the frame announced, 16 bits."""
 
 
 class FrameLayout(NamedTuple):
-    """Where the parts of a frame lie, in octets from its first."""
+    """The places of the parts of a frame, in octets from its first octet."""
 
     header_end: int
-    """End of the DDP header, where the header CRC stands if there is one."""
+    """End of the DDP header, and place of the header CRC, if any."""
     payload: int
     """Where the payload begins."""
     payload_end: int
-    """Where it ends, and the payload CRC stands if there is one."""
+    """End of the payload, and place of the payload CRC, if any."""
     length: int
     """Octets of the frame."""
 
 
 def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) -> FrameLayout:
-    """Return where the parts of a frame lie (5.1).
+    """Return the places of the parts of a frame (5.1).
 
-    :param header_crc: whether it has a header CRC.
-    :param payload_crc: whether it has a payload CRC.
+    :param header_crc: whether the frame has a header CRC.
+    :param payload_crc: whether the frame has a payload CRC.
     """
     header_end = FRAME_HEADER_LENGTH + header.header_size
     payload = header_end + CRC_LENGTH if header_crc else header_end
@@ -71,11 +71,11 @@ def frame_layout(header: FrameHeader, *, header_crc: bool, payload_crc: bool) ->
 
 
 def frame_pattern(vtag: int) -> re.Pattern[bytes]:
-    """Return what finds places where a frame may begin (5.1); matches have no octets.
+    """Return a pattern for places where a frame may begin (5.1); its matches are empty.
 
-    It looks at the IFT header and one octet more: that whose T bit says what header_size must be.
+    It checks the IFT header and the next octet, whose T bit shows the right header_size.
 
-    :param vtag: what the frame carries, 16 bits.
+    :param vtag: VTag of the frame, 16 bits.
     """
     tag = re.escape(vtag.to_bytes(2, "big"))
     heads = b"|".join(
@@ -86,13 +86,13 @@ def frame_pattern(vtag: int) -> re.Pattern[bytes]:
 
 
 def mulpdu(emss: int, *, header_crc: bool, payload_crc: bool) -> int:
-    """Return the octets of DDP header and payload that fit a frame which fits a segment.
+    """Return the highest number of octets of DDP header and payload in a frame that fits a segment.
 
-    There are at least 19, so that a segment with either DDP header carries something.
+    At least 19, so that there is room for payload after either DDP header.
 
     :param emss: Effective Maximum Segment Size: octets of payload that a segment may carry.
     :param header_crc: whether frames have header CRCs.
-    :param payload_crc: whether they have payload CRCs.
+    :param payload_crc: whether frames have payload CRCs.
     """
     room = emss - FRAME_HEADER_LENGTH - CRC_LENGTH * (header_crc + payload_crc)
     return min(max(room, UNTAGGED_LENGTH + 1), LARGEST_SIZE)
@@ -116,13 +116,13 @@ def build_frame(
     header_size: int | None = None,
     payload_size: int | None = None,
 ) -> bytes:
-    """Return the octets of a frame with right CRCs; its sizes are written as they are (5.1).
+    """Return the octets of a frame with right CRCs; given sizes are not checked (5.1).
 
     :param vtag: 16 bits.
-    :param header_crc: whether there is one.
-    :param payload_crc: likewise.
-    :param header_size: None: the octets of ``ddp_header``.
-    :param payload_size: None: the octets of ``payload``.
+    :param header_crc: whether the frame has a header CRC.
+    :param payload_crc: whether the frame has a payload CRC.
+    :param header_size: None: the length of ``ddp_header``.
+    :param payload_size: None: the length of ``payload``.
     :raises LocalProtocolError: a number does not fit its field.
     """
     fields = {

@@ -13,8 +13,8 @@
     reserved            44 octets
     CRC                  4 octets
 
-The draft does not say what the CRC covers, nor the order of its octets: here it is that of the 60
-octets before it, least significant octet first, as iSCSI and RFC 5044 have it.
+The draft defines neither the octets that the CRC covers nor its octet order.  Here it covers the 60
+octets before it, and its least significant octet is first, as in iSCSI and RFC 5044.
 """
 
 from struct import Struct
@@ -35,7 +35,7 @@ FLAGS: Final = ("ph", "r", "hc", "pc", "ih", "ip", "sp", "sm", "rm")
 
 _FIELDS: Final = Struct(f">IHHIHH{RESERVED_LENGTH}s")
 _NAMES: Final = ("magic", "version", "bc_version", "flags", "vtag", "marker_interval", "reserved")
-"""What each of them is."""
+"""The names of these fields."""
 _CRC: Final = Struct("<I")
 _WHOLE: Final = Struct(f"{_FIELDS.format}{_CRC.size}s")
 _FLAG_BITS: Final = 32
@@ -43,11 +43,11 @@ _RESERVED_FLAGS: Final = _FLAG_BITS - len(FLAGS)
 _RESERVED_MASK: Final = (1 << _RESERVED_FLAGS) - 1
 
 DOCUMENT: Final = "draft-williams-iwarp-ift-01"
-"""How the draft is cited."""
+"""The name under which the draft is cited."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with an indication, or with two of them."""
+    """A fault of an indication, or of two indications together."""
 
     text: str
     clause: str
@@ -58,7 +58,7 @@ class Problem(NamedTuple):
 
 
 class AdaptionIndication(NamedTuple):
-    """An adaption indication as it was sent; flags by the draft's names (4.2)."""
+    """An adaption indication as it was sent; flags have the names of the draft (4.2)."""
 
     ph: bool = False
     """Phase of the negotiation, 0 or 1."""
@@ -67,7 +67,7 @@ class AdaptionIndication(NamedTuple):
     hc: bool = True
     """The frames of its sender have a header CRC."""
     pc: bool = True
-    """They have a payload CRC."""
+    """The frames of its sender have a payload CRC."""
     ih: bool = False
     """Its sender ignores header CRCs."""
     ip: bool = False
@@ -77,11 +77,11 @@ class AdaptionIndication(NamedTuple):
     sm: bool = False
     """Its sender is willing to send periodic markers."""
     rm: bool = False
-    """Its sender wishes to receive them."""
+    """Its sender wishes to receive periodic markers."""
     vtag: int = 0
-    """What the frames carry that its sender receives, 16 bits."""
+    """VTag of the frames that its sender receives, 16 bits."""
     marker_interval: int = 0
-    """16 bits; what it means is left open (9)."""
+    """16 bits; its meaning is left open (9)."""
     version: int = VERSION
     """16 bits."""
     bc_version: int = VERSION
@@ -96,14 +96,13 @@ class AdaptionIndication(NamedTuple):
     """32 bits."""
 
     def crc_is_good(self) -> bool:
-        """Tell whether the CRC is that of the octets before it."""
+        """Return whether the CRC is that of the octets before it."""
         return self.crc is None or self.crc == _crc_of(build_indication(self))
 
     def problems(self) -> list[Problem]:
-        """Say why a receiver must not go on; empty if it may (4.2).
+        """Return the reasons why a receiver must not go on; empty if it may (4.2).
 
-        A version above 1 is none as long as the BC version is not above 1, and reserved bits are
-        ignored.
+        A version above 1 is allowed if the BC version is not above 1.  Reserved bits are ignored.
         """
         found = []
         if self.magic != MAGIC:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What two adaption indications come to (draft-williams-iwarp-ift-01 4.2).
+"""The result of two adaption indications (draft-williams-iwarp-ift-01 4.2).
 
 Node A sends phase 0, node B answers with phase 1.  The rules:
 
-* PH: one of the two is phase 0, the other one phase 1.
-* R: both ask for RDMA mode, or neither does, which is DDP mode.  Else the connection is closed.
-* HC, PC: whether a side sends header and payload CRCs is for itself to say, and for the other one
-  to abort if that is not acceptable.  The same goes for IH and IP: whether it checks those that it
-  receives.  What is acceptable to whom the octets do not tell.
-* SM, RM: there are markers in a direction if its sender is willing to send them and its receiver
-  wishes to have them.  How they look is left open (9), so nobody can go on then.
+* PH: one indication has phase 0, the other one phase 1.
+* R: both sides ask for RDMA mode, or neither side does: DDP mode.  Else the connection is closed.
+* HC, PC: each side decides whether it sends header and payload CRCs.  The peer aborts if it does
+  not accept that.  IH and IP are alike: whether a side ignores the CRCs that it receives.  The
+  octets do not show what a side accepts.
+* SM, RM: a direction has markers if its sender is willing to send them and its receiver wishes to
+  receive them.  Their format is left open (9), so neither side can go on then.
 
-SP says that its receiver may place speculatively what its sender sends.  A VTag is what the sender
-of the indication wants to find in the frames that it receives.
+SP: the receiver of the indication may place its sender's octets speculatively.  VTag: the sender of
+the indication expects this tag in the frames that it receives.
 """
 
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ from scapy_mpa.wire.ift_indication import AdaptionIndication, Problem
 
 
 class Direction(NamedTuple):
-    """What holds for the frames that one side sends."""
+    """The properties of the frames that one side sends."""
 
     header_crc: bool
     """HC of the sender."""
     payload_crc: bool
     """PC of the sender."""
     ignored: str
-    """Which CRCs are there and the receiver does not check, by its IH and IP: ``h``, ``p``, both
-    or none."""
+    """CRCs of the frames that the receiver ignores, by its IH and IP: ``h``, ``p``, both or
+    none."""
     vtag: int
     """The receiver's VTag."""
     speculative: bool
@@ -40,40 +40,40 @@ class Direction(NamedTuple):
 
     @property
     def crcs(self) -> str:
-        """Which CRCs frames have: ``h``, ``p``, both or none."""
+        """CRCs of the frames: ``h``, ``p``, both or none."""
         return "h" * self.header_crc + "p" * self.payload_crc
 
 
 class Agreement(NamedTuple):
-    """What two indications come to."""
+    """The result of two indications."""
 
     rdma: bool | None
-    """RDMA mode, or DDP mode; None if the two sides disagree."""
+    """RDMA mode, else DDP mode; None if the two sides disagree."""
     directions: tuple[Direction, Direction]
-    """For what the sender of the one and of the other indication sends."""
+    """The frames of the first indication's sender, and of the second's."""
     failures: tuple[Problem, ...]
-    """Why the connection must be closed; empty if it need not be."""
+    """The reasons why the connection must be closed; empty if it may go on."""
 
 
-def _failures(one: AdaptionIndication, other: AdaptionIndication) -> Iterator[Problem]:
-    if one.ph == other.ph:
-        yield Problem(f"both sides sent phase {one.ph:d}", "4.2")
-    if one.r != other.r:
+def _failures(first: AdaptionIndication, second: AdaptionIndication) -> Iterator[Problem]:
+    if first.ph == second.ph:
+        yield Problem(f"both sides sent phase {first.ph:d}", "4.2")
+    if first.r != second.r:
         text = "one side asks for RDMA mode and the other one for DDP mode"
         yield Problem(text, "4.2")
-    if (one.sm and other.rm) or (other.sm and one.rm):
+    if (first.sm and second.rm) or (second.sm and first.rm):
         yield Problem("periodic markers are agreed on, which are not defined", "9")
 
 
-def negotiate(one: AdaptionIndication, other: AdaptionIndication) -> Agreement:
-    """Return what two indications come to (4.2), whatever is wrong with them.
+def negotiate(first: AdaptionIndication, second: AdaptionIndication) -> Agreement:
+    """Return the result of two indications (4.2), even if they have faults.
 
-    What is wrong with one alone is for :meth:`AdaptionIndication.problems` to say.
+    :meth:`AdaptionIndication.problems` returns the faults of a single indication.
     """
     return Agreement(
-        one.r if one.r == other.r else None,
-        (_direction(one, other), _direction(other, one)),
-        tuple(_failures(one, other)),
+        first.r if first.r == second.r else None,
+        (_direction(first, second), _direction(second, first)),
+        tuple(_failures(first, second)),
     )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """RNICs of the RDMA Consortium and of the IETF, by their startup frames (RFC 5044 C).
 
-An RNIC says with its startup frame which Revision it has, whether it wants Markers, and whether it
-wants CRCs.  What it does with the other one's depends on its kind.
+The startup frame of an RNIC has its Revision, and whether it wants Markers and CRCs.  The RNIC's
+kind decides how it reacts to the peer's startup frame.
 """
 
 import enum
@@ -14,15 +14,15 @@ class RNIC(str, enum.Enum):
     """The kinds of RNIC (RFC 5044 C.1)."""
 
     RDMAC = "RDMAC"
-    """RDMA Consortium hardware after something that exchanges startup frames for it."""
+    """RDMA Consortium hardware; other software exchanges startup frames for it."""
     NON_PERMISSIVE = "non-permissive"
     """IETF, and not capable of the RDMA Consortium's protocols."""
     PERMISSIVE = "permissive"
-    """IETF, and capable of them, connection by connection."""
+    """IETF, and capable of the RDMA Consortium's protocols, connection by connection."""
 
 
 class Offer(NamedTuple):
-    """What a startup frame says (RFC 5044 7.1.1)."""
+    """The fields of a startup frame that matter here (RFC 5044 7.1.1)."""
 
     revision: int
     """Rev."""
@@ -38,7 +38,7 @@ _RDMAC_OFFER: Final = Offer(0, True, True)
 def agreed_markers(request: Offer, reply: Offer) -> tuple[bool, bool]:
     """Return whether Initiator and Responder receive Markers (RFC 5044 7.1.1).
 
-    An RDMA Consortium RNIC that was asked with revision 1 sends them all the same (C.2.5).
+    An RDMA Consortium RNIC sends Markers even if the Request had revision 1 (C.2.5).
     """
     if request.revision == 1 and reply == _RDMAC_OFFER:
         return True, True
@@ -46,7 +46,7 @@ def agreed_markers(request: Offer, reply: Offer) -> tuple[bool, bool]:
 
 
 class Kinds(NamedTuple):
-    """What kinds of RNIC two startup frames can be from, each in the order of :class:`RNIC`."""
+    """The possible kinds of RNIC of both sides, each in the order of :class:`RNIC`."""
 
     initiator: tuple[RNIC, ...]
     responder: tuple[RNIC, ...]
@@ -54,10 +54,10 @@ class Kinds(NamedTuple):
 
 @lru_cache(maxsize=64)
 def kinds_of(request: Offer, reply: Offer) -> Kinds | None:
-    """Return what kinds of RNIC two startup frames can be from, as far as they tell.
+    """Return the kinds of RNIC that may have sent these two startup frames.
 
-    None if no two RNICs of RFC 5044 appendix C exchange such frames: revisions that are not of
-    this appendix, or revision 0 from one that does not insist on Markers and CRCs.
+    None if no two RNICs of RFC 5044 appendix C exchange such frames: their revisions are not in
+    that appendix, or one has revision 0 but does not ask for Markers and CRCs.
     """
     initiator = tuple(rnic for rnic in RNIC if _may_send(rnic, request))
     responder = tuple(rnic for rnic in RNIC if _may_send(_adapted(rnic, request), reply))
@@ -65,10 +65,10 @@ def kinds_of(request: Offer, reply: Offer) -> Kinds | None:
 
 
 def _may_send(rnic: RNIC, offer: Offer) -> bool:
-    """Tell whether an RNIC may say so (RFC 5044 figure 14)."""
+    """Return whether an RNIC may send such a startup frame (RFC 5044 figure 14)."""
     return offer == _RDMAC_OFFER if rnic is RNIC.RDMAC else offer.revision == 1
 
 
 def _adapted(rnic: RNIC, request: Offer) -> RNIC:
-    """Return the kind of RNIC as which one answers a Request (RFC 5044 C.2.3, C.2.4)."""
+    """Return the kind of RNIC as which ``rnic`` answers a Request (RFC 5044 C.2.3, C.2.4)."""
     return RNIC.RDMAC if rnic is RNIC.PERMISSIVE and request.revision == 0 else rnic

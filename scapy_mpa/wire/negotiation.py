@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a Request and the Reply to it come to: enhanced connection establishment.
+"""The result of a Request and its Reply: enhanced connection establishment.
 
-Of RFC 6581 9 and 10, and of draft-ietf-storm-mpa-peer-connect-01 8, which differs in this:
+By RFC 6581 9 and 10, or by draft-ietf-storm-mpa-peer-connect-01 8, which differs in this:
 
-* its control flags mean something else (:mod:`~scapy_mpa.wire.control_flags`), and there is none
-  for peer-to-peer: the Reply says which RTR indications will do, whatever the Request says;
+* its control flags have other meanings (:mod:`~scapy_mpa.wire.control_flags`), and none means
+  peer-to-peer: the Reply alone decides which RTR indications are allowed;
 * a Reply of revision 2 without enhanced data is equal to one with A, B and C set;
-* no flag in the Reply asks for a Send of the ULP's;
-* IRD of its Request is what the Initiator wants of the *Responder*: nothing says what its own IRD
-  is.
+* a Reply without flags asks for a Send of the ULP;
+* IRD of the Request is the depth that the Initiator wants from the *Responder*; the Initiator's own
+  IRD is not sent.
 
 Pairs are for Initiator and Responder.
 """
@@ -35,7 +35,7 @@ _DRAFT: Final = "draft-ietf-storm-mpa-peer-connect-01 8"
 
 
 class Words(NamedTuple):
-    """What messages are called."""
+    """The names of messages, for texts."""
 
     request: str
     reply: str
@@ -48,29 +48,29 @@ SCTP_WORDS: Final = Words("Enhanced Initiate", "Enhanced Accept", "DDP Segment")
 
 
 class Negotiation(NamedTuple):
-    """What both sides are bound to once the Reply has accepted."""
+    """The values to which both sides are bound after the Reply has accepted."""
 
     dialect: Dialect
     peer_to_peer: bool | None = None
-    """Whether the connection is one of peers; None: the document has no flag for it, or the Reply
-    says nothing."""
+    """Whether the connection is peer-to-peer; None: the document has no flag for that, or only one
+    side sent enhanced data."""
     ird: tuple[int | None, int | None] = (None, None)
     """IRD of each side, 0 to 0x3FFE; None: not negotiated."""
     ord: tuple[int | None, int | None] = (None, None)
     """ORD of each side, likewise."""
     rtr: tuple[RTR, ...] | None = None
-    """Which RTR indications will do; none: a Send of the ULP's (the draft), or there is no match
-    (RFC 6581).  None: no RTR indication is called for."""
+    """The allowed RTR indications.  Empty: only a Send of the ULP (the draft), or no match (RFC
+    6581).  None: no RTR indication is required."""
     broken: tuple[Violation, ...] = ()
     """The rules that the startup frames break."""
     refused: tuple[Violation, ...] = ()
-    """Those of them for which the Initiator has to terminate the connection."""
+    """Those of the broken rules for which the Initiator must terminate the connection."""
     words: Words = MPA_WORDS
 
     def judge(self, ulpdu: bytes, ulpdu_length: int) -> tuple[RTR | None, Violation | None]:
-        """Return which RTR indication the Initiator's first FPDU is, and the rule that it breaks.
+        """Return the RTR indication that the Initiator's first FPDU is, and the rule it breaks.
 
-        :param ulpdu: the ULPDU, as far as it was captured.
+        :param ulpdu: the captured octets of the ULPDU.
         :param ulpdu_length: octets of the whole ULPDU.
         """
         if self.rtr is None:
@@ -82,16 +82,16 @@ class Negotiation(NamedTuple):
         first = self.words.fpdu
         if self.dialect is Dialect.DRAFT_PEER_CONNECT_01:
             if opcode in SEND_OPCODES and ulpdu_length > UNTAGGED_LENGTH:
-                # A Send of the ULP's serves, and is no RTR indication.
+                # A Send of the ULP is allowed, and is no RTR indication.
                 return None, None
             if not self.rtr:
                 return kind, Violation(f"the first {first} is no Send of the ULP's", _DRAFT)
             if kind is None:
-                # The first message of the ULP serves, as it does in RFC 5044 (the draft, 5).
+                # Any first message of the ULP is allowed, as in RFC 5044 (the draft, 5).
                 return None, None
             return kind, Violation(_not_agreed_on(kind), _DRAFT)
         if not self.rtr:
-            # That there is no match was said of the Reply.
+            # That there is no match was reported with the Reply.
             return kind, None
         if kind is None:
             return None, Violation(f"the first {first} is no RTR indication", "RFC 6581 9.2")
@@ -108,13 +108,13 @@ def negotiate(
     dialect: Dialect | None = None,
     words: Words = MPA_WORDS,
 ) -> Negotiation | None:
-    """Return what a Request and the Reply that accepts it come to.
+    """Return the result of a Request and the Reply that accepts it.
 
-    :param request: None: one of another revision, without enhanced data.
-    :param dialect: whose meaning the control flags have; None: that of RFC 6581.
-    :param words: what the two are called.
-    :return: None if neither has enhanced data, or those of one were not captured, or the Reply
-        rejects.
+    :param request: None: a Request of another revision, without enhanced data.
+    :param dialect: the dialect of the control flags; None: RFC 6581.
+    :param words: the names of the two messages.
+    :return: None if neither has enhanced data, or if enhanced data were not captured, or if the
+        Reply rejects.
     """
     if reply.lacks_enhanced or (request is not None and request.lacks_enhanced):
         return None
@@ -132,7 +132,7 @@ def negotiate(
 
 
 def _one_sided(text: str) -> Negotiation:
-    """Return what comes of enhanced data in one of the two: nothing is agreed on."""
+    """Return the result if only one of the two has enhanced data: nothing is agreed on."""
     return Negotiation(Dialect.RFC6581, broken=(Violation(text, "RFC 6581 10"),))
 
 
@@ -161,8 +161,8 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
     rtr = None
     of_peers &= meaning.is_peer_to_peer(offered)
     if of_peers:
-        those = meaning.options(offered)
-        rtr = tuple(each for each in meaning.options(asked) if each in those)
+        kinds = meaning.options(offered)
+        rtr = tuple(each for each in meaning.options(asked) if each in kinds)
         if not rtr:
             text = f"the {words.reply} offers no RTR indication that the {words.request} asks for"
             found.append(Violation(text, "RFC 6581 9.2", NO_MATCHING_RTR))
@@ -170,7 +170,7 @@ def _by_rfc6581(request: StartupFrame, reply: StartupFrame, words: Words) -> Neg
     return Negotiation(
         Dialect.RFC6581,
         of_peers,
-        # The Initiator raises its IRD and lowers its ORD to what the Reply says.
+        # The Initiator raises its IRD and lowers its ORD to the values in the Reply.
         (_bound(request.ird, reply.ord, max), _depth(reply.ird)),
         (_bound(request.ord, reply.ird, min), _depth(reply.ord)),
         rtr,
@@ -185,7 +185,7 @@ def _by_draft(request: StartupFrame, reply: StartupFrame, words: Words) -> Negot
     flags = reply.control_flags
     if flags is None:
         if reply.revision != request.revision:
-            # An unenhanced Reply: what RFC 5044 says holds.
+            # An unenhanced Reply: RFC 5044 applies.
             return None
         flags = "".join(meaning.rtr)
     return Negotiation(
@@ -203,13 +203,13 @@ def _depth(number: int | None) -> int | None:
     return None if number == LEFT_TO_ULP else number
 
 
-def _bound(own: int | None, other: int | None, choose: Callable[[int, int], int]) -> int | None:
-    """Return what an IRD or ORD of the Initiator is once it knows the other side's.
+def _bound(depth: int | None, peers: int | None, choose: Callable[[int, int], int]) -> int | None:
+    """Return the Initiator's IRD or ORD after it knows the Responder's ORD or IRD.
 
-    :param choose: the larger one or the smaller one.
+    :param choose: ``max`` or ``min``.
     """
-    own, other = _depth(own), _depth(other)
-    return own if own is None or other is None else choose(own, other)
+    depth, peers = _depth(depth), _depth(peers)
+    return depth if depth is None or peers is None else choose(depth, peers)
 
 
 def _opcode_of(ulpdu: bytes) -> int | None:
@@ -218,12 +218,12 @@ def _opcode_of(ulpdu: bytes) -> int | None:
 
 
 def rtr_of(ulpdu: bytes, ulpdu_length: int) -> RTR | None:
-    """Return which RTR indication an FPDU is by its form, None if it is none (RFC 6581 9.2).
+    """Return the RTR indication that an FPDU has the form of, else None (RFC 6581 9.2).
 
-    What both documents call a zero-length FPDU or ULPDU is a Send without payload; one that is
-    empty altogether, with a ULPDU_Length of 0, counts as well.
+    Both documents call a Send without payload a zero-length FPDU or ULPDU.  An empty FPDU, with a
+    ULPDU_Length of 0, counts as well.
 
-    :param ulpdu: the ULPDU, as far as it was captured.
+    :param ulpdu: the captured octets of the ULPDU.
     :param ulpdu_length: octets of the whole ULPDU.
     """
     if not ulpdu_length:

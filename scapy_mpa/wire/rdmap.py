@@ -2,7 +2,7 @@
 """RDMAP's control octet and headers (RFC 5040 section 4, RFC 7306 5.2 and 6.2).
 
 Nothing may follow one of these headers in its message (RFC 5040 figure 5, RFC 7306 figure 3).  So
-each parser wants exactly the octets of its header.  The Terminate Header has a module of its own.
+each parser takes exactly the octets of its header.  The Terminate Header has its own module.
 """
 
 import struct
@@ -25,8 +25,8 @@ READ_REQUEST_LENGTH: Final = 28
 ATOMIC_REQUEST_LENGTH: Final = 52
 """Octets of the Atomic Operation Request Header (RFC 7306 5.2.1)."""
 ATOMIC_RESPONSE_LENGTH: Final = 12
-"""Octets of the Atomic Operation Response Header by RFC 7306 figure 6; the prose of its section
-4 says 32, which that figure and the sum of the fields contradict."""
+"""Octets of the Atomic Operation Response Header by RFC 7306 figure 6.  The text of its section 4
+says 32, but that figure and the sum of the fields contradict it."""
 IMMEDIATE_DATA_LENGTH: Final = 8
 """Octets of Immediate Data (RFC 7306 6.2)."""
 TERMINATE_CONTROL_LENGTH: Final = 4
@@ -34,8 +34,8 @@ TERMINATE_CONTROL_LENGTH: Final = 4
 LARGEST_TERMINATE_LENGTH: Final = (
     TERMINATE_CONTROL_LENGTH + 2 + UNTAGGED_LENGTH + READ_REQUEST_LENGTH
 )
-"""Octets of a Terminate Header with everything in it: DDP Segment Length, an untagged DDP
-header and an RDMA Read Request Header (RFC 5040 figure 7)."""
+"""Octets of a complete Terminate Header, with DDP Segment Length, an untagged DDP header and an
+RDMA Read Request Header (RFC 5040 figure 7)."""
 
 _READ_REQUEST: Final = struct.Struct(">IQIIQ")
 _ATOMIC_REQUEST: Final = struct.Struct(">IIIQQQQQ")
@@ -48,7 +48,7 @@ _OPENED: Final[dict[int, int]] = {
     Opcode.READ_RESPONSE: -1,
     Opcode.ATOMIC_RESPONSE: -1,
 }
-"""What a message adds to the Requests that are not answered."""
+"""The change that a message makes to the number of unanswered Requests."""
 
 _Octets = bytes | bytearray | memoryview
 
@@ -125,7 +125,7 @@ def parse_control(octet: int) -> RDMAPControl:
 
 
 def requests_opened(control: bytes) -> int:
-    """Return 1 for the end of a Request that calls for a Response, -1 for the end of a Response,
+    """Return 1 for the last segment of a Request that needs a Response, -1 for that of a Response,
     else 0.
 
     :param control: the DDP and the RDMAP control octet.
@@ -152,10 +152,10 @@ def build_control(opcode: int, rdmap_version: int = 1, reserved: int = 0) -> int
 def _unpack(
     header: struct.Struct, octets: _Octets, name: str, length: int | None
 ) -> tuple[Any, ...]:
-    """Return the fields of a header, which has just so many octets."""
-    there = len(octets) if length is None else length
-    if there != header.size:
-        raise RemoteProtocolError(f"{name} has exactly {header.size} octets, {there} are there")
+    """Return the fields of a header, which must have exactly its size."""
+    count = len(octets) if length is None else length
+    if count != header.size:
+        raise RemoteProtocolError(f"{name} has exactly {header.size} octets, {count} are there")
     return header.unpack(octets)
 
 
@@ -219,7 +219,7 @@ def parse_immediate_data(octets: _Octets, length: int | None = None) -> Immediat
     """Read the 8 octets of Immediate Data (RFC 7306 6.2).
 
     :param length: octets of the whole message, if only its first ones are given.
-    :raises RemoteProtocolError: fewer or more octets, which RFC 7306 6.3 has a receiver check.
+    :raises RemoteProtocolError: fewer or more octets; RFC 7306 6.3 has a receiver check that.
     """
     return ImmediateData(*_unpack(_IMMEDIATE_DATA, octets, "Immediate Data", length))
 
@@ -237,17 +237,17 @@ def build_immediate_data(header: ImmediateData) -> bytes:
 
 
 class HeaderRule(NamedTuple):
-    """What must hold for segments with the same two control octets."""
+    """The rules for segments with the same two control octets."""
 
     qn: int | None
-    """None for tagged segments: only the bounds of their length count."""
+    """None for tagged segments, for which only the bounds of their length count."""
     shortest: int
-    """Octets of ULPDU."""
+    """Octets of the shortest ULPDU."""
     longest: int
     largest_mo: int
     """0 for a message that is a single segment."""
     has_stag: bool
-    """Whether the 32 bits after the control octets are an Invalidate STag, or must be zero."""
+    """Whether the 32 bits after the control octets are an Invalidate STag; else they are zero."""
 
 
 _REST: Final = struct.Struct(">2xII4xI")
@@ -263,11 +263,11 @@ _HEADER_LENGTHS: Final = {
 """Fewest and most octets after the DDP header, for the messages that carry no ULP payload."""
 
 HEADER_OPCODES: Final = frozenset(_HEADER_LENGTHS)
-"""Opcodes of those messages, which are an RDMAP header and nothing else."""
+"""Opcodes of the messages that consist of an RDMAP header."""
 
 
 def _rules() -> dict[int, HeaderRule]:
-    """Return the two control octets, as one number, of every segment that makes sense."""
+    """Return the rules by the two control octets, as one number, of every segment that is valid."""
     rules = {}
     for opcode in Opcode:
         tagged, fixed = opcode in TAGGED_OPCODES, opcode in HEADER_OPCODES
@@ -280,7 +280,7 @@ def _rules() -> dict[int, HeaderRule]:
             0 if fixed else LARGEST_MESSAGE,
             opcode in INVALIDATING_OPCODES,
         )
-        # RFC 7306 4.1 knows its messages with RDMAP version 1 only.
+        # RFC 7306 4.1 defines its messages for RDMAP version 1 only.
         for version in (0, 1) if opcode <= Opcode.TERMINATE else (1,):
             for last in (True,) if fixed else (False, True):
                 ddp = tagged << 7 | last << 6 | version
@@ -298,16 +298,16 @@ BOUNDS: Final = {
     )
     for control, rule in _RULES.items()
 }
-"""By the control octets: fewest and most octets of ULPDU, and the QN as it is written, None for
-tagged segments.  Whoever looks at very many places makes no call for each."""
+"""By the control octets: fewest and most octets of ULPDU, and the octets of QN, None for tagged
+segments.  For the search, which tests very many places, a call for each would be too slow."""
 
 
 def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
-    """Return what :func:`plausible` asks of the words after the control octets.
+    """Return the rules that :func:`plausible` applies to the words after the control octets.
 
-    :param control: both as one number, 0 to 65535.
-    :return: True if nothing, as for a tagged segment; False if no conforming sender sends these
-        octets with this length.
+    :param control: both control octets as one number, 0 to 65535.
+    :return: True if there are no rules, as for a tagged segment; False if no conforming sender
+        sends these octets with this length.
     """
     if not may_begin_ulpdu(control, ulpdu_length):
         return False
@@ -317,13 +317,13 @@ def header_rule(control: int, ulpdu_length: int) -> HeaderRule | bool:
 
 
 def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:
-    """Tell whether a conforming sender could have begun a ULPDU with two octets.
+    """Return whether a ULPDU of a conforming sender may begin with these two octets.
 
-    As :func:`plausible` judges them: DDP and RDMAP version, T bit, opcode and reserved bits.
+    The checks are those of :func:`plausible`: DDP and RDMAP version, T bit, opcode and reserved
+    bits.
 
-    :param control: both as one number, 0 to 65535.
-    :param ulpdu_length: octets of the ULPDU, 0 to 65535, which must be possible, too; None if that
-        is not known.
+    :param control: both control octets as one number, 0 to 65535.
+    :param ulpdu_length: octets of the ULPDU, 0 to 65535, checked as well; None if not known.
     """
     rule = _RULES.get(control)
     return rule is not None and (
@@ -332,22 +332,22 @@ def may_begin_ulpdu(control: int, ulpdu_length: int | None = None) -> bool:
 
 
 def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False) -> bool:
-    """Tell whether a conforming sender could have begun a ULPDU with these octets.
+    """Return whether a ULPDU of a conforming sender may begin with these octets.
 
-    Never raises.  Looked at are the DDP header's 14 or 18 octets; if they are not all there, the
-    answer is False.  Rules without exception must hold.  The versions of DDP and RDMAP are both 1
-    or both 0, and reserved bits are zero.  The opcode is known, with its T bit and QN, and a field
-    for an Invalidate STag that there is not is zero (RFC 5041 4, RFC 5040 4.1, RFC 7306 4.1).  A
-    message has less than 2^32 octets (RFC 5041 5.2).  A message that is an RDMAP header is one
-    segment of that length.
+    Never raises.  Only the 14 or 18 octets of the DDP header are checked; if they are not whole,
+    the result is False.  These rules have no exception.  The versions of DDP and RDMAP are both 1
+    or both 0, and reserved bits are zero.  The opcode is known, with its T bit and QN.  The field
+    for an Invalidate STag is zero in messages without one (RFC 5041 4, RFC 5040 4.1, RFC 7306 4.1).
+    A message has less than 2^32 octets (RFC 5041 5.2).  A message that consists of an RDMAP header
+    is one segment of that length.
 
     :param ulpdu_head: the beginning of the ULPDU, or more.
     :param ulpdu_length: octets of the whole ULPDU.
-    :param any_stag: whether anything may stand in the place of an Invalidate STag that there is
-        not: a receiver ignores it (RFC 5040 4.1), and some senders leave there what was there.
+    :param any_stag: allow any value in the field of an Invalidate STag that the message does not
+        have.  A receiver ignores it (RFC 5040 4.1), and some senders leave old octets there.
     """
-    there = len(ulpdu_head)
-    if there < TAGGED_LENGTH:
+    captured = len(ulpdu_head)
+    if captured < TAGGED_LENGTH:
         return False
     control = ulpdu_head[0] << 8 | ulpdu_head[1]
     if control not in _RULES:
@@ -357,7 +357,7 @@ def plausible(ulpdu_head: _Octets, ulpdu_length: int, *, any_stag: bool = False)
         return False
     if queue is None:
         return True
-    if there < UNTAGGED_LENGTH:
+    if captured < UNTAGGED_LENGTH:
         return False
     word, qn, mo = _REST.unpack_from(ulpdu_head)
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMAP's numbers by name: opcodes, queue numbers, atomic operation codes.
+"""Names of RDMAP's numbers: opcodes, queue numbers, atomic operation codes.
 
 Sources: RFC 5040 figure 4 (opcodes 0 to 7), RFC 7306 figure 2 (8 to 11), RFC 7306 figure 5 and
 10.1 (atomic operation codes), RFC 7306 10.2 (queue numbers).
@@ -31,7 +31,7 @@ class Opcode(enum.IntEnum):
 
 
 OPCODE_BITS: Final = 0x0F
-"""Where the RDMAP control octet has the opcode (RFC 5040 4.1)."""
+"""The bits of the opcode in the RDMAP control octet (RFC 5040 4.1)."""
 
 
 class QueueNumber(enum.IntEnum):
@@ -66,8 +66,8 @@ _MESSAGES: Final[dict[Opcode, tuple[str, QueueNumber | None]]] = {
     Opcode.ATOMIC_REQUEST: ("Atomic Request", QueueNumber.READ_REQUEST),
     Opcode.ATOMIC_RESPONSE: ("Atomic Response", QueueNumber.ATOMIC_RESPONSE),
 }
-"""The name of each message, as RFC 5040 figure 4 and RFC 7306 figure 2 spell it, and the queue that
-it must be on; None: it is Tagged."""
+"""The name of each message, as in RFC 5040 figure 4 and RFC 7306 figure 2, and its queue; None: it
+is Tagged."""
 
 MESSAGE_NAMES: Final[Mapping[int, str]] = MappingProxyType(
     {opcode: name for opcode, (name, _) in _MESSAGES.items()}
@@ -77,7 +77,7 @@ MESSAGE_NAMES: Final[Mapping[int, str]] = MappingProxyType(
 QUEUE_NUMBERS: Final[Mapping[int, int]] = MappingProxyType(
     {opcode: queue for opcode, (_, queue) in _MESSAGES.items() if queue is not None}
 )
-"""Opcode of an untagged message to the QN it must carry."""
+"""Opcode of an untagged message to the QN that it must have."""
 
 TAGGED_OPCODES: Final[frozenset[int]] = frozenset(_MESSAGES.keys() - QUEUE_NUMBERS.keys())
 
@@ -87,10 +87,10 @@ ATOMIC_OPERATIONS: Final[Mapping[int, str]] = MappingProxyType(
         AtomicOperation.CMP_SWAP: "CmpSwap",
     }
 )
-"""Atomic Operation Code to name.  RFC 7306 5.2.1 speaks of Swap, too, but gives it no code."""
+"""Atomic Operation Code to name.  RFC 7306 5.2.1 mentions Swap, too, but defines no code for it."""
 
 UNTAGGED_QUEUES: Final[frozenset[int]] = frozenset(QueueNumber)
-"""QNs that mean something (RFC 7306 10.2)."""
+"""QNs with a defined meaning (RFC 7306 10.2)."""
 
 INVALIDATING_OPCODES: Final[frozenset[int]] = frozenset(
     {Opcode.SEND_WITH_INVALIDATE, Opcode.SEND_WITH_SE_AND_INVALIDATE}

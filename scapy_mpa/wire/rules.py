@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a Data Sink must not accept of a DDP segment (RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2).
+"""The faults of a DDP segment that a Data Sink must not accept.
 
-Only what the segment itself shows: which STags, buffers, addresses and bounds there are is known
-to the receiver alone.  What a sender must set and a receiver must not check, such as reserved bits,
-is no matter here.
+They are those of RFC 5041 7.1, RFC 5040 7.2 and RFC 7306 8.2 that the segment itself shows.  Only
+the receiver knows its STags, buffers, addresses and bounds.  Fields that a sender must set but a
+receiver must not check, such as reserved bits, are not checked.
 """
 
 from collections.abc import Callable
@@ -51,13 +51,13 @@ TerminateCode: TypeAlias = tuple[int, int, int]
 
 
 class Violation(NamedTuple):
-    """What is wrong with a segment or a message."""
+    """A fault of a segment or a message."""
 
     text: str
     clause: str
-    """Such as ``RFC 5041 4.3``."""
+    """The broken clause, such as ``RFC 5041 4.3``."""
     terminate: TerminateCode | None = None
-    """Layer, EType and Error Code of the Terminate that is due; None if none is defined."""
+    """Layer, EType and Error Code of the Terminate for it; None if none is defined."""
 
     def __str__(self) -> str:
         if self.terminate is None:
@@ -68,11 +68,11 @@ class Violation(NamedTuple):
 
 
 def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
-    """Return what a Data Sink finds first that it must not accept; None if there is nothing.
+    """Return the first fault of a segment that a Data Sink must not accept, None if there is none.
 
-    Whatever the octets are, nothing is raised.
+    Never raises.
 
-    :param ulpdu: the ULPDU, as far as it was captured.
+    :param ulpdu: the captured octets of the ULPDU.
     :param ulpdu_length: octets of the whole ULPDU.
     """
     try:
@@ -91,7 +91,7 @@ def violation(ulpdu: bytes, ulpdu_length: int) -> Violation | None:
 
 
 def header_violation(header: DDPHeader, length: int) -> Violation | None:
-    """Return what a Data Sink finds first in the headers of a segment; None if there is nothing.
+    """Return the first fault in the headers of a segment, None if there is none.
 
     :param length: octets of the segment after its DDP header.
     """
@@ -99,13 +99,13 @@ def header_violation(header: DDPHeader, length: int) -> Violation | None:
 
 
 def message_violation(opcode: int, body: bytes, length: int) -> Violation | None:
-    """Return what a Data Sink must not accept of the RDMAP header of a message that has one.
+    """Return the fault of a message's RDMAP header, None if there is none or no such header.
 
-    Whatever the octets are, nothing is raised.
+    Never raises.
 
-    :param body: the octets after the DDP headers of the message, or of a long one those that the
-        longest RDMAP header may have.
-    :param length: how many there are.
+    :param body: the octets of the message without DDP headers; of a long message, at least as many
+        as the longest RDMAP header has.
+    :param length: octets of the whole message.
     """
     if opcode not in _CHECKS:
         return None
@@ -114,17 +114,17 @@ def message_violation(opcode: int, body: bytes, length: int) -> Violation | None
         found = check(body, length)
     except RemoteProtocolError as error:
         if opcode == Opcode.READ_REQUEST and length > READ_REQUEST_LENGTH:
-            # Octets after the header are ULP Payload, which there must not be.
+            # Octets after the header are ULP Payload, which is not allowed.
             clause = "RFC 5040 4.2"
         return Violation(str(error), clause)
     return found if isinstance(found, Violation) else None
 
 
 def version_violation(header: DDPHeader, version: int, clause: str) -> Violation | None:
-    """Tell whether a segment has another DDP version than its connection.
+    """Return the fault if a segment has another DDP version than its connection.
 
-    :param version: that of the connection: what its revision says, or another segment's.
-    :param clause: that says so: RFC 5044 C.1 over MPA, else RFC 5041 4.1.
+    :param version: DDP version of the connection: by its revision, or that of another segment.
+    :param clause: the clause that demands it: RFC 5044 C.1 over MPA, else RFC 5041 4.1.
     """
     if header.ddp_version == version:
         return None
@@ -137,9 +137,9 @@ def _invalid_version(header: DDPHeader) -> TerminateCode:
 
 
 def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
-    """Look at what DDP has to check."""
+    """Return the first fault in the fields of DDP."""
     version = header.ddp_version
-    # The RDMA Consortium's version of both is 0 (RFC 5040 4.1).
+    # The RDMA Consortium has version 0 of both DDP and RDMAP (RFC 5040 4.1).
     if version not in _VERSIONS or (
         version == 0 and parse_control(header.rsvdulp).rdmap_version == 1
     ):
@@ -165,7 +165,7 @@ def _of_ddp(header: DDPHeader, length: int) -> Violation | None:
 
 @lru_cache(maxsize=1024)
 def _of_control(octet: int, tagged: bool, qn: int | None) -> Violation | None:
-    """Look at the RDMAP Control Field, and what it has to do with DDP's fields."""
+    """Return the first fault in the RDMAP Control Field, also together with DDP's fields."""
     version, _, opcode = parse_control(octet)
     is_of_rfc7306 = opcode in _OF_RFC7306
     clause = "RFC 7306 4.1" if is_of_rfc7306 else "RFC 5040 4.1"
@@ -201,7 +201,7 @@ def _terminate(body: bytes, length: int) -> Violation | None:
     if header.problem is not None:
         return Violation(header.problem, "RFC 5040 4.8")
     trailing = len(header.trailing) + length - len(body)
-    # Fields that are not included may be there, set to zero (RFC 5040 7.1, RFC 7306 8.1).
+    # Fields that are not included may be present as zeros (RFC 5040 7.1, RFC 7306 8.1).
     is_more = any(header.trailing) or length > LARGEST_TERMINATE_LENGTH
     if trailing and is_more and not header.mirrored:
         return Violation(f"{trailing} octets follow the Terminate Header", "RFC 5040 4.8")
@@ -226,4 +226,4 @@ _CHECKS: Final[dict[int, tuple[Callable[[bytes, int], object], str]]] = {
     Opcode.ATOMIC_REQUEST: (_atomic_request, "RFC 7306 5.2.1"),
     Opcode.ATOMIC_RESPONSE: (parse_atomic_response, "RFC 7306 5.2.2"),
 }
-"""What looks at the header of a message, and the clause that says how many octets it has."""
+"""The function that checks the header of a message, and the clause with the header's length."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The values of those SCTP chunks that DDP over SCTP has to do with (RFC 4960 3.3, RFC 5061).
+"""The values of the SCTP chunks that matter to DDP over SCTP (RFC 4960 3.3, RFC 5061).
 
-DATA carries DDP; INIT and INIT ACK say which streams there are and whether DDP is spoken; SACK says
-what has come.
+DATA carries DDP.  INIT and INIT ACK have the number of streams, and show whether DDP is used.  SACK
+acknowledges chunks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scapy_mpa.wire.sctp_packet import ChunkType, build_chunk
 ADAPTATION_LAYER_INDICATION: Final = 0xC006
 """Type of the parameter of INIT and INIT ACK (RFC 5061 4.2.6)."""
 DDP_ADAPTATION: Final = 1
-"""The indication that stands for DDP (RFC 5043 5.1)."""
+"""The value that indicates DDP (RFC 5043 5.1)."""
 
 DATA_HEADER_LENGTH: Final = 12
 """Octets of a DATA chunk's value before the user data."""
@@ -50,11 +50,11 @@ class DataChunk(NamedTuple):
     stream: int
     """Stream Identifier, 16 bits."""
     ssn: int
-    """Stream Sequence Number, 16 bits; means nothing in an unordered chunk."""
+    """Stream Sequence Number, 16 bits; without meaning in an unordered chunk."""
     ppid: int
     """Payload Protocol Identifier, 32 bits."""
     user_data: bytes
-    """As far as it was captured."""
+    """The captured octets."""
     length: int
     """Octets of user data that were sent."""
     flags: int = DataFlag.UNORDERED | DataFlag.BEGINNING | DataFlag.ENDING
@@ -71,7 +71,7 @@ class DataChunk(NamedTuple):
 
     @property
     def ending(self) -> bool:
-        """E: the last fragment."""
+        """E: the last fragment of a user message."""
         return bool(self.flags & DataFlag.ENDING)
 
 
@@ -79,7 +79,7 @@ class InitChunk(NamedTuple):
     """An INIT or INIT ACK (RFC 4960 3.3.2, 3.3.3)."""
 
     initiate_tag: int
-    """What packets to its sender are to have as Verification Tag, 32 bits."""
+    """The Verification Tag of packets to its sender, 32 bits."""
     receiver_window: int
     """Advertised Receiver Window Credit, octets, 32 bits."""
     outbound_streams: int
@@ -95,8 +95,8 @@ class InitChunk(NamedTuple):
 def parse_data(flags: int, value: bytes, length: int) -> DataChunk:
     """Read the value of a DATA chunk (RFC 4960 3.3.1).
 
-    :param flags: of the chunk.
-    :param value: as far as it was captured.
+    :param flags: flags of the chunk.
+    :param value: the captured octets of the value.
     :param length: octets of the whole value.
     :raises RemoteProtocolError: fewer than 12 octets.
     """
@@ -106,7 +106,7 @@ def parse_data(flags: int, value: bytes, length: int) -> DataChunk:
 
 
 def build_data(chunk: DataChunk) -> bytes:
-    """Return the octets of a DATA chunk with its pad; its ``length`` is sent as it is.
+    """Return the octets of a DATA chunk with its pad; its ``length`` is not checked.
 
     :raises LocalProtocolError: a number does not fit its field.
     """
@@ -117,7 +117,7 @@ def build_data(chunk: DataChunk) -> bytes:
 
 
 def parse_init(value: bytes) -> InitChunk:
-    """Read the value of an INIT or INIT ACK, and of its parameters the adaptation indication.
+    """Read the value of an INIT or INIT ACK; of its parameters only the adaptation indication.
 
     :raises RemoteProtocolError: fewer than 16 octets.
     """
@@ -152,7 +152,7 @@ def build_parameter(kind: int, value: bytes) -> bytes:
 def build_init(init: InitChunk, kind: int = ChunkType.INIT, parameters: bytes = b"") -> bytes:
     """Return the octets of an INIT or INIT ACK (RFC 4960 3.3.2, 3.3.3).
 
-    :param parameters: that come before the adaptation indication, if there is one.
+    :param parameters: octets of parameters before the adaptation indication, if any.
     :raises LocalProtocolError: a number does not fit its field.
     """
     fields = init._asdict()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What DDP over SCTP puts into DATA chunks (RFC 5043 5.2, RFC 6581 7).
+"""The user messages of DDP over SCTP (RFC 5043 5.2, RFC 6581 7).
 
 ::
 
@@ -8,8 +8,8 @@
     DDP segment                           Function Code    2 octets
                                           Private Data     up to 512 octets
 
-The Private Data of the enhanced messages, function codes 5 to 7, begin with the 4 octets of
-enhanced data that MPA startup frames have, too (RFC 6581 9).
+The Private Data of the enhanced messages, function codes 5 to 7, begin with 4 octets of enhanced
+data, as in MPA startup frames (RFC 6581 9).
 """
 
 import enum
@@ -36,7 +36,7 @@ _CONTROL: Final = Struct(">HH")
 
 
 class FunctionCode(enum.IntEnum):
-    """What a session control message is for (RFC 5043 5.2.3, RFC 6581 7)."""
+    """The purpose of a session control message (RFC 5043 5.2.3, RFC 6581 7)."""
 
     INITIATE = 1
     ACCEPT = 2
@@ -50,14 +50,14 @@ class FunctionCode(enum.IntEnum):
 FUNCTION_NAMES: Final[dict[int, str]] = {
     code: code.name.replace("_", " ").title() for code in FunctionCode
 }
-"""The names, without the "DDP Stream Session" that all of them have."""
+"""The names, without "DDP Stream Session", with which all of them begin."""
 
 ENHANCED_FUNCTIONS: Final = (
     FunctionCode.ENHANCED_INITIATE,
     FunctionCode.ENHANCED_ACCEPT,
     FunctionCode.ENHANCED_REJECT,
 )
-"""A tuple, since what Scapy compares with them may have no hash: ``fuzz()``, lists of values."""
+"""A tuple, since Scapy compares unhashable values with them: of ``fuzz()``, lists of values."""
 
 
 INITIATES: Final = frozenset({FunctionCode.INITIATE, FunctionCode.ENHANCED_INITIATE})
@@ -79,7 +79,7 @@ class SessionControl(NamedTuple):
     function_code: int
     """16 bits."""
     data: bytes = b""
-    """The whole Private Data field, enhanced data included, as far as it was captured."""
+    """The captured octets of the whole Private Data field, enhanced data included."""
 
     @property
     def function(self) -> str:
@@ -88,12 +88,12 @@ class SessionControl(NamedTuple):
 
     @property
     def enhanced(self) -> bool:
-        """Whether enhanced data are there (RFC 6581 7, 9)."""
+        """Whether enhanced data are present (RFC 6581 7, 9)."""
         return self.function_code in ENHANCED_FUNCTIONS and len(self.data) >= ENHANCED_LENGTH
 
     @property
     def private_data(self) -> bytes:
-        """What the ULP gave: the Private Data field after any enhanced data."""
+        """The octets of the ULP: the Private Data field after any enhanced data."""
         return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
 
     @property
@@ -113,7 +113,7 @@ class SessionControl(NamedTuple):
 
     @property
     def startup(self) -> StartupFrame:
-        """The MPA startup frame that it is equivalent to (RFC 6581 7), with its enhanced data."""
+        """The equivalent MPA startup frame (RFC 6581 7), with its enhanced data."""
         enhanced = self.enhanced
         kind = StartupKind.REPLY if self.function_code in ANSWERS else StartupKind.REQUEST
         rejected = self.function_code in REJECTS

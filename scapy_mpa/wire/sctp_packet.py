@@ -8,7 +8,7 @@
     Checksum                          4 octets: CRC32c, least significant octet first
     chunks, each                      type, flags, 2 octets of length, value, pad to 4 octets
 
-The length of a chunk counts its 4 octets of header and not its pad.
+The length of a chunk counts its 4 octets of header, but not its pad.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_CHECKSUM: Final = bytes(_CHECKSUM.size)
 
 
 class ChunkType:
-    """The chunk types that are looked at (RFC 4960 3.2)."""
+    """The chunk types that are read (RFC 4960 3.2)."""
 
     DATA: Final = 0
     INIT: Final = 1
@@ -51,21 +51,21 @@ class SctpHeader(NamedTuple):
     source_port: int
     destination_port: int
     verification_tag: int
-    """32 bits: what the receiver has chosen; 0 in a packet with an INIT."""
+    """32 bits, chosen by the receiver; 0 in a packet with an INIT."""
     checksum: int
-    """The usual CRC32c value; on the wire its least significant octet comes first."""
+    """The usual CRC32c value; on the wire its least significant octet is first."""
 
 
 class Chunk(NamedTuple):
-    """One chunk, as far as it was captured."""
+    """One chunk; its end may not have been captured."""
 
     type: int
     flags: int
     value: bytes
-    """What follows the 4 octets of its header, without pad."""
+    """The octets after the 4 octets of its header, without pad."""
     length: int
-    """Octets of the value by its length field; more than ``value`` if it is not all there, less
-    than 0 if the field does not even count the header."""
+    """Octets of the value by its length field.  More than ``value`` has if it was cut; less than 0
+    if the field does not even count the header."""
 
 
 def parse_header(octets: bytes) -> SctpHeader:
@@ -80,13 +80,13 @@ def parse_header(octets: bytes) -> SctpHeader:
 def parse_chunks(octets: bytes) -> list[Chunk]:
     """Return the chunks of a packet, in order (RFC 4960 3.2).
 
-    The last one may be cut.  Whatever the octets are, nothing is raised: a length of less than 4
-    leads nowhere, so the chunk that has it is the last one, and has no value.
+    The last one may be cut.  Never raises: a chunk whose length is less than 4 is the last one, and
+    has no value, since the next place is not known.
     """
     chunks = []
     at = COMMON_HEADER_LENGTH
-    there = len(octets)
-    while at + CHUNK_HEADER_LENGTH <= there:
+    end = len(octets)
+    while at + CHUNK_HEADER_LENGTH <= end:
         kind, flags, length = _CHUNK.unpack_from(octets, at)
         value = octets[at + CHUNK_HEADER_LENGTH : at + length]
         chunks.append(Chunk(kind, flags, value, length - CHUNK_HEADER_LENGTH))
@@ -101,12 +101,12 @@ def build_chunk(kind: int, flags: int, value: bytes = b"", *, length: int | None
 
     :param kind: 8 bits.
     :param flags: 8 bits.
-    :param length: what its length field says, 16 bits; None: what it is.
+    :param length: value of the length field, 16 bits; None: the right value.
     :raises LocalProtocolError: a number does not fit its field.
     """
     size = CHUNK_HEADER_LENGTH + len(value)
-    own = size if length is None else length
-    head = packed(_CHUNK, "RFC 4960 3.2", chunk_type=kind, flags=flags, length=own)
+    field = size if length is None else length
+    head = packed(_CHUNK, "RFC 4960 3.2", chunk_type=kind, flags=flags, length=field)
     return head + value + bytes(-size & 3)
 
 
@@ -117,7 +117,7 @@ def sctp_checksum(packet: bytes) -> int:
 
 
 def checksum_is_good(packet: bytes) -> bool:
-    """Tell whether the Checksum of a whole packet is right (RFC 4960 6.8).
+    """Return whether the Checksum of a whole packet is right (RFC 4960 6.8).
 
     :raises RemoteProtocolError: fewer than 12 octets.
     """
@@ -137,7 +137,7 @@ def build_packet(
     :param source_port: 16 bits.
     :param destination_port: 16 bits.
     :param verification_tag: 32 bits.
-    :param chunks: as :func:`build_chunk` makes them.
+    :param chunks: octets of chunks, as :func:`build_chunk` returns them.
     :param checksum: 32 bits; None: computed.
     :raises LocalProtocolError: a number does not fit its field.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What DDP over SCTP must not do, as far as one chunk shows it (RFC 5043, RFC 6581 7).
+"""The rules of DDP over SCTP for single chunks (RFC 5043, RFC 6581 7).
 
-The order of messages is the matter of :mod:`scapy_mpa.wire.sctp_session`.
+:mod:`scapy_mpa.wire.sctp_session` has the rules for the order of messages.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from scapy_mpa.wire.sctp_ddp import (
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 _WITH_ENHANCED_DATA = frozenset({FunctionCode.ENHANCED_INITIATE, FunctionCode.ENHANCED_ACCEPT})
-"""RFC 6581 7 demands enhanced data of these two, and of an Enhanced Reject only Private Data."""
+"""RFC 6581 7 demands enhanced data in these two; in an Enhanced Reject it demands only Private
+Data."""
 
 
 def speaks_ddp(init: InitChunk) -> bool:
-    """Tell whether an INIT or INIT ACK offers DDP (RFC 5043 5.1)."""
+    """Return whether an INIT or INIT ACK offers DDP (RFC 5043 5.1)."""
     return init.adaptation == DDP_ADAPTATION
 
 
 def init_violations(
     init: InitChunk, name: str, *, accepted: int, whole: bool = True
 ) -> Iterator[Violation]:
-    """Say what is wrong with the INIT or INIT ACK of an association that carries DDP.
+    """Yield the faults of the INIT or INIT ACK of an association that carries DDP.
 
-    :param name: what to call it.
-    :param accepted: inbound streams of the peer, as far as its sender knows: one that answers need
-        not ask for more (RFC 4960 5.1.1).
-    :param whole: whether all of its parameters were captured.
+    :param name: name of the chunk for texts.
+    :param accepted: inbound streams of the peer, if its sender knows them: an answer need not ask
+        for more (RFC 4960 5.1.1).
+    :param whole: whether all its parameters were captured.
     """
     out, into = init.outbound_streams, init.inbound_streams
     if init.adaptation is None and whole:
@@ -54,20 +55,20 @@ def init_violations(
 
 
 def data_violations(chunk: DataChunk) -> Iterator[Violation]:
-    """Say what is wrong with a DATA chunk of an association that carries DDP."""
+    """Yield the faults of a DATA chunk of an association that carries DDP."""
     if not chunk.unordered:
         yield Violation("a DATA chunk is ordered", "RFC 5043 10")
     if chunk.ppid not in (SEGMENT_PPID, SESSION_CONTROL_PPID):
         yield Violation(f"a DATA chunk has PPID {chunk.ppid}", "RFC 5043 5.1")
 
 
-def stream_violation(chunk: DataChunk, own: InitChunk, peer: InitChunk) -> Violation | None:
-    """Say so if a DATA chunk is of a stream that there is not (RFC 4960 6.5).
+def stream_violation(chunk: DataChunk, sender: InitChunk, receiver: InitChunk) -> Violation | None:
+    """Return the fault if the stream of a DATA chunk does not exist (RFC 4960 6.5).
 
-    :param own: INIT or INIT ACK of its sender.
-    :param peer: that of its receiver.
+    :param sender: INIT or INIT ACK of the chunk's sender.
+    :param receiver: INIT or INIT ACK of its receiver.
     """
-    streams = min(own.outbound_streams, peer.inbound_streams)
+    streams = min(sender.outbound_streams, receiver.inbound_streams)
     if chunk.stream < streams:
         return None
     what = f"a DATA chunk is of stream {chunk.stream}, and there are {streams}"
@@ -75,7 +76,7 @@ def stream_violation(chunk: DataChunk, own: InitChunk, peer: InitChunk) -> Viola
 
 
 def length_violation(chunk: DataChunk) -> Violation | None:
-    """Say what is wrong with a chunk of DDP that is too short for what it must begin with."""
+    """Return the fault if a chunk of DDP is too short for its header."""
     if chunk.ppid == SESSION_CONTROL_PPID and chunk.length < SESSION_CONTROL_LENGTH:
         what = f"a session control message has {chunk.length} octets, not 4"
         return Violation(what, "RFC 5043 5.2.3")
@@ -85,7 +86,7 @@ def length_violation(chunk: DataChunk) -> Violation | None:
 
 
 def control_violations(control: SessionControl, length: int) -> Iterator[Violation]:
-    """Say what is wrong with a session control message by itself.
+    """Yield the faults of a single session control message.
 
     :param length: octets of the whole message.
     """

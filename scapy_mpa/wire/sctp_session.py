@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DDP Stream Sessions: which message may follow which (RFC 5043 6, RFC 6581 7).
+"""DDP Stream Sessions: the order of messages (RFC 5043 6, RFC 6581 7).
 
-The normative order is that of the DDP-SSNs, and those count each direction for itself.  So each
-direction has a state of its own.  What connects the two is checked apart.
+The normative order is that of the DDP-SSNs, which are counted for each direction.  So each
+direction has its own state.  Rules that connect the two directions are checked separately.
 
 The active side (RFC 5043 6.2 to 6.4, 6.6)::
 
@@ -18,14 +18,14 @@ The passive side::
     OPEN     DDP Segment                            OPEN
     OPEN     Terminate                              DONE         (6.2)
 
-After DONE, REJECTED and REFUSED nothing follows but another session, which begins with another
-Initiate.  Where the beginning of a direction was not captured it is OPEN; what is there shows which
-side it is, or that stays unknown.
+After DONE, REJECTED and REFUSED only another session follows, which begins with another Initiate.
+A direction whose beginning was not captured is OPEN.  Its messages show which side sends it, or
+that stays unknown.
 
-Between the two: an enhanced answer goes with an enhanced Initiate, and Accept with Initiate (RFC
-6581 7); where the passive side has rejected or refused, the active side has sent nothing but its
-Initiate (RFC 5043 6.3, 6.4).  A Reject may answer an Enhanced Initiate, too: RFC 6581 7 wants the
-enhanced one only where the unenhanced session would have been accepted.
+Between the two directions: an enhanced answer must follow an enhanced Initiate, and Accept must
+follow Initiate (RFC 6581 7).  If the passive side rejected or refused, the active side sent only
+its Initiate (RFC 5043 6.3, 6.4).  A Reject may answer an Enhanced Initiate, too: RFC 6581 7 demands
+the enhanced one only if the unenhanced session would have been accepted.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from scapy_mpa.wire.sctp_ddp import (
 
 
 class Role(enum.Enum):
-    """Which side of a session a direction is sent by."""
+    """The side of a session that sends a direction."""
 
     ACTIVE = enum.auto()
     PASSIVE = enum.auto()
 
 
 class HalfState(enum.Enum):
-    """How far one direction of a session has come."""
+    """The state of one direction of a session."""
 
     START = enum.auto()
     OPEN = enum.auto()
@@ -62,7 +62,7 @@ class HalfState(enum.Enum):
 
 
 SEGMENT: Final = -1
-"""Stands for a DDP Segment Chunk where function codes stand for the others; none is negative."""
+"""Used for a DDP Segment Chunk in place of a function code, none of which is negative."""
 
 NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(Role.ACTIVE, HalfState.START, code): HalfState.OPEN for code in INITIATES},
@@ -72,7 +72,7 @@ NEXT: Final[dict[tuple[Role, HalfState, int], HalfState]] = {
     **{(role, HalfState.OPEN, SEGMENT): HalfState.OPEN for role in Role},
     **{(role, HalfState.OPEN, FunctionCode.TERMINATE): HalfState.DONE for role in Role},
 }
-"""By role, state and what is sent: the state after it.  What is not there is illegal."""
+"""The next state, by role, state and function code.  All other combinations are illegal."""
 
 
 _WHERE: Final = {
@@ -82,20 +82,20 @@ _WHERE: Final = {
     HalfState.REJECTED: ("follows the Reject", "RFC 5043 6.3"),
     HalfState.REFUSED: ("follows the Terminate that refused", "RFC 5043 6.4"),
 }
-"""Where a message must not be, and what says so."""
+"""The place of an illegal message in words, and the clause that it breaks."""
 
 
 def role_of(code: int) -> Role | None:
-    """Return whose message a function code is, None if both sides may send it."""
+    """Return the side that may send a function code, None if both may."""
     if code in INITIATES:
         return Role.ACTIVE
     return Role.PASSIVE if code in ANSWERS else None
 
 
 def order_violation(role: Role | None, state: HalfState, code: int) -> Violation | None:
-    """Return which rule a message breaks by its place, None if it breaks none.
+    """Return the rule that a message breaks by its place, None if it breaks none.
 
-    :param role: None: it is not known which side sends it.
+    :param role: the side that sends it; None if that is not known.
     :param code: function code, or ``SEGMENT``.
     """
     if any((each, state, code) in NEXT for each in ([role] if role else Role)):
@@ -109,7 +109,7 @@ def order_violation(role: Role | None, state: HalfState, code: int) -> Violation
 
 
 def answer_violation(initiate: int, answer: int) -> Violation | None:
-    """Return which rule an answer breaks, None if it fits its Initiate (RFC 6581 7).
+    """Return the rule that an answer breaks, None if it matches its Initiate (RFC 6581 7).
 
     :param initiate: function code of the active side's first message.
     :param answer: function code of the passive side's first message.
@@ -123,9 +123,9 @@ def answer_violation(initiate: int, answer: int) -> Violation | None:
 
 
 def rejected_violation(state: HalfState) -> Violation | None:
-    """Return which rule is broken if the active side has sent more than its Initiate.
+    """Return the rule that is broken if the active side sent more than its Initiate.
 
-    :param state: of the passive side.
+    :param state: state of the passive side.
     """
     if state is HalfState.REJECTED:
         return Violation("more than the Initiate was sent of a rejected session", "RFC 5043 6.3")
@@ -137,19 +137,19 @@ def rejected_violation(state: HalfState) -> Violation | None:
 def unfinished_violation(
     active: tuple[HalfState, int | None], passive: tuple[HalfState, int | None]
 ) -> Violation | None:
-    """Return which rule is broken by what is missing of a session that is over.
+    """Return the rule that is broken if a session ends without a message that it needs.
 
     :param active: state of the active side, and function code of its first message, None if there
         is none.
-    :param passive: likewise.
+    :param passive: the same of the passive side.
     """
-    (state, initiate), (other, answer) = active, passive
+    (state, initiate), (peer_state, answer) = active, passive
     if initiate is None and state is HalfState.START and answer is not None:
         return Violation(f"{function_name(answer)} answers no Initiate", "RFC 5043 6.1")
     if initiate not in INITIATES:
         return None
-    if answer is None and other is HalfState.START:
+    if answer is None and peer_state is HalfState.START:
         return Violation(f"the {function_name(initiate)} was never answered", "RFC 5043 6.1")
-    if answer in ANSWERS and state is other is HalfState.OPEN:
+    if answer in ANSWERS and state is peer_state is HalfState.OPEN:
         return Violation("neither side has sent a Terminate", "RFC 5043 6.2")
     return None

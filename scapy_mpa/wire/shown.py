@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Numbers and what others have written, such that a line on a terminal can hold them.
+"""Makes names and values from outside safe for a line on a terminal.
 
-Names, words and values that a message repeats come from outside: they may hold escape sequences,
-line ends and characters that turn the text around, or be megabytes long.
+Names, words and values that a message repeats come from outside.  They may hold escape sequences,
+line ends and characters that reverse the text, or be megabytes long.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from __future__ import annotations
 from typing import Final
 
 LONGEST: Final = 64
-"""Characters of a value that a message repeats: enough to find it again, and less than a line."""
+"""Characters of a value in a message: enough to find the value, and less than a line."""
 
 
 def shown(name: str) -> str:
-    """Return a name, of a file say, as it is if it is harmless, else in quotes and in ASCII.
+    """Return a name, such as that of a file: unchanged if it is safe, else in quotes and ASCII.
 
-    It is not shortened: who reads of a file is to find it.
+    It is not shortened, so that the reader can find the file.
     """
     return name if name and name.isprintable() else ascii(name)
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of what a noun says, such as ``1 octet`` or ``2 octets``."""
+    """Return a number with its noun, such as ``1 octet`` or ``2 octets``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """Return a text without quotes: other characters than printable ones escaped, cut if long."""
+    """Return a text without quotes, with unprintable characters escaped, cut if long."""
     return _fitting(text, longest, f"{len(text)} characters")
 
 
 def quoted(value: object, longest: int = LONGEST) -> str:
     """Return a value as Python writes it, in printable characters, cut if long.
 
-    Of a long string only the beginning is looked at, so that this takes no time and memory either.
+    Only the beginning of a long string is processed, to save time and memory.
     """
     if isinstance(value, str):
         return _fitting(repr(value[: longest + 1]), longest, f"{len(value)} characters")
@@ -43,7 +43,7 @@ def quoted(value: object, longest: int = LONGEST) -> str:
     try:
         text = repr(value)
     except Exception:
-        # An integer of thousands of digits has none, and a stranger's class may raise anything.
+        # repr() fails for integers of thousands of digits, and a foreign class may raise anything.
         return f"<{type(value).__name__}>"
     return printable(text, longest)
 
@@ -52,7 +52,7 @@ def _fitting(text: str, longest: int, size: str) -> str:
     """Return a text escaped; if that is too long, its beginning, and the size of the whole."""
     escaped = ""
     for each in text:
-        # Escaped, a character may be ten.
+        # An escaped character may take ten characters.
         piece = each if each.isprintable() else each.encode("unicode_escape").decode()
         if len(escaped) + len(piece) > longest:
             return f"{escaped}... ({size})"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of SoftUiWARP: other pads than RFC 5044 4.1 has them, and a CRC field of zeros.
+"""FPDUs of SoftUiWARP: pads that differ from RFC 5044 4.1, and a CRC field of zeros.
 
 RFC 5044 pads ULPDU_Length field and ULPDU to a multiple of 4.  SoftUiWARP adds as many octets as
-the remainder of their length divided by 4.  For ULPDUs of even length that comes to the same; after
-one of odd length all that follows is off the 4-octet grid by 2.  Of its Markers nothing is known.
+the remainder of their length divided by 4.  For ULPDUs of even length the result is the same; after
+one of odd length, all later FPDUs are off the 4-octet grid by 2.  Its Markers are not known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scapy_mpa.wire.crc import CRC_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 
 CRC_FIELD: Final = bytes(CRC_LENGTH)
-"""What stands where RFC 5044 has a CRC."""
+"""The octets in place of the CRC of RFC 5044."""
 
 
 def pad_length(ulpdu_length: int) -> int:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which ULPDU_Length would make the CRC of octets good (RFC 5044 4.1, 4.4).
+"""Finds the ULPDU_Length that makes the CRC of octets good (RFC 5044 4.1, 4.4).
 
-CRC32c is linear: how two CRCs differ depends only on how the octets differ, and on how many follow.
-So the CRC as it is shows which octets the field should hold, wherever the FPDU may end.  Each octet
-is read once.
+CRC32c is linear: the difference of two CRCs depends only on the difference of the octets, and on
+the number of octets that follow.  So, for each possible end of the FPDU, the CRC shows the right
+value of the field.  Each octet is read once.
 """
 
 from __future__ import annotations
@@ -19,68 +19,71 @@ _WORD: Final = 4
 _BITS_OF_WORD: Final = 8 * _WORD
 _ONE: Final = (1).to_bytes(_WORD, "big")
 _IS_BIG_ENDIAN: Final = array("I", [1]).tobytes()[0] == 0
-# A register that holds RESIDUE holds it again after this word: how much one differs from RESIDUE
-# depends on nothing but how much it did before, and how much the words differ from this one.
-_AS_BEFORE: Final = int.from_bytes(RESIDUE.to_bytes(_WORD, "little"), "big")
+# After this word, a register that holds RESIDUE holds it again.  So the difference from RESIDUE
+# depends only on the difference before, and on the difference of the words from this one.
+_KEEPS_RESIDUE: Final = int.from_bytes(RESIDUE.to_bytes(_WORD, "little"), "big")
 
 
 class SoundLength:
-    """The CRC of octets that may be one FPDU, but for its ULPDU_Length, up to where they reach.
+    """The CRC of octets that may be an FPDU with a wrong ULPDU_Length.
 
-    :param phase: offset of the first one modulo 512, or None without Markers.
+    :param phase: offset of the first octet modulo 512, or None without Markers.
     """
 
-    __slots__ = ("_crc", "_header", "_phase", "_said", "octets")
+    __slots__ = ("_claimed", "_crc", "_header", "_phase", "octets")
 
     def __init__(self, phase: int | None) -> None:
         self.octets = 0
-        """How many octets there are."""
+        """Number of octets added so far."""
         self._phase = phase
         self._header = MARKER_LENGTH if phase == 0 else 0
-        self._said = 0
+        self._claimed = 0
         self._crc = 0
 
     @property
     def least(self) -> int:
-        """How many octets the shortest FPDU has."""
+        """Octets of the shortest FPDU."""
         return self._header + fpdu_length(0)
 
     def extend(self, octets: bytes) -> None:
-        """Add octets, a multiple of 4, no more in all than the longest FPDU has; the first time no
-        fewer than the shortest."""
+        """Add octets, a multiple of 4.
+
+        The first time at least as many as the shortest FPDU has, in all at most as many as the
+        longest FPDU has.
+        """
         if not self.octets:
             field = octets[self._header : self._header + HEADER_LENGTH]
-            self._said = int.from_bytes(field, "big")
+            self._claimed = int.from_bytes(field, "big")
         self._crc = crc32c(octets, self._crc)
         self.octets += len(octets)
 
     def is_one(self) -> bool:
-        """Tell whether all octets are one FPDU.
+        """Return whether all octets are one FPDU.
 
-        Their CRC is good as it is if the sender lied, else with the length that they have.
+        Their CRC must be good as captured, with the wrong length, or with their real length.
         """
         register = self._crc ^ RESIDUE
         words = (self.octets - self._header) // _WORD
-        # A few bits tell of nearly all that is none, at a fifth of the cost.
+        # Four bits exclude nearly all octets that are no FPDU, at a fifth of the cost.
         for masks in masks_before(words):
             if (register & masks[words]).bit_count() & 1:
                 return False
         difference = before_zeros(register, words)
         if difference >> 8 * HEADER_LENGTH:
             return False
-        # The first octet of the field stands in the lowest bits of the register.
-        other = int.from_bytes(difference.to_bytes(HEADER_LENGTH, "little"), "big")
-        return not other or fpdu_length(self._said ^ other, self._phase) == self.octets
+        # The lowest bits of the register are the first octet of the field.
+        wrong = int.from_bytes(difference.to_bytes(HEADER_LENGTH, "little"), "big")
+        return not wrong or fpdu_length(self._claimed ^ wrong, self._phase) == self.octets
 
     def sift(self, octets: bytes) -> list[int]:
-        """Return after how many octets it may be that all up to there are one FPDU: as many as are
-        there, or more, ascending.
+        """Return the lengths at which all octets so far may be one FPDU, ascending.
 
-        Of places where they are not, one in 16 is left by chance.  Many places take a tenth of
-        what it takes to ask of each (:meth:`is_one`), for all are worked out at once.
+        The first is the number of octets added before, the others are longer.  One in 16 wrong
+        lengths remains by chance.  Many lengths cost a tenth of a call of :meth:`is_one` for each,
+        because all are computed at once.
 
-        :param octets: what follows those that are there, a multiple of 4.  Where none are, as many
-            are added as the shortest FPDU has, and there must be.
+        :param octets: the octets after those added before, a multiple of 4.  If none were added,
+            this adds the first ones, as many as the shortest FPDU has; there must be so many.
         """
         if not self.octets:
             shortest = self.least
@@ -92,25 +95,25 @@ class SoundLength:
             return likely
         first = (self.octets - self._header) // _WORD
         register = self._crc ^ RESIDUE
-        # One number holds all words, the first of them in its highest bits.
+        # One number holds all words, the first word in its highest bits.
         ones = int.from_bytes(_ONE * count, "big")
-        words = int.from_bytes(octets, "big") ^ ones * _AS_BEFORE
-        unlike = 0
+        words = int.from_bytes(octets, "big") ^ ones * _KEEPS_RESIDUE
+        mismatches = 0
         for bit, masks in enumerate(masks_before(first + count)):
-            # Where a word ends, the bit that must be zero is that where it begins, and the sum of
-            # the bits of the word that are in the mask.
+            # The bit that must be zero at the end of a word is the bit at its beginning, plus the
+            # sum of the masked bits of the word.
             sums = words & _joined(masks[first : first + count])
             for half in (16, 8, 4, 2, 1):
                 sums ^= sums >> half
             sums &= ones
             if (register & masks[first]).bit_count() & 1:
                 sums ^= 1 << _BITS_OF_WORD * (count - 1)
-            unlike |= sums << bit
+            mismatches |= sums << bit
         shift = _BITS_OF_WORD
         while shift < _BITS_OF_WORD * count:
-            unlike ^= unlike >> shift
+            mismatches ^= mismatches >> shift
             shift *= 2
-        lowest = unlike.to_bytes(_WORD * count, "big")[_WORD - 1 :: _WORD]
+        lowest = mismatches.to_bytes(_WORD * count, "big")[_WORD - 1 :: _WORD]
         at = lowest.find(0)
         while at >= 0:
             likely.append(self.octets + _WORD * (at + 1))
@@ -119,8 +122,10 @@ class SoundLength:
 
 
 def _joined(masks: array[int]) -> int:
-    """Return masks as one number, the first in its highest bits, each with its lowest octet first,
-    as the octets of a word go through a register."""
+    """Return masks as one number, the first in its highest bits, each with its lowest octet first.
+
+    In that order the octets of a word enter the register.
+    """
     if _IS_BIG_ENDIAN:
         masks.byteswap()
     return int.from_bytes(masks.tobytes(), "big")

@@ -9,14 +9,14 @@
     PD_Length           2 octets
     Private Data        PD_Length octets
 
-With revision 129, which is that of Alibaba's erdma, an extension of 8 octets precedes Private Data;
-PD_Length does not count it.
+With revision 129, Alibaba's erdma, an extension of 8 octets precedes Private Data; PD_Length does
+not count it.
 
 With revision 2 and S set, the Private Data begin with 4 octets of enhanced data: control
 flags A and B, 14 bits of IRD, control flags C and D, 14 bits of ORD (RFC 6581 9).
 
 The Rtr frame proposal of 2007 has a third frame, which the Initiator sends after the Reply if S is
-set in Request and Reply.  Its text and the octets beside it spell the Key in two ways.
+set in Request and Reply.  The text of the proposal and its octets spell the Key differently.
 """
 
 import enum
@@ -37,7 +37,7 @@ from scapy_mpa.wire.shown import quoted
 
 
 class StartupKind(str, enum.Enum):
-    """Which of the startup frames it is."""
+    """The kind of a startup frame."""
 
     REQUEST = "request"
     REPLY = "reply"
@@ -50,14 +50,14 @@ KEYS: Final[dict[StartupKind, bytes]] = {
     StartupKind.REPLY: b"MPA ID Rep Frame",
     StartupKind.RTR: b"MPA ID Rtr Frame",
 }
-"""The Key that each is written with."""
+"""The Key of each kind, when built."""
 RTR_KEYS: Final = (KEYS[StartupKind.RTR], b"MPA ID RtR Frame")
-"""Both spellings of the Rtr Frame's Key: the proposal's words, and its octets."""
+"""Both spellings of the Rtr Frame's Key: in the proposal's text, and in its octets."""
 KIND_OF_KEY: Final[dict[bytes, StartupKind]] = {
     **{key: kind for kind, key in KEYS.items()},
     **dict.fromkeys(RTR_KEYS, StartupKind.RTR),
 }
-"""Every Key that is read."""
+"""The kind of each Key that is recognised."""
 
 KEY_LENGTH: Final = 16
 STARTUP_HEADER_LENGTH: Final = 20
@@ -68,7 +68,7 @@ _ENHANCED: Final = Struct(">HH")
 _M, _C, _R, _S, _RES = 0x80, 0x40, 0x20, 0x10, 0x0F
 _DEPTH: Final = 0x3FFF
 _CONTROL_FLAGS: Final = {"A": (0, 0x8000), "B": (0, 0x4000), "C": (1, 0x8000), "D": (1, 0x4000)}
-"""By letter: in which word, and which bit."""
+"""By letter: index of the word, and bit."""
 _PROPOSAL: Final = "rtr-frame-proposal-2007"
 
 
@@ -83,9 +83,9 @@ class StartupFrame(NamedTuple):
     rejected: bool
     """R: in a Reply, the connection is rejected."""
     s_bit: bool
-    """S: reserved in RFC 5044.  With revision 2 it says that the Private Data begin with enhanced
-    data (RFC 6581 6).  In the proposal of 2007 it says in a Request that an Rtr Frame will come,
-    and in a Reply that one is awaited."""
+    """S: reserved in RFC 5044.  With revision 2, Private Data begin with enhanced data (RFC 6581
+    6).  In the proposal of 2007, a Request with S announces an Rtr Frame, and a Reply with S asks
+    for one."""
     reserved: int
     """The four reserved bits."""
     revision: int
@@ -95,14 +95,14 @@ class StartupFrame(NamedTuple):
     data: bytes
     """The whole Private Data field, enhanced data included."""
     extension: bytes = b""
-    """What precedes it in frames of revision 129: 8 octets, not counted by ``pd_length``."""
+    """8 octets before Private Data in frames of revision 129; ``pd_length`` does not count them."""
 
     @property
     def dialect(self) -> Dialect | None:
-        """The dialect that it speaks; None if none is known.
+        """The dialect of the frame; None if it is not known.
 
-        S of a Request or Reply of revision 1 tells nothing: Linux siw echoes it in its Reply and
-        means nothing by it.  Only the Rtr Frame itself does.
+        S in a Request or Reply of revision 1 proves nothing: Linux siw echoes it in its Reply
+        without a meaning.  Only the Rtr Frame itself shows the proposal of 2007.
         """
         if self.kind is StartupKind.RTR:
             return Dialect.RTR_PROPOSAL_2007
@@ -115,7 +115,7 @@ class StartupFrame(NamedTuple):
 
     @property
     def rejects(self) -> bool:
-        """Whether it is a Reply with R; in a Request nobody checks it (RFC 5044 7.1.1)."""
+        """Whether it is a Reply with R; in a Request R is not checked (RFC 5044 7.1.1)."""
         return self.rejected and self.kind is StartupKind.REPLY
 
     @property
@@ -132,7 +132,7 @@ class StartupFrame(NamedTuple):
 
     @property
     def private_data(self) -> bytes:
-        """What the ULP gave: the Private Data field after any enhanced data."""
+        """The octets of the ULP: the Private Data field after any enhanced data."""
         return self.data[ENHANCED_LENGTH:] if self.enhanced else self.data
 
     @property
@@ -158,9 +158,9 @@ class StartupFrame(NamedTuple):
         return _ENHANCED.unpack_from(self.data)
 
     def problems(self) -> list[str]:
-        """Say why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
+        """Return why a receiver must not accept this frame; empty if it may (RFC 5044 7.1.2)."""
         found = []
-        # No dialect allows fewer, and of startup frames there may be many.
+        # Tested first for speed: no dialect has a lower limit, and there may be many frames.
         if self.pd_length > LARGEST_PD_LENGTH:
             largest = largest_pd_length(self.revision)
             if self.pd_length > largest:
@@ -189,7 +189,7 @@ class StartupFrame(NamedTuple):
 def parse_startup(octets: bytes) -> StartupFrame:
     """Read a startup frame from the beginning of ``octets`` (RFC 5044 7.1.1).
 
-    Fewer octets than PD_Length says leave ``data`` that much shorter, or ``extension``.
+    If there are fewer octets than PD_Length says, ``data`` or ``extension`` is shorter.
 
     :raises RemoteProtocolError: fewer than 20 octets, or no Key.
     """
@@ -215,8 +215,8 @@ def parse_startup(octets: bytes) -> StartupFrame:
 def build_startup(startup: StartupFrame, *, key: bytes | None = None) -> bytes:
     """Return the octets of a startup frame, right or wrong (RFC 5044 7.1.1).
 
-    :param startup: is written as it is, PD_Length and extension too.
-    :param key: override the Key that goes with its kind.
+    :param startup: is written unchanged, PD_Length and extension too.
+    :param key: overrides the Key of its kind.
     :raises LocalProtocolError: a number does not fit its field, or ``key`` has not 16 octets.
     """
     if key is None:

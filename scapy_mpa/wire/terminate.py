@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Terminate Header: its octets, its two readings, its names (RFC 5040 4.8).
+"""The Terminate Header: its octets, its two layouts, its names (RFC 5040 4.8).
 
 ::
 
@@ -7,13 +7,14 @@
     Error Code          1 octet
     M D R Reserved      2 octets, from the most significant bit: 1, 1, 1 and 13 bits
     DDP Segment Length  2 octets, if M or D is set
-    DDP Header          14 or 18 octets, if D is set: which of the two, its own T bit says
+    DDP Header          14 or 18 octets, by its T bit, if D is set
     RDMAP Header        28 octets of an RDMA Read Request, if R is set
 
 Linux' software iWARP driver (siw) declares the first four octets as C bit-fields, and so sends
-them *mirrored*: EType and Layer swapped, M, D and R the bits 0, 1 and 2 of the third octet.  What
-is ``12 02 C0 00`` by RFC 5040 figure 8 is ``21 02 03 00`` there.  :func:`parse_terminate` tells
-the two apart by what the octets say, and says why; what RFC 5040 allows is never read mirrored.
+them *mirrored*: EType and Layer swapped, M, D and R as bits 0, 1 and 2 of the third octet.  siw
+sends ``21 02 03 00`` for ``12 02 C0 00`` of RFC 5040 figure 8.  :func:`parse_terminate` decides
+between the two by the octets, and gives the reason.  Octets that RFC 5040 allows are never read
+mirrored.
 """
 
 import struct
@@ -33,19 +34,19 @@ _SEGMENT_LENGTH: Final = struct.Struct(">H")
 _HDRCT: Final = 0xE0
 _MIRRORED_HDRCT: Final = 0x07
 _OF_INITIATORS: Final = frozenset({0x05, 0x06})
-"""Codes of MPA errors (RFC 6581 8) that Initiators report, before FPDUs come from them; Responders
-hardly, though RFC 6581 9.3 lets them.  Mirrored, they are errors of RDMAP that a Responder finds in
-FPDUs."""
+"""Codes of MPA errors (RFC 6581 8) that Initiators report, before they send FPDUs.  Responders
+hardly report them, though RFC 6581 9.3 allows it.  Mirrored, they are errors of RDMAP that a
+Responder finds in FPDUs."""
 
 
 class ErrorType(NamedTuple):
-    """What one (Layer, EType) pair stands for."""
+    """The meaning of one (Layer, EType) pair."""
 
     name: str
     codes: Mapping[int, str]
     """Error Code to name."""
     any_code: bool = False
-    """There are no codes: the field may hold anything."""
+    """No codes are defined: the field may hold any value."""
 
 
 LAYERS: Final[Mapping[int, str]] = MappingProxyType({0: "RDMA", 1: "DDP", 2: "LLP"})
@@ -117,11 +118,11 @@ ERROR_TYPES: Final[Mapping[tuple[int, int], ErrorType]] = MappingProxyType(
         ),
     }
 )
-"""(Layer, EType) to its name and its codes, each by the name that its document gives it."""
+"""(Layer, EType) to its name and its codes, with the names of their documents."""
 
 
 def is_defined(layer: int, etype: int, error_code: int) -> bool:
-    """Tell whether a standard defines this combination.
+    """Return whether a standard defines this combination.
 
     :param layer: 4 bits.
     :param etype: 4 bits.
@@ -132,14 +133,14 @@ def is_defined(layer: int, etype: int, error_code: int) -> bool:
 
 
 def is_terminate(control: bytes) -> bool:
-    """Tell whether octets begin with the DDP and the RDMAP control octet of a Terminate."""
+    """Return whether octets begin with the DDP and the RDMAP control octet of a Terminate."""
     return len(control) > 1 and control < TAGGED and control[1] & OPCODE_BITS == Opcode.TERMINATE
 
 
 def terminate_text(layer: int, etype: int, error_code: int) -> str:
-    """Return the three in words: ``DDP / Untagged Buffer Error / Invalid QN``.
+    """Return the error in words: ``DDP / Untagged Buffer Error / Invalid QN``.
 
-    What no standard defines is given as a number.
+    A value that no standard defines is written as a number.
 
     :param layer: 4 bits.
     :param etype: 4 bits.
@@ -156,7 +157,7 @@ def terminate_text(layer: int, etype: int, error_code: int) -> str:
 
 
 class Terminate(NamedTuple):
-    """A Terminate Header, in one of its two readings."""
+    """A Terminate Header, read in one of its two layouts."""
 
     layer: int
     """Layer, 4 bits."""
@@ -173,26 +174,26 @@ class Terminate(NamedTuple):
     reserved: int
     """Reserved, 13 bits."""
     ddp_segment_length: int | None
-    """Octets of the DDP segment in error, None if the field is absent.  siw leaves out the
-    header in it."""
+    """Octets of the DDP segment in error, None if the field is absent.  siw does not count the
+    segment's header."""
     ddp_header: bytes | None
-    """The copied DDP header as far as it is there, None if D is not set."""
+    """The copied DDP header, which may be cut short; None if D is not set."""
     rdmap_header: bytes | None
-    """The copied RDMA Read Request Header as far as it is there, None if R is not set."""
+    """The copied RDMA Read Request Header, which may be cut short; None if R is not set."""
     trailing: bytes
-    """What follows that nothing above accounts for."""
+    """The octets after all these parts."""
     mirrored: bool
-    """The octets were read as siw writes them."""
+    """The octets were read in siw's layout."""
     evidence: str
-    """Why they were read that way, in one line."""
+    """The reason for this layout, in one line."""
     ambiguous: bool
-    """The octets would make sense the other way, too, and mean something else."""
+    """In the other layout the octets would have another valid meaning."""
     problem: str | None
-    """What is missing of the parts that M, D and R promise, None if nothing is."""
+    """The missing part of those that M, D and R announce, None if all are whole."""
 
     @property
     def complaint(self) -> str:
-        """The message that the copied DDP header is of, in words; empty if none is there."""
+        """The message of the copied DDP header, in words; empty without a whole header."""
         octets = self.ddp_header or b""
         if len(octets) < ddp_header_length(octets) or not octets:
             return ""
@@ -204,9 +205,9 @@ class Terminate(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The error in words; where the octets allow two readings, the likelier one first."""
+        """The error in words; if the octets fit both layouts, the likelier error first."""
         text = terminate_text(self.layer, self.etype, self.error_code)
-        # The other reading has Layer and EType swapped.
+        # The other layout has Layer and EType swapped.
         other = terminate_text(self.etype, self.layer, self.error_code) if self.ambiguous else ""
         if self.mirrored:
             return f"{text} (mirrored{', or not: ' * bool(other)}{other})"
@@ -219,11 +220,11 @@ _PLACES: Final[tuple[tuple[Literal["big", "little"], tuple[int, ...]], ...]] = (
     ("big", (28, 24, 16, 15, 14, 13, 0)),
     ("little", (0, 4, 8, 16, 17, 18, 19)),
 )
-"""By RFC 5040 figure 8 and mirrored: which octet comes first, and the lowest bit of each field."""
+"""By RFC 5040 figure 8, and mirrored: octet order, and the lowest bit of each field."""
 
 
 def _read_control(octets: bytes, mirrored: bool) -> tuple[int, int, int, bool, bool, bool, int]:
-    """Return the fields of the first four octets, in one reading."""
+    """Return the fields of the first four octets, in one layout."""
     order, places = _PLACES[mirrored]
     word = int.from_bytes(octets, order)
     layer, etype, code, m, d, r, reserved = (
@@ -239,11 +240,11 @@ class _Verdict(NamedTuple):
 
 
 def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
-    """Decide how the four octets of ``octets`` are to be read.
+    """Decide the layout of the four octets of ``octets``.
 
-    No conforming Terminate is read mirrored.  Its error is defined and its reserved bits are zero.
-    So its third octet is 0, or has one of M, D and R in their places.  The exception is what a
-    Responder hardly sends (``_OF_INITIATORS``).
+    A conforming Terminate is not read mirrored.  Its error is defined and its reserved bits are
+    zero.  So its third octet is 0, or has one of M, D and R in their places.  The exception are
+    errors that a Responder hardly sends (``_OF_INITIATORS``).
     """
     first, error_code, third, fourth = octets
     high, low = first >> 4, first & 15
@@ -281,16 +282,15 @@ def parse_terminate(
     *,
     by_responder: bool = False,
 ) -> Terminate:
-    """Read a Terminate Header: what follows the DDP header of a Terminate message.
+    """Read a Terminate Header: the octets after the DDP header of a Terminate message.
 
-    Copied headers that are cut short are given as far as they are there, and ``problem`` says
-    so.
+    A copied header may be cut short; ``problem`` then reports that.
 
     :param octets: the header, at least 4 octets.
-    :param mirrored: False to read as RFC 5040 figure 8 has it, True to read as siw writes it,
-        None to let the octets decide.
-    :param by_responder: whether the Responder of the connection has sent it, which decides where
-        the octets leave a choice.
+    :param mirrored: False for the layout of RFC 5040 figure 8, True for siw's layout, None to let
+        the octets decide.
+    :param by_responder: whether the Responder of the connection sent it, which decides if the
+        octets fit both layouts.
     :raises RemoteProtocolError: fewer than 4 octets.
     """
     (word,) = unpacked(_CONTROL, "a Terminate Header", octets)
@@ -346,11 +346,11 @@ def build_terminate(
     :param etype: 0 to 15.
     :param error_code: 0 to 255.
     :param ddp_segment_length: 0 to 65535, or None to leave the field out.
-    :param ddp_header: the DDP header to copy, written as it is, or None.
-    :param rdmap_header: the RDMA Read Request Header to copy, written as it is, or None.
-    :param m: override M, which else is set if ``ddp_segment_length`` is given.
-    :param d: override D, which else is set if ``ddp_header`` is given.
-    :param r: override R, which else is set if ``rdmap_header`` is given.
+    :param ddp_header: the DDP header to copy, written unchanged, or None.
+    :param rdmap_header: the RDMA Read Request Header to copy, written unchanged, or None.
+    :param m: overrides M, which is otherwise set if ``ddp_segment_length`` is given.
+    :param d: overrides D, which is otherwise set if ``ddp_header`` is given.
+    :param r: overrides R, which is otherwise set if ``rdmap_header`` is given.
     :param reserved: 0 to 0x1FFF.
     :param trailing: octets to append.
     :param mirrored: write the first four octets as siw does.
@@ -365,7 +365,7 @@ def build_terminate(
         rdmap_header is not None if r is None else r,
         reserved,
     )
-    # A negative number has bits above any.
+    # A shifted negative number is never 0.
     if any(value >> width for value, width in zip(control, _WIDTHS, strict=True)):
         raise LocalProtocolError(
             f"layer {layer}, error type {etype}, code {error_code}, reserved bits {reserved}: "
