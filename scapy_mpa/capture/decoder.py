@@ -113,7 +113,7 @@ class Decoder:
                 if begin + unpack(octets, length_at)[0] < end:
                     break
             else:
-                # What the class itself would do, without the call of its __new__ in Python.
+                # The same as Segment(...), without the call of its __new__ in Python.
                 return tuple.__new__(
                     Segment,
                     (flow, seq, ack, flags, octets[at:end], end - at, number, time_ns, network),

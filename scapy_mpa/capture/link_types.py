@@ -38,8 +38,9 @@ _MOST: Final = 0xFFFF
 
 
 def given_link_types(pairs: Iterable[str]) -> dict[int, int]:
-    """Return the link types to use in place of those in the file, from ``user0=ethernet`` etc.
+    """Return the link types to use in place of those in a file.
 
+    :param pairs: texts such as ``user0=ethernet``.
     :raises LocalProtocolError: a text is no such pair, or its second link type cannot be read.
     """
     given = {}

@@ -140,7 +140,7 @@ def pcap_frames(source: Source, header: PcapHeader) -> Iterator[Frame]:
                 octets, original = without_fcs(octets, original, fcs)
             number += 1
             time_ns = seconds * SECOND + fraction * unit
-            # What the class itself would do, without the call of its __new__ in Python.
+            # The same as Frame(...), without the call of its __new__ in Python.
             frames.append(make(Frame, (number, time_ns, link_type, octets, original, None)))
             at = end
         return at, size

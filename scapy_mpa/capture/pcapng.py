@@ -210,7 +210,7 @@ class _Reader:
             fcs = self._fcs_of_packet(window[padded:end]) or fcs
         if fcs:
             octets, original = without_fcs(octets, original, fcs)
-        # What the class itself would do, without the call of its __new__ in Python.
+        # The same as Frame(...), without the call of its __new__ in Python.
         return tuple.__new__(
             Frame, (number, time_ns, interface.link_type, octets, original, interface.name)
         )

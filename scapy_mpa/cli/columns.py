@@ -70,14 +70,14 @@ def _what(record: dict[str, Any]) -> str:
     for word, short in _SHORT.items():
         name = name.replace(word, short)
     if record["tagged"]:
-        queue, place, more = record["stag"], record["to"], ""
+        buffer, place, part = record["stag"], record["to"], ""
     else:
-        queue, place, more = f"qn {record['qn']}", f"msn {record['msn']}", within(record)
+        buffer, place, part = f"qn {record['qn']}", f"msn {record['msn']}", within(record)
         if record["mo"]:
             place += f" mo {record['mo']}"
     last = "L" if record["last"] else " "
     # Startup frames and the end of the connection show already that CRCs are off.
     crc = "good" if record["crc"] == "off" else record["crc"]
     unusual = marks(crc, record["located_by"], ahead=record["out_of_order"])
-    row = f"{name:<15} {queue:<10} {place:<14} {record['payload_length']:>5} {last}"
-    return f"{row}{more} {unusual.removeprefix(', ')}".rstrip()
+    row = f"{name:<15} {buffer:<10} {place:<14} {record['payload_length']:>5} {last}"
+    return f"{row}{part} {unusual.removeprefix(', ')}".rstrip()

@@ -164,8 +164,8 @@ def _refusal(manifest: Path, others: list[Path] | None) -> str:
         name = shown(str(manifest))
         return f"{name}: is not a manifest of captures; --force writes another in its place"
     number = counted(len(others), "capture")
-    name, other = shown(str(manifest.parent)), shown(others[0].name)
+    name, example = shown(str(manifest.parent)), shown(others[0].name)
     return (
         f"{name}: holds {number} of an earlier run that this one does not make, such as "
-        f"{other}; choose another directory, or have them removed with --force"
+        f"{example}; choose another directory, or have them removed with --force"
     )

@@ -110,8 +110,8 @@ class Crafting(NamedTuple):
         else:
             is_file = self.scenario != DASH
             name = shown(self.scenario) if is_file else "standard input"
-            own = self.seed is None and number == 0
-            conversation = parse_scenario(text, name, seed=None if own else seed)
+            keeps_seed = self.seed is None and number == 0
+            conversation = parse_scenario(text, name, seed=None if keeps_seed else seed)
         if number:
             conversation = _another(conversation, number, Random(seed))
         return conversation.wrapping() if self.impairing["wrap"] else conversation

@@ -198,6 +198,6 @@ def _captures_in(directory: str) -> list[str]:
     if not captures:
         complain(f"{shown(directory)}: the directory has no capture in it; name a file")
     elif others := len(files) - len(captures):
-        said = "1 other file is" if others == 1 else f"{others} other files are"
-        complain(f"{shown(directory)}: {said} not read")
+        subject = "1 other file is" if others == 1 else f"{others} other files are"
+        complain(f"{shown(directory)}: {subject} not read")
     return captures

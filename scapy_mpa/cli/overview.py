@@ -157,13 +157,13 @@ class Overview:
         else:
             write_lines(["no connections are selected"])
 
-    def _footer(self, others: int, listed: int) -> list[str]:
-        if not others and not listed:
+    def _footer(self, without_mpa: int, listed: int) -> list[str]:
+        if not without_mpa and not listed:
             return ["no TCP connections"]
-        if not others or self._everything:
+        if not without_mpa or self._everything:
             return []
-        them = "it" if others == 1 else "them"
-        return [f"{counted(others, 'TCP connection')} without MPA (--all lists {them})"]
+        them = "it" if without_mpa == 1 else "them"
+        return [f"{counted(without_mpa, 'TCP connection')} without MPA (--all lists {them})"]
 
 
 class _Rows:

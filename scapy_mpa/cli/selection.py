@@ -152,8 +152,8 @@ class Selection(NamedTuple):
         if not unknown:
             return None
         named = ", ".join(map(_text, sorted(unknown, key=lambda each: (each.start, each.stop))))
-        there = f"they are 0 to {number - 1}" if number else "there are none"
-        return f"no connection {named}: {there}"
+        existing = f"they are 0 to {number - 1}" if number else "there are none"
+        return f"no connection {named}: {existing}"
 
 
 def selection_of(

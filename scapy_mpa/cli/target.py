@@ -42,22 +42,22 @@ def target_file(name: str) -> Iterator[BinaryIO]:
         raise OutputError(f"{shown(name)}: cannot be written ({reason})") from error
 
 
-def is_same(one: str, other: str, *, dash: tuple[int, int] = (0, 1)) -> bool:
+def is_same(first: str, second: str, *, dash: tuple[int, int] = (0, 1)) -> bool:
     """Return whether two names mean one file, which may not exist yet.
 
     False for a device, such as ``/dev/null``, since writing does not replace it.
 
     :param dash: the descriptors that ``-`` means, by default standard input and output.
     """
-    found, beside = _found(one, dash[0]), _found(other, dash[1])
-    if found is not None and beside is not None:
-        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, beside)
+    status, other = _status_of(first, dash[0]), _status_of(second, dash[1])
+    if status is not None and other is not None:
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, other)
     # Neither file exists: compare the paths, with links resolved.
-    is_named = DASH not in (one, other) and found is beside
-    return is_named and os.path.realpath(one) == os.path.realpath(other)
+    is_named = DASH not in (first, second) and status is other
+    return is_named and os.path.realpath(first) == os.path.realpath(second)
 
 
-def _found(name: str, descriptor: int) -> os.stat_result | None:
+def _status_of(name: str, descriptor: int) -> os.stat_result | None:
     """Return the status of a file, None if there is none."""
     try:
         return os.fstat(descriptor) if name == DASH else os.stat(name)

@@ -113,12 +113,12 @@ class Form:
         fields = self._fields.copy()
         for name, flags in self._flags:
             # Flags can be changed in place.  Copied without the slow FlagValue.__setattr__.
-            own = _new(_BlankFlags)
-            own.value = flags.value
-            own.names = flags.names
-            own.multi = flags.multi
-            own.__class__ = FlagValue
-            fields[name] = own
+            copied = _new(_BlankFlags)
+            copied.value = flags.value
+            copied.names = flags.names
+            copied.multi = flags.multi
+            copied.__class__ = FlagValue
+            fields[name] = copied
         return fields
 
 
@@ -194,20 +194,20 @@ def stack(lower: Packet, upper: Packet) -> None:
         put(upper, "underlayer", lower)
 
 
-def are_alike(one: Packet, other: Packet) -> bool:
+def are_alike(first: Packet, second: Packet) -> bool:
     """Return whether two packets are equal, layer by layer, in all attributes that dissecting sets.
 
     ``time`` is not compared: in inner layers it is the time of day.
     """
     below: tuple[Packet | None, Packet | None] = None, None
-    while not isinstance(one, NoPayload):
-        if type(one) is not type(other) or _described(one) != _described(other):
+    while not isinstance(first, NoPayload):
+        if type(first) is not type(second) or _described(first) != _described(second):
             return False
-        if one.underlayer is not below[0] or other.underlayer is not below[1]:
+        if first.underlayer is not below[0] or second.underlayer is not below[1]:
             return False
-        below = one, other
-        one, other = one.payload, other.payload
-    return isinstance(other, NoPayload)
+        below = first, second
+        first, second = first.payload, second.payload
+    return isinstance(second, NoPayload)
 
 
 def bindings_use(layer: type[Packet], fields: Collection[str]) -> bool:
