@@ -92,7 +92,7 @@ class FrameBuilder:
         :param options: of the TCP header: 0 to 40 octets, a multiple of 4.
         :param identification: of the IPv4 header, 16 bits.
         :raises LocalProtocolError: the segment does not fit a datagram, a number does not fit its
-            field, or options are amiss.
+            field, or the length of the options is wrong.
         """
         if len(options) & 3 or len(options) > _MOST_OPTIONS:
             raise LocalProtocolError(

@@ -38,8 +38,8 @@ _MOST_NESTED: Final = 8
 
 
 _Head: TypeAlias = tuple[bytes, tuple[tuple[int, int, Callable[[bytes, int], tuple[int]]], ...]]
-"""The headers before an IPv4 header: the network, and each length field: its place, the place from
-which it counts octets, and the function that reads it."""
+"""The headers before an IPv4 header: the network, and the length fields.  A length field is its
+place, the place from which it counts octets, and the function that reads it."""
 _Shape: TypeAlias = tuple[int, int, int, dict[int, _Head]]
 """Heads that are read alike: link type, place of the IPv4 header, and a mask of the bits before it
 that matter; the heads by these bits."""

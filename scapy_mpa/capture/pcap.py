@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Classic pcap files (draft-ietf-opsawg-pcap), both byte orders, micro- and nanoseconds.
 
-Two variants are read as well: records with eight octets more (Alexey Kuznetzov's patched libpcap),
-and versions 2.0 to 2.3 (before 1998), whose records have their two lengths in the other order.
-Time zone, accuracy and snap length of the file header are not used: writers do not agree on them.
+Two variants are read as well.  Alexey Kuznetzov's patched libpcap wrote records with eight octets
+more.  Versions 2.0 to 2.3 (before 1998) have the two lengths of a record in the other order.  Time
+zone, accuracy and snap length of the file header are not used: writers do not agree on them.
 """
 
 from collections.abc import Callable, Iterator

@@ -52,9 +52,10 @@ _SHARES: Final[tuple[tuple[str, str, str, str, dict[str, bool]], ...]] = (
         {},
     ),
 )
-"""Impairments of a share of the segments, in the order in which they happen: the option, its usual
-share, its effect, the class in :mod:`scapy_mpa.craft.impairments` and its arguments after the
-share."""
+"""Impairments of a share of the segments, in the order in which they happen.
+
+Each has its option, usual share, effect, class in :mod:`scapy_mpa.craft.impairments`, and the
+arguments of that class after the share."""
 
 
 def _option(name: str) -> str:

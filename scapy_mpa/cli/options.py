@@ -126,9 +126,9 @@ _LISTING_OPTIONS: Final = (
     click.option(
         "--separate",
         is_flag=True,
-        help="Read each file by itself.  Without it, files of one ring, as dumpcap and tcpdump "
-        "name them, are one capture if each begins when the one before has ended: numbers of "
-        "frames and connections go on from file to file.",
+        help="Read each file by itself.  Without it, files of one ring are one capture: numbers of "
+        "frames and connections go on from file to file.  A ring has names as by dumpcap or "
+        "tcpdump, and each file begins when the one before has ended.",
     ),
     click.option(
         "--check",

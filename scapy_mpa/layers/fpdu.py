@@ -93,8 +93,8 @@ class FPDU(_Carrier):
     unchanged.  After a change, ``del packet[FPDU].crc`` has the CRC computed anew, and
     ``packet[FPDU].recompute()`` all fields.
 
-    Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``, and those of
-    SoftUiWARP with their dialect: ``FPDU(octets, dialect="softuiwarp")``, since an FPDU does not
+    Octets with Markers can only be read with their phase: ``FPDU(octets, phase=0)``.  FPDUs of
+    SoftUiWARP need their dialect: ``FPDU(octets, dialect="softuiwarp")``, since an FPDU does not
     show whose pad it has.  An FPDU that was cut is read up to its end; a cut field stays octets.
     Octets after the CRC, in a stream the next FPDU, become ``Padding``.
 

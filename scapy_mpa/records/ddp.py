@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The fields of DDP and RDMAP headers in records (RFC 5041 4, RFC 5040 4.1).
 
-Each field that was captured whole is given, even if the header was not: the ULPDU may be too short
-for it, or the snap length may have cut it.
+Each field that was captured whole is given, even if the header is not whole.  The ULPDU may be too
+short for a header, or the snap length may have cut it.
 """
 
 from typing import Any, Final

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The keys ``header`` and ``terminate`` of records.
 
-They hold the RDMAP header of a Read Request, an Atomic Operation or Immediate Data (RFC 5040 4.4,
-RFC 7306 5.2, 6.2), and the error that a Terminate reports (RFC 5040 4.8).
+``header`` is the RDMAP header of a Read Request, an Atomic Operation or Immediate Data (RFC 5040
+4.4, RFC 7306 5.2, 6.2).  ``terminate`` is the error that a Terminate reports (RFC 5040 4.8).
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class MPASession(DefaultSession):
 
     Yields one packet for each, as ``Ether/IP/TCP/FPDU/DDPTagged/RDMAPWrite/...``, in order of
     recovery.  Its lower layers are those of the frame that completed it, changed to a segment of
-    this packet only: the sequence number is that of its first octet, and lengths, checksums and
-    ``wirelen`` are to be computed.  So any tool can read the file that ``wrpcap()`` writes.
+    its own.  The sequence number is that of its first octet; lengths, checksums and ``wirelen``
+    are to be computed.  So any tool can read the file that ``wrpcap()`` writes.
     ``packet[FPDU].provenance`` shows its origin
     (:class:`~scapy_mpa.session.provenance.Provenance`).  Frames whose TCP payload belongs to MPA
     are replaced by these packets; all others pass unchanged.

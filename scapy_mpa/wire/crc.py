@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """CRC32c as MPA uses it (RFC 5044 4.4).
 
-The standard says "computed as iSCSI does" and leaves the octet order to two hex dumps: the
-CRC field holds the usual CRC32c value with its *least* significant octet first (RFC 5044
-figures 5 and 6).
+The standard says "computed as iSCSI does", and only two hex dumps show the octet order (RFC 5044
+figures 5 and 6).  The CRC field holds the usual CRC32c value, *least* significant octet first.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ RESIDUE: Final = 0x48674BC7
 def crc_field(octets: bytes | bytearray | memoryview) -> bytes:
     """Return the 4 octets of the CRC field for ``octets`` (RFC 5044 4.4).
 
-    ``octets`` run from the first octet of the FPDU, a leading Marker included, up to the CRC
-    field, the pad and every Marker in between included.
+    :param octets: all octets of the FPDU before the CRC field, with pad and all Markers.
     """
     return _field(crc32c(octets))
 

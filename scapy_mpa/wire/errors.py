@@ -5,9 +5,9 @@ All derive from :class:`MPAError`, so ``except MPAError`` catches every fault in
 protocol errors show whose fault it is: the caller's (:class:`LocalProtocolError`) or the peer's
 (:class:`RemoteProtocolError`).
 
-Other exceptions are ``OSError`` where a file cannot be read or written, ``ValueError`` of
-:class:`~scapy_mpa.stream.limits.Limits`, ``TypeError`` where an argument is of a wrong kind, and
-exceptions that a room raises and catches itself.
+Other exceptions are ``OSError`` if a file cannot be read or written, ``TypeError`` if an argument
+is of a wrong kind, and ``ValueError`` of :class:`~scapy_mpa.stream.limits.Limits`.  Some rooms have
+exceptions that they raise and catch themselves.
 """
 
 from __future__ import annotations

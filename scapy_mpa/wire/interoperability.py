@@ -56,7 +56,7 @@ class Kinds(NamedTuple):
 def kinds_of(request: Offer, reply: Offer) -> Kinds | None:
     """Return the kinds of RNIC that may have sent these two startup frames.
 
-    None if no two RNICs of RFC 5044 appendix C exchange such frames: their revisions are not in
+    None if no two RNICs of RFC 5044 appendix C exchange such frames.  Their revisions are not in
     that appendix, or one has revision 0 but does not ask for Markers and CRCs.
     """
     initiator = tuple(rnic for rnic in RNIC if _may_send(rnic, request))
