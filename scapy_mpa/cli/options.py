@@ -102,7 +102,7 @@ _SELECT_OPTIONS: Final = (
         nargs=2,
         multiple=True,
         help="Only what was captured, or found, between two times: seconds since the first frame, "
-        "as they are listed, or dates such as 2026-11-28T12:00:00+01:00, of UTC without a zone.",
+        "as they are listed, or dates such as 2026-11-28T12:00:00+01:00 (without a zone, UTC).",
     ),
     click.option(
         "--frames",
@@ -127,8 +127,8 @@ _LISTING_OPTIONS: Final = (
         "--separate",
         is_flag=True,
         help="Read each file by itself.  Without it, files of one ring are one capture: numbers of "
-        "frames and connections go on from file to file.  A ring has names as by dumpcap or "
-        "tcpdump, and each file begins when the one before has ended.",
+        "frames and connections go on from file to file.  These files have names that dumpcap or "
+        "tcpdump makes, and each begins when the one before has ended.",
     ),
     click.option(
         "--check",
