@@ -57,6 +57,11 @@ class Carried(Protocol):
     def carries_mpa(self, flow: bytes) -> bool:
         """Tell whether what a direction carries now is MPA: octets after its startup frame."""
 
+    def take_octets(
+        self, direction: Direction, seq: int, ack: int, octets: bytes, frame: int, time_ns: int
+    ) -> bool:
+        """Take octets of a direction that takes none; return False if they are refused."""
+
 
 class Shared:
     """What all directions of a capture share.
@@ -249,8 +254,14 @@ class Direction:
                 times.end_stall(frame, time_ns, waiting)
             if time_ns > times.moved_ns:
                 times.moved_ns = time_ns
-        elif not self._take(seq, ack, octets, frame, time_ns, waiting):
-            return False
+        else:
+            copies = self.copies
+            if not self.take(seq, ack, octets, frame, time_ns):
+                return False
+            if self.copies == copies:
+                if waiting:
+                    times.end_stall(frame, time_ns, waiting)
+                times.move(time_ns)
         self.segments += 1
         connection.frame = frame
         connection.time_ns = time_ns
@@ -279,22 +290,15 @@ class Direction:
         unacknowledged = (self.seq - self.peer.ack) & SEQUENCE_MASK
         return bool(self.ahead) or 0 < unacknowledged < SEQUENCE_HALF
 
-    def _take(
-        self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int, waiting: int
-    ) -> bool:
+    def take(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Take octets that need more checks; return False if they are refused."""
+        if self.takes_no_octets:
+            return self.connection.take_octets(self, seq, ack, octets, frame, time_ns)
         if self._must_check_startup and not self._keeps_startup_rules(seq, len(octets), ack):
             return False
-        copies = self.copies
         if seq == self.seq and not self.ahead:
-            is_taken = self._append(octets, frame, frame, time_ns)
-        else:
-            is_taken = self._take_out_of_order(seq, octets, frame, time_ns)
-        if is_taken and self.copies == copies:
-            if waiting:
-                self.connection.times.end_stall(frame, time_ns, waiting)
-            self.connection.times.move(time_ns)
-        return is_taken
+            return self._append(octets, frame, frame, time_ns)
+        return self._take_out_of_order(seq, octets, frame, time_ns)
 
     def _look_ahead(self) -> None:
         """See what the next segment will meet, after one that was taken."""

@@ -102,20 +102,13 @@ class OrdinaryConnection:
     # -- in --------------------------------------------------------------------------------------
 
     def receive(self, segment: Segment) -> bool:
-        """Take a segment that its direction does not take; tell whether that is possible."""
+        """Take a segment with a SYN, FIN or RST; tell whether that is possible."""
         one, other = self.one, self.other
         if other is None:
             return self._take_answer(segment)
         direction, peer = (one, other) if segment.flow == self.identity.flow else (other, one)
         turn = segment.flags & NOT_PSH
-        length = segment.length
-        if segment.seq != direction.seq or len(segment.payload) != length:
-            return False
-        if length and turn == ACK:
-            if not direction.startup:
-                return segment.ack == peer.seq and self._take_startup(direction, segment)
-            return direction is one and self._take_first(segment)
-        if length or not self.is_settled:
+        if segment.seq != direction.seq or segment.length or not self.is_settled:
             return False
         if turn == FIN | ACK:
             return self._take_fin(direction, segment)
@@ -152,45 +145,45 @@ class OrdinaryConnection:
         self.time_ns = segment.time_ns
         return True
 
-    def _take_startup(self, direction: Direction, segment: Segment) -> bool:
-        """Take a startup frame if it is one, alone in its segment, and its turn (RFC 5044 7.1.2).
-
-        :param segment: acknowledges all that was captured of the peer.
-        """
+    def take_octets(
+        self, direction: Direction, seq: int, ack: int, octets: bytes, frame: int, time_ns: int
+    ) -> bool:
+        """Take octets of a direction that takes none: a startup frame if it is one, alone in its
+        segment, and its turn (RFC 5044 7.1.2)."""
         index, asked = direction.index, self.one.startup
-        found = usual_startup(segment.payload)
+        if direction.startup:
+            return not index and self._take_first(seq, ack, octets, frame, time_ns)
+        found = usual_startup(octets)
         if found is None or found.startup.kind is not _KINDS[index]:
             return False
         both = agreed(asked, found.octets) if index and asked else None
-        if index and both is None:
+        # It acknowledges all that was captured of the peer.
+        if seq != direction.seq or ack != direction.peer.seq or (index and both is None):
             return False
         direction.startup = found.octets
-        direction.brought_by = segment.frame
+        direction.brought_by = frame
         self.identity.note_startup(index, found.startup.kind)
         direction.shared.rows.append(
             StartupSeen(
                 self.identity,
                 index,
-                segment.frame,
-                segment.time_ns,
-                segment.seq,
+                frame,
+                time_ns,
+                seq,
                 found.octets,
-                (segment.frame,),
+                (frame,),
                 found.startup,
                 found.startup.dialect,
             )
         )
-        if not index:
-            self.times.begin_startup(segment.time_ns)
-        direction.ack = segment.ack
-        direction.begin_at(compact(direction.origin + segment.length))
-        self._note(direction, segment)
-        self.times.move(segment.time_ns)
+        direction.begin_at(compact(direction.origin + len(octets)))
         if both is not None:
             self._enter_full_operation(both)
-            self.times.end_startup(segment.time_ns)
-        elif segment.length > _LITTLE:
-            direction.hold(segment.length + CHUNK_OVERHEAD)
+            self.times.end_startup(time_ns)
+            return True
+        self.times.begin_startup(time_ns)
+        if len(octets) > _LITTLE:
+            direction.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
     def _enter_full_operation(self, both: Agreed) -> None:
@@ -214,7 +207,7 @@ class OrdinaryConnection:
             negotiating.take_startup(reply.startup, Step.ACCEPT, reply.startup.dialect)
             self.one.takes_no_octets |= negotiating.is_open
 
-    def _take_first(self, segment: Segment) -> bool:
+    def _take_first(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Take the Initiator's first FPDU, if it may be an RTR indication (RFC 6581 9)."""
         negotiating, one = self.negotiating, self.one
         if negotiating is None or not negotiating.is_open or not one.crc:
@@ -222,9 +215,7 @@ class OrdinaryConnection:
         rows = one.shared.rows
         before = len(rows)
         one.takes_no_octets = False
-        if not one.receive(
-            segment.seq, segment.ack, segment.payload, segment.frame, segment.time_ns
-        ):
+        if not one.take(seq, ack, octets, frame, time_ns):
             one.takes_no_octets = True
             return False
         first = event_of(rows[before])

@@ -15,7 +15,6 @@ from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
 from scapy_mpa.stream.halves import intake
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
-from scapy_mpa.stream.segment import Segment as Received
 from tests.cli.command import Record, parsed, run
 from tests.stream.talk import STREAM, TRUTH, ULPDUS, Talk, started
 from tests.stream.test_whatever_comes import PIECES
@@ -146,22 +145,26 @@ def test_any_segments(seed: int, tmp_path: Path) -> None:
     check_all_commands(capture_of([script(rng), regular()], tmp_path / "any.pcap", step=step))
 
 
-@pytest.mark.parametrize("where", [OrdinaryConnection, intake])
+@pytest.mark.parametrize(
+    ("where", "name"), [(OrdinaryConnection, "take_octets"), (intake, "receive")]
+)
 def test_fault_fails_only_its_connection(
-    where: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault of the toolkit fails only the connection that shows it, which is reported once.
 
     The rest of that connection is ignored. The other connection is reported whole.
     """
-    received = where.receive
+    taken = getattr(where, name)
 
-    def receive(self: object, segment: Received) -> object:
-        if segment.payload and (40000).to_bytes(2, "big") in segment.flow:
+    def take(taker: Any, what: Any, *rest: Any) -> object:
+        # A segment, or the octets of a direction.
+        flow = what.flow if where is intake else taker.identity.flow
+        if (rest or what.payload) and (40000).to_bytes(2, "big") in flow:
             raise IndexError("made for this test")
-        return received(self, segment)
+        return taken(taker, what, *rest)
 
-    monkeypatch.setattr(where, "receive", receive)
+    monkeypatch.setattr(where, name, take)
     odd = regular()
     if where is intake:
         # The SYN comes twice, so recovery takes the connection.

@@ -197,6 +197,10 @@ class Connection(Reporter):
         """Tell whether what a direction carries now is MPA: octets after its startup frame."""
         return self.half(flow).phase is not Phase.STREAMING
 
+    def take_octets(self, *_: object) -> bool:
+        """Take no octets: of a connection that was in recovery, the straight path refuses them."""
+        return False
+
     def reach(self, flow: bytes) -> int | None:
         """Return the sequence number after the octets that were captured of a direction, if any
         were."""
