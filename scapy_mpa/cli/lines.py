@@ -26,8 +26,6 @@ from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupFrame
 
-_CACHED_LABELS: Final = 4096
-"""Pairs of endpoints that are kept as text."""
 _WORD: Final = 0xFFFFFFFF
 _HEAD: Final = "%6d %11.6f %s"
 """Frame, seconds since the first frame, and connection."""
@@ -55,8 +53,7 @@ class Lines:
         self.clock = clock
         self._colour = colour
         self.width = 0
-        # By number, what stands between sender and receiver, and which of them comes first.
-        self._labels: dict[tuple[int, str, bool], str] = {}
+        """Characters of the longest label so far."""
 
     def line(self, record: dict[str, Any]) -> str:
         """Return the line of a record, without the line's end."""
@@ -73,19 +70,9 @@ class Lines:
         return self._label(connection.number, source, target, ">")
 
     def _label(self, number: int, source: str, target: str, between: str) -> str:
-        key = number, between, source < target
-        known = self._labels.get(key)
-        if known is not None:
-            return known
         text = f"#{number:<2} {source} {between} {target}"
-        if len(self._labels) >= _CACHED_LABELS:
-            self._labels.clear()
-        if len(text) > self.width:
-            self.width = width = len(text)
-            for each, known in self._labels.items():
-                self._labels[each] = known.ljust(width)
-        text = self._labels[key] = text.ljust(self.width)
-        return text
+        self.width = max(self.width, len(text))
+        return text.ljust(self.width)
 
     def page(self, rows: Sequence[Any]) -> bytes:
         """Return the lines of rows and events, each with its end."""
