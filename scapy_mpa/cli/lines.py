@@ -6,7 +6,7 @@
     frame  seconds since the first frame  #connection sender > receiver  what it is
 
 Lines are made of records.  Ordinary FPDUs have none: their lines are patterns, filled from rows.
-The words of equal startup frames are made once.
+The words of equal startup frames are made once, and those of plain ends are patterns, too.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import record_of, startup_fields
+from scapy_mpa.records.record import own_fields, record_of, startup_fields, type_of
+from scapy_mpa.records.values import sides
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionId, StartupSeen
+from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, StartupSeen
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupFrame
 
+_CACHED_ENDS: Final = 1024
+_NUMBER: Final = "\0"
+"""Stands for a number in a pattern that is being made."""
 _WORD: Final = 0xFFFFFFFF
 _HEAD: Final = "%6d %11.6f %s"
 """Frame, seconds since the first frame, and connection."""
@@ -54,6 +58,8 @@ class Lines:
         self._colour = colour
         self.width = 0
         """Characters of the longest label so far."""
+        # By all that they differ in but numbers, patterns of what to say of ends.
+        self._ends: dict[tuple[Any, ...], str] = {}
 
     def line(self, record: dict[str, Any]) -> str:
         """Return the line of a record, without the line's end."""
@@ -110,12 +116,40 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of what has no pattern."""
-        if type(event) is not StartupSeen:
+        kind = type(event)
+        if kind is StartupSeen:
+            between, what = ">", _said(event.startup, event.dialect)
+        elif kind is ConnectionEnded and _is_plain(event):
+            between, what = "-", self._ended(event)
+        else:
             return self.line(record_of(event, self.clock)).encode() + b"\n"
-        label = self.label(event.connection, event.direction)
+        source, target = event.connection.endpoints[:: -1 if event.direction else 1]
+        label = self._label(event.connection.number, source, target, between)
         seconds = (event.time_ns - self.clock.begin_ns) / SECOND
-        line = _HEAD % (event.frame, seconds, label) + f"  {_said(event.startup, event.dialect)}"
-        return (coloured({"type": "startup"}, line) if self._colour else line).encode() + b"\n"
+        line = _HEAD % (event.frame, seconds, label) + f"  {what}"
+        return (coloured({"type": type_of(event)}, line) if self._colour else line).encode() + b"\n"
+
+    def _ended(self, event: ConnectionEnded) -> str:
+        """Return what to say of a plain end: most differ in their numbers alone."""
+        one, other = event.halves[::-1] if event.direction else event.halves
+        startup = event.dialect, event.revision, event.crc, event.rnics, event.negotiated
+        key = event.end and event.end.text, *startup, one.markers, other.markers
+        pattern = self._ends.get(key)
+        if pattern is None:
+            if len(self._ends) >= _CACHED_ENDS:
+                self._ends.clear()
+            numbers = dict.fromkeys(("fpdus", "octets"), sides(_NUMBER, _NUMBER))
+            words = WORDS["connection"](own_fields(event, self.clock) | numbers)
+            pattern = self._ends[key] = words.replace("%", "%%").replace(_NUMBER, "%d")
+        return pattern % (one.fpdus, other.fpdus, one.octets, other.octets)
+
+
+def _is_plain(event: ConnectionEnded) -> bool:
+    """Tell whether a connection had a startup, and nothing odd is to be said of its end."""
+    one, other = event.halves
+    # After its octets, a summary has nothing but what is odd.
+    is_odd = event.errors or event.timing is None or event.timing.stalls
+    return event.revision is not None and not (is_odd or any(one[3:]) or any(other[3:]))
 
 
 @lru_cache(maxsize=1024)
