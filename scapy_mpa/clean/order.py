@@ -247,7 +247,7 @@ class Order:
         """
         # Not the first FPDU of a direction: the opening must take it.
         is_first = not self.halves[direction.index].fpdu_end
-        is_whole = not (direction.pieces or direction.markers)
+        is_whole = not (direction.pieces or direction.shapes.marked)
         return is_whole and not is_first and 0 < number <= _MOST_IN_FRAME
 
     def place_at_rest(self, slot: Slot, seq: int, number: int) -> None:

@@ -104,7 +104,6 @@ class Direction:
         "connection",
         "copied",
         "copies",
-        "crc",
         "early",
         "farthest",
         "fpdus",
@@ -115,7 +114,6 @@ class Direction:
         "is_closed",
         "label",
         "last",
-        "markers",
         "missing",
         "offset",
         "origin",
@@ -153,8 +151,6 @@ class Direction:
         self.shapes = shapes
         self.shape: Shape | None = None
         """That of the FPDU that lies farthest, of those found."""
-        self.crc = shapes.crc
-        self.markers = shapes.marked
         self.origin = origin
         self.offset = offset
         self.ack = ack
@@ -167,7 +163,7 @@ class Direction:
         self.have = 0
         """Octets of them."""
         self.missing = 0
-        """Octets that the FPDU octets_missing, as far as is known."""
+        """Octets that the FPDU misses, as far as is known."""
         self.ahead: list[tuple[int, bytes, int, bool]] = _NONE
         """Segments after a hole, ascending: offset, octets, frame, and whether their FPDUs were
         found; none overlaps another."""
@@ -311,7 +307,7 @@ class Direction:
     @property
     def may_read_next(self) -> bool:
         """What ``can_read_next`` must be."""
-        return self.crc and not (self.pieces or self.ahead or self._must_check_startup)
+        return self.shapes.crc and not (self.pieces or self.ahead or self._must_check_startup)
 
     @property
     def is_stuck(self) -> bool:
@@ -326,7 +322,7 @@ class Direction:
         """
         octets = b"".join([each for each, _ in pieces])
         self.pieces, self.have = pieces, len(octets)
-        self.missing = octets_missing(self, octets, self.offset, self.shapes) or 1
+        self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
 
@@ -334,12 +330,6 @@ class Direction:
         """Have the Full Operation Phase begin at another position."""
         self.origin = origin
         self.seq = sequence_number(origin)
-
-    def read_as(self, shapes: Shapes) -> None:
-        """Have the octets be FPDUs of these shapes."""
-        self.shapes = shapes
-        self.crc = shapes.crc
-        self.markers = shapes.marked
 
     def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
         """Tell whether its first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
@@ -413,7 +403,7 @@ class Direction:
                 brought = brought_by if len(frames) == 1 else tuple(frames)
                 if read(self, head, 0, offset, frame, time_ns, brought, shapes, rows):
                     break
-                more = octets_missing(self, head, offset, shapes)
+                more = octets_missing(head, offset, shapes)
                 if not more:
                     return False
                 need += more
@@ -435,7 +425,7 @@ class Direction:
         rest = octets[end:]
         # A startup frame may stand where an FPDU must begin.
         is_lacking = rest and not begins_like_key(rest)
-        missing = octets_missing(self, rest, offset, self.shapes) if is_lacking else 0
+        missing = octets_missing(rest, offset, self.shapes) if is_lacking else 0
         # The first FPDU must be whole in its segment: it is looked at more closely.
         if (rest and not missing) or (len(rows) == before and self._begins):
             del rows[before:]
@@ -454,7 +444,7 @@ class Direction:
 
     def _reserve(self) -> None:
         """Count all that the FPDU will take, and keep that for the next ones: there are many."""
-        need = self.have + self.missing + (0 if self.crc else self.offset - self.last)
+        need = self.have + self.missing + (0 if self.shapes.crc else self.offset - self.last)
         if need > self.reserved:
             self.hold(need - self.reserved)
             self.reserved = need
@@ -464,7 +454,7 @@ class Direction:
         chunk = Chunk(self.position, octets, brought_by)
         self.shared.recent.remember(self.half or self, chunk)
         self.seq = (self.seq + len(octets)) & SEQUENCE_MASK
-        if not self.crc:
+        if not self.shapes.crc:
             begin = self.origin + self.last
             self.tail = [each for each in (*self.tail, chunk) if each.end > begin]
 
@@ -535,7 +525,7 @@ class Direction:
         is_found = (follows or not is_next) and self._place(
             offset, octets, frame, time_ns, follows=follows
         )
-        if not is_found and (self.markers or follows):
+        if not is_found and (self.shapes.marked or follows):
             return False
         if not is_found or any([each[3] for each in ahead[index:]]):
             self.shape = farthest
@@ -557,16 +547,16 @@ class Direction:
         :param follows: whether it goes on where FPDUs end that were found so.
         """
         # FPDUs and Markers are multiples of 4 octets.
-        if not self.crc or offset % MARKER_LENGTH:
+        if not self.shapes.crc or offset % MARKER_LENGTH:
             return False
         # Without Markers, a payload that holds FPDUs may be cut up like that.
-        if not self.markers and offset < self.offset + self.have + self.missing:
+        if not self.shapes.marked and offset < self.offset + self.have + self.missing:
             return False
         rows = self.shared.rows
         of_first, shapes = self.shared.tables.after_hole(self.shapes)
         before = len(rows)
         end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
-        if end < len(octets) or not (follows or rows[before][4].markers or not self.markers):
+        if end < len(octets) or not (follows or rows[before][4].markers or not self.shapes.marked):
             del rows[before:]
             return False
         if not follows:

@@ -318,12 +318,12 @@ def _to_recovery(direction: Direction) -> None:
     half.hold_again(island, held)
     island.end = end
     run.end = origin + direction.offset
-    run.last = run.end if direction.crc else origin + direction.last
+    run.last = run.end if direction.shapes.crc else origin + direction.last
     island.need = island.start
     for offset, octets, frame, is_found in direction.ahead:
         inserted = half.islands.insert(origin + offset, octets, frame)
         if is_found:
-            located_by: LocatedBy = "marker" if direction.markers else "search"
+            located_by: LocatedBy = "marker" if direction.shapes.marked else "search"
             _note_placed(inserted.islands[0], origin + offset, len(octets), located_by)
         half.octets += inserted.fresh
         half.held += inserted.fresh + CHUNK_OVERHEAD

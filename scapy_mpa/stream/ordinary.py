@@ -26,9 +26,6 @@ _LAST_PHASE: Final = MARKER_INTERVAL - _HEAD
 class ReadDirection(Protocol):
     """The direction whose octets are read."""
 
-    crc: bool
-    """Whether CRCs are on, so that they verify; else headers that make sense do."""
-    markers: bool
     ack: int
     """The highest acknowledgement number that it has sent."""
     shape: Shape | None
@@ -64,7 +61,7 @@ def read(
     there = len(octets)
     last = there - _HEAD
     base = offset - at
-    crc, markers, ack = carrier.crc, carrier.markers, carrier.ack
+    crc, markers, ack = shapes.crc, shapes.marked, carrier.ack
     while at <= last:
         if not markers:
             word, first, second, third = _head(octets, at)
@@ -98,7 +95,7 @@ def read(
     return at
 
 
-def octets_missing(carrier: ReadDirection, octets: bytes, offset: int, shapes: Shapes) -> int:
+def octets_missing(octets: bytes, offset: int, shapes: Shapes) -> int:
     """Return how many octets the FPDU that begins with ``octets`` misses; 0 if it cannot be sound.
 
     As long as its header is not there, that is what the header misses.
@@ -106,7 +103,7 @@ def octets_missing(carrier: ReadDirection, octets: bytes, offset: int, shapes: S
     :param offset: where ``octets`` lie in the stream.
     """
     there = len(octets)
-    phase = offset % MARKER_INTERVAL if carrier.markers else None
+    phase = offset % MARKER_INTERVAL if shapes.marked else None
     at = MARKER_LENGTH if phase == 0 else 0
     length = octets[at : at + HEADER_LENGTH]
     if len(length) < HEADER_LENGTH:

@@ -196,7 +196,7 @@ class OrdinaryConnection:
             direction.brought_by = 0
             if direction.held:
                 direction.hold(-direction.held)
-            direction.read_as(shared.tables[Kind(both.crc, marked, from_start=True)])
+            direction.shapes = shared.tables[Kind(both.crc, marked, from_start=True)]
             # Without CRCs, the first FPDU is looked at more closely than here.
             direction.takes_no_octets = not both.crc
         self.other.awaits = True
@@ -210,7 +210,7 @@ class OrdinaryConnection:
     def _take_first(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Take the Initiator's first FPDU, if it may be an RTR indication (RFC 6581 9)."""
         negotiating, one = self.negotiating, self.one
-        if negotiating is None or not negotiating.is_open or not one.crc:
+        if negotiating is None or not negotiating.is_open or not one.shapes.crc:
             return False
         rows = one.shared.rows
         before = len(rows)
@@ -272,7 +272,7 @@ class OrdinaryConnection:
     @property
     def carries_fpdus(self) -> bool:
         """Whether its directions may have taken octets after the startup frames."""
-        return self.one.crc and self.has_begun
+        return self.one.shapes.crc and self.has_begun
 
     @property
     def is_captured(self) -> bool:
@@ -425,7 +425,7 @@ def _tail(direction: Direction) -> Tail:
 def _summary(direction: Direction) -> HalfSummary:
     octets = direction.position - _begin(direction)
     return HalfSummary(
-        direction.markers,
+        direction.shapes.marked,
         direction.fpdus,
         octets,
         0,

@@ -98,6 +98,7 @@ class Kind(NamedTuple):
     """What all FPDUs of a table have in common."""
 
     crc: bool
+    """Whether CRCs are on, so that they verify; else headers that make sense do."""
     marked: bool
     from_start: bool
     """Whether offsets are those of the Full Operation Phase."""
