@@ -14,7 +14,7 @@ from scapy_mpa.cli.output import OutputError, settle, watch
 from scapy_mpa.cli.start import import_crc32c_alone
 from scapy_mpa.cli.status import FAILED, FINDINGS, PROGRAM, SIGNALLED, complain, status_of
 
-_COLLECT_AFTER: Final = 10_000
+_COLLECT_AFTER: Final = 100_000
 """New objects after which Python looks for reference cycles.  The stream core makes none; with many
 connections, the useless search would take a tenth of all time."""
 
