@@ -14,7 +14,7 @@ from scapy_mpa.stream.lingering import LINGER_NS, LINGERING_CONNECTIONS
 from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.recovery import Recovery
-from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, Segment, reverse_flow
 from scapy_mpa.stream.table import ConnectionTable, Either
 from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
@@ -163,9 +163,8 @@ class Flows:
             return connection.is_late_word(segment) and self._take_late_word(connection, segment)
         if not connection.receive(segment):
             return False
-        if flags & TURNS:
-            # No other segment says what time it is, so that most need not come here to do so.
-            self._table.expire(None, time_ns)
+        # No other segment says what time it is, so that most need not come here to do so.
+        self._table.expire(None, time_ns)
         if flags & SYN:
             self.directions[connection.identity.flow], self.directions[connection.reverse] = (
                 connection.directions
@@ -210,8 +209,8 @@ class Flows:
     def _settle(self, connection: Either) -> Either:
         """Return a connection that is to end as the one that can say what there is to be said."""
         if isinstance(connection, OrdinaryConnection) and connection.is_settled:
-            self.directions.pop(connection.identity.flow, None)
-            self.directions.pop(connection.reverse, None)
+            if not connection.lingers:
+                del self.directions[connection.identity.flow], self.directions[connection.reverse]
             return connection
         return self._to_recovery(connection)
 

@@ -87,8 +87,10 @@ class Lingering(Generic[_Each]):
         :param time_ns: when it was captured.
         """
         self._witnesses += 1
-        self._latest_ns = max(self._latest_ns, time_ns)
-        self.apart_ns = max(self.apart_ns, self._latest_ns - time_ns)
+        if time_ns >= self._latest_ns:
+            self._latest_ns = time_ns
+        else:
+            self.apart_ns = max(self.apart_ns, self._latest_ns - time_ns)
         while self._until:
             each, (until_ns, enough) = next(iter(self._until.items()))
             if not (until_ns < time_ns and enough <= self._witnesses):

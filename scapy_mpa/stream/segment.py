@@ -54,15 +54,8 @@ class Segment(NamedTuple):
 def reverse_flow(flow: bytes) -> bytes:
     """Return the flow of the other direction."""
     begin = _addresses_at(flow)
-    ports = len(flow) - 4
-    half = (begin + ports) // 2
-    return (
-        flow[:begin]
-        + flow[half:ports]
-        + flow[begin:half]
-        + flow[ports + 2 :]
-        + flow[ports : ports + 2]
-    )
+    half = (begin + len(flow) - 4) // 2
+    return flow[:begin] + flow[half:-4] + flow[begin:half] + flow[-2:] + flow[-4:-2]
 
 
 def flow_addresses(flow: bytes) -> bytes:

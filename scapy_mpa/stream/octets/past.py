@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -44,6 +43,13 @@ Span: TypeAlias = tuple[int, int]
 """The positions between which the octets of a direction lie; equal if there are none."""
 
 
+def _numbers(span: Span, tail: Tail) -> tuple[int, ...]:
+    """Return what is kept of a direction."""
+    begin, end = span
+    length = min(end - begin, PAST_OCTETS)
+    return begin & SEQUENCE_MASK, end & SEQUENCE_MASK, length, *tail
+
+
 class PastConnections:
     """The connections that were ended last."""
 
@@ -70,15 +76,12 @@ class PastConnections:
         :param spans: of direction 0 and direction 1.
         :param tails: of direction 0 and direction 1, as far as they are known.
         """
-        if all(begin == end for begin, end in spans):
+        if not any([end - begin for begin, end in spans]):
             return
         if len(self._later) >= PAST_CONNECTIONS // 2:
             self._earlier, self._later = self._later, {}
-        numbers: list[int] = []
-        for (begin, end), tail in zip(spans, tails, strict=True):
-            length = min(end - begin, PAST_OCTETS)
-            numbers += [sequence_number(begin), sequence_number(end), length, *tail]
-        record = _RECORD.pack(time_ns // SECOND & SEQUENCE_MASK, *numbers)
+        one, other = map(_numbers, spans, tails)
+        record = _RECORD.pack(time_ns // SECOND & SEQUENCE_MASK, *one, *other)
         records = self._later.get(flow) or self._earlier.get(flow) or ()
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
@@ -89,16 +92,16 @@ class PastConnections:
         A SYN is a beginning, unless :meth:`begins` knows better.
         """
         known = self._of_ports(segment.flow)
-        return not segment.flags & SYN and any(each.spans(segment) for each in known)
+        return not segment.flags & SYN and any([each.spans(segment) for each in known])
 
     def begins(self, segment: Segment) -> bool:
         """Tell whether a segment is a SYN with the number of one that was ended, at any time."""
-        is_syn = bool(segment.flags & SYN)
-        return is_syn and any(known.begins(segment) for known in self._of_ports(segment.flow))
+        known = self._of_ports(segment.flow)
+        return bool(segment.flags & SYN) and any([each.begins(segment) for each in known])
 
     def contradicts(self, segment: Segment) -> bool:
         """Tell whether a segment can be of no connection that was ended on its ports."""
-        return all(known.contradicts(segment) for known in self._of_ports(segment.flow))
+        return all([known.contradicts(segment) for known in self._of_ports(segment.flow)])
 
     def renew(self, segment: Segment) -> None:
         """Keep the connection that was ended on the ports of a segment as if it ended then."""
@@ -110,10 +113,12 @@ class PastConnections:
                     _RECORD.pack(seconds, *_RECORD.unpack(each)[1:]) for each in flows[flow]
                 )
 
-    def _of_ports(self, flow: bytes) -> Iterator[_Known]:
-        for direction, own in enumerate((flow, reverse_flow(flow))):
-            for record in self._later.get(own) or self._earlier.get(own) or ():
-                yield _Known(direction, record, self.apart)
+    def _of_ports(self, flow: bytes) -> list[_Known]:
+        return [
+            _Known(direction, record, self.apart)
+            for direction, own in enumerate((flow, reverse_flow(flow)))
+            for record in self._later.get(own) or self._earlier.get(own) or ()
+        ]
 
 
 class _Known:
