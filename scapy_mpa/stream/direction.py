@@ -275,7 +275,7 @@ class Direction:
     @property
     def waiting(self) -> int:
         """Which directions have octets that were not acknowledged: 1 << index, or both."""
-        return sum(1 << one.index for one in (self, self.peer) if one._waits)
+        return self._waits << self.index | self.peer._waits << self.peer.index
 
     @property
     def _waits(self) -> bool:
@@ -451,11 +451,11 @@ class Direction:
 
     def _note_taken(self, octets: bytes, brought_by: int) -> None:
         """Take note of octets that were taken, before ``offset`` and ``pieces`` are changed."""
-        chunk = Chunk(self.position, octets, brought_by)
-        self.shared.recent.remember(self.half or self, chunk)
+        position = self.position
+        self.shared.recent.remember(self.half or self, position, octets, brought_by)
         self.seq = (self.seq + len(octets)) & SEQUENCE_MASK
         if not self.shapes.crc:
-            begin = self.origin + self.last
+            begin, chunk = self.origin + self.last, Chunk(position, octets, brought_by)
             self.tail = [each for each in (*self.tail, chunk) if each.end > begin]
 
     def _add_piece(self, octets: bytes, brought_by: int, need: int) -> bool:

@@ -24,7 +24,7 @@ from scapy_mpa.stream.events import (
     end_of,
     names_of,
 )
-from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD, Chunk
+from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.past import Span, Tail
 from scapy_mpa.stream.segment import ACK, FIN, HANDSHAKE, NOT_PSH, PSH, RST, SYN, Segment
 from scapy_mpa.stream.sequence import (
@@ -34,7 +34,6 @@ from scapy_mpa.stream.sequence import (
     first_position,
     sequence_number,
 )
-from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.negotiation import Negotiating
 from scapy_mpa.stream.startup.steps import Step
 from scapy_mpa.stream.startup.usual import Agreed, agreed, usual_startup
@@ -162,7 +161,7 @@ class OrdinaryConnection:
             return False
         direction.startup = found.octets
         direction.brought_by = frame
-        self.identity.note_startup(index, found.startup.kind)
+        self.identity.initiator = 0
         direction.shared.rows.append(
             StartupSeen(
                 self.identity,
@@ -173,7 +172,7 @@ class OrdinaryConnection:
                 found.octets,
                 (frame,),
                 found.startup,
-                found.startup.dialect,
+                found.dialect,
             )
         )
         direction.begin_at(compact(direction.origin + len(octets)))
@@ -189,22 +188,21 @@ class OrdinaryConnection:
     def _enter_full_operation(self, both: Agreed) -> None:
         """Have both directions carry FPDUs, now that there are both startup frames."""
         assert self.other is not None
-        for direction, marked in zip((self.one, self.other), both.markers, strict=True):
-            shared = direction.shared
-            startup = Chunk(_begin(direction), direction.startup, direction.brought_by)
-            shared.recent.remember(direction, startup)
+        for direction in (self.one, self.other):
+            shared, startup = direction.shared, direction.startup
+            shared.recent.remember(direction, _begin(direction), startup, direction.brought_by)
             direction.brought_by = 0
             if direction.held:
                 direction.hold(-direction.held)
-            direction.shapes = shared.tables[Kind(both.crc, marked, from_start=True)]
+            direction.shapes = shared.tables[both.kinds[direction.index]]
             # Without CRCs, the first FPDU is looked at more closely than here.
-            direction.takes_no_octets = not both.crc
+            direction.takes_no_octets = not direction.shapes.crc
         self.other.awaits = True
         request, reply = both.request, both.reply
         if request.startup.revision == 2:
             negotiating = self.negotiating = Negotiating()
-            negotiating.take_startup(request.startup, Step.REQUEST, request.startup.dialect)
-            negotiating.take_startup(reply.startup, Step.ACCEPT, reply.startup.dialect)
+            negotiating.take_startup(request.startup, Step.REQUEST, request.dialect)
+            negotiating.take_startup(reply.startup, Step.ACCEPT, reply.dialect)
             self.one.takes_no_octets |= negotiating.is_open
 
     def _take_first(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
@@ -260,9 +258,12 @@ class OrdinaryConnection:
     @property
     def is_settled(self) -> bool:
         """Whether both startup frames are there, and nothing is held or missing after them."""
-        if not self.has_begun:
+        one, other = self.one, self.other
+        if other is None or not other.startup:
             return False
-        return not any([each.pieces or each.ahead or each.tail for each in self.directions])
+        return not (
+            one.pieces or one.ahead or one.tail or other.pieces or other.ahead or other.tail
+        )
 
     @property
     def has_begun(self) -> bool:
@@ -373,9 +374,9 @@ class OrdinaryConnection:
             time_ns=self.time_ns,
             initiator=initiator,
             responder=responder,
-            dialect=both.reply.startup.dialect,
+            dialect=both.reply.dialect,
             revision=both.reply.startup.revision,
-            crc=both.crc,
+            crc=one.shapes.crc,
             rejected=False,
             halves=(_summary(one), _summary(other)),
             errors=0,
@@ -385,7 +386,7 @@ class OrdinaryConnection:
             end=end_of(
                 ending,
                 self.frame,
-                names_of(self.identity.endpoints, 0),
+                names_of((initiator, responder), 0),
                 reset=reset and Closer(int(reset.flow != self.identity.flow), reset.frame),
                 closer=self.closer,
                 within=[
@@ -423,11 +424,10 @@ def _tail(direction: Direction) -> Tail:
 
 
 def _summary(direction: Direction) -> HalfSummary:
-    octets = direction.position - _begin(direction)
     return HalfSummary(
         direction.shapes.marked,
         direction.fpdus,
-        octets,
+        len(direction.startup) + direction.offset,
         0,
         0,
         direction.early,

@@ -330,7 +330,7 @@ class HalfConnection:
         known = {chunk.position: chunk for chunk in cut}
         for chunk in island.release(start, end):
             self.held -= weight_of(chunk)
-            self.owner.common.recent.remember(self, known.get(chunk.position, chunk))
+            self.owner.common.recent.remember(self, *known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
         """Hold octets that were let go of, back to back, after all others that are held."""

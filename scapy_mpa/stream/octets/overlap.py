@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from scapy_mpa.stream.octets.chunk import Chunk
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.past import TAIL
 
@@ -42,10 +41,10 @@ class RecentOctets:
         """Octets added since :meth:`trim`, less the room there was: at most ``FRESH_OCTETS``.  Who
         adds them sees to it."""
 
-    def remember(self, owner: object, chunk: Chunk) -> None:
-        """Keep the octets of a chunk until others have pushed them out."""
-        self.order.append((*chunk, owner))
-        self.fresh += len(chunk.octets)
+    def remember(self, owner: object, position: int, octets: bytes, frame: int) -> None:
+        """Keep octets until others have pushed them out."""
+        self.order.append((position, octets, frame, owner))
+        self.fresh += len(octets)
         if self.fresh > FRESH_OCTETS:
             self.trim()
 

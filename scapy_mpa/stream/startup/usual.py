@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.octets.scan import KEY_PREFIX
+from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.steps import StartupState, Step, declared, reply_problems, step
-from scapy_mpa.wire.dialect import OSC_REVISIONS
+from scapy_mpa.wire.dialect import OSC_REVISIONS, Dialect
 from scapy_mpa.wire.interoperability import Kinds, Offer, agreed_markers, kinds_of
 from scapy_mpa.wire.startup import (
     KEY_LENGTH,
@@ -27,6 +28,7 @@ class Usual(NamedTuple):
 
     octets: bytes
     startup: StartupFrame
+    dialect: Dialect | None
 
 
 class Agreed(NamedTuple):
@@ -34,9 +36,8 @@ class Agreed(NamedTuple):
 
     request: Usual
     reply: Usual
-    crc: bool
-    markers: tuple[bool, bool]
-    """Whether the Initiator and the Responder send Markers."""
+    kinds: tuple[Kind, Kind]
+    """What the FPDUs of the Initiator have in common, and those of the Responder."""
     rnics: Kinds | None
 
 
@@ -63,7 +64,7 @@ def usual_startup(octets: bytes) -> Usual | None:
         or startup.revision > _LAST_REVISION
         or startup.problems()
     )
-    return None if is_odd else Usual(octets, startup)
+    return None if is_odd else Usual(octets, startup, startup.dialect)
 
 
 @lru_cache(maxsize=1024)
@@ -77,10 +78,13 @@ def agreed(asked: bytes, answered: bytes) -> Agreed | None:
     _, second = step(state, other, by_initiator=False)
     if (
         (first, second) != (Step.REQUEST, Step.ACCEPT)
-        or reply_problems(declared(one, one.dialect), other)
+        or reply_problems(declared(one, request.dialect), other)
         or (one.revision, other.revision) == OSC_REVISIONS
     ):
         return None
     offers = [Offer(each.revision, each.markers, each.crc) for each in (one, other)]
-    received = agreed_markers(*offers)
-    return Agreed(request, reply, one.crc or other.crc, received[::-1], kinds_of(*offers))
+    crc = one.crc or other.crc
+    by_responder, by_initiator = [
+        Kind(crc, marked, from_start=True) for marked in agreed_markers(*offers)
+    ]
+    return Agreed(request, reply, (by_initiator, by_responder), kinds_of(*offers))
