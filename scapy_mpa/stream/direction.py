@@ -261,7 +261,7 @@ class Direction:
         self.segments += 1
         connection.frame = frame
         connection.time_ns = time_ns
-        if octets and not self.can_read_next:
+        if octets and not (self.can_read_next or self.takes_no_octets):
             self._look_ahead()
         return True
 
