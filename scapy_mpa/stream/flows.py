@@ -198,7 +198,7 @@ class Flows:
     def _take_late_word(self, connection: OrdinaryConnection, segment: Segment) -> bool:
         """Have a connection that lingers take an acknowledgement, unless it is over by then."""
         self._table.expire(connection, segment.time_ns)
-        if self._table.find(segment.flow) is connection:
+        if connection.lingers:
             connection.acknowledge(segment)
             self._table.lingering.refresh(connection, segment.time_ns)
         return True

@@ -120,8 +120,8 @@ class ConnectionTable:
         """Report what can be said of a connection, which loses its ports."""
         del self._by_flow[connection.identity.flow]
         connection = self._settle(connection)
-        self.lingering.discard(connection)
-        tails = self._tails.pop(connection, None) or connection.tails()
+        tails = self._tails.get(connection) or connection.tails()
+        self.linger_no_more(connection)
         flow, last_ns = connection.identity.flow, connection.time_ns
         self.past.add(flow, last_ns, connection.spans(), tails)
         if connection.is_over:
