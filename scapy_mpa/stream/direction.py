@@ -163,7 +163,7 @@ class Direction:
         self.have = 0
         """Octets of them."""
         self.missing = 0
-        """Octets that the FPDU misses, as far as is known."""
+        """Octets that the FPDU lacks, as far as is known."""
         self.ahead: list[tuple[int, bytes, int, bool]] = _NONE
         """Segments after a hole, ascending: offset, octets, frame, and whether their FPDUs were
         found; none overlaps another."""
@@ -190,8 +190,8 @@ class Direction:
         self.can_read_next = False
         """Whether a segment that begins at ``seq`` can be read with no other check."""
         self.takes_no_octets = False
-        """Whether a segment with octets is refused: after a FIN, say, and before the first FPDU
-        without CRCs, which recovery checks."""
+        """Whether its connection is asked to take octets: a startup frame, say.  It refuses them
+        after a FIN, and before the first FPDU without CRCs, which recovery checks."""
         self.startup = b""
         """Of an ordinary connection, its startup frame."""
         self.brought_by = 0
@@ -325,11 +325,6 @@ class Direction:
         self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
-
-    def begin_at(self, origin: int) -> None:
-        """Have the Full Operation Phase begin at another position."""
-        self.origin = origin
-        self.seq = sequence_number(origin)
 
     def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
         """Tell whether its first octets keep rules 3 and 4 of RFC 5044 7.1.2."""

@@ -149,13 +149,13 @@ class OrdinaryConnection:
     ) -> bool:
         """Take octets of a direction that takes none: a startup frame if it is one, alone in its
         segment, and its turn (RFC 5044 7.1.2)."""
-        index, asked = direction.index, self.one.startup
+        index = direction.index
         if direction.startup:
             return not index and self._take_first(seq, ack, octets, frame, time_ns)
         found = usual_startup(octets)
         if found is None or found.startup.kind is not _KINDS[index]:
             return False
-        both = agreed(asked, found.octets) if index and asked else None
+        both = agreed(self.one.startup, found.octets) if index else None
         # It acknowledges all that was captured of the peer.
         if seq != direction.seq or ack != direction.peer.seq or (index and both is None):
             return False
@@ -175,7 +175,8 @@ class OrdinaryConnection:
                 found.dialect,
             )
         )
-        direction.begin_at(compact(direction.origin + len(octets)))
+        direction.origin = compact(direction.origin + len(octets))
+        direction.seq = sequence_number(direction.origin)
         if both is not None:
             self._enter_full_operation(both)
             self.times.end_startup(time_ns)
