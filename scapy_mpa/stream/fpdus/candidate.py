@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One FPDU at a given place: what it says, and whether it is what it says.
+"""Read one FPDU at a given position, and verify it.
 
-An FPDU is verified by its CRC.  Without CRCs its Markers must agree on where it begins, and its DDP
-and RDMAP headers must make sense (RFC 5044 6).
+Its CRC verifies an FPDU.  Without CRCs, its Markers must point to its beginning, and its DDP and
+RDMAP headers must make sense (RFC 5044 6).
 """
 
 from collections.abc import Callable, Iterator
@@ -31,20 +31,20 @@ from scapy_mpa.wire.fpdu import (
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 UNREADABLE: Final = -1
-"""What is said of an FPDU whose ULPDU_Length was not captured."""
+"""Returned for an FPDU whose ULPDU_Length was not captured."""
 
 SHORTEST: Final = HEADER_LENGTH + TAGGED_LENGTH + WORD
 """Octets of an FPDU without Markers that carries no payload at all."""
 
 WHOLE_FPDUS: Final = 2
-"""FPDUs that must be whole, and have no good CRC where none has, if CRCs are to be off."""
+"""So many whole FPDUs with bad CRCs, and none with a good one, show that CRCs are off."""
 
 HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH + MARKER_LENGTH
-"""Octets in which the longest DDP header of an FPDU lies, and a Marker that may fall in it."""
+"""Octets of ULPDU_Length, the longest DDP header, and a Marker that may lie in it."""
 
 
 def header_octets(octets: bytes, layout: Layout) -> bytes:
-    """Return the octets after the ULPDU_Length of an FPDU in which its DDP header lies.
+    """Return the octets after the ULPDU_Length of an FPDU that hold its DDP header.
 
     :param octets: of the FPDU, from its first one on, with Markers.
     """
@@ -54,7 +54,7 @@ def header_octets(octets: bytes, layout: Layout) -> bytes:
 
 
 def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
-    """Return what the Markers that are there say for an FPDU, and against it, in bits.
+    """Return the evidence for an FPDU, and against it, from its captured Markers, in bits.
 
     :param octets: of the FPDU, from its first one on.
     """
@@ -73,25 +73,25 @@ def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
 
 
 def lacks_header(head: bytes, ulpdu_length: int) -> bool:
-    """Tell whether too little of a header was captured to say that it makes no sense.
+    """True if too little of a header was captured to show that it makes no sense.
 
-    :param head: the beginning of the ULPDU, as far as it was captured.
+    :param head: the captured beginning of the ULPDU.
     :param ulpdu_length: octets of the whole ULPDU.
     """
     if len(head) < TAGGED_LENGTH:
         control = int.from_bytes(head[:2], "big")
         return len(head) < 2 or not ulpdu_length or may_begin_ulpdu(control, ulpdu_length)
-    # Zeros are what least speaks against it.
+    # Missing octets count as zeros, which contradict least.
     is_short = head[:1] < TAGGED and len(head) < UNTAGGED_LENGTH
     return is_short and plausible(head + bytes(HEAD), ulpdu_length)
 
 
 Octets: TypeAlias = Island | Stretch
-"""Where FPDUs are read."""
+"""The octets in which FPDUs are read."""
 
 
 class Fault(NamedTuple):
-    """What is wrong with an FPDU (RFC 5044 8)."""
+    """An error of an FPDU (RFC 5044 8)."""
 
     code: ErrorCode
     text: str
@@ -107,15 +107,15 @@ class Candidate(NamedTuple):
     octets: bytes
     crc: CrcVerdict
     agrees: bool
-    """Whether its Markers, if it has any, say that it begins where it does."""
+    """Whether all its Markers point to its beginning; True without Markers."""
     is_pointed_at: bool
-    """Whether a Marker that was captured says so."""
+    """Whether a captured Marker does so."""
     sound: bool
     """Whether it is verified."""
 
     @property
     def fault(self) -> Fault | None:
-        """What a receiver would find wrong, None if nothing."""
+        """The error that a receiver would find; None if none."""
         if self.crc == "bad":
             text = f"CRC does not match the FPDU, ULPDU_Length {self.ulpdu_length} (RFC 5044 4.4)"
             return Fault(ErrorCode.CRC_MISMATCH, text)
@@ -127,13 +127,13 @@ class Candidate(NamedTuple):
 
 
 class FPDUReader:
-    """Reads FPDUs of one direction at any place.
+    """Reads FPDUs of one direction at any position.
 
     :param origin: position from which Markers are counted.
     :param markers: whether the direction has Markers.
-    :param crc: whether CRCs are to be checked.
-    :param is_guess: whether Markers may as well be elsewhere.
-    :param layout_of: where the parts of an FPDU lie, by its ULPDU_Length and phase.
+    :param crc: whether CRCs are checked.
+    :param is_guess: whether Markers may be at other positions.
+    :param layout_of: gives the layout of an FPDU by its ULPDU_Length and phase.
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
 
@@ -157,8 +157,8 @@ class FPDUReader:
         self.any_stag = any_stag
 
     def verifies(self, island: Island, start: int) -> bool | None:
-        """Tell whether a verified FPDU stands at ``start``; None if octets are missing for it."""
-        # The octets of runs are those of others, and not held.
+        """Return whether a verified FPDU begins at ``start``; None if more octets are needed."""
+        # The octets of runs belong to other FPDUs, and were released.
         limit = min((run.start for run in island.runs if run.start > start), default=island.end)
         fpdu = self.fpdu_at(island, start, limit)
         if not isinstance(fpdu, int):
@@ -171,21 +171,23 @@ class FPDUReader:
         return None if header_words(island.read(word, word + WORD)) else False
 
     def begin_at(self, start: int) -> tuple[int | None, int]:
-        """Return the phase of an FPDU at ``start``, None without Markers, and where its
-        ULPDU_Length is."""
+        """Return the phase of an FPDU at ``start``, and the position of its ULPDU_Length.
+
+        Without Markers the phase is None.
+        """
         if not self.markers:
             return None, start
         phase = (start - self.origin) % MARKER_INTERVAL
         return phase, start if phase else start + MARKER_LENGTH
 
     def _layout_at(self, island: Octets, start: int) -> tuple[int, Layout]:
-        """Return the ULPDU_Length of an FPDU, which is there, and where its parts lie."""
+        """Return the ULPDU_Length of an FPDU, which must be captured, and its layout."""
         phase, header = self.begin_at(start)
         ulpdu_length = int.from_bytes(island.read(header, header + HEADER_LENGTH), "big")
         return ulpdu_length, self.layout_of(ulpdu_length, phase)
 
     def fpdu_at(self, island: Octets, start: int, limit: int) -> Candidate | int:
-        """Read the FPDU at ``start``, or say up to which position octets are needed for it."""
+        """Return the FPDU at ``start``, or the position up to which octets are needed for it."""
         _, header = self.begin_at(start)
         body = header + HEADER_LENGTH
         if body > limit:
@@ -199,15 +201,15 @@ class FPDUReader:
         octets = island.read(start, end)
         if island.absent and (seen := island.captured_until(start, end)) < end:
             return self._judge_cut(island, start, ulpdu_length, layout, octets, seen - start)
-        said = layout.unpack.unpack_from(octets)
-        agrees = said == layout.fpduptrs or all(map(points_alike, said, layout.fpduptrs))
-        pointed = agrees and bool(said)
+        markers = layout.unpack.unpack_from(octets)
+        agrees = markers == layout.fpduptrs or all(map(points_alike, markers, layout.fpduptrs))
+        pointed = agrees and bool(markers)
         if self.crc:
             good = crc_is_good(octets)
             crc: CrcVerdict = "good" if good else "bad"
             return Candidate(start, end, ulpdu_length, layout, octets, crc, agrees, pointed, good)
         if pointed:
-            # Where no CRC tells, the half of a Marker that must be zero is part of what it says.
+            # Without CRCs, the reserved half of the first Marker must be zero, too.
             first = layout.markers[0]
             pointed = octets[first : first + 2] == MARKER_RESERVED
         sound = agrees and self._plausible(octets, layout, ulpdu_length)
@@ -222,17 +224,17 @@ class FPDUReader:
         octets: bytes,
         seen: int,
     ) -> Candidate:
-        """Judge an FPDU of which the snap length cut something off.
+        """Judge an FPDU of which the snap length cut off a part.
 
-        Its header must speak for it, and so must those of its Markers that were captured.  Where
-        Markers may as well be elsewhere, nothing says how many lie in what was cut off.
+        Its header must make sense, and its captured Markers must point to it.  If Markers may be at
+        other positions, the number of Markers in the cut part is not known.
 
-        :param seen: octets from its first one on that were captured.
+        :param seen: number of captured octets at its beginning.
         """
-        said = zip(layout.markers, layout.unpack.unpack_from(octets), layout.fpduptrs, strict=True)
+        pairs = zip(layout.markers, layout.unpack.unpack_from(octets), layout.fpduptrs, strict=True)
         alike = [
-            points_alike(one, other)
-            for at, one, other in said
+            points_alike(marker, fpduptr)
+            for at, marker, fpduptr in pairs
             if island.is_captured(start + at, start + at + MARKER_LENGTH)
         ]
         agrees = all(alike)
@@ -251,31 +253,31 @@ class FPDUReader:
         return plausible(head, ulpdu_length, any_stag=any_stag or self.any_stag)
 
     def with_wrong_length(self, island: Island, start: int, end: int) -> Candidate:
-        """Return the FPDU at ``start``, whose ULPDU_Length reaches beyond ``end``."""
+        """Return the FPDU at ``start``, ended at ``end``: its ULPDU_Length leads farther."""
         ulpdu_length, layout = self._layout_at(island, start)
         octets = island.read(start, end)
         crc: CrcVerdict = "bad" if self.crc else "off"
         return Candidate(start, end, ulpdu_length, layout, octets, crc, True, False, False)
 
     def makes_sense(self, island: Octets, start: int, limit: int) -> bool:
-        """Tell whether the header at ``start`` is there, before the limit, and makes sense."""
-        said = self.header_at(island, start, limit)
-        return said is not None and said[0]
+        """Return whether the header at ``start`` was captured before the limit and makes sense."""
+        header = self.header_at(island, start, limit)
+        return header is not None and header[0]
 
     def may_begin(self, island: Octets, start: int, limit: int, *, any_stag: bool = False) -> bool:
-        """Tell whether the header at ``start`` makes sense, as far as it is there.
+        """Return whether the header at ``start`` makes sense, as far as it was captured.
 
         :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
         """
-        said = self.header_at(island, start, limit, any_stag=any_stag)
-        return said is None or said[0]
+        header = self.header_at(island, start, limit, any_stag=any_stag)
+        return header is None or header[0]
 
     def header_at(
         self, island: Octets, start: int, limit: int, *, any_stag: bool = False
     ) -> tuple[bool, Layout] | None:
-        """Read the header at ``start``: whether it makes sense, and what it says.
+        """Return whether the header at ``start`` makes sense, and the layout of its FPDU.
 
-        None if it is not there, or not all of one that makes sense so far.
+        None if too little of the header was captured to decide.
         """
         _, header = self.begin_at(start)
         end = min(limit, header + HEAD)
@@ -287,14 +289,14 @@ class FPDUReader:
         ulpdu_length, layout = self._layout_at(island, start)
         makes_sense = self._plausible(head, layout, ulpdu_length, any_stag=any_stag)
         if not makes_sense and len(head) < header + HEAD - start:
-            # Zeros are what least speaks against it.
+            # Missing octets count as zeros, which contradict least.
             zeros = head + bytes(HEAD)
             is_short = self._plausible(zeros, layout, ulpdu_length, any_stag=any_stag)
             return None if is_short else (False, layout)
         return makes_sense, layout
 
     def pointers(self, island: Octets, begin: int, limit: int) -> Iterator[tuple[int, int]]:
-        """Yield where each Marker is, and where it says that its FPDU starts."""
+        """Yield the position of each Marker, and the start of the FPDU to which it points."""
         first = begin + (self.origin - begin) % MARKER_INTERVAL
         for marker in range(first, limit - MARKER_LENGTH + 1, MARKER_INTERVAL):
             end = marker + MARKER_LENGTH
@@ -306,7 +308,7 @@ class FPDUReader:
             yield marker, start
 
     def starts_of(self, words: list[int], begin: int) -> list[int]:
-        """Return where the FPDUs start whose ULPDU_Lengths stand so far after ``begin``."""
+        """Return the starts of FPDUs whose ULPDU_Lengths are ``words`` octets after ``begin``."""
         if not self.markers:
             return [begin + word for word in words]
         phases = [(begin + word - self.origin) % MARKER_INTERVAL for word in words]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From FPDU to FPDU: by their lengths, and where these lead nowhere by the cheapest path.
+"""Go from FPDU to FPDU by their lengths.  Where a length is wrong, the cheapest path goes on.
 
-A chain of lengths ends at an FPDU that is not verified.  Which FPDUs follow, the path tells
-(:mod:`~scapy_mpa.stream.fpdus.path`).  What all paths share that may be right is reported at once.
-What they do not share waits for more octets; when nothing more will come, or too much has, the
-cheapest path stands.
+A chain of lengths breaks at an unverified FPDU.  The cheapest path shows which FPDUs follow
+(:mod:`~scapy_mpa.stream.fpdus.path`).  FPDUs that all likely paths share are reported at once.
+The others wait for more octets.  If no more octets can come, or too many have come, the cheapest
+path counts.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
 
 
 _LENGTH_IN_KEY: Final = int.from_bytes(KEY_PREFIX[:HEADER_LENGTH], "big")
-"""What the first octets of a Key say as ULPDU_Length."""
+"""The ULPDU_Length, if the first octets of a Key are read as an FPDU."""
 # A search is repeated when the octets have grown by a half, or when the last FPDU of the path ends.
 _GROWTH: Final = 2
-# What a search may cost, if there is so much.
+# The most that one search may cost.
 _WANTED: Final = 1 << 22
 
 
 class Follower:
-    """Reports the FPDUs of a stretch of octets, from a place where one begins.
+    """Reports the FPDUs of a stretch of octets, from a position at which an FPDU begins.
 
-    :param sink: who is reported to.
-    :param reader: reads them.
-    :param crc_is_known: whether it is known that CRCs are on, or off.
+    :param sink: receives what is found.
+    :param reader: reads the FPDUs.
+    :param crc_is_known: whether it is known that CRCs are on or off.
     """
 
     __slots__ = ("_doubt", "_sink", "crc", "is_guess", "markers", "origin", "reader")
@@ -58,26 +58,26 @@ class Follower:
     def __init__(self, sink: Sink, reader: FPDUReader, *, crc_is_known: bool = True) -> None:
         self._sink = sink
         self.reader = reader
-        # Whole FPDUs up to the one that shows that CRCs are off; 0 if nothing need be shown.
+        # How many more whole FPDUs with bad CRCs show that CRCs are off; 0 if that is known.
         self._doubt = 0 if crc_is_known else WHOLE_FPDUS
         self.origin = reader.origin
         """Position from which Markers are counted."""
         self.markers = reader.markers
         """Whether the direction has Markers."""
         self.crc = reader.crc
-        """Whether CRCs are to be checked."""
+        """Whether CRCs are checked."""
         self.is_guess = reader.is_guess
-        """Whether Markers may as well be elsewhere: then only what is verified counts."""
+        """Whether Markers may be at other positions: then only verified FPDUs count."""
 
     @property
     def crc_is_known(self) -> bool:
-        """Whether it was known from the beginning that CRCs are on, or off."""
+        """Whether it was known from the beginning that CRCs are on or off."""
         return not self._doubt
 
-    # -- what is found -------------------------------------------------------------------------
+    # -- one FPDU --------------------------------------------------------------------------------
 
-    def _pass_on(self, island: Island, run: Run, fpdu: Candidate) -> None:
-        """Report an FPDU, and add it to the run that it follows."""
+    def _report(self, island: Island, run: Run, fpdu: Candidate) -> None:
+        """Report an FPDU, and add it to the run before it."""
         if fpdu.crc == "bad" and self._doubt:
             is_off = self._doubt == 1 or self._leads_to_whole(island, fpdu.end)
             fpdu = fpdu._replace(crc="off" if is_off else "unknown")
@@ -86,7 +86,7 @@ class Follower:
         if is_readable or fpdu.is_pointed_at:
             self._sink.found(island, fpdu, run.next_by)
         else:
-            # It leads to the next one, but the places of its Markers are not known.
+            # Its length leads to the next FPDU, but the positions of its Markers are not known.
             self._sink.cut_off(fpdu.start, fpdu.end)
         run.next_by = "length"
         run.last = fpdu.start
@@ -96,7 +96,7 @@ class Follower:
             self._sink.wrong(fault.code, fpdu.start + fpdu.layout.header, fault.text)
 
     def _leads_to_whole(self, island: Island, at: int) -> bool:
-        """Tell whether lengths lead on to an FPDU that is whole, and that no CRC verifies."""
+        """Return whether lengths lead from ``at`` to a whole FPDU with a bad CRC."""
         fpdu = self.reader.fpdu_at(island, at, island.end)
         while not isinstance(fpdu, int):
             if fpdu.crc == "bad":
@@ -107,11 +107,11 @@ class Follower:
     # -- the chain of lengths ----------------------------------------------------------------
 
     def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Pass on FPDU after FPDU, up to the limit or to the first that is not verified."""
+        """Report FPDU after FPDU, up to the limit or to the first unverified one."""
         while True:
             at = run.end
             if at == limit:
-                # The same number, which need not be kept thrice.
+                # Share one integer object among the three, which saves memory.
                 run.end = island.need = limit
                 break
             fpdu = self.reader.fpdu_at(island, at, limit)
@@ -129,28 +129,30 @@ class Follower:
                     run.broken_at = at if makes_sense else run.last
                 break
             if fpdu.sound or (not self.crc and self._is_believed(fpdu)):
-                self._pass_on(island, run, fpdu)
+                self._report(island, run, fpdu)
                 continue
             if fpdu.ulpdu_length == _LENGTH_IN_KEY and self._meets_startup(island, run, limit):
                 break
             if fpdu.crc == "bad" and not self.is_guess:
                 # Its start is certain, so it is reported (RFC 5044 4.4).
-                self._pass_on(island, run, fpdu)
+                self._report(island, run, fpdu)
                 run.broken_at = at
             else:
-                # Without CRCs, the length of the one before may be wrong.
+                # Without CRCs, the length of the FPDU before it may be wrong.
                 run.broken_at = at if self.crc else run.last
             break
-        # Without CRCs a length is not proven before the next FPDU stands after it.
+        # Without CRCs, only the FPDU at its end proves a length.
         done = run.end if self.crc else run.last
         self._sink.release(island, run.start, done if run.broken_at is None else run.broken_at)
 
     def _meets_startup(self, island: Island, run: Run, limit: int) -> bool:
-        """Leave a run at a startup frame, whose Key is no header of an FPDU; tell whether one
-        begins there."""
+        """Stop a run at a startup frame; return whether one begins there.
+
+        Its Key does not read as the header of an FPDU.
+        """
         reach = startup_reach(island, run.end)
         if limit < island.end and reach > limit:
-            # An FPDU that was found begins in its midst.
+            # A reported FPDU begins inside it.
             return False
         if reach > island.end:
             island.need = reach
@@ -161,22 +163,23 @@ class Follower:
         return reach > 0
 
     def pass_over(self, island: Island, start: int, end: int) -> None:
-        """Go on after a startup frame at which a run was left.
+        """Go on after a startup frame at which a run has stopped.
 
-        :param start: where it begins.
-        :param end: where it ends.
+        :param start: where the frame begins.
+        :param end: where the frame ends.
         """
-        run = next(each for each in island.runs if each.end == start)
+        run = next(run for run in island.runs if run.end == start)
         run.awaits = False
         run.end = run.last = end
         island.look_again()
         self._sink.release(island, run.start, end)
 
     def _is_believed(self, fpdu: Candidate) -> bool:
-        """Tell whether an FPDU to which lengths have led is one, though its header looks wrong.
+        """Return whether to believe an FPDU to which a length leads, though its header looks wrong.
 
-        A Marker may say so.  And a Send may have an STag where there is none, which its receiver
-        ignores (RFC 5040 4.1); but where Markers may as well be elsewhere, one may stand there.
+        A Marker that points to it is enough.  Or it may be a Send whose Invalidate STag is not 0:
+        its receiver ignores that field (RFC 5040 4.1).  But if Markers may be at other positions,
+        the field may be a Marker.
         """
         if fpdu.is_pointed_at:
             return True
@@ -186,16 +189,16 @@ class Follower:
         return plausible(head, fpdu.ulpdu_length, any_stag=True)
 
     def _may_follow(self, island: Island, at: int, limit: int) -> bool:
-        """Tell whether the header to which lengths have led makes sense, as far as it is there."""
+        """Return whether the header to which a length leads makes sense, as far as captured."""
         return self.reader.may_begin(island, at, limit, any_stag=not self.is_guess)
 
-    # -- the way back --------------------------------------------------------------------------
+    # -- after a break of the chain --------------------------------------------------------------
 
     def _follow(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Go on after a run.
+        """Report the FPDUs after a run.
 
         :param limit: where the next run begins, or the island ends.
-        :param final: nothing more will come between here and there.
+        :param final: no octets will be added before the limit.
         """
         run.awaits = False
         while True:
@@ -205,13 +208,13 @@ class Follower:
                 return
 
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
-        """Find the way back to where FPDUs begin; tell whether that succeeded."""
+        """Find FPDUs after a break of the chain; return whether the chain goes on."""
         broken_at = run.broken_at
         assert broken_at is not None
         is_certain = self.crc and run.is_certain and broken_at == run.end and not self.is_guess
         first = self.reader.fpdu_at(island, broken_at, limit) if is_certain else limit
         if not isinstance(first, int) and first.crc != "unknown":
-            # It is whole now.  It is reported, good or bad.
+            # The FPDU is whole now.  It is reported, good or bad.
             run.broken_at = run.search = None
             return True
         begin = broken_at if run.is_certain else max(broken_at + WORD, island.held)
@@ -223,7 +226,7 @@ class Follower:
         steps = path.steps if final else path.steps[: path.shared]
         at = run.end
         for index in range(len(steps)):
-            if not self._take(island, run, steps, index, limit):
+            if not self._report_step(island, run, steps, index, limit):
                 break
         if run.end != at or (self.crc and run.broken_at is None):
             run.search = None
@@ -233,7 +236,7 @@ class Follower:
         if is_too_much:
             run.broken_at = limit - FRAMING_WINDOW
             run.is_certain = False
-            # A late copy may fill the hole before the island, and need what follows it.
+            # A late copy may fill the hole before the island, and need the octets after the hole.
             kept = run.start + FRAMING_WINDOW if run.is_empty else run.start
             island.has_hole = island.has_hole or run.is_empty
             self._sink.release(island, kept, run.broken_at)
@@ -241,7 +244,7 @@ class Follower:
         wait = max(WORD, (limit - begin) // _GROWTH)
         end = path.steps[-1].edge.end if path.steps else None
         if end is not None and end >= limit:
-            # It may be over as soon as the last FPDU ends, or the one after it.
+            # The end of the last FPDU, or of the next, may settle the search.
             wait = min(wait, end - limit or SHORTEST)
         island.need = run.searching().at = limit + wait
         return False
@@ -254,11 +257,11 @@ class Follower:
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
         if not run.is_certain and run.is_empty and begin == island.start:
-            carried = self._carried(island)
-            if begin <= carried < limit + ends_at_known_fpdu:
-                # At the limit one is known to begin.
-                shown = region.evidence(carried, {}) if carried < limit else weights.PROOF
-                entries = [(carried, max(0.0, weights.PROOF - weights.CARRIED - shown))]
+            entry = self._end_over_hole(island)
+            if begin <= entry < limit + ends_at_known_fpdu:
+                # At the limit an FPDU is known to begin.
+                shown = region.evidence(entry, {}) if entry < limit else weights.PROOF
+                entries = [(entry, max(0.0, weights.PROOF - weights.CARRIED - shown))]
         beyond = Beyond(
             ends_at_known_fpdu=ends_at_known_fpdu,
             may_grow=not (final or ends_at_known_fpdu),
@@ -268,7 +271,7 @@ class Follower:
         purse.spend(allowance.spent)
         return path
 
-    def _take(
+    def _report_step(
         self,
         island: Island,
         run: Run,
@@ -276,54 +279,54 @@ class Follower:
         index: int,
         limit: int,
     ) -> bool:
-        """Report a step of a path; tell whether the next one may be, too."""
+        """Report a step of a path; return whether the next step may be reported, too."""
         step = steps[index]
         following = steps[index + 1] if index + 1 < len(steps) else None
         edge = step.edge
         is_reported = edge.start == run.last < run.end
-        is_shown = step.kind == "fpdu" and (
-            is_reported or self._is_shown(island, steps, index, limit)
+        is_reportable = step.kind == "fpdu" and (
+            is_reported or self._is_reportable(island, steps, index, limit)
         )
-        if not is_shown and (step.kind == "lost" or edge.verdict == "cut"):
-            # It is of one gap with what follows.
+        if not is_reportable and (step.kind == "lost" or edge.verdict == "cut"):
+            # It forms one gap with the octets after it.
             if run.broken_at is None:
                 run.broken_at = edge.start
             return following is not None
         if not is_reported and (run.end != edge.start or not run.is_certain):
-            # Its Markers speak louder than the search.
-            found_by: LocatedBy = "marker" if edge.marks else "search"
-            located_by: LocatedBy = "length" if step.is_led else found_by
+            # A Marker is better evidence than the search.
+            found_by: LocatedBy = "marker" if edge.marker_bits else "search"
+            located_by: LocatedBy = "length" if step.by_length else found_by
             self._resume(island, run, edge.start, located_by)
-        if is_shown:
+        if is_reportable:
             fpdu = self.reader.fpdu_at(island, edge.start, limit)
             if not is_reported and not isinstance(fpdu, int):
-                self._pass_on(island, run, fpdu)
+                self._report(island, run, fpdu)
             run.broken_at = None
             return True
-        # Where it ends is known by the next one only.
+        # Only the next FPDU shows where this one ends.
         run.broken_at = edge.start
         is_certain = index == 0 or steps[index - 1].edge.is_sound
         is_whole = edge.verdict == "bad" or (edge.verdict == "off" and edge.makes_sense)
         if step.kind == "wrong length" and is_whole and is_certain:
             fpdu = self.reader.fpdu_at(island, edge.start, limit)
             if not (isinstance(fpdu, int) or is_reported or self.is_guess):
-                self._pass_on(island, run, fpdu)
+                self._report(island, run, fpdu)
         if following is None or (step.kind == "fpdu" and following.kind == "part"):
             return False
         if step.kind == "fpdu" and not is_certain:
-            # Nothing is said of it.
+            # It is not reported.
             run.is_certain = False
         return True
 
-    def _is_shown(self, island: Island, steps: Sequence[Step], index: int, limit: int) -> bool:
-        """Tell whether an FPDU on a path is to be reported as what it says.
+    def _is_reportable(self, island: Island, steps: Sequence[Step], index: int, limit: int) -> bool:
+        """Return whether an FPDU on a path is reported with the length that it has.
 
-        If only the path speaks for it, it must lead to a sound one, or to the end.
+        If the path is its only evidence, lengths must lead from it to a sound FPDU or to the end.
         """
         step, edge = steps[index], steps[index].edge
-        if self.is_guess and edge.verdict != "good" and not step.is_led:
+        if self.is_guess and edge.verdict != "good" and not step.by_length:
             return False
-        if self.crc and edge.verdict == "cut" and edge.bits == edge.marks:
+        if self.crc and edge.verdict == "cut" and edge.bits == edge.marker_bits:
             # Neither header nor CRC was captured.
             return False
         is_certain = index == 0 or steps[index - 1].edge.is_sound
@@ -339,13 +342,13 @@ class Follower:
 
     # -- over holes ----------------------------------------------------------------------------
 
-    def _carried(self, island: Island) -> int:
-        """Return where the FPDU ends that the hole before an island cuts off; 0 if none."""
+    def _end_over_hole(self, island: Island) -> int:
+        """Return the end of the FPDU that the hole before an island cuts off; 0 if none."""
         before = self._sink.before(island)
         return self._sink.reached if before is None else self._reach_of(before)
 
     def _leads_over_hole(self, island: Island, end: int) -> bool:
-        """Tell whether what ends after an island ends in the hole, or where an FPDU begins."""
+        """Return whether ``end``, after an island, is in the hole or where an FPDU begins."""
         following = self._sink.after(island.end)
         if following is None or end <= following.start:
             return following is not None
@@ -356,10 +359,10 @@ class Follower:
         return not isinstance(fpdu, int) and fpdu.crc == "good"
 
     def _reach_of(self, island: Island) -> int:
-        """Return where the FPDU ends that begins for certain after the last one of an island.
+        """Return the end of the FPDU that is not whole at the end of an island.
 
-        0 if there is none, if all of it is there, if its header makes no sense, or if the number of
-        its Markers is not known.
+        0 if there is none at a certain start, if its header makes no sense, or if the number of its
+        Markers is not known.
         """
         run = island.runs[-1] if island.runs else None
         if (
@@ -371,16 +374,16 @@ class Follower:
             return 0
         if not island.held <= run.end < island.end:
             return 0
-        said = self.reader.header_at(island, run.end, island.end)
-        if said is None or not said[0]:
+        header = self.reader.header_at(island, run.end, island.end)
+        if header is None or not header[0]:
             return 0
-        end = run.end + said[1].length
+        end = run.end + header[1].length
         return end if end > island.end else 0
 
-    # -- what is reported ----------------------------------------------------------------------
+    # -- unexplained octets ----------------------------------------------------------------------
 
     def _resume(self, island: Island, run: Run, at: int, located_by: LocatedBy) -> None:
-        """Go on at an FPDU that was found after a run."""
+        """Go on at an FPDU that was found after a run, and report the octets between."""
         begin = run.end
         if self.crc:
             is_wrong = self._has_wrong_length(run, at)
@@ -390,9 +393,9 @@ class Follower:
         if not island.is_captured(begin, at):
             self._sink.cut_off(begin, at)
         elif is_wrong:
-            self._pass_on(island, run, self.reader.with_wrong_length(island, begin, at))
+            self._report(island, run, self.reader.with_wrong_length(island, begin, at))
         elif run.start < begin < at and not self.is_guess:
-            self._report_nothing(begin, at)
+            self._report_no_fpdu(begin, at)
         if run.is_empty:
             run.start = at
         run.end = run.last = at
@@ -400,18 +403,18 @@ class Follower:
         run.broken_at = run.search = None
         run.is_certain = True
 
-    def _report_nothing(self, begin: int, end: int) -> None:
+    def _report_no_fpdu(self, begin: int, end: int) -> None:
         code = ErrorCode.CRC_MISMATCH if self.crc else ErrorCode.MARKER_MISMATCH
         text = f"{end - begin} octets in which no FPDU begins (RFC 5044 4.1)"
         self._sink.wrong(code, begin, text)
 
     def _has_wrong_length(self, run: Run, end: int) -> bool:
-        """Tell whether the FPDU after a run claims octets from ``end`` on, which others own."""
+        """Return whether the FPDU after a run claims octets after ``end``, where another begins."""
         is_open = run.is_certain and run.end == run.broken_at and not self.is_guess
         return is_open and run.end + SHORTEST <= end
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
-        """Report what stays unexplained, now that nothing more will come."""
+        """Report octets that stay unexplained, since no more will come."""
         if run.broken_at is None:
             return
         if run.end < limit:
@@ -420,18 +423,18 @@ class Follower:
             if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._has_wrong_length(run, limit):
-                self._pass_on(island, run, self.reader.with_wrong_length(island, run.end, limit))
+                self._report(island, run, self.reader.with_wrong_length(island, run.end, limit))
             elif is_open:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
-                self._report_nothing(run.end, limit)
+                self._report_no_fpdu(run.end, limit)
         run.broken_at = None
         run.end = run.last = limit
 
     def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
-        """Tell whether the FPDU after a run says that it goes on after all that was sent.
+        """Return whether the FPDU after a run is longer than the octets that were sent.
 
-        If Markers may be elsewhere, it is not known how many it holds.
+        If Markers may be at other positions, the number of its Markers is not known.
         """
         if limit < island.end or not run.is_certain or run.end != run.broken_at or self.is_guess:
             return False

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where FPDUs begin and end in the islands of one direction, and whether they are what they say.
+"""Find the FPDUs in the islands of one direction.
 
-The rules (RFC 5044 6, and section 8 for what does not fit):
+The rules (RFC 5044 6, and section 8 for errors):
 
-* An FPDU is *located* by the beginning of the Full Operation Phase, by the end of the FPDU
+* An FPDU is *located* by the beginning of the Full Operation Phase, by the length of the FPDU
   before it, by a Marker, or, last, by search.
-* It is *verified* by its CRC.  Without CRCs its Markers must agree on where it begins and its
-  DDP and RDMAP headers must make sense.  Where a length has led to it, less is enough
+* An FPDU is *verified* by its CRC.  Without CRCs, its Markers must point to its beginning, and its
+  DDP and RDMAP headers must make sense.  If a length leads to it, less is enough
   (:meth:`~scapy_mpa.stream.fpdus.follower.Follower._is_believed`).
-* After a verified FPDU the next one begins: that start is certain, so whatever stands there
-  is reported, good or bad.  Any other start counts only if the FPDU there is verified.
-* An FPDU that is not verified may have a wrong length.  So may the last one of a chain that breaks
-  without CRCs.  The cheapest path tells which FPDUs follow
+* After a verified FPDU, the next start is *certain*.  An FPDU at a certain start is reported, good
+  or bad.  An FPDU at any other start is reported only if it is verified.
+* The length of an unverified FPDU may be wrong.  Without CRCs, so may the length of the last FPDU
+  before a chain of lengths breaks.  Then the cheapest path shows which FPDUs follow
   (:mod:`~scapy_mpa.stream.fpdus.path`).
 
 In an island after a hole, a Marker leads to an FPDU at once.  Without Markers only a search helps,
-and a payload may look like an FPDU: such an island waits until the hole is filled or closed.
+and a payload may look like an FPDU.  So such an island waits until the hole is filled or closed,
+unless good FPDUs fill its first segment.
 """
 
 from __future__ import annotations
@@ -36,29 +37,29 @@ from scapy_mpa.wire.terminate import is_terminate
 if TYPE_CHECKING:
     from scapy_mpa.stream.fpdus.sink import Sink
 
-# What each octet costs of an FPDU that is tried after a hole.  A hostile capture may have the same
-# octets tried again and again.  At this cost each octet pays for 14 tries, which read and check it.
+# The cost per octet of trying an FPDU after a hole.  A hostile capture may cause many tries of the
+# same octets.  At this cost, an octet pays for 14 tries.  Each try reads and checks it.
 _COST_OF_OCTET: Final = 12
 
 
 class Framing(Follower):
     """Finds the FPDUs of one direction in its islands.
 
-    :param sink: who is reported.
+    :param sink: receives what is found.
     :param origin: position of offset 0 of the Full Operation Phase.
     :param markers: whether the direction has Markers.
-    :param crc: whether CRCs are to be checked.
-    :param from_start: whether the phase is known to begin at ``origin``; if not, that is merely
-        a place from which Markers can be counted.
-    :param is_guess: whether Markers may as well be elsewhere: then only what is verified counts.
-    :param crc_is_known: whether it is known that CRCs are on, or off.
+    :param crc: whether CRCs are checked.
+    :param from_start: whether the phase is known to begin at ``origin``; if not, ``origin``
+        is merely a position from which Markers are counted.
+    :param is_guess: whether Markers may be at other positions: then only verified FPDUs count.
+    :param crc_is_known: whether it is known that CRCs are on or off.
     """
 
     __slots__ = ("from_start",)
     dialect: Final = None
-    """Whose FPDUs they are, if they are not laid out as RFC 5044 4 has it."""
+    """The dialect, if FPDUs are not laid out as in RFC 5044 4."""
     recovered: Final = FPDURecovered
-    """The event that tells of one."""
+    """The event that reports an FPDU."""
 
     def __init__(
         self,
@@ -76,20 +77,20 @@ class Framing(Follower):
         self.from_start = from_start
 
     def advance(self, island: Island) -> None:
-        """Find what can be found in an island that has grown."""
+        """Look for FPDUs in an island that has grown."""
         self._find(island, final=False)
 
     def finish(self, island: Island) -> None:
-        """Find what can be found in an island to whose end nothing will be added."""
+        """Look for FPDUs in an island to whose end no octets will be added."""
         self._find(island, final=True)
         self._sink.reaches(self._reach_of(island))
         if island.runs:
             self._abandon(island, island.runs[-1], island.end)
 
     def give_up(self, island: Island) -> int:
-        """Find what can be found in an island that is let go of, though more may come.
+        """Look for FPDUs in an island that is dropped, although more octets may follow.
 
-        Return where the octets begin that might have been of use then.
+        Return the position from which its octets are unused: octets that follow might use them.
         """
         self._find(island, final=True)
         self._sink.reaches(self._reach_of(island))
@@ -109,10 +110,10 @@ class Framing(Follower):
         self._follow(island, island.runs[-1], island.end, final=final)
 
     def _chain(self, island: Island, run: Run, limit: int, *, final: bool) -> None:
-        """Pass on FPDU after FPDU, up to the limit or to the first that is not verified.
+        """Report FPDU after FPDU, up to the limit or to the first unverified one.
 
-        If the pad was misread, what follows seems to be a long FPDU that is not whole yet.  It is
-        not waited for.
+        After a misread pad, the next FPDU seems to be long and not yet whole.  The chain does not
+        wait for its end.
         """
         super()._chain(island, run, limit, final=final)
         is_doubtful = run.broken_at is None and run.end < limit and self._may_pad(island, limit)
@@ -122,9 +123,9 @@ class Framing(Follower):
                 island.need = min(need, island.need)
 
     def _recover(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
-        """Find the way back to where FPDUs begin; tell whether that succeeded.
+        """Find FPDUs after a break of the chain; return whether the chain goes on.
 
-        First of all see whether it was the pad that led astray.
+        First check whether the pad of SoftUiWARP broke the chain.
         """
         if run.broken_at == run.last and self._may_pad(island, limit):
             handover = self._sink.hand_to_softuiwarp(island, run, final=final)
@@ -133,16 +134,16 @@ class Framing(Follower):
         return super()._recover(island, run, limit, final=final)
 
     def _may_pad(self, island: Island, limit: int) -> bool:
-        """Tell whether the FPDUs up to a limit may be those of a stack that pads otherwise."""
+        """Return whether the FPDUs up to a limit may have the pads of SoftUiWARP."""
         is_certain = self.from_start and island.start <= self.origin and limit == island.end
         return is_certain and not (self.crc or self.markers)
 
-    # -- without a chain -----------------------------------------------------------------------
+    # -- the first FPDU of an island -------------------------------------------------------------
 
     def _locate(self, island: Island) -> bool:
-        """Find a place to start from in an island; tell whether there is one."""
+        """Find where to start in an island; return whether there is a first run."""
         if self.from_start and island.end <= self.origin:
-            # A startup frame, and what it brings may look like an FPDU.
+            # It holds a startup frame, whose private data may look like an FPDU.
             return False
         if self.from_start and island.start <= self.origin:
             island.runs = (self.first_run(island),)
@@ -153,19 +154,19 @@ class Framing(Follower):
             return True
         if island.open_left:
             if not self.markers:
-                # Its first segment stays as it is.
+                # Its first segment will not change.
                 island.need = NOWHERE
             return False
-        # Nothing leads anywhere: a run of no FPDUs, after which only a search can help.
+        # Nothing leads to an FPDU: search after a run without FPDUs.
         island.runs = (self._empty_run(island),)
         island.settled = True
         island.need = island.end
         return True
 
     def _ahead(self, island: Island, limit: int) -> Run | None:
-        """Return a run in which FPDUs can be reported though the hole before an island is open.
+        """Return a run whose FPDUs can be reported although the hole before the island is open.
 
-        A Marker leads to it.  Without Markers, the first segment shows it.
+        A Marker leads to it.  Without Markers, good FPDUs must fill the first segment.
         """
         if not self.markers:
             return Run(island.start, "search") if self._holds_fpdus(island, limit) else None
@@ -173,15 +174,15 @@ class Framing(Follower):
         return None if found is None else Run(found.start, "marker")
 
     def _holds_fpdus(self, island: Island, limit: int) -> bool:
-        """Tell whether the first segment of an island holds verified FPDUs and nothing else.
+        """Return whether the first segment of an island holds good FPDUs and nothing else.
 
-        That is no chance, and a payload that holds FPDUs is hardly cut up like that.
+        Chance does not produce that.  A payload with FPDUs in it is hardly ever segmented so.
         """
         at = end = island.start
         # FPDUs are multiples of 4 octets.
         may_begin = self.crc and not (at - self.origin) % WORD
-        # Not within the one that the hole before it cuts off, whose payload may hold FPDUs.
-        if may_begin and at < limit and self._carried(island) <= at:
+        # Not inside the FPDU that the hole cuts off: its payload may hold FPDUs.
+        if may_begin and at < limit and self._end_over_hole(island) <= at:
             end = island.chunks(at, limit)[0].end
         if not at < end <= limit or not self._sink.purse.spend(_COST_OF_OCTET * (end - at)):
             return False
@@ -191,14 +192,14 @@ class Framing(Follower):
                 return False
             head = header_octets(fpdu.octets, fpdu.layout)
             if fpdu.ulpdu_length < ddp_header_length(head) or is_terminate(head):
-                # The straight path reads these in order only.
+                # The straight path reads such FPDUs in order only.
                 return False
             at = fpdu.end
         return True
 
     @staticmethod
     def _empty_run(island: Island) -> Run:
-        """Return a run of no FPDUs at the beginning of an island."""
+        """Return a run without FPDUs at the beginning of an island."""
         run = Run(island.start, "search")
         run.broken_at = island.start - WORD
         run.is_certain = False
@@ -207,15 +208,15 @@ class Framing(Follower):
     def first_run(self, island: Island) -> Run:
         """Return the run that begins with the Full Operation Phase."""
         run = Run(self.origin, "start")
-        # What lies before is not for framing, and is released with the rest.
+        # Octets before the origin hold no FPDUs.  They are released with the run.
         run.start = island.start
         island.settled = True
         return run
 
     def _by_marker(self, island: Island, limit: int) -> Candidate | None:
-        """Return a verified FPDU that a Marker before ``limit`` leads to.
+        """Return a verified FPDU to which a Marker before ``limit`` points.
 
-        Each Marker is read once, and each place tried once, when its FPDU is whole.
+        Each Marker is read once.  Each FPDU is tried once, when it is whole.
         """
         lowest = max(island.start, self.origin) if self.from_start else island.start
         leads = island.leads
@@ -240,7 +241,7 @@ class Framing(Follower):
         return None
 
     def _end_of(self, island: Island, start: int, limit: int) -> int:
-        """Return how far octets are needed to tell how long an FPDU is, or where it ends."""
+        """Return up to where octets are needed: for the length of an FPDU, or for all of it."""
         phase, header = self.reader.begin_at(start)
         if header + HEADER_LENGTH > limit:
             return header + HEADER_LENGTH
@@ -248,10 +249,10 @@ class Framing(Follower):
         return start + fpdu_length(ulpdu_length, phase)
 
     def _may_be_tried(self, island: Island, start: int, end: int, limit: int) -> bool:
-        """Tell whether an FPDU to which a Marker points is worth what it costs to try it."""
-        said = self.reader.header_at(island, start, limit)
-        # Without CRCs, an FPDU that makes no sense is no evidence.
-        is_worth_it = self.crc or (said is not None and said[0])
+        """Return whether an FPDU to which a Marker points is worth the cost of a try."""
+        header = self.reader.header_at(island, start, limit)
+        # Without CRCs, a senseless header is no evidence.
+        is_worth_it = self.crc or (header is not None and header[0])
         return is_worth_it and self._sink.purse.spend(
             COST_OF_PLACE + _COST_OF_OCTET * (end - start)
         )
@@ -259,9 +260,9 @@ class Framing(Follower):
     # -- between runs --------------------------------------------------------------------------
 
     def _fill(self, island: Island) -> None:
-        """Use what a filled hole has brought: go from run to run, and make them one."""
+        """After a hole was filled, report the FPDUs between the runs, and join the runs."""
         island.joined = False
-        # There is no startup frame to be looked for any more.
+        # No startup frame is looked for any more.
         island.scanned = None
         runs = island.runs
         if not runs:
@@ -274,7 +275,7 @@ class Framing(Follower):
         self._unite_all(island, runs)
 
     def _unite_all(self, island: Island, runs: tuple[Run, ...]) -> None:
-        """Pass on what lies between the runs of an island, and make them one."""
+        """Report the FPDUs between the runs of an island, and join the runs."""
         first, *others = runs
         for index, run in enumerate(others):
             island.runs = (first, *others[index:])
@@ -283,20 +284,20 @@ class Framing(Follower):
         island.runs = (first,)
 
     def _unite(self, island: Island, run: Run, right: Run) -> bool:
-        """Pass on what lies between two runs, and make them one; tell whether that was done."""
+        """Report the FPDUs between two runs, and join the runs; return whether that was done."""
         was_empty = run.is_empty
         self._follow(island, run, right.start, final=True)
         if run.awaits:
             return False
         self._abandon(island, run, right.start)
         if was_empty and not run.is_certain:
-            # Nothing was found in it, but an FPDU may yet reach into it from the left.
+            # No FPDU was found in it.  An FPDU before it may still reach into it.
             run.start = right.start
         run.end_like(right)
         return True
 
     def _settle(self, island: Island) -> None:
-        """Search before the first run, now that the hole before it will not be filled."""
+        """Search before the first run, since the hole before it will not be filled."""
         first = island.runs[0]
         island.settled = True
         island.leads = None

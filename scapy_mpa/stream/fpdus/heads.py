@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the first octets of an FPDU say: whether they may be some."""
+"""Check whether octets may be the first octets of an FPDU."""
 
 from scapy_mpa.stream.fpdus.candidate import HEAD
 from scapy_mpa.stream.octets.island import Island
@@ -8,18 +8,18 @@ from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 
 def head_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
-    """Tell whether octets begin an FPDU, with or without a Marker in its DDP header.
+    """Return whether octets may begin an FPDU, with or without a Marker in its DDP header.
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
-    # Between ULPDU_Length and control octets no Marker falls.
+    # No Marker can lie between ULPDU_Length and control octets.
     word = int.from_bytes(head[:WORD], "big")
     is_likely = may_begin_ulpdu(word & 0xFFFF, word >> 16)
     return is_likely and rest_makes_sense(head, any_stag=any_stag)
 
 
 def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
-    """Tell the same of octets whose first word makes sense.
+    """Return the same for octets whose first word makes sense.
 
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
@@ -31,14 +31,14 @@ def rest_makes_sense(head: bytes, *, any_stag: bool = False) -> bool:
 
 
 def may_be_fpdu(island: Island, position: int) -> bool:
-    """Tell whether an FPDU may begin at a position, as far as its header was captured."""
+    """Return whether an FPDU may begin at a position, as far as its header was captured."""
     end = position + MARKER_LENGTH + HEAD
     is_there = end <= island.end and island.holds(position, end)
     if not is_there or (island.absent and not island.is_captured(position, end)):
         return True
     octets = island.read(position, end)
     marker, rest = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
-    # A Marker may directly precede it (RFC 5044 4.3).
+    # The FPDU may begin with a Marker (RFC 5044 4.3).
     return head_makes_sense(octets[:HEAD], any_stag=True) or (
         points_alike(int.from_bytes(marker, "big"), 0) and head_makes_sense(rest)
     )

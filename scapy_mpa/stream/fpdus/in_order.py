@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of osc and of SoftUiWARP, which are not laid out as RFC 5044 4 has it.
+"""Find FPDUs of osc and SoftUiWARP, which are not laid out as in RFC 5044 4.
 
-The FPDU before it says where one begins, and in osc also where its Markers are
-(:mod:`scapy_mpa.wire.osc`).  So FPDUs are read in order, from the beginning of the phase on:
+Only the FPDU before an FPDU shows where it begins and, in osc, where its Markers are
+(:mod:`scapy_mpa.wire.osc`).  So FPDUs are read in order, from the beginning of the phase:
 
-* An FPDU is verified by its CRC.  Without CRCs its Markers must agree, and its header must make
-  sense.
-* With CRCs, one with a bad CRC is reported where a verified one ends.  Any other that is not
-  verified is one if its length leads to a header that makes sense.
-* Octets after a hole wait until the hole is filled.  After one that stays, and where a length leads
-  nowhere, nothing more is found.
+* An FPDU is verified by its CRC.  Without CRCs, its Markers must point to its beginning, and its
+  header must make sense.
+* With CRCs, an FPDU with a bad CRC is reported if it follows a verified one.  Any other unverified
+  FPDU is reported if its length leads to a header that makes sense.
+* Octets after a hole wait until the hole is filled.  If it stays, or if a length leads to no FPDU,
+  nothing more is found.
 
-An osc direction with CRCs and without Markers is laid out as RFC 5044 has it, and read so.
+An osc direction with CRCs and without Markers has the layout of RFC 5044, and is read so.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from scapy_mpa.wire.fpdu import Layout, fpdu_layout
 class InOrder:
     """Finds the FPDUs of one direction.
 
-    :param sink: takes them.
+    :param sink: receives what is found.
     :param origin: position of offset 0 of the Full Operation Phase.
     :param dialect: osc or SoftUiWARP.
     :param markers: whether the direction has Markers.
@@ -73,20 +73,20 @@ class InOrder:
     # -- an island, from the first FPDU to the last ---------------------------------------------
 
     def advance(self, island: Island) -> None:
-        """Find what can be found in an island that has grown."""
+        """Look for FPDUs in an island that has grown."""
         if island.joined or island.end >= island.need:
             self._read(island, final=False)
 
     def finish(self, island: Island) -> None:
-        """Find what can be found in an island to whose end nothing will be added."""
+        """Look for FPDUs in an island to whose end no octets will be added."""
         self._read(island, final=True)
         if island.runs:
             self._end(island, island.runs[0], island.end)
 
     def give_up(self, island: Island) -> int:
-        """Find what can be found in an island that is let go of, though more may come.
+        """Look for FPDUs in an island that is dropped, although more octets may follow.
 
-        Return where the octets begin that might have been of use then.
+        Return the position from which its octets are unused: octets that follow might use them.
         """
         self._read(island, final=True)
         if island.runs:
@@ -94,7 +94,7 @@ class InOrder:
         return island.end if island.end <= self.origin else island.start
 
     def go_on(self, island: Island, run: Run, position: int) -> None:
-        """Take over a run of RFC 5044's framing.
+        """Take over a run from the framing of RFC 5044.
 
         :param position: where its last FPDU ends.
         """
@@ -106,7 +106,7 @@ class InOrder:
         self._read(island, final=False)
 
     def _read(self, island: Island, *, final: bool) -> None:
-        """Report FPDU after FPDU as far as there are octets."""
+        """Report FPDU after FPDU while there are octets."""
         island.joined = False
         island.scanned = None
         self._begin(island)
@@ -120,28 +120,28 @@ class InOrder:
             self._sink.release(island, run.start, run.end)
             if not others:
                 break
-            # A hole was filled after FPDUs after it had been found.
+            # A hole was filled, but FPDUs after it were found before.
             run.broken_at = run.end
             self._end(island, run, limit)
             others[0].start = run.start
             island.runs = tuple(others)
 
     def _begin(self, island: Island) -> None:
-        """Begin with the first FPDU if an island holds it, and it was not read yet."""
+        """Begin a run with the first FPDU, if the island holds it and it was not read yet."""
         limit = island.runs[0].start if island.runs else island.end
         if not island.start <= self.origin < limit:
             return
         run = Run(self.origin, "start" if self.from_start else "search")
         run.phase = 0 if self.markers else None
-        # What lies before it is released with the rest.
+        # Octets before the origin are released with the run.
         run.start = island.start
         island.settled = True
         island.runs = (run, *island.runs)
 
     def _take(self, island: Island, run: Run, limit: int, *, final: bool) -> bool:
-        """Report the FPDU at the end of a run; return whether there is a whole one before a limit.
+        """Report the FPDU at the end of a run; return whether a whole one ends before a limit.
 
-        If there is none, ``run.broken_at`` or ``island.need`` says why.
+        If there is none, ``run.broken_at`` or ``island.need`` shows why.
         """
         fpdu: Candidate | int = UNREADABLE
         if run.end >= island.held:
@@ -154,7 +154,7 @@ class InOrder:
         if fpdu.sound:
             run.is_certain = True
         elif self.crc and run.is_certain:
-            # Its start is certain, whatever it holds.
+            # Its start is certain, but its length is not.
             run.is_certain = False
         elif not self._reader(fpdu.end, self._phase_after(fpdu)).makes_sense(
             island, fpdu.end, limit
@@ -174,7 +174,7 @@ class InOrder:
         return True
 
     def _end(self, island: Island, run: Run, limit: int) -> None:
-        """Report what is not explained up to a limit, now that nothing more will come."""
+        """Report octets that stay unexplained up to a limit, since no more will come."""
         if run.end >= limit:
             return
         if run.end < island.held or not island.is_captured(run.end, limit):
@@ -190,9 +190,9 @@ class InOrder:
     # -- one FPDU -------------------------------------------------------------------------------
 
     def _reader(self, position: int, phase: int | None) -> FPDUReader:
-        """Return what reads an FPDU with Markers where its phase has them, None for none.
+        """Return a reader for an FPDU with this phase; None: without Markers.
 
-        SoftUiWARP leaves an STag of before where a Send has none.
+        SoftUiWARP leaves an old STag in the unused STag field of a Send.
         """
         return FPDUReader(
             position - (phase or 0),
@@ -203,7 +203,7 @@ class InOrder:
         )
 
     def _phase_after(self, fpdu: Candidate) -> int | None:
-        """Return the phase of what follows an FPDU, None without Markers."""
+        """Return the phase of the octets after an FPDU, None without Markers."""
         phase, length = fpdu.layout.phase, fpdu.layout.length
         return None if phase is None else osc.next_phase(phase, length, crc=self.crc)
 
@@ -213,7 +213,7 @@ class InOrder:
         return fpdu_layout(ulpdu_length)._replace(length=softuiwarp.fpdu_length(ulpdu_length))
 
     def begins(self, island: Island) -> bool:
-        """Return whether a verified FPDU stands at ``origin``."""
+        """Return whether a verified FPDU begins at ``origin``."""
         reader = self._reader(self.origin, 0 if self.markers else None)
         fpdu = reader.fpdu_at(island, self.origin, island.end)
         return isinstance(fpdu, Candidate) and fpdu.sound

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which FPDUs some octets hold: the cheapest path through them.
+"""Find the FPDUs in some octets: they are the edges of the cheapest path through the octets.
 
-Nodes are places in the octets, and edges are FPDUs read there.  An edge costs what must have
-happened if it is one: damage, a forged Marker, a wrong ULPDU_Length.  Octets in which nothing is
-found cost something, too.  So do proven FPDUs that would have to be payload of another one.  A
-place to which nothing leads must prove itself, or pays for what it lacks.  All these bits are of
-one table (:mod:`~scapy_mpa.stream.fpdus.weights`).
+A *place* is a position at which an FPDU may begin.  Nodes are places, and edges are FPDUs read
+there.  An edge costs what must have happened if the FPDU is real: damage, a forged Marker, a wrong
+ULPDU_Length.  Octets without an FPDU cost something, too.  So do proven FPDUs that would be payload
+of another FPDU.  A place to which no length leads needs enough evidence, or the path pays for the
+missing bits.  All bits are in one table (:mod:`~scapy_mpa.stream.fpdus.weights`).
 """
 
 from bisect import bisect_left
@@ -22,37 +22,38 @@ from scapy_mpa.stream.fpdus.true_end import TrueEnd
 from scapy_mpa.stream.limits import FRAMING_WINDOW, LONGEST_WAIT, READ_AT_A_TIME, READ_FIRST
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, WORD, fpdu_length
 
-# Paths that are compared.  The steps that all share are reported.
+# Paths that are compared.  The steps that all of them share are reported.
 _MOST_ENDS: Final = 13
-# FPDUs that may stand between two damaged ones of a burst.
+# A damaged FPDU is part of a burst if one of so many FPDUs before it is damaged, too.
 _NEAR: Final = 4
 
 Kind: TypeAlias = Literal["fpdu", "wrong length", "lost", "part"]
 _Node: TypeAlias = Literal["enter", "at", "wrong length", "nothing", "done"]
-"""``enter``: anywhere in the region.  ``at``: an FPDU is read there.  ``wrong length``: the end of
-the FPDU there is not known.  ``nothing``: no FPDU is found after it.  ``done``: at the end."""
+"""``enter``: a path may begin anywhere in the region.  ``at``: an FPDU is read at the place.
+``wrong length``: the end of the FPDU at the place is not known.  ``nothing``: no further FPDU is
+found.  ``done``: the path is at the end of the region."""
 
 
 class Step(NamedTuple):
     """A part of a path."""
 
     kind: Kind
-    """``fpdu``: it ends where its length says.  ``wrong length``: elsewhere.  ``lost``: the snap
-    length cut its length off.  ``part``: it goes on after the octets that are there."""
+    """``fpdu``: the FPDU ends where its length says.  ``wrong length``: it ends elsewhere.
+    ``lost``: the snap length cut off its length.  ``part``: it goes on after the region."""
     edge: Edge
-    is_led: bool
-    """Whether the length of another one leads to it."""
+    by_length: bool
+    """Whether the length of another FPDU leads to it."""
 
 
 class Beyond(NamedTuple):
-    """What is known of what comes after a region."""
+    """What is known about the octets after a region."""
 
     ends_at_known_fpdu: bool
     """An FPDU is known to begin where the region ends."""
     may_grow: bool
-    """More octets may follow, so that nothing is given up yet."""
+    """More octets may follow, so no FPDU is given up yet."""
     begins_at: Callable[[int], bool]
-    """Whether an FPDU begins at a place after the hole, or the place is in the hole."""
+    """Whether a position is in the hole after the region, or an FPDU begins there."""
 
 
 class Path(NamedTuple):
@@ -60,33 +61,33 @@ class Path(NamedTuple):
 
     steps: Sequence[Step]
     shared: int
-    """How many of its steps are those of all paths that may be right."""
+    """How many of its first steps are those of all paths that may be right."""
 
 
 _Back: TypeAlias = "tuple[Step, _Back] | None"
 
 
 class _Places:
-    """Where FPDUs may begin in a region, looked for as far as is asked, block by block."""
+    """The places in a region.  They are looked for block by block, when they are needed."""
 
     def __init__(self, region: Region) -> None:
         self._region = region
         self._looked = region.begin
         self._size = READ_FIRST if region.crc else READ_AT_A_TIME
         self.all: list[int] = []
-        """All places, ascending, up to where they were looked for."""
+        """All places found so far, ascending."""
         self.sound: set[int] = set()
-        """Those whose FPDU speaks for itself: see :attr:`Edge.is_sound`."""
-        # Headers, and how often each stands there.
-        self._names: Counter[bytes] = Counter()
+        """Places with an FPDU that has evidence of its own: see :attr:`Edge.is_sound`."""
+        # How often each header occurs.
+        self._key_counts: Counter[bytes] = Counter()
         self._evidence: dict[int, int] = {}
-        # FPDUs of proven rows, and what the Markers of all up to each say; and where rows go on.
+        # Proven FPDUs, the sums of the bits of their Markers, and where their lengths lead.
         self._proven: list[int] = []
-        self._marks = [0.0]
-        self._rows: set[int] = set()
+        self._marker_sums = [0.0]
+        self._row_ends: set[int] = set()
 
     def _look(self) -> bool:
-        """Look for places in the next block; tell whether there was one."""
+        """Look for places in the next block; return whether there was one."""
         region = self._region
         begin, limit = self._looked, region.limit
         if begin >= limit:
@@ -99,7 +100,7 @@ class _Places:
         here = [at for at, _ in found]
         self.all += here
         if not region.crc:
-            self._names.update(edge.name for edge in map(region.edge, here) if edge is not None)
+            self._key_counts.update(edge.key for edge in map(region.edge, here) if edge is not None)
         for start, is_sound in found:
             if is_sound:
                 self.sound.add(start)
@@ -107,27 +108,28 @@ class _Places:
         return True
 
     def _weigh(self, start: int) -> None:
-        """See whether an FPDU is of a proven row: it begins one, or one leads to it."""
+        """Note an FPDU as proven if it has enough evidence, or a proven one leads to it."""
         region = self._region
         among = region.captured_octets(region.begin, start)
-        if start in self._rows or self.evidence(start) >= _bits_to_believe(among):
+        if start in self._row_ends or self.evidence(start) >= _bits_to_believe(among):
             edge = region.edge(start)
             assert edge is not None
             self._proven.append(start)
-            self._marks.append(self._marks[-1] + edge.marks)
+            self._marker_sums.append(self._marker_sums[-1] + edge.marker_bits)
             if edge.end is not None:
-                self._rows.add(edge.end)
+                self._row_ends.add(edge.end)
 
     def evidence(self, start: int) -> int:
-        """Return what speaks for an FPDU at a place."""
+        """Return the evidence for an FPDU at a place, in bits."""
         if start not in self._evidence:
-            self._evidence[start] = self._region.evidence(start, self._names)
+            self._evidence[start] = self._region.evidence(start, self._key_counts)
         return self._evidence[start]
 
     def nested(self, after: int, before: int) -> float:
-        """Return what it costs if proven FPDUs between two places are payload.
+        """Return the cost of reading the proven FPDUs between two places as payload.
 
-        Each further one costs more, and so do their Markers: a payload has Markers elsewhere.
+        Each further FPDU adds to it.  So do their Markers: in a payload, Markers would be at other
+        positions.
         """
         while self._looked < before and self._look():
             pass
@@ -135,11 +137,11 @@ class _Places:
         last = bisect_left(self._proven, before, first)
         if first == last:
             return 0
-        marks = self._marks[last] - self._marks[first]
+        marks = self._marker_sums[last] - self._marker_sums[first]
         return weights.NESTED + weights.MORE * (last - first - 1) + marks
 
     def blocks(self, begin: int, before: int) -> Iterator[list[int]]:
-        """Yield the places from one to another, some at a time."""
+        """Yield the places from ``begin`` up to ``before``, some at a time."""
         index = 0
         at = begin
         while at < before:
@@ -156,7 +158,7 @@ class _Places:
 class _Search:
     """A search for the cheapest path through a region.
 
-    :param is_certain: an FPDU begins at one of the entries.
+    :param is_certain: an FPDU is known to begin at one of the entries.
     """
 
     def __init__(
@@ -180,7 +182,7 @@ class _Search:
             self._push(0, "enter", region.begin, None)
 
     def _push(self, cost: float, kind: _Node, at: int, back: _Back) -> None:
-        """Add a node."""
+        """Add a node to the queue."""
         self._count += 1
         heappush(self._heap, (cost, self._count, kind, at, back))
 
@@ -196,7 +198,7 @@ class _Search:
                 if len(self._done) == _MOST_ENDS:
                     break
             elif kind == "nothing":
-                # Checking what it passes over is expensive, so that comes last.
+                # To check the octets passed over is expensive, so that comes last.
                 limit = self._region.limit
                 passed = self._places.nested(at, limit) + self._region.marker_contradictions(
                     at, limit
@@ -217,13 +219,13 @@ class _Search:
         chains = [_unrolled(back) for _, back in self._done]
         shared = 0
         for steps in zip(*chains, strict=False):
-            if any(each.kind != steps[0].kind or each.edge != steps[0].edge for each in steps):
+            if any(step.kind != steps[0].kind or step.edge != steps[0].edge for step in steps):
                 break
             shared += 1
         return Path(chains[0], shared)
 
     def _enter(self, cost: float) -> None:
-        """Begin anywhere, or find nothing at all."""
+        """Begin at any place, or find no FPDU at all."""
         region = self._region
         passed = _passed(region.limit - region.begin)
         if not self._beyond.ends_at_known_fpdu:
@@ -234,7 +236,7 @@ class _Search:
     def _go_on(self, cost: float, at: int, back: _Back) -> None:
         """Read the FPDU at a place to which a path leads."""
         region = self._region
-        is_led = at in self._entries if back is None else back[0].kind == "fpdu"
+        by_length = at in self._entries if back is None else back[0].kind == "fpdu"
         if at == region.limit:
             self._push(cost, "done", at, back)
             return
@@ -242,29 +244,29 @@ class _Search:
         if edge is None:
             return
         if edge.verdict == "short":
-            self._end_within(cost, edge, is_led, back)
+            self._end_within(cost, edge, by_length, back)
             return
         assert edge.end is not None
-        step = Step("fpdu", edge, is_led), back
+        step = Step("fpdu", edge, by_length), back
         if edge.verdict == "good":
             self._push(cost, "at", edge.end, step)
             return
-        wrong = Step("wrong length", edge, is_led), back
+        wrong = Step("wrong length", edge, by_length), back
         nested = self._places.nested(at, edge.end)
         chance = region.coincidence(edge)
-        # If its length leads to a good FPDU and over none, its length is right.  Else the CRC is
-        # asked where it ends, which is expensive.
+        # A length that leads to a good FPDU, and over no proven one, is right.  Otherwise the CRC
+        # must show where the FPDU ends, which is expensive.
         is_right = chance >= weights.CRC and not nested
         if not is_right and self._ends_elsewhere(cost, edge, wrong):
             return
         edge_cost = edge.cost
-        if is_led and edge.verdict == "bad" and _is_damaged_near(back):
+        if by_length and edge.verdict == "bad" and _is_damaged_near(back):
             edge_cost -= weights.DAMAGED - weights.BURST
         self._push(cost + edge_cost + nested, "at", edge.end, step)
         self._push(cost + weights.WRONG_LENGTH + chance, "wrong length", at, wrong)
 
     def _ends_elsewhere(self, cost: float, edge: Edge, wrong: _Back) -> bool:
-        """Go on where the CRC of an FPDU says that it ends, if its length is wrong."""
+        """Go on where the CRC shows another end of an FPDU; return whether it shows one."""
         region, at, limit = self._region, edge.start, self._region.limit
         if not region.crc:
             return False
@@ -278,20 +280,20 @@ class _Search:
             return True
         return False
 
-    def _end_within(self, cost: float, edge: Edge, is_led: bool, back: _Back) -> None:
-        """Take an FPDU that goes on after the octets that are there."""
+    def _end_within(self, cost: float, edge: Edge, by_length: bool, back: _Back) -> None:
+        """Take an FPDU that goes on after the region, or that has lost its length."""
         region, places = self._region, self._places
         at, limit = edge.start, region.limit
         if edge.end is None and region.stretch.captured_until(at, min(at + 2 * WORD, limit)) < min(
             at + WORD + HEADER_LENGTH, limit
         ):
-            # The snap length cut off where it ends.
-            lost = Step("lost", edge, is_led), back
+            # The snap length cut off its ULPDU_Length.
+            lost = Step("lost", edge, by_length), back
             passed = _passed(region.captured_octets(at, limit))
             self._push(cost + places.nested(at, limit) + passed, "done", limit, lost)
             self._jump(cost, at, at + 1, lost)
             return
-        wrong = Step("wrong length", edge, is_led), back
+        wrong = Step("wrong length", edge, by_length), back
         if edge.end is not None and self._ends_elsewhere(cost, edge, wrong):
             return
         beyond = self._beyond
@@ -299,7 +301,7 @@ class _Search:
         if not beyond.ends_at_known_fpdu:
             part: float = weights.SENSELESS + weights.DAMAGED if is_senseless else 0
             part += edge.cost + places.nested(at, limit)
-            self._push(cost + part, "done", limit, (Step("part", edge, is_led), back))
+            self._push(cost + part, "done", limit, (Step("part", edge, by_length), back))
         if edge.end is not None:
             price: float = weights.WRONG_LENGTH
             if not is_senseless:
@@ -307,7 +309,7 @@ class _Search:
             self._push(cost + price, "wrong length", at, wrong)
 
     def _leave_wrong_length(self, cost: float, at: int, back: _Back) -> None:
-        """Go on after an FPDU whose length is wrong, and whose CRC does not tell its end."""
+        """Go on after an FPDU whose length is wrong and whose CRC does not show its end."""
         limit = self._region.limit
         passed = _passed(limit - at)
         if not self._beyond.ends_at_known_fpdu:
@@ -318,10 +320,10 @@ class _Search:
     def _jump(
         self, cost: float, start: int, begin: int, back: _Back, *, may_lack_evidence: bool = False
     ) -> None:
-        """Go on at any place where an FPDU speaks for itself.
+        """Go on at each place that has enough evidence.
 
-        :param start: after which octets are passed over.
-        :param may_lack_evidence: whether a place may: it pays for that.
+        :param start: the octets after it are passed over.
+        :param may_lack_evidence: whether a place may have less; then the path pays for the rest.
         """
         region, places = self._region, self._places
         least = inf
@@ -341,7 +343,7 @@ class _Search:
                 passed = _passed(octets)
                 passed += places.nested(start, at) + region.marker_contradictions(start, at)
                 if passed > least + 2 * weights.PROOF:
-                    # The farther, the dearer.
+                    # Places farther on cost more.
                     return
                 extra += passed
                 least = min(least, extra)
@@ -353,24 +355,24 @@ def cheapest_path(
 ) -> Path:
     """Return the cheapest path through a region.
 
-    :param entries: places to which something leads, and what it costs to begin there.
-    :param is_certain: an FPDU begins at one of them.
+    :param entries: places to which something leads, and the cost of beginning there.
+    :param is_certain: an FPDU is known to begin at one of them.
     """
     return _Search(region, entries, is_certain=is_certain, beyond=beyond).path()
 
 
 def _passed(octets: int) -> float:
-    """Return what it costs to pass over octets."""
+    """Return the cost of passing over octets."""
     return min(weights.PER_OCTET * octets, weights.FARTHEST)
 
 
 def _bits_to_believe(octets: int) -> float:
-    """Return the evidence that proves an FPDU found among so many octets."""
+    """Return the bits that prove an FPDU which was found among so many octets."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
 
 
 def _is_damaged_near(back: _Back) -> bool:
-    """Tell whether one of the last FPDUs of a path is damaged."""
+    """Return whether one of the last FPDUs of a path is damaged."""
     for _ in range(_NEAR):
         if back is None:
             break

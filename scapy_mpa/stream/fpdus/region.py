@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets in which FPDUs are looked for: an FPDU read at a place, what it costs, what it shows.
+"""Read FPDUs at places in some octets, with the evidence for and against each.
 
-With weights (:mod:`~scapy_mpa.stream.fpdus.weights`) this is all that the search for the cheapest
-path (:mod:`~scapy_mpa.stream.fpdus.path`) knows of FPDUs.
+A *place* is a position at which an FPDU may begin.  Costs and evidence are bits
+(:mod:`~scapy_mpa.stream.fpdus.weights`).  The search for the cheapest path
+(:mod:`~scapy_mpa.stream.fpdus.path`) knows nothing else about FPDUs.
 """
 
 from bisect import bisect_left
@@ -49,24 +50,24 @@ from scapy_mpa.wire.rdmap_names import Opcode
 from scapy_mpa.wire.sound_length import SoundLength
 
 Verdict: TypeAlias = Literal["good", "bad", "off", "cut", "short"]
-"""What a CRC says; ``off`` without CRCs, ``cut`` if the snap length cut off a part of the FPDU, and
-``short`` if it goes on after the octets that are there."""
+"""``good``, ``bad``: its CRC is so.  ``off``: there are no CRCs.  ``cut``: the snap length cut off
+a part of the FPDU.  ``short``: the FPDU goes on after the region."""
 
-# What it costs to read an FPDU.  A CRC over its octets costs more.  Without CRCs each header is
-# read, but once only.
+# The cost of reading an FPDU.  A CRC over its octets costs more.  Without CRCs each header is read,
+# but only once.
 _COST_OF_EDGE: Final = 1500
 _COST_WITHOUT_CRC: Final = 400
-# Octets from the control octets of a Terminate to the ULPDU_Length that it copies.
+# Octets from the control octets of a Terminate to the ULPDU_Length that it quotes.
 _COPY_AT: Final = UNTAGGED_LENGTH + TERMINATE_CONTROL_LENGTH
-# Markers that may point to an FPDU that began before.
+# Markers that may point to an FPDU before the octets passed over.
 _MARKERS: Final = 4
-# The cost of a place that only a CRC can prove, beside the octets of its FPDU.
+# The cost of a place that only a CRC can prove, in addition to the octets of its FPDU.
 _COST_OF_TRY: Final = 1000
-# The share of what is left that the octets of one such place may take.
+# The octets of one such place may take this share of what is left.
 _SHARE_OF_TRY: Final = 16
-# FPDUs of a row at which evidence looks.
+# FPDUs in a row whose evidence is added up.
 _ROW: Final = 16
-# More than headers alone show: a CRC or Markers are among it.
+# More bits than headers alone can have.  A CRC or Markers must be among the evidence.
 _PROOF_OF_ONE: Final = weights.PROOF + 20
 
 
@@ -75,44 +76,44 @@ class Edge(NamedTuple):
 
     start: int
     end: int | None
-    """Where its length leads; None if its ULPDU_Length is not there."""
+    """Where its length leads; None if its ULPDU_Length was not captured."""
     ulpdu_length: int
     layout: Layout | None
     verdict: Verdict
     cost: int
-    """What speaks against it where lengths have led to it."""
+    """Bits against it, if a length leads to it."""
     bits: int
-    """What speaks for it, if nothing leads to it."""
-    marks: int
-    """The part of that from its Markers."""
+    """Bits for it, if no length leads to it."""
+    marker_bits: int
+    """The part of ``bits`` from its Markers."""
     makes_sense: bool
-    """Whether its header does, as far as it is there."""
+    """Whether its header makes sense, as far as it was captured."""
     head: bytes
-    """Octets after its ULPDU_Length, in which its header lies."""
+    """Octets after its ULPDU_Length that hold its DDP header."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether it speaks for itself, and not merely by a Marker of zeros."""
+        """Whether it has evidence of its own, more than a Marker of zeros."""
         if self.verdict == "bad" or self.cost:
             return False
         if self.verdict == "short":
-            return self.marks > 0 and self.bits >= weights.PROOF
+            return self.marker_bits > 0 and self.bits >= weights.PROOF
         return self.bits > weights.LEADING
 
     @property
-    def name(self) -> bytes:
-        """The octets that tell it from others."""
+    def key(self) -> bytes:
+        """The header octets that distinguish it from other FPDUs."""
         return self.head[:TAGGED_LENGTH]
 
 
 class _Messages:
-    """Where the messages of a row go on (RFC 5041 5.1, 5.2)."""
+    """Where the messages of FPDUs in a row continue (RFC 5041 5.1, 5.2)."""
 
     def __init__(self) -> None:
         self._due: dict[tuple[int | None, int | None], tuple[int, int]] = {}
 
     def continues(self, edge: Edge) -> bool:
-        """Tell whether an FPDU goes on where one before it ended, and take note of its end."""
+        """Return whether an FPDU continues a message of an earlier one, and note its end."""
         header = ddp_header_of(edge.head)
         if header is None:
             return False
@@ -120,16 +121,16 @@ class _Messages:
         payload = edge.ulpdu_length - header.length
         goes_on = self._due.get(buffer) == header.place
         self._due[buffer] = header.place_after(payload)
-        # Without payload, the same header again goes on, too.
+        # A repeated header without payload seems to continue, too.
         return goes_on and (payload > 0 or header.to is None)
 
 
 class Region:
-    """Octets from one place to another.
+    """A stretch of octets, in which FPDUs are read and places are found.
 
-    :param reader: tells where Markers are, and whether CRCs are on.
-    :param limit: up to where the octets are, or where an FPDU is known to begin.
-    :param search: what is known of the octets; what is found out is added.
+    :param reader: knows where Markers are, and whether CRCs are on.
+    :param limit: the end of the octets, or a position at which an FPDU is known to begin.
+    :param search: results of earlier searches of these octets; new ones are added.
     """
 
     def __init__(
@@ -156,13 +157,13 @@ class Region:
     # -- one FPDU ------------------------------------------------------------------------------
 
     def edge(self, start: int) -> Edge | None:
-        """Return the FPDU at a place; None if none can begin there."""
+        """Return the FPDU at a place; None if no FPDU can begin there."""
         if start in self._whole:
             return self._whole[start]
         if start not in self._edges:
             edge = self._edges[start] = self._read(start)
             if edge is not None and edge.verdict != "short":
-                # More octets will not change it.
+                # More octets will not change this FPDU.
                 self._whole[start] = edge
         return self._edges[start]
 
@@ -207,9 +208,9 @@ class Region:
         return Edge(start, end, ulpdu_length, layout, verdict, cost, bits, marks, makes_sense, head)
 
     def has_good_crc(self, start: int, end: int, *, keep: bool = True) -> bool:
-        """Tell whether octets have a good CRC, and spend what it takes, unless they have.
+        """Return whether octets have a good CRC.  A bad one costs something.
 
-        :param keep: whether to remember it if they have not.
+        :param keep: whether to remember a bad CRC.
         """
         known = self._crcs.get((start, end))
         if known is None:
@@ -221,25 +222,25 @@ class Region:
         return known
 
     def crc_so_far(self, start: int) -> SoundLength:
-        """Return the CRC, as far as it was calculated, of the octets that begin at a place."""
+        """Return the CRC of the octets from a place on, as far as it was calculated."""
         if start not in self._ends:
             self._ends[start] = SoundLength(self.reader.begin_at(start)[0])
         return self._ends[start]
 
     def _bits_of(self, head: bytes, ulpdu_length: int) -> int:
-        """Return what a header shows that makes sense."""
+        """Return the evidence of a header that makes sense, in bits."""
         if not ulpdu_length:
             return weights.ZERO if self.crc else 0
         return weights.TAGGED if head[:1] >= TAGGED else weights.UNTAGGED
 
-    # -- several -------------------------------------------------------------------------------
+    # -- FPDUs in a row ------------------------------------------------------------------------
 
-    def evidence(self, start: int, names: Mapping[bytes, int]) -> int:
-        """Return what speaks for an FPDU at a place: itself, and those to which its length leads.
+    def evidence(self, start: int, key_counts: Mapping[bytes, int]) -> int:
+        """Return the evidence for an FPDU at a place and for those to which lengths lead from it.
 
-        A header that comes again shows nothing.
+        A repeated header is no evidence.
 
-        :param names: how often headers stand in these octets.
+        :param key_counts: how often each header occurs in these octets.
         """
         total, at = 0, start
         seen: set[bytes] = set()
@@ -252,21 +253,23 @@ class Region:
             is_proven = edge.verdict == "good" or edge.bits > _PROOF_OF_ONE
             if is_proven and at > start:
                 return total + weights.ARRIVAL
-            is_again = edge.name in seen or names.get(edge.name, 0) > 1
+            is_again = edge.key in seen or key_counts.get(edge.key, 0) > 1
             if is_proven or not is_again:
                 total += edge.bits
-            seen.add(edge.name)
+            seen.add(edge.key)
             at = edge.end
             if at == self.limit:
-                # Without CRCs, that octets end there, too, is little.
+                # Without CRCs, to end where the octets end is no evidence.
                 return total + weights.ARRIVAL * (self.crc or at < self.stretch.island.end)
             if total >= weights.PROOF or edge.verdict == "short":
                 break
         return total
 
     def coincidence(self, edge: Edge) -> int:
-        """Return how unlikely it is that a wrong length leads to what stands there: a header that
-        makes sense, and a length that leads to an FPDU."""
+        """Return how unlikely it is, in bits, that a wrong length leads to the next FPDU.
+
+        Its header may make sense, and its length may lead to another FPDU.
+        """
         following = self.edge(edge.end) if edge.end is not None and edge.end < self.limit else None
         if following is None or not following.head:
             return 0
@@ -287,8 +290,10 @@ class Region:
     # -- where FPDUs may begin -----------------------------------------------------------------
 
     def places(self, begin: int, upto: int) -> list[tuple[int, bool]]:
-        """Return, ascending, where from ``begin`` on and before ``upto`` an FPDU may begin, and
-        whether the one there speaks for itself; if not, at least its header makes sense."""
+        """Return the places from ``begin`` up to ``upto``, ascending.
+
+        With each: whether its FPDU has evidence of its own; if not, its header makes sense.
+        """
         begin += (self.reader.origin - begin) % WORD
         if upto - begin < WORD:
             return []
@@ -301,7 +306,7 @@ class Region:
             elif not self.allowance.spend(COST_OF_PLACE):
                 break
             elif self.crc and start not in self._edges:
-                is_header = self._is_but_header(start)
+                is_header = self._is_only_header(start)
             if is_header is None:
                 edge = self.edge(start)
                 if edge is not None and edge.verdict != "good" and self._is_copied(start):
@@ -315,7 +320,7 @@ class Region:
         return list(found.items())
 
     def _likely(self, begin: int, upto: int) -> list[int]:
-        """Return, ascending, where something says that an FPDU may begin."""
+        """Return, ascending, where a header, a Marker or a good CRC suggests an FPDU."""
         reader = self.reader
         octets = self.stretch.read(begin, upto + MARKER_LENGTH + HEAD)
         words = header_words(octets[: upto - begin])
@@ -331,14 +336,14 @@ class Region:
         return sorted([at for at in starts if begin <= at < upto])
 
     def _by_crc_alone(self, begin: int, upto: int) -> list[int]:
-        """Return where FPDUs with a good CRC begin, whatever their headers say.
+        """Return where FPDUs with a good CRC begin, whatever their headers hold.
 
-        Markers lead to long FPDUs, and to those that a Marker begins.
+        Not long FPDUs, nor FPDUs that begin with a Marker: Markers lead to those.
         """
         found: list[int] = []
         longest = max(0, min(self.allowance.spare // _SHARE_OF_TRY, 0xFFFF))
         octets = self.stretch.read(begin, upto)
-        # Of most places the first octet of what would be their ULPDU_Length tells that none is.
+        # At most positions, the first octet of the ULPDU_Length is too large.
         small = longest // 256 + 1
         may_fit = octets[::WORD].translate(b"\1" * small + bytes(256 - small))
         first, _ = self.reader.begin_at(begin)
@@ -364,16 +369,16 @@ class Region:
         return found
 
     def _is_copied(self, start: int) -> bool:
-        """Tell whether a Terminate copies at a place what an FPDU begins with: its ULPDU_Length and
-        its DDP header (RFC 5040 4.8).
+        """Return whether the octets at a place are the ULPDU_Length and the DDP header that a
+        Terminate quotes (RFC 5040 4.8).
 
-        A Marker may lie between the beginnings of the two.
+        A Marker may lie between the beginning of the Terminate and the quote.
         """
         at = start - _COPY_AT
         controls = (
-            self.stretch.read(each, each + 2)
-            for each in (at, at - MARKER_LENGTH)
-            if each >= self.begin
+            self.stretch.read(control, control + 2)
+            for control in (at, at - MARKER_LENGTH)
+            if control >= self.begin
         )
         return any(
             control < TAGGED and parse_control(control[1]).opcode == Opcode.TERMINATE
@@ -381,10 +386,10 @@ class Region:
             if may_begin_ulpdu(int.from_bytes(control, "big"))
         )
 
-    def _is_but_header(self, start: int) -> bool | None:
-        """Tell quickly of most places that no FPDU with a good CRC begins there.
+    def _is_only_header(self, start: int) -> bool | None:
+        """Rule out quickly that an FPDU with a good CRC begins at a place.
 
-        Return None if one may, else whether a header stands there that makes sense.
+        Return None if one may begin there, else whether there is a header that makes sense.
         """
         phase, header = self.reader.begin_at(start)
         stretch = self.stretch
@@ -395,7 +400,7 @@ class Region:
         end = start + fpdu_length(ulpdu_length, phase)
         is_short = end > self.limit
         if is_short:
-            # One of its Markers must be there.
+            # One of its Markers must have been captured.
             may_be_sound = phase is not None and -phase % MARKER_INTERVAL < self.limit - start
         else:
             is_cut = not stretch.is_captured(start, end)
@@ -408,13 +413,13 @@ class Region:
             head = header_octets(stretch.read(start, start + 2 * HEAD), layout)
         is_header = plausible(head, ulpdu_length)
         if not is_short:
-            # More octets will not change that.
+            # More octets will not change this.
             self._headers[start] = is_header
         return is_header
 
     def marker_contradictions(self, start: int, end: int) -> float:
-        """Return the cost of Markers between two places that point to an FPDU before them (RFC 5044
-        4.3)."""
+        """Return the cost of the Markers between two positions that point to an FPDU before
+        ``start`` (RFC 5044 4.3)."""
         if start < self.begin:
             return 0
         first = bisect_left(self._pointers, (start,))
@@ -423,20 +428,20 @@ class Region:
 
     @cached_property
     def _pointers(self) -> list[tuple[int, int]]:
-        """Where Markers are, ascending, and where each says that its FPDU begins."""
+        """The position of each Marker, ascending, and the position to which it points."""
         if not self.reader.markers:
             return []
         return list(self.reader.pointers(self.stretch, self.begin, self.limit))
 
     def captured_octets(self, start: int, end: int) -> int:
-        """Return how many octets from one place to another the snap length did not cut off."""
+        """Return how many octets between two positions the snap length did not cut off."""
         octets = max(0, end - start)
         if not self.stretch.absent:
             return octets
         return octets - (self._absent_before(end) - self._absent_before(start))
 
     def _absent_before(self, position: int) -> int:
-        """Return how many octets before a place the snap length cut off."""
+        """Return how many octets before a position the snap length cut off."""
         absent = self.stretch.absent or []
         index = bisect_left(absent, (position,))
         if not index:
@@ -446,5 +451,5 @@ class Region:
 
     @cached_property
     def _absent(self) -> list[int]:
-        """How many octets were cut off before each stretch that was."""
+        """How many octets were cut off before each cut stretch."""
         return [0, *accumulate([end - begin for begin, end in self.stretch.absent or ()])]

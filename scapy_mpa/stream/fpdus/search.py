@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Places in octets of unknown content where an FPDU may begin.
+"""Find words in unknown octets that may be the first word of an FPDU.
 
-The last resort, when neither a length nor a Marker leads anywhere.  The first word of an FPDU holds
-ULPDU_Length and the control octets of DDP and RDMAP (RFC 5044 4.1, RFC 5041 4.1, RFC 5040 4.1).  No
-Marker can split it.  Of the 65536 values of the two control octets, some forty make sense.
+This is the last resort, if neither a length nor a Marker leads to an FPDU.  The first word of an
+FPDU holds ULPDU_Length and the control octets of DDP and RDMAP (RFC 5044 4.1, RFC 5041 4.1, RFC
+5040 4.1).  No Marker can split it.  Of the 65536 values of the two control octets, some forty make
+sense.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from scapy_mpa.wire.fpdu import WORD, build_fpdu
 from scapy_mpa.wire.rdmap_names import TAGGED_OPCODES, Opcode
 
 ZERO_LENGTH: Final = build_fpdu(b"")
-"""An FPDU without a header, with a CRC and without Markers, as an RTR indication may be (RFC 6581
+"""An FPDU of length zero with a CRC and without Markers.  An RTR indication may be one (RFC 6581
 9.2)."""
 
 MARKED_ZERO_LENGTH: Final = build_fpdu(b"", 0)
-"""The same led by a Marker, as that FPDU is where there are any."""
+"""The same after a Marker: with Markers, the first FPDU begins with one."""
 
 COST_OF_PLACE: Final = 200
-"""What a place costs to look at: the octets of its FPDU come in addition if that is tried."""
+"""The cost of looking at a place.  A try of its FPDU costs its octets in addition."""
 
 _NOT_ZERO: Final = re.compile(rb"[^\0]")
 _OFTEN: Final = 32
-"""If one word in so many may begin an FPDU, to look at each costs little more than to look for the
+"""If one word in so many may begin an FPDU, a loop over all words is as fast as a search for each
 next one."""
 
 
 def _tables() -> tuple[bytes, bytes]:
-    """Return, for both control octets, a bit for each kind of segment that may have this octet.
+    """Return a table for each control octet: a bit for each kind of segment that may have it.
 
-    A place is a candidate if the two have a bit in common.  The kinds: tagged and untagged,
+    A word is a candidate if both its octets have a bit in common.  The kinds: tagged and untagged,
     with DDP and RDMAP version 1 (the RFCs) or 0 (draft-ietf-rddp-mpa-01, RDMAC).
     """
     ddp = bytearray(256)
@@ -54,7 +55,7 @@ _DDP, _RDMAP = _tables()
 
 
 def zero_length_places(octets: bytes) -> list[int]:
-    """Return, ascending, each multiple of 4 at which an FPDU of zero length stands, its CRC too."""
+    """Return, ascending, each multiple of 4 at which an FPDU of zero length has a good CRC."""
     places = []
     at = octets.find(ZERO_LENGTH)
     while at >= 0:
@@ -65,13 +66,13 @@ def zero_length_places(octets: bytes) -> list[int]:
 
 
 def agreeing_words(octets: bytes, expected: bytes) -> list[int]:
-    """Return, ascending, each multiple of 4 at which a word stands as it does in ``expected``.
+    """Return, ascending, each multiple of 4 at which both hold the same word.
 
-    All words are compared at once: those that agree come out as zeros.
+    All words are compared at once: equal words become zeros.
     """
     size = min(len(octets), len(expected)) & -WORD
-    one, other = int.from_bytes(octets[:size], "big"), int.from_bytes(expected[:size], "big")
-    differences = (one ^ other).to_bytes(size, "big")
+    found, wanted = int.from_bytes(octets[:size], "big"), int.from_bytes(expected[:size], "big")
+    differences = (found ^ wanted).to_bytes(size, "big")
     if bytes(WORD) not in differences:
         return []
     words = memoryview(differences).cast("I")
@@ -79,9 +80,9 @@ def agreeing_words(octets: bytes, expected: bytes) -> list[int]:
 
 
 def header_words(octets: bytes) -> list[int]:
-    """Return, ascending, each multiple of 4 at which an FPDU's first word may stand.
+    """Return, ascending, each multiple of 4 at which the first word of an FPDU may be.
 
-    The work is done by a handful of calls over the whole of ``octets``, none per word.
+    A handful of calls works on all octets at once; none is needed for each word.
     """
     first = octets[2::WORD].translate(_DDP)
     second = octets[3::WORD].translate(_RDMAP)
@@ -90,7 +91,7 @@ def header_words(octets: bytes) -> list[int]:
     marks = both.to_bytes(count, "big")
     found = count - marks.count(0)
     if not found:
-        # To look for one takes longer than to count none.
+        # The count is faster than a search that finds nothing.
         return []
     if _OFTEN * found > count:
         return list(compress(range(0, WORD * count, WORD), marks))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The half connection, as framing sees it."""
+"""What framing needs of a half connection: a receiver of FPDUs, errors and positions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from scapy_mpa.stream.purse import Purse
 from scapy_mpa.wire.errors import ErrorCode
 
 Handover: TypeAlias = Literal["done", "refused", "undecided"]
-"""The answer of another stack's framing to which a run was offered; ``undecided`` while octets are
-missing."""
+"""Whether SoftUiWARP's framing has taken a run; ``undecided`` while octets are missing."""
 
 
 class Sink(Protocol):
-    """Who gets what framing finds."""
+    """Receives what framing finds."""
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Take an FPDU."""
@@ -26,40 +25,40 @@ class Sink(Protocol):
         """Take an error."""
 
     def cut_off(self, start: int, end: int) -> None:
-        """Take note of a stretch in which the snap length cut off what is needed to go on."""
+        """Take a stretch whose FPDUs cannot be read, because the snap length cut off octets."""
 
     def ends_at(self, position: int) -> bool:
-        """Tell whether the sender has closed the direction after the octets up to a position."""
+        """Return whether the sender has closed the direction at a position."""
 
     @property
     def purse(self) -> Purse:
-        """What pays for searches."""
+        """The purse that pays for searches."""
 
     @property
     def reached(self) -> int:
-        """Where the FPDU ends that the last hole cut off (:meth:`reaches`)."""
+        """The end of the FPDU that the last hole cut off (:meth:`reaches`)."""
 
     def reaches(self, end: int) -> None:
-        """Take note of where an FPDU ends that will never be whole; 0: there is none."""
+        """Take the end of an FPDU that will never be whole; 0 if there is none."""
 
     def before(self, island: Island) -> Island | None:
         """Return the island before another one, if it is still held."""
 
     def after(self, position: int) -> Island | None:
-        """Return the first island that lies after a position."""
+        """Return the first island after a position."""
 
     def unfinished(self, position: int, length: int) -> None:
-        """Take note of an FPDU that ends after ``length`` octets."""
+        """Take an unfinished FPDU: the octets end ``length`` octets after its start."""
 
     def meets_startup(self, position: int) -> None:
-        """Take note of a startup frame that stands where an FPDU must begin."""
+        """Take a startup frame at a position where an FPDU must begin."""
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
-        """Have a run read on as SoftUiWARP's, if the pads show that; return whether that was done.
+        """Have a run continued as SoftUiWARP's, if the pads show that; return the answer.
 
-        :param run: after which the chain of lengths broke.
-        :param final: nothing more will come.
+        :param run: the chain of lengths broke after this run.
+        :param final: no octets will be added.
         """
 
     def release(self, island: Island, start: int, end: int) -> None:
-        """Give up octets whose work is done."""
+        """Release octets that are not needed any more."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What shows that the FPDUs of a direction have the pads of SoftUiWARP.
+"""Check whether the FPDUs of a direction have the pads of SoftUiWARP.
 
-A direction without Markers and CRCs is taken for SoftUiWARP if the chain of RFC 5044 breaks after
-an FPDU of odd length, and the chain with the other pad goes on.  Three FPDUs in a row must show
-that, or all up to the end of the stream, two at least: their headers make sense, their pads and CRC
-fields are zero.  All FPDUs of a conforming sender are on the 4-octet grid.  The next one of these
-is off it.
+A direction without Markers and CRCs counts as SoftUiWARP if two conditions hold.  With the pads of
+RFC 5044, the chain of lengths breaks after an FPDU of odd length.  With the pads of SoftUiWARP, it
+goes on: for three FPDUs in a row or, at the end of the stream, for all that are left, at least two.
+Their headers must make sense, and their pads and CRC fields must be zero.  A conforming sender's
+FPDUs are all on the 4-octet grid.  The next of these FPDUs is not.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _SHORTEST_ROW: Final = 2
 
 
 def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int | None:
-    """Tell whether SoftUiWARP's pad leads on from an FPDU where RFC 5044's does not.
+    """Return where an FPDU ends if its pad is SoftUiWARP's, and not RFC 5044's.
 
-    :param start: where the last FPDU that RFC 5044's lengths led to begins.
-    :param end: where it ends by RFC 5044.
-    :param final: nothing will be added to the island.
-    :return: where the FPDU ends if so; 0 if not; None if it is not known yet, and ``island.need``
-        is where to ask again.
+    :param start: where the last FPDU begins to which lengths of RFC 5044 lead.
+    :param end: where this FPDU ends by RFC 5044.
+    :param final: no octets will be added to the island.
+    :return: its end with SoftUiWARP's pad; 0 if it has none; None if that is not known before
+        octets reach ``island.need``.
     """
     if start < island.held or start == end:
         return 0
     ulpdu_length = _length_at(island, start)
-    usual_end = start + fpdu_length(ulpdu_length)
-    if not ulpdu_length & 1 or end == usual_end:
+    softuiwarp_end = start + fpdu_length(ulpdu_length)
+    if not ulpdu_length & 1 or end == softuiwarp_end:
         return 0
     reader = FPDUReader(start, markers=False, crc=False, any_stag=True)
     at, row = start, -1
@@ -61,7 +61,7 @@ def pads_otherwise(island: Island, start: int, end: int, *, final: bool) -> int 
             return 0
         at = following
         row += 1
-    return usual_end
+    return softuiwarp_end
 
 
 def _length_at(island: Island, start: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where an FPDU with a wrong ULPDU_Length ends: its CRC tells."""
+"""Find the end of an FPDU with a wrong ULPDU_Length, by its CRC."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from scapy_mpa.stream.fpdus.region import Region
 from scapy_mpa.stream.limits import FRAMING_WINDOW
 from scapy_mpa.wire.fpdu import WORD
 
-# What it costs to ask whether the FPDU ends at a place.
+# The cost of checking whether the FPDU ends at a place.
 _COST_OF_END: Final = 500
 # If there are so many places, and at least one in so many words, they are sifted first.  That
-# leaves one in 16; and what that costs for each word.
+# leaves one in 16.  The second number is its cost for each word.
 _MANY_ENDS: Final = 8
 _COST_OF_WORD: Final = 50
 
 
 class TrueEnd:
-    """Asks place after place whether an FPDU ends there.  Each octet is read once, also when more
-    of them have come.
+    """Checks place after place whether an FPDU ends there.
 
-    :param start: where it begins.
+    Each octet is read only once, even if more octets come later.
+
+    :param start: where the FPDU begins.
     """
 
     def __init__(self, region: Region, start: int) -> None:
@@ -32,19 +33,19 @@ class TrueEnd:
 
     @property
     def asked(self) -> int:
-        """Before which place it does not end."""
+        """The FPDU does not end before this position."""
         return self._start + max(self._crc.octets, self._crc.least)
 
     def first(self, places: list[int]) -> int | None:
-        """Return the first of some places at which the FPDU may end, or None.
+        """Return the first place at which the FPDU ends by its CRC, or None.
 
-        :param places: ascending, and none before those asked before.
+        :param places: ascending, and not before those of earlier calls.
         """
         start, measured, asked = self._start, self._crc, self.asked
         ends = [at for at in places if asked <= at <= self._upto and (at - start) % WORD == 0]
         if not ends or not self._region.crc:
             return None
-        # Most end at one of the first.
+        # Most FPDUs end at one of the first places.
         for some in (ends[: _MANY_ENDS - 1], ends[_MANY_ENDS - 1 :]):
             for at in self._likely(some):
                 if not self._measure(at):
@@ -55,7 +56,7 @@ class TrueEnd:
         return None
 
     def _measure(self, at: int) -> bool:
-        """Go on to a place, unless there already; tell whether what it costs was left."""
+        """Calculate the CRC up to a place; return whether the allowance was enough for that."""
         region, measured = self._region, self._crc
         done = self._start + measured.octets
         if not region.allowance.spend(_COST_OF_END + (at - done)):
@@ -65,7 +66,7 @@ class TrueEnd:
         return True
 
     def _likely(self, ends: list[int]) -> list[int]:
-        """Return the places without most of those at which it does not end, if they are many."""
+        """Return the places; of many, without most of those at which the FPDU does not end."""
         region, measured = self._region, self._crc
         done = self._start + measured.octets
         words = (ends[-1] - done) // WORD if ends else 0

@@ -1,67 +1,67 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What speaks for FPDUs and against them, in bits.
+"""The evidence for and against FPDUs, in bits.
 
-A bit count is minus the binary logarithm of a chance: that other octets look so, or that a sender
-does so to one FPDU.
+A number of bits is minus the binary logarithm of a chance: that other octets look so, or that this
+happens to one FPDU.
 """
 
 from typing import Final
 
-# -- what speaks for an FPDU -----------------------------------------------------------------------
+# -- evidence for an FPDU --------------------------------------------------------------------------
 
 PROOF: Final = 40
-"""Bits that are enough: among the 2^26 words of 256 MiB, chance reaches them once in 2^14 times.  A
-reading that is so much worse than the best is dropped."""
+"""Bits that are enough.  Among the 2^26 words of 256 MiB, chance reaches them once in 2^14 times.
+A path that costs so much more than the best is dropped."""
 MARGIN: Final = PROOF - 26
-"""The same for one place: n places need log2 n bits more."""
+"""The same for one place.  A place among n needs log2 n bits more."""
 TAGGED: Final = 13
-"""Of the 16 control bits 3 are free: Last, and one of few opcodes (RFC 5041 4.2, RFC 5040 4.1).
-STag, TO, and nearly all lengths, may be anything."""
+"""A tagged header makes sense.  Of its 16 control bits, 3 are free: Last, and one of few opcodes
+(RFC 5041 4.2, RFC 5040 4.1).  STag and TO may have any value, and the length nearly any."""
 UNTAGGED: Final = 43
-"""The same with about a bit less, and 32 bits of QN, which the opcode gives.  The 32 bits where no
-Invalidate STag is count as nothing: zeros are common."""
+"""An untagged header makes sense: about a bit less, and the 32 bits of QN, which follows from the
+opcode.  An unused Invalidate STag field counts nothing, since zeros are common."""
 ZERO: Final = 16
-"""A ULPDU_Length of 0, for which a CRC speaks, too."""
+"""A ULPDU_Length of 0.  It counts only if CRCs are on."""
 CONTINUES: Final = 24
-"""STag and TO, or QN, MSN and MO, are those that must follow (RFC 5041 5.1, 5.2): 96 bits.  But
-other protocols count, and have offsets, too: a quarter of it."""
+"""STag and TO, or QN, MSN and MO, continue a message (RFC 5041 5.1, 5.2).  These are 96 bits.  But
+other protocols have counters and offsets, too, so it is a quarter of that."""
 MARKER: Final = 28
-"""16 reserved bits, and 14 that point to the header of its FPDU; less two, since small numbers in
-tables look so."""
+"""A Marker that points back: 16 reserved bits, and 14 that point to the header of its FPDU.  It is
+two less, since small numbers in tables look so."""
 LEADING: Final = 4
-"""A Marker of zeros, which are frequent in payloads."""
+"""A Marker of zeros.  Zeros are frequent in payloads."""
 CRC: Final = 32
-"""A good CRC over octets that are no FPDU, or one with another number of Markers."""
+"""A good CRC.  Other octets, or an FPDU with another number of Markers, have one only by chance."""
 ARRIVAL: Final = 14
-"""A length leads to where an FPDU is known to begin: to one of 2^14 words."""
+"""A length leads to a position at which an FPDU is known to begin: one of 2^14 words."""
 BOUNDARY: Final = 6
 """An FPDU begins with a segment."""
 CARRIED: Final = ARRIVAL + TAGGED
-"""The length of an FPDU before a hole leads over it to this place: ``ARRIVAL``, and its header,
-from which that length was read."""
+"""The length of an FPDU leads over a hole to this place: ``ARRIVAL``, and ``TAGGED`` for the header
+of that FPDU."""
 
-# -- what speaks against a reading of the octets ---------------------------------------------------
+# -- evidence against a reading of the octets ------------------------------------------------------
 
 DAMAGED: Final = 10
 """One FPDU in 1000 is damaged."""
 BURST: Final = 4
-"""The next FPDU is damaged, too: damage comes in bursts."""
+"""An FPDU near a damaged one is damaged, too: damage comes in bursts."""
 SENSELESS: Final = 16
-"""A header that makes no sense stands where lengths have led."""
+"""A length leads to a header that makes no sense."""
 FORGED: Final = 18
-"""One FPDU in some 10^5 has a Marker that says otherwise."""
+"""A Marker points elsewhere: one FPDU in some 10^5."""
 WRONG_LENGTH: Final = 14
-"""A ULPDU_Length is wrong: its FPDU is damaged, and just there."""
+"""A ULPDU_Length is wrong: its FPDU is damaged, and at this very field."""
 NOTHING: Final = 20
 """Octets in which no FPDU is found."""
 PER_OCTET: Final = 1 / 256
-"""More for each of them."""
+"""More for each octet that is passed over."""
 FARTHEST: Final = 20
-"""No more than that in all: they may be of one FPDU, whose beginning is missing."""
+"""The most for all octets passed over: they may be one FPDU whose beginning is missing."""
 NESTED: Final = 30
-"""A row that is proven is payload of another FPDU: one payload in 1000 is iWARP, say, and it
-is damaged."""
+"""Proven FPDUs in a row are payload of another FPDU.  Say that one payload in 1000 is iWARP, and
+that it is damaged."""
 MORE: Final = 3
-"""The same for each further FPDU of the row."""
+"""More for each further FPDU of that row."""
 UNKNOWN_PHASE: Final = 9
-"""One place of 128, and that there are Markers at all."""
+"""Markers are at one of 128 offsets, and there are Markers at all."""
