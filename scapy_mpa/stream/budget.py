@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many octets half connections may hold, each and all together."""
+"""The octets that half connections may hold, each and all together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scapy_mpa.stream.limits import Limits
 
 
 class Holder(Protocol):
-    """Who holds octets."""
+    """An object that holds octets."""
 
     held: int
 
@@ -19,41 +19,41 @@ class Holder(Protocol):
 
 
 class Budget:
-    """Keeps count; who began to hold octets first has to give up some when there are too many."""
+    """Counts held octets.  If there are too many, the oldest holder gives up some."""
 
     __slots__ = ("_holders", "each", "room")
 
     def __init__(self, limits: Limits) -> None:
         self.each = limits.octets_per_half
-        """Octets that one holder may hold.  Holders see to it themselves."""
+        """Octets that one holder may hold.  Holders keep to it themselves."""
         self.room = limits.octets_in_total
-        """Octets that may be held beside those that are, less than 0 if these are too many."""
-        # There may be very many, of which the first goes each time: a plain dictionary would look
-        # for it after all that went before.
+        """Octets that may still be held; less than 0 if too many are held."""
+        # There may be very many holders, and the first is removed each time.  A plain dictionary
+        # would pass over all removed ones before it.
         self._holders: OrderedDict[Holder, int] = OrderedDict()
 
     def update(self, holder: Holder) -> None:
-        """Take note of what a holder holds now."""
+        """Count what a holder holds now, and make room if necessary."""
         self.count(holder)
         self.make_room()
 
     def make_room(self) -> None:
-        """See to it that no more octets are held than may be, if that is possible."""
+        """Have the oldest holders give up octets until there is room, if that is possible."""
         while self.room < 0 and self._holders:
             oldest = next(iter(self._holders))
             before = self.room
             oldest.relieve()
             self.count(oldest)
             if oldest not in self._holders:
-                # It has let go of all, perhaps to others.
+                # It has released all its octets, perhaps to other holders.
                 continue
             if self.room <= before:
-                # It cannot do with less: let the others come first next time.
+                # It cannot hold fewer octets: next time others come first.
                 self._holders.move_to_end(oldest)
                 return
 
     def count(self, holder: Holder) -> None:
-        """Take note of what a holder holds now; nobody is to make room yet."""
+        """Count what a holder holds now, without making room."""
         held = holder.held
         self.room -= held - self._holders.get(holder, 0)
         if held:
@@ -61,5 +61,5 @@ class Budget:
         else:
             self._holders.pop(holder, None)
             if not self._holders:
-                # There may have been very many, and a dictionary does not shrink by itself.
+                # A dictionary does not shrink by itself, and there may have been very many holders.
                 self._holders.clear()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What receivers above MPA must not accept: events in, errors out.
+"""Find errors that a receiver above MPA must report: events in, errors out.
 
-The rules are those of RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2 and RFC 6581 9.  A segment by itself
-is checked as soon as it is recovered, as a Data Sink does before Placement.  Its order is checked
-when it is its turn in the stream.
+The rules are those of RFC 5041 7.1, RFC 5040 7.2, RFC 7306 8.2 and RFC 6581 9.  Rules for a single
+segment are checked when it is recovered, as a Data Sink does before Placement.  Rules for the order
+of segments are checked in the order of the stream.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scapy_mpa.wire.sctp_ddp import ENHANCED_FUNCTIONS
 
 
 class Checks:
-    """Takes the events of the stream core, gives the errors above MPA that they show."""
+    """Takes the events of the stream core, and adds the errors above MPA that they show."""
 
     __slots__ = ("_budget", "_connections")
 
@@ -37,8 +37,8 @@ class Checks:
     def take(self, event: Any) -> list[Any]:
         """Take an event, or the row of an ordinary FPDU; return it with the errors that it shows.
 
-        They come after it, but the event of a connection's end is the last, and counts them.
-        FPDUs with a bad CRC show nothing.
+        Errors come after the event.  Only the end of a connection comes after them, and counts
+        them.  FPDUs with a bad CRC are not checked.
         """
         segment = segment_of(event)
         identity = event.connection if segment is None else segment.origin[0]
@@ -52,7 +52,7 @@ class Checks:
             connection.take_startup(event, event.startup)
         elif isinstance(event, SessionControlSeen):
             connection.halves[event.direction].has_begun = True
-            # What RFC 6581 9 says of IRD, ORD and RTR goes for these, too.
+            # The rules of RFC 6581 9 for IRD, ORD and RTR hold for these, too.
             if event.control.function_code in ENHANCED_FUNCTIONS:
                 connection.take_startup(event, event.control.startup)
         elif isinstance(event, GapFound):
@@ -70,12 +70,12 @@ class Checks:
         return found
 
     def standing(self, event: ConnectionEnded) -> ConnectionEnded:
-        """Return how a connection stands that has not ended, with the errors found so far."""
+        """Return the summary of an open connection, with the errors found so far."""
         known = self._connections.get(event.connection)
         return event if known is None else event._replace(errors=event.errors + known.errors)
 
     def _finish(self, event: ConnectionEnded) -> list[Any]:
-        """Return the errors that the end of a connection proves, and the end."""
+        """Return the errors that the end of a connection proves, then the end."""
         connection = self._connections.pop(event.connection)
         for half, summary in zip(connection.halves, event.halves, strict=True):
             half.is_whole = half.is_whole and not summary.may_lack_end

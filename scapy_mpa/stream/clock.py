@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""When the frames of a capture were captured."""
+"""The times at which the frames of a capture were captured."""
 
 from __future__ import annotations
 
 from typing import Final
 
 REMEMBERED: Final = 1 << 17
-"""Frames whose times are remembered: the last ones.  A power of two, since a frame's number modulo
-this is its place.  What waits for a hole to be filled seldom waits longer."""
+"""The times of so many last frames are remembered.  It is a power of two, since a frame's number
+modulo this is the index of its time.  Frames seldom wait longer for a hole to be filled."""
 
 _NO_LIMIT: Final = 1 << 64
 
 
 class Clock:
-    """The time of the first frame, and of the last ones.
+    """The times of the first frame and of the last frames.
 
-    Whoever reads a capture writes to ``times`` and ``newest`` after :meth:`make_room`; a call of
-    :meth:`note` for each frame would cost too much.
+    The reader of a capture writes to ``times`` and ``newest`` after :meth:`make_room`, since a call
+    of :meth:`note` for each frame would cost too much.
 
     :param begin_ns: time of the first frame, in nanoseconds since the epoch.
-    :param remembers: whether anybody will ask for the times of frames.
+    :param remembers: whether the times of frames will be needed.
     """
 
     __slots__ = ("begin_ns", "newest", "remembers", "room", "times")
@@ -32,7 +32,7 @@ class Clock:
         self.times: list[int | None] = []
         """Times of frames in nanoseconds since the epoch, at their numbers modulo REMEMBERED."""
         self.room = 0
-        """There is room for the times of frames with lower numbers."""
+        """There is room for the times of all frames with lower numbers."""
 
     def make_room(self, frame: int) -> None:
         """Make room for the times of all frames up to a number, and of as many more."""
@@ -42,14 +42,14 @@ class Clock:
         self.room = _NO_LIMIT if len(self.times) == REMEMBERED else len(self.times)
 
     def note(self, frame: int, time_ns: int) -> None:
-        """Take note of a frame."""
+        """Note the time of a frame."""
         if frame >= self.room:
             self.make_room(frame)
         self.times[frame % REMEMBERED] = time_ns
         self.newest = frame
 
     def time_ns(self, frame: int) -> int | None:
-        """Return when a frame was captured, None if that is not remembered."""
+        """Return the time of a frame in nanoseconds since the epoch; None if not remembered."""
         at = frame % REMEMBERED
         is_known = frame > self.newest - REMEMBERED and at < len(self.times)
         return self.times[at] if is_known else None

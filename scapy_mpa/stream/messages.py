@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the events of the stream core to the RDMAP messages that they complete.
+"""Assemble RDMAP messages from the events of the stream core.
 
 The event of an FPDU, or of a DDP segment over SCTP, is its Placement.  The event of a message is
-its Delivery: messages come in the order of the stream, in whatever order their segments were
-recovered (RFC 5041 5.4).
+its Delivery: messages are reported in the order of the stream, whatever the order in which their
+segments were recovered (RFC 5041 5.4).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _Halves: TypeAlias = tuple[HalfMessages, HalfMessages]
 
 
 class Messages:
-    """Takes the events of the stream core, gives the messages that they complete.
+    """Takes the events of the stream core, and returns the messages that they complete.
 
-    :param payload: with their octets.
+    :param payload: whether messages have their octets.
     """
 
     __slots__ = ("_budget", "_halves", "_last", "_out", "_payloads")
@@ -51,7 +51,7 @@ class Messages:
     def added_to(self, rows: list[Any]) -> list[Any]:
         """Return rows and events, each followed by the messages that it completes.
 
-        The event of a connection's end is the last one of its connection.
+        The end of a connection is the last event of the connection.
         """
         found: list[Any] = []
         last: Any = None
@@ -77,11 +77,11 @@ class Messages:
         return found
 
     def take(self, event: Event | Row) -> list[MessageRecovered]:
-        """Take an event, or the row of an ordinary FPDU; return the messages that are whole now, or
-        never will be.
+        """Take an event, or the row of an ordinary FPDU; return the messages that are whole now or
+        will never be whole.
 
-        FPDUs that no receiver would have accepted, or that carry no DDP header, bring nothing; nor
-        do frames of iWARP Framing for TCP in DDP mode, which carry no RDMAP.
+        An FPDU adds nothing if no receiver would have accepted it, or if it has no DDP header.  Nor
+        does a frame of iWARP Framing for TCP in DDP mode, which carries no RDMAP.
         """
         segment = segment_of(event)
         if segment is not None:
@@ -107,12 +107,12 @@ class Messages:
         halves = self._halves_of(connection)
         half, other = halves[direction], halves[1 - direction]
         if not segment.is_acceptable:
-            # It may be a Request.  What follows it shows where it leaves a hole.
+            # It may be a Request.  The segments after it show whether it leaves a hole.
             half.asked.is_whole = False
             return
         half.asked.now = other.asked.now = frame
         if half.asked.hidden:
-            # All Requests that one frame has shown are known by now.
+            # All Requests of earlier frames are known now.
             other.responses.release()
         half.take(segment)
         other.responses.release()
@@ -135,7 +135,7 @@ class Messages:
         return halves
 
     def _finish(self, event: ConnectionEnded) -> None:
-        """Report what is left of a connection that is over."""
+        """Report the messages that are left at the end of a connection."""
         self._last = None
         halves = self._halves.pop(event.connection, ())
         for half, summary in zip(halves, event.halves, strict=False):
@@ -149,7 +149,7 @@ class Messages:
             self._weigh(half)
 
     def _weigh(self, half: HalfMessages) -> None:
-        """See to it that not too much is held."""
+        """Count what a direction holds, so that not too much is held."""
         before = half.held
         half.weigh()
         if half.held != before:

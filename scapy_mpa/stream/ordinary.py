@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ordinary segment: reads FPDU after FPDU from contiguous octets.
+"""Read FPDU after FPDU of an ordinary segment, from contiguous octets.
 
 This is the only such loop of the straight path.  Octets in order, an FPDU in pieces, a filled hole
-and octets after a hole come here with other arguments.  It stops at what it cannot read.  Recovery
-goes on there.
+and octets after a hole come here with other arguments.  The loop stops at octets that it cannot
+read, and recovery goes on there.
 """
 
 from struct import Struct
@@ -15,27 +15,28 @@ from scapy_mpa.wire.ddp import TAGGED_LENGTH, UNTAGGED_LENGTH
 from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
 
 _HEAD: Final = HEADER_LENGTH + UNTAGGED_LENGTH
-"""Octets of the longer header, and of the shortest FPDU with a DDP header, its CRC included."""
+"""Octets of ULPDU_Length and the longer DDP header; also of the shortest FPDU with a DDP header."""
 _head: Final = Struct(">IIQI").unpack_from
-"""ULPDU_Length with the control octets, and the other words of the longer DDP header: STag and TO,
-or the reserved word, QN with MSN, and MO."""
+"""ULPDU_Length with the control octets, and three words of the header.  Tagged: STag, TO, and no
+header word.  Untagged: the reserved word, QN with MSN, and MO."""
 _LAST_PHASE: Final = MARKER_INTERVAL - _HEAD
-"""The last phase at which no Marker stands within the header."""
+"""The last phase at which no Marker is inside the header."""
 
 
 class ReadDirection(Protocol):
     """The direction whose octets are read."""
 
     ack: int
-    """The highest acknowledgement number that it has sent."""
+    """The highest acknowledgement number that its sender has sent."""
     shape: Shape | None
-    """That of the last FPDU that was read."""
+    """The shape of the last FPDU that was read."""
 
 
 Row: TypeAlias = tuple[int, int, Any, int, Any, int, int, int, int | tuple[int, ...], bytes, int]
-"""An FPDU, or a message in one FPDU: the number of the frame that completed it, its time in
-nanoseconds, direction, offset of the first octet, shape, three words of the DDP header, the frame
-or frames that brought it, its octets, and the sender's acknowledgement number."""
+"""An FPDU, or a message in one FPDU.  Its items: the number of the frame that completed it, the
+time of that frame in nanoseconds, direction, offset of the first octet, shape, three words of the
+DDP header, the frame or frames that brought it, its octets, and the sender's acknowledgement
+number."""
 
 
 def read(
@@ -51,11 +52,11 @@ def read(
 ) -> int:
     """Append a row for each FPDU from ``octets[at]`` on that is whole and sound.
 
-    Nothing else is changed but the ``shape`` of the carrier.
+    Only ``rows`` and the ``shape`` of the carrier are changed.
 
-    :param offset: where ``octets[at]`` lies in the stream; Markers are counted from 0.
-    :param frame: the frame that shows them, with its time.
-    :param frames: the frame or frames that brought them.
+    :param offset: position of ``octets[at]`` in the stream; Markers are counted from 0.
+    :param frame: the frame that completes the FPDUs; ``time_ns`` is its time.
+    :param frames: the frame or frames that brought the octets.
     :return: the index of the first octet that was not read.
     """
     there = len(octets)
@@ -96,11 +97,11 @@ def read(
 
 
 def octets_missing(octets: bytes, offset: int, shapes: Shapes) -> int:
-    """Return how many octets the FPDU that begins with ``octets`` misses; 0 if it cannot be sound.
+    """Return how many octets of the FPDU are missing after ``octets``; 0 if it cannot be sound.
 
-    As long as its header is not there, that is what the header misses.
+    If its header is not whole, only the missing octets of the header count.
 
-    :param offset: where ``octets`` lie in the stream.
+    :param offset: position of ``octets`` in the stream.
     """
     there = len(octets)
     phase = offset % MARKER_INTERVAL if shapes.marked else None
@@ -132,7 +133,7 @@ def octets_missing(octets: bytes, offset: int, shapes: Shapes) -> int:
 
 
 def _is_wrong_header(shape: Shape, first: int, second: int, third: int) -> bool:
-    """Tell whether a header breaks a rule, where there is no CRC to verify it."""
+    """Return whether a header breaks a rule that verifies it in place of a CRC."""
     rule = shape.rule
     return rule is not None and (
         second >> 32 != rule.qn or third > rule.largest_mo or (first > 0 and not rule.has_stag)
@@ -140,6 +141,6 @@ def _is_wrong_header(shape: Shape, first: int, second: int, third: int) -> bool:
 
 
 def _without_marker(octets: bytes, at: int, phase: int) -> bytes:
-    """Return the first octets of an FPDU whose header has a Marker in its midst."""
+    """Return the first octets of an FPDU without the Marker inside its header."""
     marker = at + MARKER_INTERVAL - phase
     return octets[at:marker] + octets[marker + MARKER_LENGTH : at + _HEAD + MARKER_LENGTH]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the stream core is fed with: one TCP segment as it was captured."""
+"""The input of the stream core: one TCP segment as it was captured."""
 
 from ipaddress import IPv6Address
 from struct import Struct
@@ -12,16 +12,16 @@ PSH: Final = 0x08
 ACK: Final = 0x10
 
 TURNS: Final = SYN | FIN | RST
-"""Flags of segments with which connections begin and end."""
+"""Flags of the segments that begin or end a connection."""
 
 HANDSHAKE: Final = TURNS | ACK
-"""Flags that tell a SYN from a SYN,ACK, and both from anything else."""
+"""Flags that distinguish a SYN from a SYN,ACK, and both from other segments."""
 
 NOT_PSH: Final = 0xFF & ~PSH
-"""All flags but the one that says nothing to a receiver of FPDUs."""
+"""All flags but PSH, which means nothing for FPDUs."""
 
 SECOND: Final = 1_000_000_000
-"""Nanoseconds: all times are counted in these."""
+"""A second in nanoseconds, the unit of all times."""
 
 _IPV4_FLOW: Final = Struct(">4B4BHH")
 
@@ -31,24 +31,24 @@ class Segment(NamedTuple):
 
     flow: bytes
     """Source address, destination address, source port, destination port, as in the headers:
-    12 octets for IPv4, 36 for IPv6.  Where another network has a connection with the same ones, 4
-    octets before them name this network (:mod:`~scapy_mpa.stream.networks`)."""
+    12 octets for IPv4, 36 for IPv6.  If another network has a connection with the same ones, 4
+    octets before them name the network (:mod:`~scapy_mpa.stream.networks`)."""
     seq: int
     """32-bit sequence number."""
     ack: int
-    """32-bit acknowledgement number; means something only with the ACK flag."""
+    """32-bit acknowledgement number; valid only with the ACK flag."""
     flags: int
     payload: bytes
     """The payload octets that were captured."""
     length: int
-    """Payload octets that the segment carried; more than ``payload`` if the capture cut it."""
+    """Payload octets of the segment; more than in ``payload`` if the snap length cut it."""
     frame: int
     """Number of the captured frame, from 1."""
     time_ns: int
     """When it was captured, in nanoseconds since the epoch."""
     network: bytes = b""
-    """Tells networks from each other that may use the same addresses: VLANs, virtual networks, ends
-    of tunnels."""
+    """Distinguishes networks that may use the same addresses: VLANs, virtual networks, ends of
+    tunnels."""
 
 
 def reverse_flow(flow: bytes) -> bytes:
@@ -64,7 +64,7 @@ def flow_addresses(flow: bytes) -> bytes:
 
 
 def _addresses_at(flow: bytes) -> int:
-    """Return how many octets name the network: 4 or none, as ports have 4, addresses 8 or 32."""
+    """Return how many octets name the network: 4 or 0.  Ports take 4, addresses 8 or 32."""
     return (len(flow) + 4) % 8
 
 

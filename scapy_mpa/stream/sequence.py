@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From 32-bit sequence numbers to positions that never wrap.
+"""Convert 32-bit sequence numbers to positions that never wrap.
 
-Inside the stream core a place in a TCP half connection is a *position*: an integer whose low 32
-bits are the sequence number.  Of the rooms ``stream`` and ``clean`` none but this module and the
-straight path reckon with their wrap; MSNs and TSNs, which do so at the same place, become positions
-here, too.  DDP-SSNs have 16 bits, and become numbers that never wrap in
-:mod:`scapy_mpa.dialects.sctp.half`.
+Inside the stream core, a *position* in a TCP half connection is an integer whose low 32 bits are
+the sequence number.  In ``stream`` and ``clean``, only this module and the straight path handle the
+wrap.  MSNs and TSNs have 32 bits, too, and are converted here.  DDP-SSNs have 16 bits, and are
+converted in :mod:`scapy_mpa.dialects.sctp.half`.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from __future__ import annotations
 from typing import Final
 
 SEQUENCE_SPACE: Final = 1 << 32
-"""How many sequence numbers there are: 0 follows the last one."""
+"""Number of sequence numbers: 0 follows the last one."""
 
 SEQUENCE_WINDOW: Final = 1 << 30
-"""Octets from the highest position seen beyond which a sequence number means something else."""
+"""A sequence number farther from the highest position, in octets, does not belong to its stream."""
 
 SEQUENCE_HALF: Final = SEQUENCE_SPACE // 2
 SEQUENCE_MASK: Final = SEQUENCE_SPACE - 1
@@ -30,22 +29,22 @@ _ANY: Final = (1 << 63) - 1
 def first_position(seq: int) -> int:
     """Return the position for the first sequence number seen.
 
-    It lies one lap up, so that octets from before it still get a position above zero.
+    It is increased by 2^32, so that the positions of earlier octets are above zero, too.
     """
-    # As an object that is kept: a sum takes half as much memory again.
+    # Not a sum, which would take 1.5 times the memory.
     return seq | SEQUENCE_SPACE
 
 
 def unwrap(seq: int, near: int) -> int:
-    """Return the position with sequence number ``seq`` that lies closest to ``near``."""
+    """Return the position closest to ``near`` that has the sequence number ``seq``."""
     return near + ((seq - near + SEQUENCE_HALF) & SEQUENCE_MASK) - SEQUENCE_HALF
 
 
 def compact(position: int) -> int:
-    """Return the same position as an object to be kept: a sum takes half as much memory again."""
+    """Return the same position as a smaller object: a sum takes 1.5 times the memory."""
     return position & _ANY
 
 
 def sequence_number(position: int) -> int:
-    """Return the 32-bit sequence number of a position, or of any number that stands for one."""
+    """Return the 32-bit sequence number of a position."""
     return position & SEQUENCE_MASK

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Shapes: what FPDUs have in common that begin with the same four octets at the same phase.
+"""Shapes: the common properties of FPDUs with the same first four octets and the same phase.
 
-Real traffic has a few shapes, each of very many FPDUs.  So what follows from ULPDU_Length and
-control octets is worked out once, the patterns of lines and records included.
+Real traffic has a few shapes, and very many FPDUs of each.  So the properties that follow from
+ULPDU_Length and control octets are worked out once, with the patterns of lines and records.
 """
 
 from collections.abc import Callable
@@ -16,18 +16,18 @@ from scapy_mpa.wire.rdmap_names import OPCODE_BITS
 from scapy_mpa.wire.terminate import is_terminate
 
 NOT_ORDINARY: Final = 1 << 32
-"""Size of an FPDU that is not ordinary: more octets than there can be, so it is never whole.  It is
-too short for its DDP header, or ends its connection; or only its header verifies it, and makes no
+"""Size of an FPDU that is not ordinary: more octets than can exist, so it is never whole.  The FPDU
+is too short for its DDP header, it ends its connection, or, without CRCs, its header makes no
 sense."""
 
 _MOST: Final = 4096
-"""Shapes of one table that are kept."""
+"""Most shapes in one table."""
 
 
 class Shape:
-    """What FPDUs have in common that begin alike.  Who writes them keeps patterns here.
+    """The common properties of FPDUs that begin alike.  Writers keep their patterns here.
 
-    A row has a shape, which says what the row is of: an FPDU, or a message
+    The shape of a row also shows whether the row is an FPDU or a message
     (:class:`~scapy_mpa.stream.delivery.whole.MessageShape`).
     """
 
@@ -58,7 +58,7 @@ class Shape:
     def __init__(self, table: "Shapes", key: int) -> None:
         self.table = table
         self.key = key
-        """By what it is found in its table, and in another one."""
+        """Its key in its table, and in other tables."""
         word, phase = divmod(key, MARKER_INTERVAL) if table.marked else (key, None)
         self.ulpdu_length, control = divmod(word, 1 << 16)
         self.control = control.to_bytes(2, "big")
@@ -66,9 +66,9 @@ class Shape:
         self.opcode = control & OPCODE_BITS
         self.tagged = control >= 1 << 15
         self.last = bool(self.control[0] & LAST)
-        """Whether they are the last of their messages."""
+        """Whether these FPDUs are the last of their messages."""
         self.opened = requests_opened(self.control)
-        """What each adds to the Requests that are not answered."""
+        """What each FPDU adds to the number of unanswered Requests."""
         self.payload = self.ulpdu_length - DDP_HEADER_LENGTHS[self.tagged]
         """Octets after the DDP header."""
         layout = fpdu_layout(self.ulpdu_length, phase)
@@ -77,9 +77,9 @@ class Shape:
         self.size = layout.length if is_ordinary else NOT_ORDINARY
         """Octets of the FPDU, Markers and CRC included."""
         self.rule = rule if isinstance(rule, HeaderRule) else None
-        """Without CRCs, what verifies the rest of an untagged header."""
+        """Without CRCs, the rule that verifies the rest of an untagged header."""
         self.lead = layout.header
-        """Octets before ULPDU_Length: those of a Marker, or none."""
+        """Octets before ULPDU_Length: 4 of a Marker, or 0."""
         self.markers = len(layout.markers)
         self.pointers: Callable[[bytes], tuple[int, ...]] | None = None
         """Reads the FPDUPTRs of all Markers."""
@@ -90,27 +90,30 @@ class Shape:
         self.json: Any = None
         self.first_json: Any = None
         self.message: Any = None
-        """The shape of messages that are each one such FPDU; False if there are none, None if that
-        was not asked yet."""
+        """The shape of messages in one such FPDU; False if there are none, None if that is not yet
+        known."""
 
 
 class Kind(NamedTuple):
-    """What all FPDUs of a table have in common."""
+    """The common properties of all FPDUs of a table."""
 
     crc: bool
     """Whether CRCs are on, so that they verify; else headers that make sense do."""
     marked: bool
     from_start: bool
-    """Whether offsets are those of the Full Operation Phase."""
+    """Whether offsets count from the beginning of the Full Operation Phase."""
     ahead: bool = False
     """Whether octets before them are missing."""
     located_by: LocatedBy = "length"
-    """What locates them; the first of a direction whose beginning is known says "start"."""
+    """How they are located; "start" for the first of a direction with a known beginning."""
 
 
 class Shapes(dict[int, Shape]):
-    """The shapes of one kind of direction: by the first four octets from ULPDU_Length on, and with
-    Markers times 512, plus the phase."""
+    """The shapes of one kind of direction.
+
+    The key is the number in the four octets from ULPDU_Length on.  With Markers, it is that number
+    times 512, plus the phase.
+    """
 
     __slots__ = ("after_hole", "ahead", "crc", "from_start", "kind", "located_by", "marked")
 
@@ -129,15 +132,18 @@ class Shapes(dict[int, Shape]):
 
 
 class ShapeTables(dict[Kind, Shapes]):
-    """The tables of one capture, made as they are asked for."""
+    """The tables of one capture, made when they are needed."""
 
     def __missing__(self, kind: Kind) -> Shapes:
         table = self[kind] = Shapes(kind)
         return table
 
     def after_hole(self, shapes: Shapes) -> tuple[Shapes, Shapes]:
-        """Return the tables of FPDUs of the same direction that are found after a hole: of the one
-        to which a Marker or nothing leads, and of those to which its length leads."""
+        """Return two tables for FPDUs of the same direction after a hole.
+
+        One is for the FPDU that a Marker or a search locates, one for the FPDUs to which lengths
+        lead from there.
+        """
         if shapes.after_hole is None:
             ahead = shapes.kind._replace(ahead=True)
             found = ahead._replace(located_by="marker" if shapes.marked else "search")

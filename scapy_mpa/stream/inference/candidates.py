@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of one island, and where FPDUs may begin in them.
+"""Find where FPDUs may begin in the octets of one island.
 
-Two read FPDUs from there: :mod:`~scapy_mpa.stream.inference.verified`, by their CRCs, and
-:mod:`~scapy_mpa.stream.inference.rows`, without.
+:mod:`~scapy_mpa.stream.inference.verified` reads FPDUs there by their CRCs, and
+:mod:`~scapy_mpa.stream.inference.rows` without CRCs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,60 +31,60 @@ from scapy_mpa.wire.fpdu import (
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
-# What a search wants to spend: enough for one payload full of headers, and so much for each octet.
+# The most that a search spends: enough for one payload full of headers, and some for each octet.
 _AT_FIRST: Final = 1 << 20
 _FOR_AN_OCTET: Final = 16
-# What a header costs at which no more is looked.
+# The cost of a header that is passed over by its first octets.
 _COST_OF_WORD: Final = 64
-# What a header costs that makes no sense.
+# The cost of a header that makes no sense.
 _COST_OF_PLACE: Final = 1024
 COST_OF_FAILURE: Final = 4096
-"""What a search costs that finds nothing, beside the octets that it reads."""
-# The share that is kept for the less likely alignments: an STag may look like the header of a long
-# FPDU, and stands in all FPDUs of a message.
+"""The cost of a try that finds nothing, in addition to the octets that it reads."""
+# The share that is kept for the less likely alignments.  An STag may look like the header of a long
+# FPDU, and all FPDUs of a message hold it.
 _SHARE_OF_OTHERS: Final = 16
-# What the words after a ULPDU_Length field say if they are Markers: its first, or its second, for
-# one of them may be forged.
+# The words after a ULPDU_Length, if they are Markers that point to it.  The second Marker counts,
+# too, since the first may be forged.
 _POINTERS: Final = b"".join(
     back.to_bytes(WORD, "big") for back in range(WORD, 2 * MARKER_INTERVAL, WORD)
 )
-# Where an FPDU's QN is, without a Marker in its header before it, and with one.
+# The QN of an FPDU, without and with a Marker before it in the header.
 _QN: Final = slice(8, 12)
 _QN_BEHIND_MARKER: Final = slice(12, 16)
-# Octets of a header up to TO, or QN and MSN: no two segments have the same.
-_TOLD: Final = HEADER_LENGTH + TAGGED_LENGTH
+# Octets of a header up to TO, or QN and MSN.  They differ in all segments.
+_KEY_OCTETS: Final = HEADER_LENGTH + TAGGED_LENGTH
 
 
 class Memory(Protocol):
-    """What is remembered of the searches in a direction."""
+    """What is remembered about earlier searches in a direction."""
 
     without_crcs: object
-    """Octets in which no FPDU has a good CRC, and what was known when they were searched."""
+    """Octets without an FPDU with a good CRC, and what was known when they were searched."""
 
 
 class Known(NamedTuple):
-    """What is known of a direction before its octets are looked at."""
+    """What is known about a direction before its octets are searched."""
 
     crc: bool | None
     """Whether CRCs are on, None if that is not known."""
     markers: bool | None
     """Whether there are Markers, None if that is not known."""
     origin: int | None
-    """Where its Full Operation Phase begins, None if its startup frame was not captured."""
-    sure: bool
-    """Whether it carries FPDUs, as a direction does when the other does."""
+    """Position at which its Full Operation Phase begins, None if that is not known."""
+    carries_fpdus: bool
+    """Whether it is known to carry FPDUs, for example since the other direction does."""
     purse: Purse
-    """What pays for looks at its octets."""
+    """The purse that pays for searches of its octets."""
     memory: Memory
     unasked: bool = False
-    """Whether it is known that no startup frame asked for MPA: then only two good CRCs in a row are
-    believed."""
+    """Whether it is known that no startup frame asked for MPA.  Then only two good CRCs in a row
+    are believed."""
 
 
 class Candidates:
-    """The octets of an island, and which of them belong to FPDUs that were found.
+    """A search of one island: its octets, and which of them belong to FPDUs that were found.
 
-    :param allowance: what may be spent on them.
+    :param allowance: what may be spent on the search.
     """
 
     def __init__(self, island: Island, known: Known, allowance: Allowance) -> None:
@@ -94,34 +94,33 @@ class Candidates:
         begin = island.start if known.origin is None else max(island.start, known.origin)
         self.stretch = Stretch(island, begin, island.end)
         self.boundaries = dict.fromkeys(island.telling_boundaries(begin, island.end))
-        """Where segments begin that are not tiny."""
+        """The beginnings of segments that are not tiny."""
         self._explained = bytearray(len(self.stretch.octets))
         self.allowance = allowance
         """What may still be spent."""
         self._was_left_out = False
-        # The same header again says nothing new: a payload may repeat it.
+        # A repeated header is no new evidence: a payload may repeat it.
         self._seen: set[bytes] = set()
 
     @property
     def is_all(self) -> bool:
-        """Whether all was looked at so far that was to be."""
+        """Whether the allowance was enough so far."""
         return self.allowance.left >= 0 and not self._was_left_out
 
     def explain(self, start: int, end: int) -> None:
-        """Take note of octets in which no further FPDU begins."""
+        """Note octets in which no further FPDU begins."""
         begin = self.stretch.begin
         self._explained[start - begin : end - begin] = b"\1" * (end - start)
 
     def is_explained(self, position: int) -> bool:
-        """Tell whether the octet at a position is of an FPDU that was found."""
+        """Return whether the octet at a position belongs to an FPDU that was found."""
         return bool(self._explained[position - self.stretch.begin])
 
     def headers(self) -> Iterator[int]:
-        """Yield where the ULPDU_Length of an FPDU may stand that nothing explains so far, if its
-        header makes sense.
+        """Yield the positions of headers that make sense and are in no FPDU found so far.
 
-        First where segments begin, then at any word of the likeliest alignment, then at those of
-        the others, in their order: what an FPDU explains is looked at no more.
+        First those at the beginnings of segments, then those of the likeliest alignment, then those
+        of the other alignments, in the order of the octets.
         """
         begin, end = self.stretch.begin, self.stretch.end
         counts = [0] * WORD
@@ -137,11 +136,12 @@ class Candidates:
         yield from self._sensible(sorted(words), 0)
 
     def _sensible(self, places: Iterable[int], kept: int) -> Iterator[int]:
-        """Yield places with headers that make sense and that nothing explains, as long as more may
-        be spent than what is kept.
+        """Yield the places with a header that makes sense and is in no FPDU found so far.
 
-        One that makes none costs, too: octets may be full of what headers begin with.  Most are
-        known by their first octets, without a call for each.
+        Other places cost something, too: octets may be full of words that begin like a header.
+        Most of them are passed over by their first octets, without a call.
+
+        :param kept: the part of the allowance that must be left.
         """
         begin, octets = self.stretch.begin, self.stretch.octets
         for position in places:
@@ -157,18 +157,18 @@ class Candidates:
                 self.allowance.left -= _COST_OF_WORD
                 continue
             shortest, longest, queue = BOUNDS[control]
-            said = head[:_TOLD]
-            is_known = said in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
+            key = head[:_KEY_OCTETS]
+            is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
             if is_known or queue not in (None, head[_QN], head[_QN_BEHIND_MARKER]):
                 self.allowance.left -= _COST_OF_WORD
             elif rest_makes_sense(head):
-                self._seen.add(said)
+                self._seen.add(key)
                 yield position
             else:
                 self.allowance.left -= _COST_OF_PLACE
 
     def _words(self, shift: int) -> list[int]:
-        """Return the places in an alignment where the first word of an FPDU may stand."""
+        """Return the positions of an alignment at which the first word of an FPDU may be."""
         words = []
         for start, end in self._captured():
             first = start + (self.stretch.begin + shift - start) % WORD
@@ -176,9 +176,10 @@ class Candidates:
         return words
 
     def _captured(self) -> Iterator[tuple[int, int]]:
-        """Yield where octets begin and end that the snap length did not cut off, from the first on.
+        """Yield the begin and end of each stretch of captured octets, ascending.
 
-        What stands for the others may be most of them, for a frame is as long as it claims.
+        The rest was cut off by the snap length, and is read as zeros.  It may be most of the
+        island, since a frame is as long as it claims.
         """
         at = self.stretch.begin
         for start, end in self.island.absent or ():
@@ -189,7 +190,7 @@ class Candidates:
             yield at, self.stretch.end
 
     def zero_lengths(self) -> Iterator[int]:
-        """Yield where FPDUs of zero length stand, their CRC too, that nothing explains."""
+        """Yield the ULPDU_Lengths of FPDUs of zero length with a CRC, if in no other FPDU."""
         begin, all_octets = self.stretch.begin, self.stretch.octets
         for octets, header in ((ZERO_LENGTH, 0), (MARKED_ZERO_LENGTH, MARKER_LENGTH)):
             for start, end in self._captured():
@@ -201,15 +202,15 @@ class Candidates:
                     at = all_octets.find(octets, at + 1, end - begin)
 
     def markers_after(self, header: int) -> list[int]:
-        """Return how far after ``header`` words stand that read as Markers pointing there."""
+        """Return how far after ``header`` there are words that read as Markers pointing to it."""
         self.allowance.left -= _COST_OF_WORD
         words = self.stretch.read(header + WORD, header + 2 * MARKER_INTERVAL)
         return [found + WORD for found in agreeing_words(words, _POINTERS)]
 
     def may_be_led(self, header: int) -> bool:
-        """Tell whether a Marker may lead the FPDU whose ULPDU_Length stands at ``header``.
+        """Return whether the FPDU with its ULPDU_Length at ``header`` may begin with a Marker.
 
-        It says 0.
+        The FPDUPTR of that Marker is 0.
         """
         marker = header - MARKER_LENGTH
         if marker < self.stretch.begin or not self.stretch.is_captured(marker, header):
@@ -218,17 +219,17 @@ class Candidates:
 
 
 def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:
-    """Yield the octets of each island, as long as there are not too many before it."""
+    """Yield a search of each island, until too many octets were searched."""
     purse, counted = known.purse, STREAMING_OCTETS
     for island in islands:
         octets = min(island.end - island.start, counted)
         counted -= octets
-        looked_at = Candidates(island, known, purse.lend(_AT_FIRST + _FOR_AN_OCTET * octets))
+        search = Candidates(island, known, purse.lend(_AT_FIRST + _FOR_AN_OCTET * octets))
         try:
-            yield looked_at
+            yield search
         finally:
-            allowance = looked_at.allowance
+            allowance = search.allowance
             purse.spend(allowance.spent)
-            purse.cut_short += allowance.is_short and not looked_at.is_all
+            purse.cut_short += allowance.is_short and not search.is_all
         if not counted:
             break

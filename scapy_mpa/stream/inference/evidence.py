@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What speaks for FPDUs in a row where neither CRCs nor startup frames do.
+"""Evidence for FPDUs in a row, without CRCs and startup frames.
 
-A header alone is little: tables of numbers or of tags hold thousands of words that read as one, at
-places to which lengths lead.  So one FPDU must also go on where another ended, or hold a Marker.
+A header alone is weak evidence.  Tables of numbers or of tags hold thousands of words that read as
+headers, and lengths lead from one to the next.  So one FPDU must also continue the message of
+another, or hold a Marker.
 """
 
 from collections import Counter
@@ -13,84 +14,86 @@ from scapy_mpa.wire.ddp import DDPHeader, ddp_header_of
 
 
 class Evidence:
-    """Adds up what the FPDUs of one row show.
+    """Adds up the evidence of the FPDUs of one row.
 
-    What comes again says nothing new: a table repeats a record at a fixed distance, and lengths
-    lead from one record to the next.  So each ULPDU_Length with its control octets counts once, and
-    each Marker.  A number that counts by one, say, seems to go on after each payload of one octet:
-    so a step of TO counts only if more often than not it is the length of the payload.
+    Repetition is no evidence: a table repeats a record at a fixed distance, and lengths lead from
+    one record to the next.  So each ULPDU_Length with its control octets counts once, and so does
+    each Marker.  A number that counts by one seems to continue each payload of one octet.  So a
+    step of TO counts only if it mostly is the length of the payload.
 
-    Segments of one message must go on where the one before ended (RFC 5041 5.2).  If more often
-    than not they do not, Markers are elsewhere: what seems to be some is part of each TO or MSN.
+    A segment must begin where the one before it in its message ends (RFC 5041 5.2).  If most do
+    not, Markers are at other positions: the supposed Markers are parts of TOs or MSNs.
     """
 
-    __slots__ = ("_broken", "_heads", "_last", "_said", "_steps", "markers", "zeros")
+    __slots__ = ("_breaks", "_fpduptrs", "_heads", "_last", "_steps", "markers", "zeros")
 
     def __init__(self) -> None:
         # ULPDU_Lengths with control octets, and their bits.
         self._heads: dict[tuple[int, bytes], int] = {}
         self.markers = 0
-        """Markers that say more than 0."""
+        """Markers whose FPDUPTR is not 0."""
         self.zeros = 0
         """Markers of zeros, in FPDUs that were captured whole."""
-        # What these say.
-        self._said: set[int] = set()
-        # The last segment of each STag or QN, and how many octets of payload it has.
+        # FPDUPTRs other than 0.
+        self._fpduptrs: set[int] = set()
+        # The last segment of each STag or QN, and its octets of payload.
         self._last: dict[tuple[int | None, int | None], tuple[DDPHeader, int]] = {}
-        # How far TO goes on, None for MSN and MO, and how often rightly, less how often not.
+        # By step of TO (None: MSN and MO): how often it continues, less how often it does not.
         self._steps: Counter[int | None] = Counter()
-        # How often a message does not go on that must, less how often it does.
-        self._broken = 0
+        # How often an unfinished message does not continue, less how often it does.
+        self._breaks = 0
 
     @property
     def bits(self) -> int:
-        """What headers and Markers show, and that segments go on where others end."""
-        return sum(self._heads.values()) + self._more
+        """Bits of headers, of Markers, and of segments that continue others."""
+        return sum(self._heads.values()) + self._beyond_headers
 
     @property
-    def _more(self) -> int:
+    def _beyond_headers(self) -> int:
         continued = sum((+self._steps).values())
-        return continued * CONTINUES + len(self._said) * MARKER
+        return continued * CONTINUES + len(self._fpduptrs) * MARKER
 
-    def is_proof(self, *, sure: bool) -> bool:
-        """Tell whether it is enough.
+    def is_proof(self, *, is_expected: bool) -> bool:
+        """Return whether the evidence is enough.
 
-        :param sure: whether FPDUs are to be expected; if not, it must be more than headers that
-            make sense.
+        :param is_expected: whether FPDUs are expected; if not, headers that make sense are not
+            enough.
         """
-        return self.bits >= PROOF and (sure or self._more > 0) and self._broken <= 0
+        return (
+            self.bits >= PROOF and (is_expected or self._beyond_headers > 0) and self._breaks <= 0
+        )
 
-    def take(self, head: bytes, length: int, said: Sequence[int], *, is_whole: bool) -> None:
-        """Take the next FPDU.
+    def take(self, head: bytes, length: int, fpduptrs: Sequence[int], *, is_whole: bool) -> None:
+        """Add the next FPDU.
 
         :param head: octets after its ULPDU_Length, without Markers, up to the end of its header.
         :param length: its ULPDU_Length.
-        :param said: what those of its Markers say that were captured.
-        :param is_whole: whether all of it was: where not, zeros may be an unused CRC field.
+        :param fpduptrs: those of its captured Markers.
+        :param is_whole: whether all of it was captured; if not, zeros may be an unused CRC field.
         """
         header = ddp_header_of(head)
         if header is None:
             return
         bits = UNTAGGED if header.stag is None else TAGGED
         self._heads[length, bytes(head[:2])] = bits
-        telling = list(filter(None, said))
-        self.markers += len(telling)
-        self.zeros += (len(said) - len(telling)) * is_whole
-        self._said.update(telling)
+        pointing = list(filter(None, fpduptrs))
+        self.markers += len(pointing)
+        self.zeros += (len(fpduptrs) - len(pointing)) * is_whole
+        self._fpduptrs.update(pointing)
         buffer = header.stag, header.qn
         if buffer in self._last:
             self._compare(*self._last[buffer], header)
         self._last[buffer] = header, length - header.length
 
     def _compare(self, before: DDPHeader, payload: int, header: DDPHeader) -> None:
-        """See whether a segment continues the one before with its STag or QN."""
+        """Count whether a segment continues the one before it with the same STag or QN."""
         goes_on = before.place_after(payload) == header.place
         if header.to is not None:
             step = header.to - (before.to or 0)
-            # Of one without payload, the next header is the same one again.
+            # After a segment without payload, the same header may come again.
             if step:
                 self._steps[step] += 1 if goes_on else -1
         else:
             self._steps[None] += goes_on and (before.last or payload > 0)
         if not before.last:
-            self._broken += -1 if goes_on else 1
+            self._breaks += -1 if goes_on else 1

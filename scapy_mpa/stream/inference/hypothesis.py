@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a direction carries whose startup frames were not all captured.
+"""Find out what a direction carries if startup frames are missing.
 
-Three things may be unknown: whether the octets are FPDUs at all, whether CRCs are on, and
-whether there are Markers and where.  Each answer is a hypothesis, and the one that explains the
-octets of all islands best is taken, if it is proven:
+Three things may be unknown: whether the octets are FPDUs, whether CRCs are on, and where Markers
+are, if there are any.  Each answer is a hypothesis.  The hypothesis that explains the octets of all
+islands best counts, if it is proven:
 
 * With CRCs, one verified FPDU is 32 bits of evidence.  But a payload may hold FPDUs, for example a
   download of an iWARP capture.  So two must follow each other.  One is enough if it fills a
-  segment, if it is all that there is in the end, or if the direction is known to carry FPDUs.
-  :mod:`~scapy_mpa.stream.inference.phase_votes` adds up what they say of Markers.
-* Without CRCs, several headers in a row must make sense, each where the length before it leads.
-  That is little beside a CRC, and a payload may hold such a row, too.  So a row is believed if it
-  begins with the phase, if it is longer than any payload, or if segments begin with seven of its
-  FPDUs.  Any other row is believed only if nothing better will come, and if no CRC of either
-  direction says otherwise (``Known.crc``).  Of several hypotheses, the one with the longest rows
-  counts: a payload is shorter than what carries it.
-* Where startup frames cannot have been missed and there are none, nobody asked for MPA
-  (``Known.unasked``): two good CRCs in a row are believed, and nothing else.
+  segment, if the direction is known to carry FPDUs, or if at the end nothing contradicts it.
+  :mod:`~scapy_mpa.stream.inference.phase_votes` adds up their evidence on Markers.
+* Without CRCs, several headers in a row must make sense, and lengths must lead from one to the
+  next.  That is weaker evidence than a CRC, and a payload may hold such a row, too.  So a row is
+  believed if it begins with the phase, if it is longer than any payload, or if segments begin with
+  seven of its FPDUs.  Any other row is believed only at the end, and if no CRC of either direction
+  contradicts it (``Known.crc``).  Of several hypotheses, the one with the longest rows counts,
+  since a payload is shorter than the FPDU around it.
+* If no startup frame can have been missed and there is none, nobody asked for MPA
+  (``Known.unasked``).  Then only two good CRCs in a row are believed.
 
-Other TCP traffic has none of this.  How much of it is looked at is limited for each direction, and
-for all of a capture together (:mod:`~scapy_mpa.stream.purse`).
+Other TCP traffic has no such evidence.  Limits for each direction, and for the whole capture, bound
+the search in it (:mod:`~scapy_mpa.stream.purse`).
 """
 
 from collections import defaultdict
@@ -39,23 +39,23 @@ from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, fpdu_layout
 
 
 class Inferred(NamedTuple):
-    """What was found out about a direction."""
+    """The hypothesis that counts for a direction."""
 
     origin: int
-    """A position from which Markers, or else FPDUs, lie at multiples of 512, or else of 4."""
+    """From here, Markers are at multiples of 512 octets; without Markers, FPDUs at those of 4."""
     markers: bool
     crc: bool
     is_guess: bool = False
-    """Whether Markers may as well be elsewhere, for all that FPDUs have shown."""
+    """Whether Markers may be at other positions, too: FPDUs have not shown it yet."""
     crc_is_known: bool = True
-    """Whether it was shown that CRCs are on or off; if not, they may be on."""
+    """Whether FPDUs have shown that CRCs are on or off; if not, they may be on."""
 
 
 def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
-    """Find out what a direction carries, if it can be reported.
+    """Return what a direction carries; None if it is not proven.
 
-    :param islands: whose octets are all there.
-    :param final: nothing will be added to them.
+    :param islands: islands of which no octets were released.
+    :param final: no octets will be added to them.
     """
     if not final and _may_be_one(islands, known):
         return None
@@ -65,32 +65,32 @@ def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred |
             return None
         if not votes.is_settled:
             votes.compare([(each.start, each.read(each.start, each.end)) for each in islands])
-        place, *others = votes.best()
-        inferred = _inferred(place, votes.reference, known, crc=True)
+        marker, *others = votes.best()
+        inferred = _inferred(marker, votes.reference, known, crc=True)
         return inferred._replace(is_guess=bool(others))
     row = None if known.crc else _longest_row(islands, known, final=final)
     if row is None:
         return None
     inferred = _inferred(row.origin, row.start, known, crc=False)
     if known.crc is None and row.whole < min(row.fpdus, WHOLE_FPDUS):
-        # The CRCs that could tell were cut off.
+        # The CRCs that could show it were cut off.
         return inferred._replace(crc=True, crc_is_known=False)
     return inferred
 
 
 def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
-    """Tell whether all octets may be of one FPDU not whole yet: others may be its payload."""
+    """Return whether all octets may be one unfinished FPDU: others may be its payload."""
     if len(islands) != 1:
         return False
     (island,) = islands
     begin = max(known.origin or island.start, island.start)
-    # At the beginning of the phase, a Marker leads the first FPDU if there are any.
+    # With Markers, the first FPDU of the phase begins with one.
     has_none = known.markers is False or begin == known.origin
     for header, is_unmarked in ((begin, has_none), (begin + MARKER_LENGTH, known.markers is False)):
         head = island.read(header, min(header + HEAD, island.end)) if header < island.end else b""
         if head_makes_sense(head):
             ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
-            # With as many Markers as it may hold.
+            # Assume the largest number of Markers.
             layout = fpdu_layout(ulpdu_length, None if is_unmarked else 0)
             if begin + layout.length > island.end:
                 return True
@@ -98,67 +98,67 @@ def _may_be_one(islands: Sequence[Island], known: Known) -> bool:
 
 
 def shows_crcs(islands: Sequence[Island], known: Known) -> bool:
-    """Tell whether an FPDU with a good CRC is there."""
+    """Return whether the islands hold an FPDU with a good CRC."""
     return known.crc is not False and _votes(islands, known, final=True) is not None
 
 
 def _votes(islands: Sequence[Island], known: Known, *, final: bool) -> PhaseVotes | None:
-    """Return what verified FPDUs say, if there are any."""
+    """Return the votes of verified FPDUs; None if there are none."""
     octets = [(each.start, each.end) for each in islands], known.markers, known.origin
     if known.memory.without_crcs == octets:
         return None
     votes: dict[int, PhaseVotes] = {}
     allowance = 0
     is_all = True
-    for looked_at in candidates(islands, known):
-        is_settled = count(looked_at, votes)
-        allowance = looked_at.allowance.left
-        is_all = is_all and looked_at.is_all
+    for search in candidates(islands, known):
+        is_settled = count(search, votes)
+        allowance = search.allowance.left
+        is_all = is_all and search.is_all
         if is_settled:
             break
     if is_all and not votes:
         known.memory.without_crcs = octets
     if final and allowance >= 0 and len(votes) == 1 and not known.unasked:
-        # All were looked at, and may be what holes leave of FPDUs.
-        (ours,) = votes.values()
-        ours.is_believed |= not ours.is_doubtful
+        # All octets were searched.  The others may be parts of FPDUs that holes have cut.
+        (only,) = votes.values()
+        only.is_believed |= not only.is_doubtful
     return max(votes.values(), key=lambda each: (each.is_believed, each.octets), default=None)
 
 
-def _inferred(place: int | None, somewhere: int, known: Known, *, crc: bool) -> Inferred:
-    """Return what is meant by a place of a Marker, None for none."""
+def _inferred(marker: int | None, fpdu: int, known: Known, *, crc: bool) -> Inferred:
+    """Return a hypothesis by the position of a Marker, None without Markers, and of an FPDU."""
     origin = known.origin
     if origin is None:
-        origin = somewhere if place is None else place
-    return Inferred(origin, place is not None, crc)
+        origin = fpdu if marker is None else marker
+    return Inferred(origin, marker is not None, crc)
 
 
 def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row | None:
-    """Return the longest row under the hypothesis that is to be believed, without CRCs."""
+    """Return the longest row of the best hypothesis without CRCs; None if none is believed."""
     together: dict[tuple[int | None, int], list[Row]] = defaultdict(list)
     origin = known.origin
-    for looked_at in candidates(islands, known):
-        if origin is not None and looked_at.island.start <= origin < looked_at.island.end:
-            row = row_at(looked_at, origin)
+    for search in candidates(islands, known):
+        if origin is not None and search.island.start <= origin < search.island.end:
+            row = row_at(search, origin)
             if row is not None and row.fpdus >= (1 if final else PLAUSIBLE_ROW):
                 return row
-        for row in rows(looked_at):
+        for row in rows(search):
             together[row.phase(0), row.start % WORD].append(row)
     hypotheses = [each for each in together.values() if any(row.is_long for row in each)]
-    # Zeros say less than Markers that point back to where FPDUs begin.
-    telling = [
+    # Markers that point back are better evidence than zeros.
+    pointing = [
         each
         for each in together.values()
         if sum(row.evidence.markers for row in each) >= AGREEING_MARKERS
     ]
-    if telling:
-        hypotheses = telling + [each for each in hypotheses if each[0].origin is None]
-    ours = max(hypotheses, key=lambda each: sum(row.octets for row in each), default=None)
-    if ours is None:
+    if pointing:
+        hypotheses = pointing + [each for each in hypotheses if each[0].origin is None]
+    best = max(hypotheses, key=lambda each: sum(row.octets for row in each), default=None)
+    if best is None:
         return None
-    longest = max(ours, key=lambda row: row.octets)
-    # A shorter one may be part of a payload, unless segments begin with its FPDUs.
+    longest = max(best, key=lambda row: row.octets)
+    # A shorter row may be part of a payload, unless segments begin with its FPDUs.
     if not final and longest.octets <= FRAMING_WINDOW and longest.aligned * BOUNDARY < PROOF:
         return None
-    # What others of its places say of CRCs counts for it, too.
-    return longest._replace(whole=max(row.whole for row in ours))
+    # A whole FPDU in another row of the hypothesis shows, too, that CRCs are off.
+    return longest._replace(whole=max(row.whole for row in best))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of one island without CRCs: in rows that no chance makes.
+"""Find FPDUs of one island without CRCs: rows of them that are no coincidence.
 
-What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothesis`.
+:mod:`~scapy_mpa.stream.inference.hypothesis` decides which of them to believe.
 """
 
 from collections.abc import Iterator
@@ -14,32 +14,32 @@ from scapy_mpa.stream.inference.evidence import Evidence
 from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH, WORD
 
 PLAUSIBLE_ROW: Final = 4
-"""FPDUs in a row that nobody takes for chance, if they have some octets."""
+"""FPDUs in a row that are no coincidence, if they are long enough together."""
 AGREEING_MARKERS: Final = 2
-"""Markers that must say where FPDUs begin, if these tell where Markers are."""
-# What an FPDU of a row costs to read.
+"""Markers that must point to FPDUs, if they are to show where Markers are."""
+# The cost of reading an FPDU of a row.
 _COST_OF_READING: Final = 512
 _PLAUSIBLE_OCTETS: Final = AGREEING_MARKERS * MARKER_INTERVAL
 
 
 class Row(NamedTuple):
-    """FPDUs one after the other, with headers that make sense."""
+    """FPDUs that follow each other, with headers that make sense."""
 
     start: int
     end: int
-    """End of the last FPDU after which another may begin: what makes no sense there shows that the
-    one before was misread."""
+    """End of the last FPDU after which another may begin.  If octets that make no sense follow an
+    FPDU, it was misread."""
     origin: int | None
     """Position from which Markers are counted, None without."""
     fpdus: int
     whole: int
-    """FPDUs that were captured whole: their CRC would have shown them."""
+    """FPDUs that were captured whole.  If CRCs were on, theirs would be good."""
     aligned: int
     """FPDUs that begin with a segment."""
     evidence: Evidence
 
     def phase(self, position: int) -> int | None:
-        """How far after the place of a Marker a position is, None without."""
+        """Octets from a Marker to a position, modulo 512; None without Markers."""
         return None if self.origin is None else (position - self.origin) % MARKER_INTERVAL
 
     @property
@@ -49,31 +49,31 @@ class Row(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        """Whether chance does not make it, and whether it would hold Markers if there were any."""
+        """Whether it is no coincidence, and long enough to hold Markers if there are any."""
         return self.fpdus >= PLAUSIBLE_ROW and self.octets > _PLAUSIBLE_OCTETS
 
 
-def rows(looked_at: Candidates) -> Iterator[Row]:
-    """Yield rows of FPDUs that no chance makes and that say something of Markers."""
-    # A part of a row shows no more than the row.
+def rows(search: Candidates) -> Iterator[Row]:
+    """Yield rows that are proven, and that show whether there are Markers."""
+    # A part of a row is no further evidence.
     passed: set[tuple[int, int | None]] = set()
-    for header in looked_at.headers():
-        for start, phase in _beginnings(looked_at, header):
+    for header in search.headers():
+        for start, phase in _beginnings(search, header):
             if (start, phase) in passed:
                 continue
-            row = _row(looked_at, start, phase, passed)
-            if not _counts(looked_at, row):
-                looked_at.allowance.left -= COST_OF_FAILURE
+            row = _row(search, start, phase, passed)
+            if not _counts(search, row):
+                search.allowance.left -= COST_OF_FAILURE
                 continue
             if row.evidence.markers >= AGREEING_MARKERS:
-                # Other rows may hide Markers, or take unused CRC fields for some.
-                looked_at.explain(row.start, row.end)
+                # Other rows may miss Markers, or read unused CRC fields as Markers.
+                search.explain(row.start, row.end)
             yield row
 
 
-def _counts(looked_at: Candidates, row: Row) -> bool:
-    """Tell whether a row is proof, and says something of Markers."""
-    if not row.octets or not row.evidence.is_proof(sure=looked_at.known.sure):
+def _counts(search: Candidates, row: Row) -> bool:
+    """Return whether a row is proven, and shows whether there are Markers."""
+    if not row.octets or not row.evidence.is_proof(is_expected=search.known.carries_fpdus):
         return False
     if row.evidence.markers or not row.is_long:
         return row.evidence.markers > 0
@@ -82,56 +82,55 @@ def _counts(looked_at: Candidates, row: Row) -> bool:
     return True
 
 
-def row_at(looked_at: Candidates, start: int) -> Row | None:
+def row_at(search: Candidates, start: int) -> Row | None:
     """Return the longest row that begins at ``start``."""
     found = [
-        _row(looked_at, first, phase, set())
+        _row(search, first, phase, set())
         for header in (start, start + MARKER_LENGTH)
-        for first, phase in _beginnings(looked_at, header)
+        for first, phase in _beginnings(search, header)
         if first == start
     ]
     return max(found, key=lambda row: row.octets, default=None)
 
 
-def _beginnings(looked_at: Candidates, header: int) -> Iterator[tuple[int, int | None]]:
-    """Yield where an FPDU may begin that has its ULPDU_Length at ``header``, and its phase.
+def _beginnings(search: Candidates, header: int) -> Iterator[tuple[int, int | None]]:
+    """Yield the possible starts and phases of an FPDU with its ULPDU_Length at ``header``.
 
-    There is one without Markers, and one for each place to which a word points back as a Marker
-    would.
+    One is without Markers.  Each word that may be a Marker that points to ``header`` gives another.
     """
-    markers, origin = looked_at.known.markers, looked_at.known.origin
+    markers, origin = search.known.markers, search.known.origin
     phases: dict[int | None, None] = {} if markers else {None: None}
     if markers is not False:
         if origin is not None:
             phases[(header - origin) % MARKER_INTERVAL] = None
         else:
-            backs = looked_at.markers_after(header)
+            backs = search.markers_after(header)
             phases |= dict.fromkeys(-back % MARKER_INTERVAL for back in backs)
-            if looked_at.may_be_led(header):
+            if search.may_be_led(header):
                 phases[MARKER_LENGTH] = None
     for phase in phases:
         if phase == MARKER_LENGTH:
-            # It leads the FPDU.
-            if header - MARKER_LENGTH >= looked_at.stretch.begin:
+            # The FPDU begins with a Marker.
+            if header - MARKER_LENGTH >= search.stretch.begin:
                 yield header - MARKER_LENGTH, 0
         elif phase is None or (phase and phase % WORD == 0):
             yield header, phase
 
 
 def _row(
-    looked_at: Candidates, start: int, phase: int | None, passed: set[tuple[int, int | None]]
+    search: Candidates, start: int, phase: int | None, passed: set[tuple[int, int | None]]
 ) -> Row:
-    """Return the row that begins with an FPDU, of none if it makes no sense."""
-    stretch = looked_at.stretch
+    """Return the row from an FPDU on; it is empty if the FPDU makes no sense."""
+    stretch = search.stretch
     origin = None if phase is None else start - phase
     reader = FPDUReader(origin or 0, markers=phase is not None, crc=False)
     fpdus = whole = aligned = 0
-    boundaries = looked_at.boundaries
+    boundaries = search.boundaries
     last = at = start
     is_whole = True
     evidence = Evidence()
     while True:
-        looked_at.allowance.left -= _COST_OF_READING
+        search.allowance.left -= _COST_OF_READING
         fpdu = reader.fpdu_at(stretch, at, stretch.end)
         if isinstance(fpdu, int) or not fpdu.sound:
             break
@@ -142,15 +141,15 @@ def _row(
         is_whole = len(fpdu.octets) == at - last
         whole += is_whole
         markers = zip(fpdu.layout.markers, fpdu.layout.fpduptrs, strict=True)
-        said = [
+        fpduptrs = [
             fpduptr
             for marker, fpduptr in markers
             if is_whole or stretch.is_captured(last + marker, last + marker + MARKER_LENGTH)
         ]
         head = header_octets(fpdu.octets, fpdu.layout)
-        evidence.take(head, fpdu.ulpdu_length, said, is_whole=is_whole)
-    if not is_whole and looked_at.known.markers is None:
-        # Nothing stands after it that says how many Markers lie in what was cut off.
+        evidence.take(head, fpdu.ulpdu_length, fpduptrs, is_whole=is_whole)
+    if not is_whole and search.known.markers is None:
+        # No FPDU after it shows how many Markers were cut off.
         return Row(start, last, origin, fpdus - 1, whole, aligned, evidence)
-    end = at if may_be_fpdu(looked_at.island, at) else last
+    end = at if may_be_fpdu(search.island, at) else last
     return Row(start, end, origin, fpdus, whole, aligned, evidence)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of one island by their CRCs, wherever they may begin.
+"""Find FPDUs of one island by their CRCs, at any position.
 
-What is believed of them is decided in :mod:`~scapy_mpa.stream.inference.hypothesis`.
+:mod:`~scapy_mpa.stream.inference.hypothesis` decides which of them to believe.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,66 +24,66 @@ from scapy_mpa.wire.fpdu import (
     points_alike,
 )
 
-# FPDUs with a bad CRC over which lengths may lead from a verified one to the next.
+# Most FPDUs with a bad CRC between two verified ones, if lengths lead over them.
 _MOST_DAMAGED: Final = 4
-# What each place costs at which an FPDU may end, beside the octets up to there.
+# The cost of each possible end of an FPDU, in addition to the octets up to there.
 _COST_OF_END: Final = 256
-# What an FPDU costs that is found: it is counted, and the next one is looked for.
+# The cost of an FPDU that is found: it is counted, and the next one is looked for.
 _COST_OF_FOUND: Final = 2048
 
 
-def count(looked_at: Candidates, votes: dict[int, PhaseVotes]) -> bool:
-    """Let verified FPDUs vote, by alignment; tell whether no more votes are needed."""
-    island, known = looked_at.island, looked_at.known
-    # An FPDU of zero length comes last: it has no header that makes sense.
-    for header in chain(looked_at.headers(), looked_at.zero_lengths()):
+def count(search: Candidates, votes: dict[int, PhaseVotes]) -> bool:
+    """Let verified FPDUs vote, by alignment; return whether no more votes are needed."""
+    island, known = search.island, search.known
+    # FPDUs of zero length come last, since they have no header.
+    for header in chain(search.headers(), search.zero_lengths()):
         before: Verified | None = None
-        fpdu = _good(looked_at, header, _searched(looked_at, header))
-        while fpdu is not None and looked_at.allowance.left >= 0:
-            looked_at.allowance.left -= _COST_OF_FOUND
+        fpdu = _good(search, header, _searched(search, header))
+        while fpdu is not None and search.allowance.left >= 0:
+            search.allowance.left -= _COST_OF_FOUND
             start, end = fpdu.start, fpdu.end
-            ours = votes.get(start % WORD)
-            if ours is None:
-                ours = votes[start % WORD] = PhaseVotes(start, known.markers, known.origin)
-            if not looked_at.is_explained(start):
+            tally = votes.get(start % WORD)
+            if tally is None:
+                tally = votes[start % WORD] = PhaseVotes(start, known.markers, known.origin)
+            if not search.is_explained(start):
                 if end - start > fpdu_length(fpdu.ulpdu_length):
-                    looked_at.allowance.left -= _COST_OF_END * ours.places
-                ours.take(fpdu)
+                    search.allowance.left -= _COST_OF_END * tally.hypotheses
+                tally.take(fpdu)
             is_alone = island.fills_segments(start, end) and not known.unasked
-            if before is not None or known.sure or is_alone:
-                ours.is_believed = True
-            elif not _may_be_all(looked_at, start, end):
-                ours.is_doubtful = True
-            if ours.is_settled:
+            if before is not None or known.carries_fpdus or is_alone:
+                tally.is_believed = True
+            elif not _may_be_all(search, start, end):
+                tally.is_doubtful = True
+            if tally.is_settled:
                 return True
-            if looked_at.is_explained(start):
+            if search.is_explained(start):
                 break
-            looked_at.explain(start, end)
-            before, fpdu = fpdu, _following(looked_at, end)
-            for between in _damaged(looked_at, end) if fpdu is None else ():
-                # Its length leads to a good one: that is no chance.
-                ours.take(between)
-                ours.is_believed = True
+            search.explain(start, end)
+            before, fpdu = fpdu, _following(search, end)
+            for damaged in _damaged(search, end) if fpdu is None else ():
+                # Its length leads to a good FPDU, which is no coincidence.
+                tally.take(damaged)
+                tally.is_believed = True
     return False
 
 
 def _ends(
-    looked_at: Candidates, header: int, *, is_led: bool, is_marked: bool = True
+    search: Candidates, header: int, *, is_led: bool, is_marked: bool = True
 ) -> Iterator[tuple[int, int]]:
-    """Yield where an FPDU may begin and end, by its ULPDU_Length at ``header``.
+    """Yield the possible starts and ends of an FPDU with its ULPDU_Length at ``header``.
 
-    Its CRC needs the number of Markers, not their place.  Two numbers are possible: one Marker more
-    or less fits, depending on the place.
+    The CRC depends on the number of Markers, not on their positions.  By their positions, two
+    numbers are possible.
 
-    :param is_led: whether a Marker leads it.
-    :param is_marked: whether it may hold Markers otherwise.
+    :param is_led: whether the FPDU begins with a Marker.
+    :param is_marked: whether it may hold other Markers.
     """
-    markers, origin = looked_at.known.markers, looked_at.known.origin
-    ulpdu_length = looked_at.stretch.number(header, header + HEADER_LENGTH)
+    markers, origin = search.known.markers, search.known.origin
+    ulpdu_length = search.stretch.number(header, header + HEADER_LENGTH)
     start = header - MARKER_LENGTH if is_led else header
     phase = None if origin is None else (start - origin) % MARKER_INTERVAL
     if is_led:
-        if markers is not False and phase in (None, 0) and start >= looked_at.stretch.begin:
+        if markers is not False and phase in (None, 0) and start >= search.stretch.begin:
             yield start, start + fpdu_layout(ulpdu_length, 0).length
         return
     if phase is not None and markers is not False:
@@ -99,24 +99,24 @@ def _ends(
             yield start, start + least + MARKER_LENGTH * some
 
 
-def _searched(looked_at: Candidates, header: int) -> Iterator[tuple[int, int]]:
-    """Yield the same where no length leads to the FPDU: words must say that it holds Markers."""
+def _searched(search: Candidates, header: int) -> Iterator[tuple[int, int]]:
+    """Yield the same if no length leads to the FPDU.  Then words must show its Markers."""
     backs: list[int] = []
-    if looked_at.known.markers is not False:
-        backs = looked_at.markers_after(header)
-    yield from _ends(looked_at, header, is_led=False, is_marked=bool(backs))
-    # A forged Marker may lead it: then the next one tells that it is there.
-    if looked_at.may_be_led(header) or -MARKER_LENGTH % MARKER_INTERVAL in backs:
-        yield from _ends(looked_at, header, is_led=True)
+    if search.known.markers is not False:
+        backs = search.markers_after(header)
+    yield from _ends(search, header, is_led=False, is_marked=bool(backs))
+    # The FPDU may begin with a forged Marker.  Then the next Marker shows that.
+    if search.may_be_led(header) or -MARKER_LENGTH % MARKER_INTERVAL in backs:
+        yield from _ends(search, header, is_led=True)
 
 
-def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -> Verified | None:
-    """Return the first FPDU with a good CRC among those with ULPDU_Length at ``header``."""
-    stretch = looked_at.stretch
+def _good(search: Candidates, header: int, ends: Iterable[tuple[int, int]]) -> Verified | None:
+    """Return the FPDU with its ULPDU_Length at ``header`` and the first end with a good CRC."""
+    stretch = search.stretch
     for start, end in ends:
-        looked_at.allowance.left -= _COST_OF_END
+        search.allowance.left -= _COST_OF_END
         if stretch.is_captured(start, end):
-            looked_at.allowance.left -= end - start
+            search.allowance.left -= end - start
             octets = stretch.read(start, end)
             if crc_is_good(octets):
                 ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
@@ -124,62 +124,59 @@ def _good(looked_at: Candidates, header: int, ends: Iterable[tuple[int, int]]) -
     return None
 
 
-def _following(looked_at: Candidates, at: int) -> Verified | None:
-    """Return the verified FPDU that begins at ``at``, with a Marker or without."""
+def _following(search: Candidates, at: int) -> Verified | None:
+    """Return the verified FPDU at ``at``, whether it begins with a Marker or not."""
     for header in (at, at + MARKER_LENGTH):
-        if header + HEADER_LENGTH <= looked_at.island.end:
-            ends = _ends(looked_at, header, is_led=header != at)
-            if fpdu := _good(looked_at, header, ends):
+        if header + HEADER_LENGTH <= search.island.end:
+            ends = _ends(search, header, is_led=header != at)
+            if fpdu := _good(search, header, ends):
                 return fpdu
-    # There may be very many that none follows.
-    looked_at.allowance.left -= COST_OF_FAILURE
+    # Very many FPDUs may be followed by none.
+    search.allowance.left -= COST_OF_FAILURE
     return None
 
 
-def _damaged(looked_at: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[Verified]:
-    """Return the FPDUs over which lengths lead from a verified one to the next.
+def _damaged(search: Candidates, at: int, most: int = _MOST_DAMAGED) -> list[Verified]:
+    """Return the damaged FPDUs over which lengths lead from a verified FPDU to the next.
 
-    So it is known how many Markers they hold, though their CRCs are bad or were cut off.
+    The lengths show how many Markers they hold, although their CRCs are bad or were cut off.
 
-    :param most: how many there may be.
+    :param most: the largest number of such FPDUs.
     """
-    stretch = looked_at.stretch
+    stretch = search.stretch
     for header in (at, at + MARKER_LENGTH):
         is_led = header != at
-        if is_led and not looked_at.may_be_led(header):
+        if is_led and not search.may_be_led(header):
             continue
         if not head_makes_sense(stretch.read(header, header + HEAD)):
             continue
-        for start, end in _ends(looked_at, header, is_led=is_led):
-            if end >= looked_at.island.end or looked_at.allowance.left < 0:
+        for start, end in _ends(search, header, is_led=is_led):
+            if end >= search.island.end or search.allowance.left < 0:
                 continue
             ulpdu_length = stretch.number(header, header + HEADER_LENGTH)
-            ours = Verified(start, end, header, ulpdu_length, b"")
-            if _following(looked_at, end):
-                return [ours]
-            if most > 1 and (others := _damaged(looked_at, end, most - 1)):
-                return [ours, *others]
+            fpdu = Verified(start, end, header, ulpdu_length, b"")
+            if _following(search, end):
+                return [fpdu]
+            if most > 1 and (others := _damaged(search, end, most - 1)):
+                return [fpdu, *others]
     return []
 
 
-def _may_be_all(looked_at: Candidates, start: int, end: int) -> bool:
-    """Tell whether the octets around an FPDU may be parts of the FPDUs before and after it, or of a
-    startup frame, which holes have cut."""
+def _may_be_all(search: Candidates, start: int, end: int) -> bool:
+    """Return whether the octets around an FPDU may be parts of other FPDUs, or of a startup frame,
+    that holes have cut."""
     after = end + MARKER_LENGTH
-    return start - looked_at.stretch.begin < FRAMING_WINDOW and (
-        _may_be_cut_off(looked_at, end)
-        or (
-            points_alike(looked_at.stretch.number(end, after), 0)
-            and _may_be_cut_off(looked_at, after)
-        )
+    return start - search.stretch.begin < FRAMING_WINDOW and (
+        _may_be_cut_off(search, end)
+        or (points_alike(search.stretch.number(end, after), 0) and _may_be_cut_off(search, after))
     )
 
 
-def _may_be_cut_off(looked_at: Candidates, header: int) -> bool:
-    """Tell whether an FPDU that is not all there may have its ULPDU_Length at ``header``."""
-    head = looked_at.stretch.read(header, header + HEAD)
+def _may_be_cut_off(search: Candidates, header: int) -> bool:
+    """Return whether an FPDU that is not whole may have its ULPDU_Length at ``header``."""
+    head = search.stretch.read(header, header + HEAD)
     if len(head) < HEAD:
         return True
     claimed = header + fpdu_length(int.from_bytes(head[:HEADER_LENGTH], "big"))
-    is_whole = looked_at.stretch.is_captured(header, claimed)
+    is_whole = search.stretch.is_captured(header, claimed)
     return not is_whole and head_makes_sense(head, any_stag=True)

@@ -171,7 +171,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         startup.shows_crc,
         startup.has_markers(direction),
         origin,
-        sure=is_held or other.phase is not Phase.STREAMING,
+        carries_fpdus=is_held or other.phase is not Phase.STREAMING,
         purse=half.purse,
         memory=half.counters,
     )

@@ -48,7 +48,7 @@ def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Kn
     found = None if island is None else startup_at(island, waits_at)
     if found is not None:
         known = known._replace(crc=found.startup.crc or known.crc, markers=found.startup.markers)
-    return known._replace(origin=end, sure=True)
+    return known._replace(origin=end, carries_fpdus=True)
 
 
 def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> bool:
