@@ -36,7 +36,8 @@ class _Limits(NamedTuple):
 
     A sender has at most its window under way.  So a hole with more than 4 MiB after it nearly
     always stays.  Paths with larger windows need more.  With less than some 600 KiB, FPDUs after a
-    wrong ULPDU_Length may not be found.  With less than some 64 KiB, no long FPDU may be found."""
+    wrong ULPDU_Length may not be found.  With less than some 64 KiB, long FPDUs may
+    never be found."""
 
     octets_in_total: int
     """Octets that all half connections together may hold; at least 1.

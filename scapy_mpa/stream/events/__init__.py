@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the stream core reports, each event named for what happened.
+"""The events that the stream core reports.
 
-``direction`` is 0 for what the sender of the connection's first captured segment sent, else 1.
+``direction`` is 0 for the direction of the connection's first captured segment, else 1.
 ``frame`` and ``time_ns`` are those of the captured frame that completed the event.
 
-Events are named tuples: some are made a million times, and as dataclasses they would take a quarter
-of the time in which a command starts.
+Events are named tuples: some are made a million times, and dataclasses would add a quarter to the
+start time of a command.
 """
 
 from typing import Final, TypeAlias
@@ -81,11 +81,11 @@ __all__ = [
 Carrier: TypeAlias = FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered
 """Every event that brings a DDP segment, for messages and for checks.
 
-One that does not carry RDMAP is none of theirs.  One that is not acceptable holds its place in the
-stream, but what is in it does not count."""
+Both ignore a carrier without RDMAP.  A carrier that is not acceptable holds its place in the
+stream, but its content does not count."""
 
 CARRIERS: Final = (FPDURecovered, IFTFrameRecovered, DDPSegmentRecovered)
-"""The same, for ``isinstance``, which is quicker with a tuple."""
+"""The same for ``isinstance``, which is faster with a tuple."""
 
 Event: TypeAlias = (
     StartupSeen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which connection an event belongs to, and what is reported of one at its end."""
+"""The identity of a connection, and the event of its end."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias
@@ -21,9 +21,9 @@ Cause: TypeAlias = Literal[
 
 
 class ConnectionId:
-    """Which TCP connection an event belongs to.
+    """The TCP connection to which an event belongs.
 
-    No named tuple, which would take a third more: there may be a hundred thousand of them.
+    It is no named tuple, which would take a third more memory: there may be a hundred thousand.
 
     :param number: 0, 1, ... in order of appearance.
     :param flow: the flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`).
@@ -35,7 +35,7 @@ class ConnectionId:
         self.number = number
         self.flow = flow
         self.initiator: int | None = None
-        """The direction that the Initiator sends, None as long as no startup frame was found."""
+        """The direction in which the Initiator sends; None until a startup frame is found."""
         self._endpoints: tuple[str, str] | None = None
 
     def _values(self) -> tuple[int | bytes | None, ...]:
@@ -55,7 +55,7 @@ class ConnectionId:
         return f"{type(self).__name__}{self._values()}"
 
     def note_startup(self, direction: int, kind: StartupKind) -> None:
-        """Take note of a startup frame: it shows who is the Initiator."""
+        """Note a startup frame, which shows who is the Initiator."""
         self.initiator = 1 - direction if kind is StartupKind.REPLY else direction
 
     @property
@@ -72,106 +72,108 @@ class ConnectionId:
 
 
 class HalfSummary(NamedTuple):
-    """What one direction carried."""
+    """Totals of one direction."""
 
     markers: bool | None
-    """Whether this direction has Markers, None if it is not known."""
+    """Whether this direction has Markers; None if that is not known."""
     fpdus: int
     octets: int
     """TCP payload octets captured, each counted once."""
     crc_bad: int
     gaps: int
     out_of_order: int
-    """FPDUs found before all earlier octets of the direction were captured: what RFC 5044 calls
+    """FPDUs found before all earlier octets of the direction were captured.  RFC 5044 calls that
     Placement ahead of Delivery."""
     retransmitted: int
     """Segments that brought octets captured before."""
     farthest_ahead: int
-    """How many octets before the first octet of such an FPDU Delivery stood at most: the largest
-    distance from the first octet not captured by then; 0 if there was no such FPDU."""
+    """The largest distance, in octets, from the first octet not yet captured to the first octet of
+    such an FPDU; 0 if there was no such FPDU."""
     crcs: str | None = None
-    """Of iWARP Framing for TCP, which CRCs its frames have: ``h``, ``p``, both or none."""
+    """With iWARP Framing for TCP, the CRCs of its frames: ``h``, ``p``, both or none."""
     retransmitted_octets: int = 0
     """TCP payload octets that were captured before."""
     may_lack_end: bool = False
-    """Over SCTP, whether it has no Terminate: then nothing shows what the capture lacks of its
-    end."""
+    """Over SCTP, whether it has no Terminate.  Then nothing shows whether its end is missing from
+    the capture."""
 
 
 class Negotiated(NamedTuple):
-    """What a Request and its Reply with enhanced data came to (RFC 6581 9); pairs are for Initiator
-    and Responder."""
+    """The result of a Request and its Reply with enhanced data (RFC 6581 9).
+
+    Pairs are for Initiator and Responder.
+    """
 
     peer_to_peer: bool | None
-    """Whether the connection is one of peers, None if nothing says so."""
+    """Whether the connection is peer-to-peer; None if no startup frame shows it."""
     ird: tuple[int | None, int | None]
-    """IRD of each, None if it is left to the ULP or not known."""
+    """IRD of each side; None if it is left to the ULP or not known."""
     ord: tuple[int | None, int | None]
-    """ORD of each, likewise."""
+    """ORD of each side; None if it is left to the ULP or not known."""
     rtr_agreed: tuple[RTR, ...] | None
-    """The RTR indications that will do, None if none is called for."""
+    """The RTR indications that are allowed; None if none is required."""
     rtr: RTR | None
-    """Which one the Initiator's first FPDU is, None if it is none, or not known, or not called
-    for."""
+    """The RTR indication that the Initiator's first FPDU is; None if it is none, or not known, or
+    if none is required."""
     kept: bool | None
-    """Whether both sides kept to what was negotiated and to how, as far as startup frames and
-    first FPDUs tell; None if these were not captured."""
+    """Whether both sides kept the rules of the negotiation and its result, as far as startup frames
+    and first FPDUs show; None if these were not captured."""
     broken: tuple[str, ...]
     """The rules that were broken, each with its clause."""
 
 
 class Timing(NamedTuple):
-    """When a TCP connection began, how long its beginning took, and where it stalled."""
+    """The beginning of a TCP connection, the duration of its startup, and its stalls."""
 
     first_frame: int
     first_ns: int
     handshake_ns: int | None
     """From the SYN to the next segment of its sender; None if the first frame is no SYN."""
     startup_ns: int | None
-    """From the last octet of the Request to that of the Reply that accepts it; None if either was
-    found later than it was captured, or not at all."""
+    """From the last octet of the Request to the last octet of the Reply that accepts it; None if
+    one of them was found later than it was captured, or not at all."""
     stalls: int
-    """Times of 0.2 s or more without new octets and new acknowledgements, while octets of either
-    side waited for an acknowledgement."""
+    """Number of times of 0.2 s or more without new octets and new acknowledgements, while octets of
+    a side waited for an acknowledgement."""
     longest_stall_ns: int
-    """How long the longest was; 0 if there was none."""
+    """Duration of the longest stall; 0 if there was none."""
     stall_frame: int | None
-    """That ended it; None if it lasted to the end of the connection."""
+    """The frame that ended it; None if it lasted to the end of the connection."""
     stalled: int
-    """Whose octets waited in it: 1 << direction, or both."""
+    """The directions whose octets waited in it: the sum of 1 << direction."""
 
 
 class Closer(NamedTuple):
-    """What one side sent to end a connection: a FIN, a RST or a Terminate."""
+    """A FIN, a RST or a Terminate, with which one side ended a connection."""
 
     direction: int
     frame: int
     text: str = ""
-    """Of a Terminate, the error that it reports, and of what message."""
+    """For a Terminate, the error that it reports, and the message with the error."""
 
 
 class End(NamedTuple):
     """Who ended a connection, and why."""
 
     by: str
-    """``initiator`` or ``responder``, or the endpoint where it is not known which of these it is;
-    ``capture`` or ``limit`` if neither did."""
+    """``initiator`` or ``responder``; the endpoint if its role is not known; ``capture`` or
+    ``limit`` if no side ended it."""
     frame: int
-    """That has shown it."""
+    """The frame that shows it."""
     cause: Cause
     text: str
-    """All of this in words."""
+    """The end in words."""
     within_message: tuple[str, ...] = ()
-    """The sides, named as in ``by``, whose last FPDU does not end its message, although nothing is
-    known to be missing after it."""
+    """The sides, named as in ``by``, whose last FPDU does not end its message, although no octets
+    after it are known to be missing."""
     unanswered: tuple[int | None, int | None] = (None, None)
-    """RDMA Read and Atomic Requests of direction 0 and 1 that lack the end of their Response; None
-    if that may be missing from the capture, or nobody counted."""
+    """RDMA Read and Atomic Requests of direction 0 and 1 without the end of their Response; None if
+    the end may be missing from the capture, or if Requests were not counted."""
 
     def with_unanswered(
         self, unanswered: tuple[int | None, int | None], names: tuple[str, str]
     ) -> "End":
-        """Return it with Requests that lack the end of their Response, also in words.
+        """Return this end with the number of unanswered Requests, also in its text.
 
         :param names: of the senders of direction 0 and 1.
         """
@@ -185,9 +187,9 @@ class End(NamedTuple):
 
 
 def names_of(endpoints: tuple[str, str], initiator: int | None) -> tuple[str, str]:
-    """Return what to call the senders of direction 0 and 1.
+    """Return the names of the senders of direction 0 and 1.
 
-    :param initiator: the direction in which the Initiator sends, None if it is not known.
+    :param initiator: the direction in which the Initiator sends; None if that is not known.
     """
     if initiator is None:
         return endpoints
@@ -207,14 +209,14 @@ def end_of(
 ) -> End:
     """Return who ended a connection, and why.
 
-    A Terminate comes before the FIN or RST that follows it.
+    A Terminate counts, not the FIN or RST after it.
 
-    :param frame: the last of the connection.
+    :param frame: the last frame of the connection.
     :param names: of the senders of direction 0 and 1.
-    :param rejected: the frame of the Reply that rejects, whoever closes then.
+    :param rejected: the frame of the Reply that rejects; it counts, not the close after it.
     :param reset: the RST that counts.
     :param closer: the first FIN.
-    :param within: the directions that it ended within a message.
+    :param within: the directions that ended within a message.
     """
     cause: Cause
     if ending == "half closed":
@@ -235,7 +237,7 @@ def end_of(
         text = f"{'reset' if cause == 'reset' else ending} by {_the(by)}"
     else:
         by, text = "limit" if ending in ("limit", "idle") else "capture", ending
-    sides = tuple(names[each] for each in within)
+    sides = tuple(names[direction] for direction in within)
     if sides:
         text += f", within a message of {' and of '.join(map(_the, sides))}"
     return End(by, frame, cause, text, sides)
@@ -246,11 +248,11 @@ def _the(name: str) -> str:
 
 
 class ConnectionEnded(NamedTuple):
-    """A TCP connection is over, or the capture is."""
+    """A TCP connection has ended, or the capture has."""
 
     connection: ConnectionId
     direction: int
-    """The direction in which the Initiator sends, 0 if there is none."""
+    """The direction in which the Initiator sends; 0 if there is no Initiator."""
     frame: int
     time_ns: int
     initiator: str | None
@@ -264,16 +266,16 @@ class ConnectionEnded(NamedTuple):
     errors: int
     ending: Ending
     rnics: Kinds | None = None
-    """What the startup frames tell of both sides (RFC 5044 C), None if nothing."""
+    """What the startup frames show about both sides (RFC 5044 C); None if nothing."""
     negotiated: Negotiated | None = None
-    """None if there were no enhanced data, or no Reply that accepts."""
+    """None without enhanced data, or without a Reply that accepts."""
     end: End | None = None
     """None over SCTP."""
     timing: Timing | None = None
-    """Likewise."""
+    """None over SCTP."""
 
     @property
     def names(self) -> tuple[str, str]:
-        """What to call the senders of direction 0 and 1."""
+        """The names of the senders of direction 0 and 1."""
         initiator = None if self.initiator is None else self.direction
         return names_of(self.connection.endpoints, initiator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was never captured, came twice and differs, or breaks a rule."""
+"""Events of missing octets, of copies that differ, and of broken rules."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -12,8 +12,10 @@ GapReason: TypeAlias = Literal[
 
 
 class GapFound(NamedTuple):
-    """Octets that were sent but never captured and will not be waited for any longer; with reason
-    ``limit``, also octets that were given up before they could be made use of."""
+    """Octets that were sent but not captured, and are not waited for any more.
+
+    With reason ``limit``, they may include captured octets that were given up unused.
+    """
 
     connection: ConnectionId
     direction: int
@@ -23,17 +25,17 @@ class GapFound(NamedTuple):
     length: int
     reason: GapReason
     serial: int = 0
-    """Of :class:`~scapy_mpa.stream.events.sctp.ChunksMissing`, the first DDP-SSN, counted on where
-    DDP-SSNs wrap."""
+    """In :class:`~scapy_mpa.stream.events.sctp.ChunksMissing`, the first DDP-SSN, which does not
+    wrap here."""
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it begins, as a sequence number, and its length, both in octets."""
+        """Its sequence number and its length, both in octets."""
         return self.seq, self.length
 
 
 class OverlapDiffers(NamedTuple):
-    """Octets came twice and differ; the first captured stay (RFC 5044 A.3)."""
+    """Two copies of the same octets differ; the first captured one counts (RFC 5044 A.3)."""
 
     connection: ConnectionId
     direction: int
@@ -42,17 +44,17 @@ class OverlapDiffers(NamedTuple):
     seq: int
     """Sequence number of the first octet that differs."""
     length: int
-    """Octets from there to the last one that differs."""
+    """Octets from the first to the last one that differs."""
 
 
 class ErrorFound(NamedTuple):
-    """Something that a receiver must report: MPA (RFC 5044 section 8), or DDP and RDMAP."""
+    """An error that a receiver must report: of MPA (RFC 5044 section 8), or of DDP and RDMAP."""
 
     connection: ConnectionId
     direction: int
     frame: int
     time_ns: int
     code: ErrorCode | None
-    """MPA's, None if it is an error of DDP or RDMAP."""
+    """The code of MPA; None for an error of DDP or RDMAP."""
     seq: int
     text: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What iWARP Framing for TCP brings (draft-williams-iwarp-ift-01): indications and frames."""
+"""Events of iWARP Framing for TCP (draft-williams-iwarp-ift-01): indications and frames."""
 
 from typing import Literal, NamedTuple
 
@@ -25,12 +25,12 @@ class AdaptionIndicationSeen(NamedTuple):
 
     @property
     def crc(self) -> CrcVerdict:
-        """Whether its CRC is that of the octets before it."""
+        """Whether its CRC matches the octets before it."""
         return "good" if self.indication.crc_is_good() else "bad"
 
 
 class IFTFrameRecovered(NamedTuple):
-    """A frame of iWARP Framing for TCP is whole, and its place in the stream is known.
+    """A frame of iWARP Framing for TCP is whole, and its position in the stream is known.
 
     The first fields are those of :class:`~scapy_mpa.stream.events.mpa.FPDURecovered`.
     """
@@ -45,8 +45,7 @@ class IFTFrameRecovered(NamedTuple):
     """Octets from the end of the adaption indication to that field."""
     header: FrameHeader
     octets: bytes
-    """The frame as it lay in the stream, CRCs included.  From its end is missing what a snap length
-    cut off."""
+    """The frame as in the stream, with CRCs, but without an end that the snap length cut off."""
     rdma: bool | None
     """Whether the connection is in RDMA mode; None if the two sides disagree."""
     header_crc: CrcVerdict
@@ -55,15 +54,15 @@ class IFTFrameRecovered(NamedTuple):
     """``off`` if there is none."""
     located_by: LocatedBy
     out_of_order: bool
-    """Whether a receiver may have placed it speculatively, before a hole was filled (8)."""
+    """Whether a receiver may have placed it speculatively, before a hole was filled (section 8)."""
     frames: tuple[int, ...]
-    """The captured frames that brought its octets, ascending by place in the stream."""
+    """The captured frames that brought its octets, in the order of the stream."""
     faults: str = ""
-    """The CRCs that are bad and that its receiver checks: ``h``, ``p``, both or none."""
+    """The bad CRCs that its receiver checks: ``h``, ``p``, both or none."""
 
     @property
     def placed(self) -> Literal["in order", "speculative"]:
-        """How a receiver may have placed it (8)."""
+        """How a receiver may have placed it (section 8)."""
         return "speculative" if self.out_of_order else "in order"
 
     @property
@@ -74,18 +73,18 @@ class IFTFrameRecovered(NamedTuple):
 
     @property
     def layout(self) -> FrameLayout:
-        """Where its parts lie."""
+        """The positions of its parts."""
         crcs = self.crcs
         return frame_layout(self.header, header_crc="h" in crcs, payload_crc="p" in crcs)
 
     @property
     def length(self) -> int:
-        """Octets that it claims, CRCs included."""
+        """Octets of the frame by its header, with CRCs."""
         return self.layout.length
 
     @property
     def place(self) -> Place:
-        """Where it lies in its direction."""
+        """Where it is in its direction."""
         return self.seq, self.offset, 0, self.length
 
     @property
@@ -107,7 +106,7 @@ class IFTFrameRecovered(NamedTuple):
 
     @property
     def crc(self) -> CrcVerdict:
-        """What is to be said of both CRCs: the worse of the two verdicts."""
+        """The worse of the verdicts of both CRCs."""
         verdicts = self.header_crc, self.payload_crc
         for verdict in ("bad", "unknown", "good"):
             if verdict in verdicts:
@@ -116,7 +115,7 @@ class IFTFrameRecovered(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """False: others may yet be found in what one before it claims."""
+        """False: frames may still be found in octets that an earlier frame claims."""
         return False
 
     @property
@@ -126,7 +125,7 @@ class IFTFrameRecovered(NamedTuple):
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether a receiver takes its DDP segment for what it is."""
+        """Whether a receiver accepts its DDP segment."""
         first = self.octets[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + 1]
         return (
             not self.faults and bool(first) and ddp_header_length(first) == self.header.header_size

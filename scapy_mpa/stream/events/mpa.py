@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What MPA brings: startup frames and FPDUs."""
+"""Events of MPA: startup frames and FPDUs."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from scapy_mpa.wire.startup import StartupFrame
 
 
 class StartupSeen(NamedTuple):
-    """A startup frame is complete, or will stay as incomplete as it is."""
+    """A startup frame is complete, or will stay incomplete."""
 
     connection: ConnectionId
     direction: int
@@ -21,16 +21,16 @@ class StartupSeen(NamedTuple):
     seq: int
     """Sequence number of its first octet."""
     octets: bytes
-    """As far as they were captured."""
+    """Its octets, as far as they were captured."""
     frames: tuple[int, ...]
     startup: StartupFrame
     dialect: Dialect | None
     lacking: int = 0
-    """Octets of its Private Data that are in no segment that was captured."""
+    """Octets of its Private Data that no captured segment holds."""
 
 
 class StreamingSeen(NamedTuple):
-    """Octets of streaming mode, before a startup frame or after the last one, and no FPDUs."""
+    """Octets of streaming mode, before a startup frame or after the last one; no FPDUs."""
 
     connection: ConnectionId
     direction: int
@@ -40,7 +40,7 @@ class StreamingSeen(NamedTuple):
     """Sequence number of the first octet."""
     length: int
     octets: bytes
-    """What was captured of them up to the first that the snap length cut off."""
+    """The octets up to the first one that the snap length cut off."""
     frames: tuple[int, ...]
 
 
@@ -57,25 +57,25 @@ class FPDURecovered(NamedTuple):
     """Offset of that field in the Full Operation Phase, None if the beginning is unknown."""
     ulpdu_length: int
     octets: bytes
-    """The FPDU as it lay in the stream, Markers and CRC included; what a snap length cut off
-    is missing from its end."""
+    """The FPDU as in the stream, with Markers and CRC, but without an end that the snap length cut
+    off."""
     phase: int | None
-    """Offset of its first octet modulo 512, None without Markers.  In osc, whose count of Markers
-    skips CRC fields, that of its first octet less 4 octets for each FPDU before it."""
+    """Offset of its first octet modulo 512, None without Markers.  In osc, Markers are counted
+    without CRC fields, so 4 octets for each FPDU before it are subtracted from the offset."""
     markers: int
-    """How many Markers it contains."""
+    """Number of its Markers."""
     crc: CrcVerdict
     located_by: LocatedBy
     out_of_order: bool
-    """Found before all earlier octets of its direction were captured."""
+    """Whether it was found before all earlier octets of its direction were captured."""
     frames: tuple[int, ...]
-    """The captured frames that brought its octets, ascending by place in the stream."""
+    """The captured frames that brought its octets, in the order of the stream."""
     acknowledged: int | None = None
-    """The acknowledgement number of its sender by then; None if there was none, or if it is not
-    known."""
+    """The acknowledgement number that its sender had sent by then; None if there was none, or if it
+    is not known."""
     settled: bool = False
-    """Whether nothing that lies before it in its direction will be reported any more: all octets
-    there were captured, or given up as a gap."""
+    """Whether nothing before it in its direction will be reported any more: all octets there were
+    captured, or given up as a gap."""
 
     @property
     def ulpdu(self) -> bytes:
@@ -86,38 +86,39 @@ class FPDURecovered(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it lies in its direction."""
+        """Where it is in its direction."""
         layout = fpdu_layout(self.ulpdu_length, self.phase)
         return self.seq, self.offset, layout.header, layout.length
 
     @property
     def carries_rdmap(self) -> bool:
-        """True: there is nothing else in FPDUs."""
+        """True: all FPDUs carry RDMAP."""
         return True
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether a receiver takes its DDP segment for what it is."""
+        """Whether a receiver accepts its DDP segment."""
         return self.crc != "bad"
 
     @property
     def dialect(self) -> Dialect | None:
-        """Whose layout it has, None if that of RFC 5044 4.1."""
+        """The dialect of its layout; None for the layout of RFC 5044 4.1."""
         return None
 
 
 class SoftUiWARPRecovered(FPDURecovered):
     """An FPDU of SoftUiWARP is whole.
 
-    It begins where the one before it ends, and they are reported in order.  Wherever that one is to
-    end by RFC 5044, as it was reported before SoftUiWARP was recognised, nothing lies between them.
+    It begins where the FPDU before it ends, and FPDUs are reported in order.  The FPDU before it
+    may have been reported with the length by RFC 5044, before SoftUiWARP was recognised.  Even then
+    there are no octets between them.
     """
 
     __slots__ = ()
 
     @property
     def place(self) -> Place:
-        """Where it lies in its direction."""
+        """Where it is in its direction."""
         return self.seq, self.offset, 0, softuiwarp.fpdu_length(self.ulpdu_length)
 
     @property
@@ -127,12 +128,12 @@ class SoftUiWARPRecovered(FPDURecovered):
 
 
 class FPDUWithoutCRC(FPDURecovered):
-    """An FPDU that has no CRC field is whole: CRCs are off, and osc is spoken."""
+    """An FPDU without a CRC field is whole: the dialect is osc, and CRCs are off."""
 
     __slots__ = ()
 
     @property
     def place(self) -> Place:
-        """Where it lies in its direction."""
+        """Where it is in its direction."""
         layout = osc.fpdu_layout(self.ulpdu_length, self.phase, crc=False)
         return self.seq, self.offset, layout.header, layout.length

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What DDP over SCTP brings (RFC 5043): segments, session control, and what of them is missing."""
+"""Events of DDP over SCTP (RFC 5043): segments, session control, and missing chunks."""
 
 from typing import Final, NamedTuple
 
@@ -11,18 +11,18 @@ from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SessionControl
 
 _CHUNK_PLACE: Final = 1 << 16
-"""How much of a direction a DATA chunk stands for, in octets: more than any can carry, so that what
-a hole may have held is not thought too little.  Half the space of sequence numbers is then 32768
-chunks, as many as RFC 5043 10 lets be under way."""
+"""Octets of a direction for which a DATA chunk counts.  No chunk can carry more, so the content of
+a hole is never underestimated.  Half the space of sequence numbers then is 32768 chunks, and RFC
+5043 10 allows as many under way."""
 
 
 def _chunk_place(serial: int) -> int:
-    """Return where the chunk with a DDP-SSN lies: the first control message is before them all."""
+    """Return the position of a chunk: 0 for the first one after the first control message."""
     return (serial - 1) * _CHUNK_PLACE
 
 
 class SctpConnectionId(ConnectionId):
-    """Which DDP Stream Session of an SCTP association an event belongs to (RFC 5043 6).
+    """The DDP Stream Session of an SCTP association to which an event belongs (RFC 5043 6).
 
     :param stream: SCTP Stream Identifier, the same in both directions; None for an association in
         which no session was seen.
@@ -46,21 +46,21 @@ class DDPSegmentRecovered(NamedTuple):
     frame: int
     time_ns: int
     seq: int
-    """TSN of its DATA chunk, of the first one if it was fragmented."""
+    """TSN of its DATA chunk; of the first one if it was fragmented."""
     stream: int
     serial: int
-    """Its DDP-SSN, counted on where that wraps."""
+    """Its DDP-SSN, which does not wrap here."""
     begun: bool
     """Whether ``serial`` counts from the beginning of the session."""
     ulpdu_length: int
     """Octets of the DDP segment."""
     octets: bytes
-    """The user data, DDP-SSN included, as far as they were captured."""
+    """The user data with DDP-SSN, as far as they were captured."""
     unordered: bool
     crc: CrcVerdict
-    """Of the SCTP packet: good, or unknown if it cannot be checked."""
+    """CRC of the SCTP packet: good, or unknown if it cannot be checked."""
     out_of_order: bool
-    """Found before all earlier DDP-SSNs of its direction were captured."""
+    """Whether it was found before all earlier DDP-SSNs of its direction were captured."""
     frames: tuple[int, ...]
     """The captured frames that brought its octets, ascending by TSN."""
 
@@ -71,7 +71,7 @@ class DDPSegmentRecovered(NamedTuple):
 
     @property
     def phase(self) -> None:
-        """There are no Markers in SCTP."""
+        """None: there are no Markers in SCTP."""
         return
 
     @property
@@ -81,23 +81,23 @@ class DDPSegmentRecovered(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it lies in its direction."""
+        """Where it is in its direction."""
         at = _chunk_place(self.serial)
         return sequence_number(at), at if self.begun else None, 0, _CHUNK_PLACE
 
     @property
     def settled(self) -> bool:
-        """False: missing chunks show that."""
+        """False: events of missing chunks show it instead."""
         return False
 
     @property
     def carries_rdmap(self) -> bool:
-        """True: there is nothing else in DDP Segment Chunks."""
+        """True: all DDP Segment Chunks carry RDMAP."""
         return True
 
     @property
     def is_acceptable(self) -> bool:
-        """True: nothing is reported of packets that SCTP must discard."""
+        """True: packets that SCTP must discard are not reported."""
         return True
 
 
@@ -114,26 +114,26 @@ class SessionControlSeen(NamedTuple):
     octets: bytes
     """The user data, as far as they were captured."""
     pd_length: int
-    """Octets of enhanced data and Private Data that were sent."""
+    """Octets of enhanced data and Private Data in the message as it was sent."""
     unordered: bool
     out_of_order: bool
     frames: tuple[int, ...]
     control: SessionControl
     dialect: Dialect = Dialect.RFC5043
-    """Whose meaning the control flags have of an enhanced message."""
+    """The dialect that defines the control flags of an enhanced message."""
 
 
 class ChunksMissing(GapFound):
-    """DDP-SSNs that no captured DATA chunk has and that are not waited for any longer.
+    """DDP-SSNs that no captured DATA chunk has, and that are not waited for any more.
 
-    ``seq`` is the first of them, and ``length`` says how many there are.
+    ``seq`` is the first of them, and ``length`` is their number.
     """
 
     __slots__ = ()
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it begins, as a sequence number, and its length, both in octets."""
+        """Its sequence number and its length, both in octets."""
         end = _chunk_place(self.serial + self.length)
         at = min(end, max(0, _chunk_place(self.serial)))
         return sequence_number(at), end - at
