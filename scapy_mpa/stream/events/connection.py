@@ -23,7 +23,7 @@ Cause: TypeAlias = Literal[
 class ConnectionId:
     """The TCP connection to which an event belongs.
 
-    It is no named tuple, which would take a third more memory: there may be a hundred thousand.
+    It is no named tuple, which would take a third more memory.  There may be 100,000 of them.
 
     :param number: 0, 1, ... in order of appearance.
     :param flow: the flow of direction 0 (:class:`~scapy_mpa.stream.segment.Segment`).

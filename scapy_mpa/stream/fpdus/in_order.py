@@ -86,7 +86,7 @@ class InOrder:
     def give_up(self, island: Island) -> int:
         """Look for FPDUs in an island that is dropped, although more octets may follow.
 
-        Return the position from which its octets are unused: octets that follow might use them.
+        Return the position from which its octets are unused, although they might be used later.
         """
         self._read(island, final=True)
         if island.runs:

@@ -50,7 +50,7 @@ _POINTERS: Final = b"".join(
 )
 # The QN of an FPDU, without and with a Marker before it in the header.
 _QN: Final = slice(8, 12)
-_QN_BEHIND_MARKER: Final = slice(12, 16)
+_QN_AFTER_MARKER: Final = slice(12, 16)
 # Octets of a header up to TO, or QN and MSN.  They differ in all segments.
 _KEY_OCTETS: Final = HEADER_LENGTH + TAGGED_LENGTH
 
@@ -159,7 +159,7 @@ class Candidates:
             shortest, longest, queue = BOUNDS[control]
             key = head[:_KEY_OCTETS]
             is_known = key in self._seen or not shortest <= head[0] << 8 | head[1] <= longest
-            if is_known or queue not in (None, head[_QN], head[_QN_BEHIND_MARKER]):
+            if is_known or queue not in (None, head[_QN], head[_QN_AFTER_MARKER]):
                 self.allowance.left -= _COST_OF_WORD
             elif rest_makes_sense(head):
                 self._seen.add(key)
