@@ -22,7 +22,6 @@ from typing import Final, Literal, NamedTuple
 from scapy_mpa.stream.events import CrcVerdict, IFTFrameRecovered, LocatedBy
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.crc import CRC_LENGTH, crc_is_good
 from scapy_mpa.wire.ddp import (
     DDP_HEADER_LENGTHS,
@@ -244,7 +243,6 @@ class IFTFraming:
     def _report(self, island: Island, head: _Head, payload_crc: CrcVerdict) -> None:
         """Report a frame and what is wrong with it."""
         half, start, end = self._half, head.start, head.end
-        owner = half.owner
         half.fpdus += 1
         if "bad" in (head.crc, payload_crc):
             half.counters.crc_bad += 1
@@ -255,13 +253,9 @@ class IFTFraming:
             hole = self._hole_before(start, end)
         if hole is not None:
             half.counters.ahead(start - hole)
-        owner.common.emit(
+        half.owner.common.emit(
             IFTFrameRecovered(
-                owner.identity,
-                half.direction,
-                owner.frame,
-                owner.time_ns,
-                sequence_number(start),
+                *half.head(start),
                 start - self._origin,
                 head.header,
                 island.read(start, island.captured_until(start, end)),
@@ -309,7 +303,7 @@ class IFTFraming:
 
     def _wrong(self, position: int, text: str, clause: str = "5.1") -> None:
         """Report an error; the draft has no codes."""
-        self._half.owner.on_error(self._half, None, position, str(Problem(text, clause)))
+        self._half.wrong(None, position, str(Problem(text, clause)))
 
     def _search(self, octets: _Octets) -> None:
         """Look for a frame, which then begins at ``_at``."""

@@ -17,7 +17,7 @@ from scapy_mpa.stream.halves.extent import acknowledged_with, is_whole
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.transitions import enter_other
-from scapy_mpa.stream.sequence import sequence_number, unwrap
+from scapy_mpa.stream.sequence import unwrap
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.ift_indication import Problem
 from scapy_mpa.wire.ift_negotiation import negotiate
@@ -63,18 +63,14 @@ class IFTPhase:
         :param frames: that brought it.
         :param is_first: whether its direction begins with it.
         """
-        seen, direction, owner = self._seen, half.direction, half.owner
+        seen, direction = self._seen, half.direction
         if seen[direction] or any(each.phase is not Phase.STREAMING for each in self._halves):
             return
         seen[direction] = found
         self._received[direction] = acknowledged_with(half, found.position, found.end)
         self._unreported.append(
             AdaptionIndicationSeen(
-                connection=owner.identity,
-                direction=direction,
-                frame=owner.frame,
-                time_ns=owner.time_ns,
-                seq=sequence_number(found.position),
+                *half.head(found.position),
                 octets=found.octets,
                 frames=frames,
                 indication=found.indication,
@@ -98,7 +94,7 @@ class IFTPhase:
             if agreement is not None and event is self._unreported[-1]:
                 problems += agreement.failures
             for problem in problems:
-                half.owner.on_error(half, None, found.position, str(problem))
+                half.wrong(None, found.position, str(problem))
         self._unreported = []
         if agreement is None or one is None or other is None:
             return
@@ -117,7 +113,7 @@ class IFTPhase:
         received = self._received[half.direction]
         if received is not None and unwrap(received, asked.end) < asked.end:
             problem = Problem("phase 1 was sent before phase 0 was received", "4.2")
-            half.owner.on_error(half, None, answer.position, str(problem))
+            half.wrong(None, answer.position, str(problem))
 
     def conclude(self, how: str | None) -> None:
         """Report an indication that was not answered, now that nothing more will come.
@@ -130,10 +126,10 @@ class IFTPhase:
                 continue
             if (other := _begins_otherwise(peer)) is not None:
                 problem = Problem("no adaption indication answers the one of the peer", "4.2")
-                half.owner.on_error(peer, None, other, str(problem))
+                peer.wrong(None, other, str(problem))
             elif how and not found.indication.ph and is_whole(half) and is_whole(peer):
                 problem = Problem(f"the connection was {how} before phase 0 was answered", "4.2")
-                half.owner.on_error(half, None, found.end, str(problem))
+                half.wrong(None, found.end, str(problem))
 
 
 def _begins_otherwise(half: HalfConnection) -> int | None:

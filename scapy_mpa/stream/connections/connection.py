@@ -181,7 +181,7 @@ class Connection(Reporter):
             self.common.current = None
             half, position = self.half(segment.flow), segment.seq
         text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
-        self.on_error(half, None, position, text)
+        half.wrong(None, position, text)
         for each in self.halves:
             transitions.abandon(each)
 
@@ -319,7 +319,7 @@ class Connection(Reporter):
         self.on_startup(half, island, found)
         if is_first:
             text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
-            self.on_error(half, ErrorCode.INVALID_STARTUP_FRAME, position, text)
+            half.wrong(ErrorCode.INVALID_STARTUP_FRAME, position, text)
         if goes_on:
             # FPDUs that follow it were found before, or may follow others yet to be captured.
             framing.pass_over(island, position, found.end)

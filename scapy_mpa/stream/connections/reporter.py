@@ -8,26 +8,20 @@ from typing import TYPE_CHECKING
 from scapy_mpa.stream.events import (
     Closer,
     ConnectionId,
-    ErrorFound,
-    GapFound,
-    GapReason,
-    LocatedBy,
-    OverlapDiffers,
+    FPDURecovered,
     StartupSeen,
     StreamingSeen,
 )
-from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
-from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.segment import Segment
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.timed import Timed
-from scapy_mpa.wire.ddp import LAST, UNTAGGED_LENGTH
-from scapy_mpa.wire.errors import ErrorCode, RemoteProtocolError
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.fpdu import HEADER_LENGTH
 from scapy_mpa.wire.terminate import Terminate, is_terminate, parse_terminate
 
@@ -76,19 +70,6 @@ class Reporter:
         self.other: OtherFraming | None = None
         """What is known of another framing, once something of it was seen."""
 
-    def _head(self, half: HalfConnection, position: int) -> tuple[ConnectionId, int, int, int, int]:
-        """Return what most events begin with.
-
-        :param position: where in the stream that lies of which they tell.
-        """
-        return (
-            self.identity,
-            half.direction,
-            self.frame,
-            self.time_ns,
-            sequence_number(position),
-        )
-
     # -- MPA ---------------------------------------------------------------------------------
 
     def tell_startup(
@@ -98,7 +79,7 @@ class Reporter:
         self.identity.note_startup(half.direction, found.startup.kind)
         self.common.emit(
             StartupSeen(
-                *self._head(half, found.position),
+                *half.head(found.position),
                 octets=found.octets,
                 frames=frames,
                 startup=found.startup,
@@ -124,46 +105,22 @@ class Reporter:
             counters.streamed = end
             self.common.emit(
                 StreamingSeen(
-                    *self._head(half, start),
+                    *half.head(start),
                     length=end - start,
                     octets=island.read(start, island.captured_until(start, end)),
                     frames=island.frames(start, end),
                 )
             )
 
-    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
-        """Pass on an FPDU."""
-        framing = half.framing
-        assert framing is not None
-        layout = fpdu.layout
-        header = fpdu.start + layout.header
-        offset = header - framing.origin if framing.from_start else None
-        frames = island.frames(fpdu.start, fpdu.end)
-        frame, time_ns = self.frame, self.time_ns
-        event = framing.recovered(
-            self.identity,
-            half.direction,
-            frame,
-            time_ns,
-            sequence_number(header),
-            offset,
-            fpdu.ulpdu_length,
-            fpdu.octets,
-            layout.phase,
-            len(layout.markers),
-            fpdu.crc,
-            by,
-            half.islands.is_ahead(island, fpdu.start),
-            frames,
-            self.startup.halves[1 - half.direction].acknowledged_number,
-            half.islands.is_settled_before(fpdu.start),
-        )
+    def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
+        """Pass on an FPDU.
+
+        :param ulpdu: as far as a receiver takes it for what it is.
+        """
         startup = self.startup
         if half.direction == startup.initiator and startup.negotiating is not None:
             startup.negotiating.take_fpdu(event)
         self.common.emit(event)
-        ulpdu = event.ulpdu if event.is_acceptable else b""
-        half.counters.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
         if self.terminated is None:
             self._note_terminate(half, ulpdu)
 
@@ -195,26 +152,7 @@ class Reporter:
                 return f", seq {sequence_number(place - before - HEADER_LENGTH)} in frame {frame}"
         return ""
 
-    # -- what is missing or wrong --------------------------------------------------------------
-
-    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
-        """Pass on a hole that will stay."""
-        self.common.emit(GapFound(*self._head(half, start), length=end - start, reason=reason))
-
-    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
-        """Pass on a stretch that came twice and differs."""
-        self.common.emit(OverlapDiffers(*self._head(half, start), length=end - start))
-
     def report(self, breach: Breach | None) -> None:
         """Pass on what breaks a rule of startup."""
         if breach is not None:
-            self.on_error(*breach)
-
-    def on_error(
-        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
-    ) -> None:
-        """Count an error and pass it on."""
-        self.errors += 1
-        # Its code comes before its place.
-        identity, direction, frame, time_ns, seq = self._head(half, position)
-        self.common.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))
+            breach.half.wrong(breach.code, breach.position, breach.text)

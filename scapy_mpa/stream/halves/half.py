@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from scapy_mpa.stream.events import ConnectionId, GapReason, HalfSummary, LocatedBy
+from scapy_mpa.stream.events import (
+    ConnectionId,
+    ErrorFound,
+    FPDURecovered,
+    GapFound,
+    GapReason,
+    HalfSummary,
+    LocatedBy,
+)
 from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
@@ -24,6 +32,7 @@ from scapy_mpa.stream.octets.island import Island, Run
 from scapy_mpa.stream.octets.islands import Islands
 from scapy_mpa.stream.octets.scan import FoundStartup
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, compact, sequence_number, unwrap
+from scapy_mpa.wire.ddp import LAST
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
 
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Owner(Protocol):
-    """The connection: it takes what a half connection finds, and answers for the peer."""
+    """The connection: it answers for the peer, and for the startup of both."""
 
     common: Common
     """What all connections have in common."""
@@ -49,6 +58,8 @@ class Owner(Protocol):
     """The frame that brought the last of them."""
     time_ns: int
     """When that was captured, in nanoseconds since the epoch."""
+    errors: int
+    """Errors reported so far."""
     lingers: bool
     """Whether it is known to be over, and late copies are waited for."""
     halves: tuple[HalfConnection, HalfConnection]
@@ -88,19 +99,11 @@ class Owner(Protocol):
             once: also where octets have become many, or memory short.
         """
 
-    def on_fpdu(self, half: HalfConnection, island: Island, fpdu: Candidate, by: LocatedBy) -> None:
-        """Take an FPDU."""
+    def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
+        """Take an FPDU that was found.
 
-    def on_gap(self, half: HalfConnection, start: int, end: int, reason: GapReason) -> None:
-        """Take a hole that will stay."""
-
-    def on_overlap(self, half: HalfConnection, start: int, end: int) -> None:
-        """Take a stretch that came twice and differs."""
-
-    def on_error(
-        self, half: HalfConnection, code: ErrorCode | None, position: int, text: str
-    ) -> None:
-        """Take an error."""
+        :param ulpdu: as far as a receiver takes it for what it is.
+        """
 
 
 class HalfConnection:
@@ -234,17 +237,46 @@ class HalfConnection:
             found.position, found.end
         )
 
-    # -- what framing reports ------------------------------------------------------------------
+    # -- what is reported ----------------------------------------------------------------------
+
+    def head(self, position: int) -> tuple[ConnectionId, int, int, int, int]:
+        """Return what most events begin with.
+
+        :param position: where in the stream that lies of which they tell.
+        """
+        owner = self.owner
+        seq = sequence_number(position)
+        return owner.identity, self.direction, owner.frame, owner.time_ns, seq
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
-        """Count an FPDU and pass it on."""
+        """Count an FPDU and report it."""
+        # Framing finds it, so there is some.
+        framing, islands, layout = self.framing, self.islands, fpdu.layout
+        assert framing is not None
         self.fpdus += 1
         if fpdu.crc == "bad":
             self.counters.crc_bad += 1
-        if self.islands.is_ahead(island, fpdu.start):
-            distance = fpdu.start - self.islands.delivery_point(island)
-            self.counters.ahead(distance)
-        self.owner.on_fpdu(self, island, fpdu, located_by)
+        is_ahead = islands.is_ahead(island, fpdu.start)
+        if is_ahead:
+            self.counters.ahead(fpdu.start - islands.delivery_point(island))
+        header = fpdu.start + layout.header
+        event = framing.recovered(
+            *self.head(header),
+            header - framing.origin if framing.from_start else None,
+            fpdu.ulpdu_length,
+            fpdu.octets,
+            layout.phase,
+            len(layout.markers),
+            fpdu.crc,
+            located_by,
+            is_ahead,
+            island.frames(fpdu.start, fpdu.end),
+            self.owner.halves[1 - self.direction].acknowledged_number,
+            islands.is_settled_before(fpdu.start),
+        )
+        ulpdu = event.ulpdu if event.is_acceptable else b""
+        self.counters.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
+        self.owner.on_fpdu(self, event, ulpdu)
 
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
@@ -255,9 +287,12 @@ class HalfConnection:
         self.counters.retransmitted += segments
         self.counters.retransmitted_octets += octets
 
-    def wrong(self, code: ErrorCode, position: int, text: str) -> None:
-        """Pass on an error."""
-        self.owner.on_error(self, code, position, text)
+    def wrong(self, code: ErrorCode | None, position: int, text: str) -> None:
+        """Count an error and report it."""
+        self.owner.errors += 1
+        # Its code comes before its place.
+        identity, direction, frame, time_ns, seq = self.head(position)
+        self.owner.common.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))
 
     def ends_at(self, position: int) -> bool:
         """Tell whether a FIN stands after the octets up to a position."""
@@ -286,12 +321,8 @@ class HalfConnection:
         """Report an FPDU that the end of the connection cut short."""
         how = self.how_it_ended(position + length)
         if how is not None:
-            self.owner.on_error(
-                self,
-                ErrorCode.CONNECTION_LOST,
-                position,
-                f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)",
-            )
+            text = f"the connection was {how} {length} octets into an FPDU (RFC 5044 8)"
+            self.wrong(ErrorCode.CONNECTION_LOST, position, text)
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
         """Have a run read on as SoftUiWARP's, if it is seen by now to be so."""
@@ -361,7 +392,8 @@ class HalfConnection:
         # Without a SYN nobody knows what came before the first octets.
         if 0 < start < end:
             self.counters.gaps += 1
-            self.owner.on_gap(self, start, end, reason)
+            event = GapFound(*self.head(start), length=end - start, reason=reason)
+            self.owner.common.emit(event)
 
     def relieve(self) -> None:
         """Hold fewer octets, if that is possible."""

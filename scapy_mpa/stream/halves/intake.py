@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from scapy_mpa.stream.events import OverlapDiffers
 from scapy_mpa.stream.halves import holes
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
@@ -117,10 +118,11 @@ def _compare(
         if united and united[-1][1] == start:
             start = united.pop()[0]
         united.append((start, end))
-    recent = half.owner.common.recent
+    common = half.owner.common
     for start, end in united:
         again = octets[start - position : end - position]
-        stretch = recent.differing(start, again, half.islands, half)
+        stretch = common.recent.differing(start, again, half.islands, half)
         if stretch is not None:
             half.counters.differs = True
-            half.owner.on_overlap(half, *stretch)
+            first, after = stretch
+            common.emit(OverlapDiffers(*half.head(first), length=after - first))

@@ -319,7 +319,7 @@ class StartupPhase(Agreement):
         verdict = FPDUReader(origin, markers=markers, crc=crc).verifies(island, origin)
         if verdict:
             text = "FPDUs after a Reply that rejects (RFC 5044 7.1.2 rules 2, 3)"
-            half.owner.on_error(half, None, origin, text)
+            half.wrong(None, origin, text)
             transitions.enter_full_operation(half, origin, markers=markers, crc=crc)
         elif verdict is False:
             self.resume_streaming(*self.halves)
