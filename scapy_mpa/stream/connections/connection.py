@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from scapy_mpa.stream.connections.reporter import Reporter
 from scapy_mpa.stream.connections.reset import Reset
+from scapy_mpa.stream.connections.terminated import closer_of
 from scapy_mpa.stream.events import (
     Closer,
     ConnectionEnded,
     ConnectionId,
     Ending,
+    FPDURecovered,
     GapReason,
+    StartupSeen,
+    StreamingSeen,
     end_of,
     names_of,
 )
@@ -36,13 +39,17 @@ from scapy_mpa.stream.octets.scan import FoundStartup, startup_at
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, RST, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number, unwrap
 from scapy_mpa.stream.startup import beginnings, breaches, order, rtr
+from scapy_mpa.stream.startup.breaches import Breach
 from scapy_mpa.stream.startup.startup_phase import StartupPhase
 from scapy_mpa.stream.startup.steps import StartupState, Step
+from scapy_mpa.stream.timed import Timed
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.errors import ErrorCode
+from scapy_mpa.wire.terminate import is_terminate
 
 
-class Connection(Reporter):
+class Connection:
     """One TCP connection, from its first captured segment to its end.
 
     :param identity: number and flow.
@@ -53,17 +60,26 @@ class Connection(Reporter):
 
     __slots__ = (
         "closer",
+        "common",
+        "errors",
         "failed",
+        "frame",
         "halves",
         "hasty",
+        "identity",
         "is_ordinary",
         "lingers",
         "met_key",
+        "other",
         "rejected_in",
         "reset",
         "resume_at",
         "reverse",
         "segments",
+        "startup",
+        "terminated",
+        "time_ns",
+        "times",
     )
 
     def __init__(
@@ -73,7 +89,12 @@ class Connection(Reporter):
         segment: Segment,
         dialect: Dialect | None = None,
     ) -> None:
-        super().__init__(identity, common, segment)
+        self.identity = identity
+        self.common = common
+        self.frame = segment.frame
+        """The frame that brought the last segment, which has shown what is found now."""
+        self.time_ns = segment.time_ns
+        self.times = Timed(segment)
         self.reverse = reverse_flow(identity.flow)
         """The flow of direction 1; whoever keeps it keeps the same object."""
         self.halves = HalfConnection(0, self), HalfConnection(1, self)
@@ -81,12 +102,18 @@ class Connection(Reporter):
             half.reader = Streaming(half)
         self.segments = 0
         self.startup = StartupPhase(self.halves, dialect)
+        self.other: OtherFraming | None = None
+        """What is known of another framing, once something of it was seen."""
+        self.errors = 0
+        """Errors reported so far."""
         self.failed = False
         """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
         self.reset: Reset | None = None
         """The RST with which it may have ended."""
         self.closer: Closer | None = None
         """The first FIN."""
+        self.terminated: Closer | None = None
+        """The first Terminate."""
         self.rejected_in = 0
         """The frame that completed the last Reply that rejects."""
         self.met_key: tuple[HalfConnection, int] | None = None
@@ -290,6 +317,64 @@ class Connection(Reporter):
         if what is Step.REJECT:
             self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
+
+    def tell_startup(
+        self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
+    ) -> None:
+        """Pass on a startup frame."""
+        self.identity.note_startup(half.direction, found.startup.kind)
+        self.common.emit(
+            StartupSeen(
+                *half.head(found.position),
+                octets=found.octets,
+                frames=frames,
+                startup=found.startup,
+                dialect=self.startup.dialect_of(found.startup),
+                lacking=found.lacking,
+            )
+        )
+
+    def tell_streaming(self, half: HalfConnection, upto: int | None = None) -> None:
+        """Pass on the octets of streaming mode that are held and were not passed on.
+
+        :param upto: position before which they lie; None: they lie before nothing.
+        """
+        if half.phase is Phase.FULL or half.phase is Phase.OTHER:
+            return
+        counters = half.counters
+        done = max(counters.streamed, self.startup.origins[half.direction])
+        for island in half.islands.items:
+            start = max(island.held, done)
+            end = island.end if upto is None else min(upto, island.end)
+            if start >= end:
+                continue
+            counters.streamed = end
+            self.common.emit(
+                StreamingSeen(
+                    *half.head(start),
+                    length=end - start,
+                    octets=island.read(start, island.captured_until(start, end)),
+                    frames=island.frames(start, end),
+                )
+            )
+
+    def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
+        """Pass on an FPDU.
+
+        :param ulpdu: as far as a receiver takes it for what it is.
+        """
+        startup = self.startup
+        if half.direction == startup.initiator and startup.negotiating is not None:
+            startup.negotiating.take_fpdu(event)
+        self.common.emit(event)
+        if self.terminated is None and len(ulpdu) >= UNTAGGED_LENGTH and is_terminate(ulpdu):
+            by_responder = startup.initiator == 1 - half.direction
+            self.terminated = closer_of(half, ulpdu, by_responder=by_responder)
+
+    def report(self, breach: Breach | None) -> None:
+        """Pass on what breaks a rule of startup."""
+        if breach is not None:
+            breach.half.wrong(breach.code, breach.position, breach.text)
 
     def on_key(self, half: HalfConnection, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""

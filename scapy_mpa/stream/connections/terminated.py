@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a Terminate says of the end of a connection, and of which FPDU its sender complains."""
+
+from __future__ import annotations
+
+from scapy_mpa.stream.events import Closer
+from scapy_mpa.stream.halves.half import HalfConnection
+from scapy_mpa.stream.sequence import sequence_number
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.errors import RemoteProtocolError
+from scapy_mpa.wire.fpdu import HEADER_LENGTH
+from scapy_mpa.wire.terminate import Terminate, parse_terminate
+
+
+def closer_of(half: HalfConnection, ulpdu: bytes, *, by_responder: bool) -> Closer | None:
+    """Return who ends a connection with a Terminate, and why; None if it cannot be read.
+
+    :param half: the direction that carries it.
+    """
+    try:
+        found = parse_terminate(ulpdu[UNTAGGED_LENGTH:], by_responder=by_responder)
+    except RemoteProtocolError:
+        return None
+    text = found.text
+    if found.complaint:
+        text += f", of the {found.complaint}{_place_of(found, half)}"
+    return Closer(half.direction, half.owner.frame, text)
+
+
+def _place_of(terminate: Terminate, half: HalfConnection) -> str:
+    """Return where the FPDU lies that a Terminate complains of; empty if it is not known."""
+    peer = half.owner.halves[1 - half.direction]
+    header = terminate.ddp_header or b""
+    request = terminate.rdmap_header if terminate.problem is None else None
+    # siw writes the size of a Read Request where its MSN was.
+    copied = [(header + (request or b""), 0), (request, len(header))]
+    for octets, before in copied:
+        known = half.owner.common.recent.place_of(peer, peer.islands, octets) if octets else None
+        if known is not None:
+            place, frame = known
+            return f", seq {sequence_number(place - before - HEADER_LENGTH)} in frame {frame}"
+    return ""
