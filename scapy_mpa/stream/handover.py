@@ -65,7 +65,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         return None
     silent = 1 - startup.initiator if startup.is_silent and startup.initiator is not None else None
     if silent is not None and (
-        connection.halves[silent].fpdus or connection.halves[1 - silent].counters.crc_bad
+        connection.halves[silent].fpdus or connection.halves[1 - silent].crc_bad
     ):
         # It spoke before it was to, and what it said may still be needed to judge that.  Nor may it
         # speak after a damaged FPDU: the straight path does not know that its peer sent one.
@@ -101,9 +101,7 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     for direction in directions:
         half = _half(direction)
         half.count_copies(direction.copies, direction.copied)
-        if direction.early:
-            half.counters.out_of_order += direction.early
-            half.counters.farthest_ahead = max(half.counters.farthest_ahead, direction.farthest)
+        half.count_ahead(direction.early, direction.farthest)
         if not direction.takes_no_octets:
             _to_recovery(direction)
         direction.held = 0
@@ -298,7 +296,7 @@ def _to_recovery(direction: Direction) -> None:
     if direction.shape is not None:
         found = [at + len(octets) for at, octets, _, is_found in direction.ahead if is_found]
         upto = found[-1] if found else direction.offset
-        half.counters.note_end(origin + upto, is_last=direction.shape.last)
+        half.note_end(origin + upto, is_last=direction.shape.last)
     framing = half.framing
     assert isinstance(framing, Framing)
     island = half.islands.items[0]

@@ -245,14 +245,14 @@ class IFTFraming:
         half, start, end = self._half, head.start, head.end
         half.fpdus += 1
         if "bad" in (head.crc, payload_crc):
-            half.counters.crc_bad += 1
+            half.crc_bad += 1
         faults = "h" * self._is_fault(head.crc, "h") + "p" * self._is_fault(payload_crc, "p")
         problems = self._problems(head, faults)
         hole = None
         if head.makes_sense and not problems and payload_crc != "unknown":
             hole = self._hole_before(start, end)
         if hole is not None:
-            half.counters.ahead(start - hole)
+            half.count_ahead(1, start - hole)
         half.owner.common.emit(
             IFTFrameRecovered(
                 *half.head(start),

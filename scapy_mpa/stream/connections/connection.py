@@ -341,14 +341,13 @@ class Connection:
         """
         if half.phase is Phase.FULL or half.phase is Phase.OTHER:
             return
-        counters = half.counters
-        done = max(counters.streamed, self.startup.origins[half.direction])
+        done = max(half.streamed, self.startup.origins[half.direction])
         for island in half.islands.items:
             start = max(island.held, done)
             end = island.end if upto is None else min(upto, island.end)
             if start >= end:
                 continue
-            counters.streamed = end
+            half.streamed = end
             self.common.emit(
                 StreamingSeen(
                     *half.head(start),

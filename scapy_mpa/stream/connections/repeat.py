@@ -84,7 +84,7 @@ def shows_new(connection: Connection | None, past: PastConnections, segment: Seg
     if segment.flags & FIN and end < half.high:
         # There are octets after it.
         return True
-    if segment.length <= 1 or half.counters.differs:
+    if segment.length <= 1 or half.differs:
         # A keep-alive probe need not repeat its octet rightly (RFC 9293 3.8.4).  And where copies
         # differed before, they will again.
         return False

@@ -133,7 +133,7 @@ def waits(half: HalfConnection) -> bool:
 
 def is_within_message(half: HalfConnection) -> bool:
     """Tell whether the last FPDU is not the last of its message, as far as is known."""
-    return half.counters.open_at == (span(half)[1], True)
+    return half.open_at == (span(half)[1], True)
 
 
 def tail(half: HalfConnection) -> Tail:
@@ -173,8 +173,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
     :param known: up to where it is no matter, either.
     """
-    counters = half.counters
-    if half.begin is None or counters.gaps or (counters.acks is not None and counters.acks.early):
+    if half.begin is None or half.gaps or (half.acks is not None and half.acks.early):
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

@@ -25,7 +25,7 @@ from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
-from scapy_mpa.stream.halves.counters import Counters
+from scapy_mpa.stream.halves.lost import Lost
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
@@ -115,19 +115,33 @@ class HalfConnection:
 
     __slots__ = (
         "acknowledged",
+        "acks",
         "begin",
-        "counters",
+        "crc_bad",
         "cut_below",
+        "differs",
         "direction",
+        "early_ack",
+        "farthest_ahead",
         "fin",
         "fpdus",
+        "gaps",
         "held",
         "high",
         "islands",
+        "lost",
         "octets",
+        "open_at",
+        "out_of_order",
         "owner",
         "phase",
+        "reached",
         "reader",
+        "retransmitted",
+        "retransmitted_octets",
+        "streamed",
+        "unsearched",
+        "without_crcs",
     )
 
     reader: Reader
@@ -152,9 +166,31 @@ class HalfConnection:
         self.cut_below = 0
         """Below this position nobody knows any more what the snap length cut off in streaming
         mode; 0 if it cut off nothing there."""
-        self.fpdus = 0
-        self.octets = 0
-        self.counters = Counters()
+        self.streamed = 0
+        """Position up to which octets of streaming mode were reported."""
+        self.open_at: tuple[int, bool] = 0, False
+        """Where the FPDU ends that lies farthest, of those found, and whether its message is to go
+        on after it."""
+        self.reached = 0
+        """Up to where the FPDU reaches that the last hole cut off, by what it says."""
+        self.differs = False
+        """Whether copies of its octets differed."""
+        self.acks: Acknowledgements | None = None
+        """Those that say which holes may be closed, and what holes were left after; None if there
+        never was a hole."""
+        self.early_ack: int | None = None
+        """What the peer had acknowledged before anything of the direction was captured: a sequence
+        number."""
+        self.lost: Lost | None = None
+        """Where a startup frame may yet be captured, if FPDUs are read already."""
+        self.without_crcs: object = None
+        """Octets in which no FPDU has a good CRC, and what was known when they were searched."""
+        self.unsearched = False
+        """Whether it was not searched for FPDUs to the end, and is counted as such."""
+        # As HalfSummary explains them.
+        self.fpdus = self.octets = self.crc_bad = self.gaps = 0
+        self.out_of_order = self.farthest_ahead = 0
+        self.retransmitted = self.retransmitted_octets = 0
 
     @property
     def budget(self) -> Budget:
@@ -194,7 +230,8 @@ class HalfConnection:
     def acknowledge(self, ack: int) -> None:
         """Take an acknowledgement number that the peer has sent."""
         if self.high is None:
-            self.counters.note_early_ack(ack)
+            early = self.early_ack
+            self.early_ack = ack if early is None else max(early, unwrap(ack, early))
             return
         high = self.high
         position = unwrap(ack, high)
@@ -207,7 +244,7 @@ class HalfConnection:
     @property
     def acknowledged_number(self) -> int | None:
         """What the peer has acknowledged, as a sequence number, None if nothing."""
-        known = self.counters.early_ack if self.acknowledged is None else self.acknowledged
+        known = self.early_ack if self.acknowledged is None else self.acknowledged
         return None if known is None else sequence_number(known)
 
     @property
@@ -255,10 +292,10 @@ class HalfConnection:
         assert framing is not None
         self.fpdus += 1
         if fpdu.crc == "bad":
-            self.counters.crc_bad += 1
+            self.crc_bad += 1
         is_ahead = islands.is_ahead(island, fpdu.start)
         if is_ahead:
-            self.counters.ahead(fpdu.start - islands.delivery_point(island))
+            self.count_ahead(1, fpdu.start - islands.delivery_point(island))
         header = fpdu.start + layout.header
         event = framing.recovered(
             *self.head(header),
@@ -275,17 +312,27 @@ class HalfConnection:
             islands.is_settled_before(fpdu.start),
         )
         ulpdu = event.ulpdu if event.is_acceptable else b""
-        self.counters.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
+        self.note_end(fpdu.end, is_last=not ulpdu or bool(ulpdu[0] & LAST))
         self.owner.on_fpdu(self, event, ulpdu)
 
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
         self.owner.on_key(self, position)
 
+    def note_end(self, end: int, *, is_last: bool) -> None:
+        """Take an FPDU that ends at a position, and may be the last of its message."""
+        if end > self.open_at[0]:
+            self.open_at = end, not is_last
+
+    def count_ahead(self, fpdus: int, distance: int) -> None:
+        """Count FPDUs out of order, the farthest of them so many octets before its turn."""
+        self.out_of_order += fpdus
+        self.farthest_ahead = max(self.farthest_ahead, distance)
+
     def count_copies(self, segments: int, octets: int) -> None:
         """Count segments that brought octets captured before, and those octets."""
-        self.counters.retransmitted += segments
-        self.counters.retransmitted_octets += octets
+        self.retransmitted += segments
+        self.retransmitted_octets += octets
 
     def wrong(self, code: ErrorCode | None, position: int, text: str) -> None:
         """Count an error and report it."""
@@ -298,14 +345,9 @@ class HalfConnection:
         """Tell whether a FIN stands after the octets up to a position."""
         return self.fin == position
 
-    @property
-    def reached(self) -> int:
-        """Up to where the FPDU reaches that the last hole cut off."""
-        return self.counters.reached
-
     def reaches(self, end: int) -> None:
         """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
-        self.counters.reached = end
+        self.reached = end
 
     def before(self, island: Island) -> Island | None:
         """Return the island before another one, if it is still held."""
@@ -382,16 +424,16 @@ class HalfConnection:
             if start < origin and (start > 0 or self.begin is None)
         ]
         if early:
-            acks = self.counters.acks
+            acks = self.acks
             if acks is None:
-                acks = self.counters.acks = Acknowledgements()
+                acks = self.acks = Acknowledgements()
             acks.early = early
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""
         # Without a SYN nobody knows what came before the first octets.
         if 0 < start < end:
-            self.counters.gaps += 1
+            self.gaps += 1
             event = GapFound(*self.head(start), length=end - start, reason=reason)
             self.owner.common.emit(event)
 
@@ -438,11 +480,11 @@ class HalfConnection:
             markers=None if reading is None else reading.markers,
             fpdus=self.fpdus,
             octets=self.octets,
-            crc_bad=self.counters.crc_bad,
-            gaps=self.counters.gaps,
-            out_of_order=self.counters.out_of_order,
-            retransmitted=self.counters.retransmitted,
-            farthest_ahead=self.counters.farthest_ahead,
+            crc_bad=self.crc_bad,
+            gaps=self.gaps,
+            out_of_order=self.out_of_order,
+            retransmitted=self.retransmitted,
+            farthest_ahead=self.farthest_ahead,
             crcs=None if other is None else other.crcs,
-            retransmitted_octets=self.counters.retransmitted_octets,
+            retransmitted_octets=self.retransmitted_octets,
         )

@@ -24,6 +24,7 @@ from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
+from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
 _end_of: Final = itemgetter(1)
 
@@ -42,8 +43,8 @@ def check(half: HalfConnection) -> None:
             break
     if islands.after_open_hole() is not None:
         _close_acknowledged(half)
-    elif half.counters.acks is not None:
-        half.counters.acks.forget()
+    elif half.acks is not None:
+        half.acks.forget()
     # A capture can miss a segment and hold its spurious retransmission.  As long as nobody knows
     # what is there, all of it may tell.
     if (
@@ -60,7 +61,7 @@ def fill_early(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[
     :param copy: stretches that are not waited for, ascending.
     :return: what of them had been captured before.
     """
-    acks = half.counters.acks
+    acks = half.acks
     if acks is None or not acks.early:
         return copy
     early = acks.early
@@ -140,7 +141,7 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.look_no_more()
-    acks = half.counters.acks
+    acks = half.acks
     if acks is not None:
         for hole in acks.early:
             half.report_gap(*hole, reason)
@@ -160,7 +161,10 @@ def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
     :param end: where these end.
     """
     upto = half.fin
-    acknowledged = max(half.acknowledged or 0, half.counters.acknowledged_early(end))
+    acknowledged = half.acknowledged or 0
+    early = end if half.early_ack is None else unwrap(half.early_ack, end)
+    if abs(early - end) < SEQUENCE_WINDOW:
+        acknowledged = max(acknowledged, early)
     # One octet more than was captured is the acknowledgement of a FIN that was not.
     if upto is None and acknowledged > end + 1:
         upto = acknowledged
@@ -170,9 +174,9 @@ def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
 
 def _close_acknowledged(half: HalfConnection) -> None:
     """Close the holes that the peer acknowledged long enough ago."""
-    acks = half.counters.acks
+    acks = half.acks
     if acks is None:
-        acks = half.counters.acks = Acknowledgements()
+        acks = half.acks = Acknowledgements()
     acks.note(half.owner.segments, half.acknowledged)
     while (island := half.islands.after_open_hole()) is not None and island.start <= acks.passed:
         if half.other is None:

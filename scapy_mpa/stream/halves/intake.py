@@ -77,18 +77,18 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.advance(island)
     if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
         holes.check(half)
-    elif half.counters.acks is not None:
-        half.counters.acks.forget()
+    elif half.acks is not None:
+        half.acks.forget()
     if half.held != before:
         half.budget.update(half)
 
 
 def _fill_lost(half: HalfConnection, position: int, octets: bytes, frame: int) -> None:
     """Take octets of a startup frame that is captured after its FPDUs were read."""
-    lost = half.counters.lost
+    lost = half.lost
     late = None if lost is None else lost.fill(position, octets, frame)
     if late is not None:
-        half.counters.lost = None
+        half.lost = None
         half.owner.on_startup(half, *late)
 
 
@@ -123,6 +123,6 @@ def _compare(
         again = octets[start - position : end - position]
         stretch = common.recent.differing(start, again, half.islands, half)
         if stretch is not None:
-            half.counters.differs = True
+            half.differs = True
             first, after = stretch
             common.emit(OverlapDiffers(*half.head(first), length=after - first))

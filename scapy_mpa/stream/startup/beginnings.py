@@ -47,8 +47,8 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
     cut_short = half.purse.cut_short
     look(startup, half, must_decide=True)
     is_short = half.purse.cut_short > cut_short and half.octets > 0
-    if is_short and is_unknown(half) and not half.counters.unsearched:
-        half.counters.unsearched = True
+    if is_short and is_unknown(half) and not half.unsearched:
+        half.unsearched = True
         half.purse.unsearched += 1
 
 
@@ -151,7 +151,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     direction = half.direction
     other = startup.halves[1 - direction]
     if _is_unasked(startup, half):
-        return Known(True, None, None, False, half.purse, half.counters, unasked=True)
+        return Known(True, None, None, False, half.purse, half, unasked=True)
     is_held = half.phase is Phase.HELD
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
         # What may be an Rtr Frame was not captured.
@@ -173,7 +173,7 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
         origin,
         carries_fpdus=is_held or other.phase is not Phase.STREAMING,
         purse=half.purse,
-        memory=half.counters,
+        memory=half,
     )
 
 

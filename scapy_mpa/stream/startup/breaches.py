@@ -161,7 +161,7 @@ def _has_no_fpdu(asking: HalfConnection, asked: int, had: int) -> bool:
     :param had: what the Responder had received.
     """
     framing = asking.framing
-    if framing is None or asking.fpdus > asking.counters.crc_bad:
+    if framing is None or asking.fpdus > asking.crc_bad:
         return False
     island = asking.islands.at(asked)
     if island is None or had > min(island.end, island.captured_until(asked, had)):

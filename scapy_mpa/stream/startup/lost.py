@@ -63,7 +63,7 @@ def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> 
     is_shown = inferred.crc_is_known and reader.verifies(half.islands.items[0], end)
     if half.begin is None or not is_shown:
         return False
-    half.counters.lost = Lost(half.begin, end)
+    half.lost = Lost(half.begin, end)
     # The frame of the peer has waited for it.
     startup.waits_until = 0
     streaming = streaming_of(startup.halves[1 - half.direction])
