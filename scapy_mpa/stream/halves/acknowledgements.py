@@ -9,18 +9,15 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 
 
 class Acknowledgements:
-    """Those that came while there was an open hole, and what holes are left after; made when the
-    first hole opens."""
+    """Those that came while there was an open hole; made when the first one opens."""
 
-    __slots__ = ("_noted", "early", "passed")
+    __slots__ = ("_noted", "passed")
 
     def __init__(self) -> None:
         # How many segments of the connection had been received, and what was acknowledged then.
         self._noted: deque[tuple[int, int]] | None = None
         self.passed = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
-        self.early: list[tuple[int, int]] = []
-        """Holes before the place where FPDUs begin; ascending, and none within another."""
 
     def note(self, segments: int, acknowledged: int | None) -> None:
         """Take note of what is acknowledged now.

@@ -173,7 +173,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
     :param known: up to where it is no matter, either.
     """
-    if half.begin is None or half.gaps or (half.acks is not None and half.acks.early):
+    if half.begin is None or half.gaps or half.early is not None:
         return False
     end = half.islands.items[-1].end if half.islands.items else half.begin
     if half.fin is not None:

@@ -25,7 +25,7 @@ from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
 from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
-from scapy_mpa.stream.halves.lost import Lost
+from scapy_mpa.stream.halves.early import Early
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
@@ -121,6 +121,7 @@ class HalfConnection:
         "cut_below",
         "differs",
         "direction",
+        "early",
         "early_ack",
         "farthest_ahead",
         "fin",
@@ -129,7 +130,6 @@ class HalfConnection:
         "held",
         "high",
         "islands",
-        "lost",
         "octets",
         "open_at",
         "out_of_order",
@@ -176,13 +176,12 @@ class HalfConnection:
         self.differs = False
         """Whether copies of its octets differed."""
         self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed, and what holes were left after; None if there
-        never was a hole."""
+        """Those that say which holes may be closed; None if there never was a hole."""
         self.early_ack: int | None = None
         """What the peer had acknowledged before anything of the direction was captured: a sequence
         number."""
-        self.lost: Lost | None = None
-        """Where a startup frame may yet be captured, if FPDUs are read already."""
+        self.early: Early | None = None
+        """What may yet be captured of streaming mode, if FPDUs are read already."""
         self.without_crcs: object = None
         """Octets in which no FPDU has a good CRC, and what was known when they were searched."""
         self.unsearched = False
@@ -414,20 +413,6 @@ class HalfConnection:
             last = chunks[-1]
             end = last.position + len(last.octets)
             self.owner.common.recent.forget(self, chunks[0].position, end)
-
-    def note_early_holes(self, origin: int) -> None:
-        """Take note of the holes before ``origin``, where streaming mode ends."""
-        # Without a SYN nobody knows what came before the first octets, if anything did.
-        early = [
-            (start, min(end, origin))
-            for start, end in self.islands.holes()
-            if start < origin and (start > 0 or self.begin is None)
-        ]
-        if early:
-            acks = self.acks
-            if acks is None:
-                acks = self.acks = Acknowledgements()
-            acks.early = early
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
         """Report a hole that will stay."""

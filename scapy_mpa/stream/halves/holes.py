@@ -7,14 +7,12 @@ missing octets; but a late copy may still fill the hole.  It is a *gap* when tha
 waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
 reached.
 
-A hole before the startup frames is *left* when FPDUs begin: nothing waits for it, and octets of it
-that a late copy brings are counted, and not kept.
+Nothing waits for a hole before the startup frames once FPDUs begin
+(:mod:`~scapy_mpa.stream.halves.early`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from operator import itemgetter
 from typing import Final
 
 from scapy_mpa.stream.events import GapReason
@@ -25,8 +23,6 @@ from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
-
-_end_of: Final = itemgetter(1)
 
 HELD_ISLANDS: Final = 1024
 """Islands of one half connection: bounds what a segment that spans them all may cost."""
@@ -53,38 +49,6 @@ def check(half: HalfConnection) -> None:
         and items[LATE_SEGMENTS].start <= (islands.front or 0)
     ):
         give_up(half, "acknowledged")
-
-
-def fill_early(half: HalfConnection, copy: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Take what a late copy brings of the holes before FPDUs.
-
-    :param copy: stretches that are not waited for, ascending.
-    :return: what of them had been captured before.
-    """
-    acks = half.acks
-    if acks is None or not acks.early:
-        return copy
-    early = acks.early
-    repeated = []
-    for start, end in copy:
-        at = start
-        first = last = bisect_right(early, start, key=_end_of)
-        while last < len(early) and early[last][0] < end:
-            hole_start, hole_end = early[last]
-            if at < hole_start:
-                repeated.append((at, hole_start))
-            half.octets += min(end, hole_end) - max(at, hole_start)
-            at = min(end, hole_end)
-            last += 1
-        if at < end:
-            repeated.append((at, end))
-        if first < last:
-            rest = (early[first][0], start), (end, early[last - 1][1])
-            early[first:last] = [piece for piece in rest if piece[0] < piece[1]]
-    while len(early) > HELD_ISLANDS:
-        # What copies bring of it from now on counts as captured before.
-        half.report_gap(*early.pop(0), "limit")
-    return repeated
 
 
 def relieve(half: HalfConnection) -> None:
@@ -141,11 +105,8 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.look_no_more()
-    acks = half.acks
-    if acks is not None:
-        for hole in acks.early:
-            half.report_gap(*hole, reason)
-        acks.early = []
+    for hole in () if half.early is None else half.early.holes():
+        half.report_gap(*hole, reason)
     end = half.islands.front
     while items := half.islands.items:
         end = items[-1].end

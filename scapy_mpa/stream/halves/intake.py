@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.events import OverlapDiffers
 from scapy_mpa.stream.halves import holes
+from scapy_mpa.stream.halves.early import Early
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
@@ -61,9 +62,9 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     if cut > 0:
         octets += bytes(cut)
     inserted = islands.insert(position, octets, segment.frame)
-    repeated = inserted.repeated and holes.fill_early(half, inserted.repeated)
-    if inserted.repeated and not cut:
-        _fill_lost(half, position, octets, segment.frame)
+    repeated = inserted.repeated
+    if half.early is not None and position < half.early.end:
+        repeated = _fill_early(half, half.early, position, octets, segment.frame, repeated)
     if repeated:
         _compare(half, position, segment.payload, repeated)
     half.octets += inserted.fresh
@@ -83,13 +84,31 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.budget.update(half)
 
 
-def _fill_lost(half: HalfConnection, position: int, octets: bytes, frame: int) -> None:
-    """Take octets of a startup frame that is captured after its FPDUs were read."""
-    lost = half.lost
-    late = None if lost is None else lost.fill(position, octets, frame)
+def _fill_early(
+    half: HalfConnection,
+    early: Early,
+    position: int,
+    octets: bytes,
+    frame: int,
+    repeated: list[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """Take what a late copy brings of octets before FPDUs.
+
+    :param repeated: stretches that are not waited for.
+    :return: what of them had been captured before.
+    """
+    inserted = early.fill(position, octets, frame)
+    half.octets += inserted.fresh
+    late = early.startup()
+    while len(early) > holes.HELD_ISLANDS:
+        # What copies bring of it from now on counts as captured before.
+        half.report_gap(*early.give_up(), "limit")
+    if not any(early.holes()):
+        half.early = None
     if late is not None:
-        half.lost = None
         half.owner.on_startup(half, *late)
+    after = [(max(start, early.end), end) for start, end in repeated if end > early.end]
+    return inserted.repeated + after
 
 
 def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
+from scapy_mpa.stream.halves.early import Early
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.reader import FrameReader
@@ -125,7 +126,9 @@ def enter_other(half: HalfConnection, reader: FrameReader, origin: int) -> None:
 
 def _begin_at(half: HalfConnection, origin: int) -> None:
     """Wait for nothing before ``origin``, where streaming mode ends."""
-    half.note_early_holes(origin)
+    early = Early(half.islands, origin)
+    if any(early.holes()):
+        half.early = early
     half.islands.front = half.islands.floor = max(origin, half.islands.floor)
 
 

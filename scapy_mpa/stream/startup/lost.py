@@ -12,7 +12,6 @@ from typing import Final
 
 from scapy_mpa.stream.fpdus.candidate import FPDUReader
 from scapy_mpa.stream.halves.half import HalfConnection
-from scapy_mpa.stream.halves.lost import Lost
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
 from scapy_mpa.stream.inference.candidates import Known
 from scapy_mpa.stream.inference.hypothesis import Inferred
@@ -61,9 +60,8 @@ def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> 
     reader = FPDUReader(end, markers=inferred.markers, crc=inferred.crc)
     # If the snap length has cut off the CRCs that would tell, the frame may, or more octets.
     is_shown = inferred.crc_is_known and reader.verifies(half.islands.items[0], end)
-    if half.begin is None or not is_shown:
+    if not is_shown:
         return False
-    half.lost = Lost(half.begin, end)
     # The frame of the peer has waited for it.
     startup.waits_until = 0
     streaming = streaming_of(startup.halves[1 - half.direction])
