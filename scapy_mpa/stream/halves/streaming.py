@@ -11,7 +11,7 @@ from scapy_mpa.stream.fpdus.heads import may_be_fpdu
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.limits import STREAMING_OCTETS
-from scapy_mpa.stream.octets.island import SEAM, Island
+from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import (
     FoundStartup,
     almost_key,
@@ -161,9 +161,6 @@ class Streaming:
         islands = [grown] if grown and self._look_at is None else self._half.islands.items
         self._look_at = None
         for island in list(islands):
-            if self._half.islands.lies_beyond(island) and not island.has_hole:
-                # What begins beyond a hole may be the rest of a frame that lies across it.
-                self._half.islands.split_scanned(island, island.start + SEAM)
             half.release(island, island.start, island.scan)
             island.has_hole = island.held > island.start
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.octets.leads import Leads
 
 
-SEAM: Final = STARTUP_HEADER_LENGTH
+_SEAM: Final = STARTUP_HEADER_LENGTH
 """Octets after the place where islands join that are looked at again: a startup header's."""
 
 _TELLING_SEGMENT: Final = 64
@@ -168,8 +168,8 @@ class Island:
             mine += others
         # A Key may lie across the seam; what lies after that was scanned.
         self.scanned = self.scanned or []
-        if right.start + SEAM < right.scan:
-            self.scanned.append((right.start + SEAM, right.scan))
+        if right.start + _SEAM < right.scan:
+            self.scanned.append((right.start + _SEAM, right.scan))
         self.scanned += right.scanned or ()
         if right.absent:
             self.absent = self.absent or []

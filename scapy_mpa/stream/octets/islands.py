@@ -6,7 +6,7 @@ captured copy of an octet counts (RFC 5044 A.3).  A hole is *open* while the rec
 it.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -103,23 +103,6 @@ class Islands:
         if following and following.start == island.end and not following.has_hole:
             island.join(items.pop(index + 1))
         return island
-
-    def split_scanned(self, island: Island, start: int) -> None:
-        """Make an island of its own of the octets up to the first chunk at ``start`` or after.
-
-        That is done if the chunk was scanned, so that it can be released.
-        """
-        chunks = island.chunks(island.start, island.end)
-        index = bisect_left(chunks, (start,))
-        if index == len(chunks) or chunks[index].position + len(chunks[index].octets) > island.scan:
-            return
-        end = chunks[index].position
-        head = Island(island.start)
-        head.absent = [each for each in island.absent or () if each[0] < end] or None
-        for chunk in island.release(island.start, end):
-            head.append(chunk)
-        head.scan = island.start = end
-        self.items.insert(self._index_of(head.start) + 1, head)
 
     def mark_absent(self, start: int, end: int) -> None:
         """Note that the octets from ``start`` up to ``end`` read as zeros but were not captured."""
