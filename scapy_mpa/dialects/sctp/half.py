@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scapy_mpa.stream.events import HalfSummary
+from scapy_mpa.stream.startup.negotiation import LONGEST_RTR
+from scapy_mpa.wire.sctp_ddp import SessionControl
 from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
 
@@ -80,6 +82,21 @@ class SessionHalf:
         near = self.expected
         serial = near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
         return serial + _LAP if serial < 0 else serial
+
+    def note_control(self, serial: int, control: SessionControl) -> None:
+        """Take note of the message that the direction begins with, if it has enhanced data."""
+        if self.begun and serial == 0 and control.enhanced and self.startup is None:
+            self.startup = control.startup
+
+    def note_segment(self, serial: int, ulpdu: bytes, ulpdu_length: int) -> None:
+        """Take note of the first DDP segment.
+
+        :param ulpdu: as far as it was captured.
+        """
+        head = ulpdu[:LONGEST_RTR]
+        is_there = len(head) == min(ulpdu_length, LONGEST_RTR)
+        if self.begun and serial == 1 and self.first_segment is None and is_there:
+            self.first_segment = head, ulpdu_length
 
     def has_had(self, serial: int) -> bool:
         """Tell whether a chunk with this serial number came before, or is not waited for."""

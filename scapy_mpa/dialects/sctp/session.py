@@ -9,7 +9,6 @@ from typing import Final
 
 from scapy_mpa.dialects.sctp.fragments import UserMessage
 from scapy_mpa.dialects.sctp.half import WAITING_CHUNKS, SessionHalf, Turn
-from scapy_mpa.dialects.sctp.negotiation import negotiated_by, note_control, note_segment
 from scapy_mpa.dialects.sctp.tsn import TSNSpace
 from scapy_mpa.stream.events import (
     ChunksMissing,
@@ -19,11 +18,14 @@ from scapy_mpa.stream.events import (
     ErrorFound,
     Event,
     GapReason,
+    Negotiated,
     SctpConnectionId,
     SessionControlSeen,
 )
+from scapy_mpa.stream.startup.negotiation import negotiated
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.forced import session_dialect
+from scapy_mpa.wire.negotiation import SCTP_WORDS, negotiate
 from scapy_mpa.wire.rules import Violation
 from scapy_mpa.wire.sctp_ddp import DDP_SSN_LENGTH, SESSION_CONTROL_LENGTH, SessionControl
 from scapy_mpa.wire.sctp_rules import control_violations, data_violations
@@ -38,6 +40,7 @@ from scapy_mpa.wire.sctp_session import (
     role_of,
     unfinished_violation,
 )
+from scapy_mpa.wire.startup import StartupKind
 
 _MASK: Final = 0xFFFF
 
@@ -87,13 +90,13 @@ class Session:
             half.out_of_order += ahead > 0
             half.farthest_ahead = max(half.farthest_ahead, ahead)
             length = chunk.length - DDP_SSN_LENGTH
-            note_segment(half, serial, octets[DDP_SSN_LENGTH:], length)
+            half.note_segment(serial, octets[DDP_SSN_LENGTH:], length)
             event = DDPSegmentRecovered(
                 *(*place, serial, half.begun, length, octets, unordered),
                 *(message.crc, ahead > 0, frames),
             )
         else:
-            note_control(half, serial, control)
+            half.note_control(serial, control)
             dialect = session_dialect(code, self._dialect)
             length = chunk.length - SESSION_CONTROL_LENGTH
             event = SessionControlSeen(
@@ -242,7 +245,7 @@ class Session:
         if self._active is not None:
             endpoints = self.identity.endpoints
             initiator, responder = endpoints[self._active], endpoints[1 - self._active]
-            came = negotiated_by(*self._sides(self._active), self._dialect)
+            came = self._negotiated(*self._sides(self._active))
         self._emit(
             ConnectionEnded(
                 connection=self.identity,
@@ -261,6 +264,21 @@ class Session:
                 negotiated=came,
             )
         )
+
+    def _negotiated(self, active: SessionHalf, passive: SessionHalf) -> Negotiated | None:
+        """Return what came of the enhanced messages, None if nothing was negotiated.
+
+        Enhanced Initiate and Accept are equivalent to a Request and the Reply that accepts (RFC
+        6581 7).  The active side's first DDP segment is the RTR indication, if one is called for.
+        The passive side need not wait for it: a DDP segment cannot be taken for session control.
+        """
+        request, reply = active.startup, passive.startup
+        if request is None or reply is None:
+            return None
+        if request.kind is not StartupKind.REQUEST or reply.kind is not StartupKind.REPLY:
+            return None
+        agreed = negotiate(request, reply, self._dialect, SCTP_WORDS)
+        return None if agreed is None else negotiated(agreed, active.first_segment)
 
     def _sides(self, direction: int) -> tuple[SessionHalf, SessionHalf]:
         """Return what the active and the passive side have sent."""
