@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from scapy_mpa.stream.events import Event, GapFound, OverlapDiffers
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
 from scapy_mpa.stream.halves.holes import HELD_ISLANDS
-from scapy_mpa.stream.limits import Limits
+from scapy_mpa.stream.limits import LATE_SEGMENTS, Limits
 from tests.stream.cut import BASE, gaps, stream, wrong
 from tests.stream.feed import fpdus
 from tests.stream.talk import Talk, ends, received, say_startup, started

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from scapy_mpa.stream.events import ConnectionEnded, FPDURecovered
-from scapy_mpa.stream.halves.acknowledgements import LATE_SEGMENTS
+from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.messages import Messages
 from scapy_mpa.stream.sequence import first_position, unwrap
 from tests.stream.feed import feed_truth

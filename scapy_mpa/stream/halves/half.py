@@ -24,7 +24,6 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
-from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.early import Early
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
@@ -115,7 +114,6 @@ class HalfConnection:
 
     __slots__ = (
         "acknowledged",
-        "acks",
         "begin",
         "crc_bad",
         "cut_below",
@@ -130,10 +128,12 @@ class HalfConnection:
         "held",
         "high",
         "islands",
+        "noted",
         "octets",
         "open_at",
         "out_of_order",
         "owner",
+        "passed",
         "phase",
         "reached",
         "reader",
@@ -175,8 +175,11 @@ class HalfConnection:
         """Up to where the FPDU reaches that the last hole cut off, by what it says."""
         self.differs = False
         """Whether copies of its octets differed."""
-        self.acks: Acknowledgements | None = None
-        """Those that say which holes may be closed; None if there never was a hole."""
+        self.noted: tuple[tuple[int, int], ...] = ()
+        """While a hole is open, how many segments of the connection had been received, and what was
+        acknowledged then."""
+        self.passed = 0
+        """Holes below this position were acknowledged long enough ago to be closed."""
         self.early_ack: int | None = None
         """What the peer had acknowledged before anything of the direction was captured: a sequence
         number."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.events import GapReason
-from scapy_mpa.stream.halves.acknowledgements import Acknowledgements
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.streaming import is_unknown, streaming_of
@@ -39,8 +38,8 @@ def check(half: HalfConnection) -> None:
             break
     if islands.after_open_hole() is not None:
         _close_acknowledged(half)
-    elif half.acks is not None:
-        half.acks.forget()
+    else:
+        half.noted = ()
     # A capture can miss a segment and hold its spurious retransmission.  As long as nobody knows
     # what is there, all of it may tell.
     if (
@@ -135,11 +134,12 @@ def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
 
 def _close_acknowledged(half: HalfConnection) -> None:
     """Close the holes that the peer acknowledged long enough ago."""
-    acks = half.acks
-    if acks is None:
-        acks = half.acks = Acknowledgements()
-    acks.note(half.owner.segments, half.acknowledged)
-    while (island := half.islands.after_open_hole()) is not None and island.start <= acks.passed:
+    segments, acknowledged = half.owner.segments, half.acknowledged
+    if acknowledged is not None and (not half.noted or half.noted[-1][1] != acknowledged):
+        half.noted += ((segments, acknowledged),)
+    while half.noted and half.noted[0][0] + LATE_SEGMENTS <= segments:
+        half.passed, half.noted = half.noted[0][1], half.noted[1:]
+    while (island := half.islands.after_open_hole()) is not None and island.start <= half.passed:
         if half.other is None:
             _close(half, island)
         elif half.islands.items[0] is not island:

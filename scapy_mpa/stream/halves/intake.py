@@ -78,8 +78,8 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
         half.advance(island)
     if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
         holes.check(half)
-    elif half.acks is not None:
-        half.acks.forget()
+    else:
+        half.noted = ()
     if half.held != before:
         half.budget.update(half)
 
