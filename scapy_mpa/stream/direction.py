@@ -41,8 +41,8 @@ _NONE: Final[list[tuple[int, bytes, int, bool]]] = []
 """What waits in most directions; never added to."""
 
 _NEAR: Final = PAST_OCTETS // 2
-"""Octets from where a direction stands at which a segment without any may lie: one farther off may
-be of the connection before."""
+"""Octets from where a direction stands at which a segment may lie: one farther off may be of
+another connection."""
 
 
 class Carried(Protocol):
@@ -211,6 +211,8 @@ class Direction:
         :param seq: 32 bits, like ``ack``.
         :param octets: all that it carries.
         """
+        if seq != self.seq and (seq - self.seq + _NEAR) & SEQUENCE_MASK > 2 * _NEAR:
+            return False
         connection = self.connection
         times = connection.times
         # Whose octets were waited for, of a segment that comes long after the last progress.
@@ -227,8 +229,6 @@ class Direction:
                 if time_ns > times.moved_ns:
                     times.moved_ns = time_ns
         if not octets:
-            if (seq - self.seq + _NEAR) & SEQUENCE_MASK > 2 * _NEAR:
-                return False
             if self.awaits and not self._keeps_startup_rules(seq, 0, ack):
                 return False
         elif self.can_read_next and seq == self.seq:
@@ -282,6 +282,9 @@ class Direction:
         if self.takes_no_octets and self.half is not None:
             # Recovery has its octets, and knows up to where they reach.
             return waits(self.half)
+        if self.half is None and not self.startup:
+            # It has sent no more than a SYN.
+            return False
         # Octets that were not captured may be acknowledged, too.
         unacknowledged = (self.seq - self.peer.ack) & SEQUENCE_MASK
         return bool(self.ahead) or 0 < unacknowledged < SEQUENCE_HALF

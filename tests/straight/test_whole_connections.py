@@ -179,6 +179,13 @@ def drawn(
 @example(seed=60259, odd=[lost], most=1 << 17, idle=7200, crc=True, markers=(False, False))
 # Octets are acknowledged that were not captured, between stalls.
 @example(seed=12636, odd=[split, again], most=1 << 17, idle=7200, crc=True, markers=(False, False))
+# A stray RST comes before the SYN,ACK, and has another number.
+@example(seed=1348076367, odd=[stray], most=1 << 17, idle=7200, crc=True, markers=(False, False))
+# What is acknowledged lies before the SYN,ACK, or far from it.
+@example(seed=475878046, odd=[changed], most=1 << 17, idle=7200, crc=False, markers=(False, False))
+@example(seed=2642692490, odd=[changed], most=1 << 17, idle=7200, crc=True, markers=(False, False))
+# A segment that acknowledges octets is of another connection, by its number.
+@example(seed=415530887, odd=[changed], most=1 << 17, idle=7200, crc=True, markers=(True, True))
 # An octet far ahead waits in the direction that is not in order.
 @example(seed=239720, odd=[stray], most=1 << 17, idle=7200, crc=True, markers=(False, False))
 @given(

@@ -237,9 +237,9 @@ class HalfConnection:
             return
         high = self.high
         position = unwrap(ack, high)
-        if abs(position - high) < SEQUENCE_WINDOW and (
-            self.acknowledged is None or position > self.acknowledged
-        ):
+        # What lies before the SYN is of no octets of this connection.
+        known = self.acknowledged or (self.begin or 0) - 1
+        if abs(position - high) < SEQUENCE_WINDOW and position > known:
             # Mostly as one object: all that was sent was received.
             self.acknowledged = high if position == high else compact(position)
 

@@ -24,7 +24,8 @@ def receive(half: HalfConnection, segment: Segment) -> None:
             _begin_at(half, position)
     elif segment.length and half.islands.front is None:
         half.islands.front = position
-    if high is None:
+    if high is None or (flags & SYN and not half.islands.items):
+        # No octets were captured, so that others than a SYN, a stray RST say, show nothing.
         half.high = high = position
     if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
         fin = position + segment.length
