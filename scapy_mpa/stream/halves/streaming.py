@@ -16,10 +16,10 @@ from scapy_mpa.stream.octets.scan import (
     FoundStartup,
     almost_key,
     find_startups,
-    lacks_octets,
     may_be_rtr,
     may_begin,
     refused_at,
+    startup_reach,
     undecided_from,
 )
 from scapy_mpa.wire.errors import ErrorCode
@@ -141,15 +141,8 @@ class Streaming:
         ):
             self.stop_looking(island)
 
-    def scan_again(self) -> None:
-        """Look for startup frames in what is held."""
-        for island in list(self._half.islands.items):
-            # What was found in its midst is forgotten, too.
-            island.scanned = None
-            self._find_startup(island)
-
     def resume(self) -> None:
-        """See what all islands are, though they have not grown: what waited may do so no more."""
+        """See what all islands are, though they have not grown: more is known by now."""
         for island in list(self._half.islands.items):
             if self._half.reader is self:
                 island.need = island.start
@@ -185,9 +178,9 @@ class Streaming:
             # It may lie in a hole.
             return True
         island = half.islands.at(begin)
-        if island is None or island is not half.islands.items[-1] or begin < island.held:
+        if island is None or island is not half.islands.items[-1]:
             return False
-        return lacks_octets(island, begin)
+        return startup_reach(island, begin) > island.end
 
     def _check_key(self, island: Island) -> bool:
         """Report a Key that was meant to be one, where a Key must stand.
@@ -270,11 +263,10 @@ class Streaming:
         position = self.delayed.position
         self.look_afresh()
         half.phase = Phase.STREAMING
-        for island in list(self._half.islands.items):
-            if island.start <= position < island.end:
-                island.scan = position + 1
-            if half.phase is Phase.STREAMING:
-                self.scan(island)
+        island = half.islands.at(position)
+        if island is not None:
+            island.scan = position + 1
+        self.resume()
 
 
 def _is_refuted(island: Island, found: FoundStartup) -> bool:

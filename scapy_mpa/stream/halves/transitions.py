@@ -38,6 +38,9 @@ def resume_streaming(half: HalfConnection) -> bool:
         return False
     half.phase = Phase.STREAMING
     streaming.look_afresh()
+    for island in half.islands.items:
+        # What was found in its midst counts anew.
+        island.scanned = None
     return True
 
 

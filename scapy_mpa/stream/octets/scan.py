@@ -133,9 +133,10 @@ def startup_at(island: Island, position: int) -> FoundStartup | None:
 
 def startup_reach(island: Island, position: int) -> int:
     """Return up to where a startup frame reaches that begins at a position, as far as its first
-    octets tell; 0 if none begins there."""
+    octets tell; 0 if none begins there, or if they were released."""
     end = min(position + STARTUP_HEADER_LENGTH, island.end)
-    head = island.read(position, end) if island.captured_until(position, end) == end else b""
+    is_there = island.holds(position) and island.is_captured(position, end)
+    head = island.read(position, end) if is_there else b""
     if not head or not any(key.startswith(head[:KEY_LENGTH]) for key in KIND_OF_KEY):
         return 0
     if len(head) < STARTUP_HEADER_LENGTH:
@@ -188,12 +189,6 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
             "(RFC 5044 7.1.2 rule 9)"
         )
     return problems
-
-
-def lacks_octets(island: Island, position: int) -> bool:
-    """Tell whether an island ends within the startup frame at a position, whose header is sound."""
-    found = _held(island, position)
-    return found is not None and not found.startup.problems() and found.end > island.end
 
 
 def may_begin(island: Island, begin: int) -> int:

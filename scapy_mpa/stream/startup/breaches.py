@@ -12,7 +12,6 @@ from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.scan import (
     LEAST_OF_KEY,
     FoundStartup,
-    lacks_octets,
     startup_reach,
 )
 from scapy_mpa.stream.segment import ACK, Segment
@@ -138,7 +137,7 @@ def hear(startup: StartupPhase, segment: Segment) -> Breach | None:
         startup.is_silent = False
     elif _has_spoken(answering, segment, answered):
         island = answering.islands.at(answered)
-        if island is not None and island.holds(answered) and startup_reach(island, answered):
+        if island is not None and startup_reach(island, answered):
             # It repeats its Reply, which is reported with that.
             return None
         spares = None, Opcode.TERMINATE
@@ -315,10 +314,11 @@ def _of_answer(answering: HalfConnection, begin: int, there: int, how: str | Non
     :param how: how the connection ended; None if that was not captured.
     """
     island = answering.islands.at(begin)
-    if there >= STARTUP_HEADER_LENGTH and island is not None and lacks_octets(island, begin):
+    is_whole_header = there >= STARTUP_HEADER_LENGTH
+    if island is not None and is_whole_header and startup_reach(island, begin) > island.end:
         # What it lacks is reported with it.
         return None
-    if there >= STARTUP_HEADER_LENGTH or not _begins(answering, StartupKind.REPLY, begin):
+    if is_whole_header or not _begins(answering, StartupKind.REPLY, begin):
         text = f"{there} octets answer a Request, and are no Reply (RFC 5044 7.1.2 rules 3, 5)"
         return Breach(answering, ErrorCode.INVALID_STARTUP_FRAME, begin, text)
     return None if how is None else cut_short(answering, begin, there, how)

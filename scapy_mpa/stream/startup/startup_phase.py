@@ -283,7 +283,7 @@ class StartupPhase(Agreement):
         for half in sorted(back, key=lambda half: half.direction != self.initiator):
             streaming = streaming_of(half)
             if streaming is not None:
-                streaming.scan_again()
+                streaming.resume()
 
     def look_after_end(self, half: HalfConnection) -> None:
         """See what stands directly after a startup frame: another Request, or, where the startup
