@@ -375,10 +375,6 @@ class Connection:
         if breach is not None:
             breach.half.wrong(breach.code, breach.position, breach.text)
 
-    def on_key(self, half: HalfConnection, position: int) -> None:
-        """Take note of a startup frame that stands where an FPDU must begin."""
-        self.met_key = half, position
-
     def _read_key(self, half: HalfConnection, position: int) -> None:
         """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
 

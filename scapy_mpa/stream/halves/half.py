@@ -63,6 +63,8 @@ class Owner(Protocol):
     """Whether it is known to be over, and late copies are waited for."""
     halves: tuple[HalfConnection, HalfConnection]
     """By direction."""
+    met_key: tuple[HalfConnection, int] | None
+    """Where a startup frame stands that was met where an FPDU must begin."""
     other: OtherFraming | None
     """What is known of another framing that it may speak."""
 
@@ -81,9 +83,6 @@ class Owner(Protocol):
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
         """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
-
-    def on_key(self, half: HalfConnection, position: int) -> None:
-        """Take note of a startup frame that stands where an FPDU must begin."""
 
     def on_refuted(self, half: HalfConnection) -> None:
         """Learn that a startup frame was none, by what follows it."""
@@ -319,7 +318,7 @@ class HalfConnection:
 
     def meets_startup(self, position: int) -> None:
         """Take note of a startup frame that stands where an FPDU must begin."""
-        self.owner.on_key(self, position)
+        self.owner.met_key = self, position
 
     def note_end(self, end: int, *, is_last: bool) -> None:
         """Take an FPDU that ends at a position, and may be the last of its message."""
