@@ -17,7 +17,6 @@ from scapy_mpa.stream.octets.scan import (
     almost_key,
     find_startups,
     may_be_rtr,
-    may_begin,
     refused_at,
     startup_reach,
     undecided_from,
@@ -108,9 +107,8 @@ class Streaming:
     def give_up(self, island: Island) -> int:
         """Return where the octets begin of an island that may be of a startup frame."""
         begin = max(island.start, island.scan)
-        if self._half.phase is Phase.STREAMING and begin != self._half.begin:
-            return may_begin(island, begin)
-        return begin
+        is_streaming = self._half.phase is Phase.STREAMING and begin != self._half.begin
+        return undecided_from(island) if is_streaming else begin
 
     def scan(self, island: Island, *, final: bool = False) -> None:
         """Look for startup frames in an island, in streaming mode.

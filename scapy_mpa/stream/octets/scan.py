@@ -191,12 +191,6 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
     return problems
 
 
-def may_begin(island: Island, begin: int) -> int:
-    """Return where after ``begin`` a startup frame has begun, else where the island ends."""
-    at = island.read(begin, island.end).find(KEY_PREFIX) if begin < island.end else -1
-    return island.end if at < 0 else begin + at
-
-
 def undecided_from(island: Island) -> int:
     """Return from where on octets may be those of a startup frame that is not whole, else the end.
 
