@@ -304,9 +304,9 @@ class Connection:
         what, again = taken
         # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
         has_hole = found.lacking > 0 and span(half)[1] > found.end - found.lacking
-        self.tell_streaming(half, found.position)
+        self.report_streaming(half, found.position)
         if not has_hole:
-            self.tell_startup(half, found, frames)
+            self._report_startup(half, found, frames)
             for breach in breaches.of_frame(self.startup, half, found, what):
                 self.report(breach)
         time_ns = self.time_ns if self.frame in frames else None
@@ -318,10 +318,10 @@ class Connection:
             self.rejected_in = max(frames)
         self.startup.go_on(half, found, what, again=again)
 
-    def tell_startup(
+    def _report_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
     ) -> None:
-        """Pass on a startup frame."""
+        """Report a startup frame."""
         self.identity.note_startup(half.direction, found.startup.kind)
         self.common.emit(
             StartupSeen(
@@ -334,8 +334,8 @@ class Connection:
             )
         )
 
-    def tell_streaming(self, half: HalfConnection, upto: int | None = None) -> None:
-        """Pass on the octets of streaming mode that are held and were not passed on.
+    def report_streaming(self, half: HalfConnection, upto: int | None = None) -> None:
+        """Report the octets of streaming mode that are held and were not reported.
 
         :param upto: position before which they lie; None: they lie before nothing.
         """
@@ -358,7 +358,7 @@ class Connection:
             )
 
     def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
-        """Pass on an FPDU.
+        """Report an FPDU, and see what it says of the connection.
 
         :param ulpdu: as far as a receiver takes it for what it is.
         """
@@ -371,7 +371,7 @@ class Connection:
             self.terminated = closer_of(half, ulpdu, by_responder=by_responder)
 
     def report(self, breach: Breach | None) -> None:
-        """Pass on what breaks a rule of startup."""
+        """Report what breaks a rule of startup."""
         if breach is not None:
             breach.half.wrong(breach.code, breach.position, breach.text)
 
@@ -470,7 +470,7 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
         connection.reset.acknowledge()
     for half in (other, one) if initiator else (one, other):
         if other_framing is None and initiator is not None:
-            connection.tell_streaming(half)
+            connection.report_streaming(half)
         holes.finish(half, reason)
     _leave(connection, ending)
 

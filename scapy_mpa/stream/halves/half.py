@@ -280,7 +280,7 @@ class HalfConnection:
     def head(self, position: int) -> tuple[ConnectionId, int, int, int, int]:
         """Return what most events begin with.
 
-        :param position: where in the stream that lies of which they tell.
+        :param position: of what they report.
         """
         owner = self.owner
         seq = sequence_number(position)
