@@ -57,9 +57,6 @@ class Rewriter:
     _latest: tuple[Frame, Reframer] | None = None
     """The headers of the frame made last, and their reframer, which most often makes the next
     frame, too."""
-    _time_ns: int | None = None
-    """The time of the last written frame, None before the first: a capture may be from before
-    1970."""
     _is_open: bool = False
     """Whether anything of MPA was written."""
     _copies_lack_octets: bool = False
@@ -148,7 +145,6 @@ class Rewriter:
 
     def _copy(self, slot: Slot, comment: str | None = None) -> None:
         assert slot.frame is not None
-        self._not_before(slot.time_ns)
         if not self._is_open and not slot.flags & SYN:
             half, peer = self._halves[slot.direction], self._halves[1 - slot.direction]
             if half.end is not None and slot.position > half.end:
@@ -492,12 +488,6 @@ class Rewriter:
         peer = self._halves[1 - direction]
         return peer.captured_ack or 0 if peer.acknowledged is None else peer.acknowledged
 
-    def _not_before(self, time_ns: int) -> int:
-        """Return the time of the next frame: the given one, but not before the last frame's."""
-        if self._time_ns is None or time_ns > self._time_ns:
-            self._time_ns = time_ns
-        return self._time_ns
-
     def _send(
         self,
         slot: Slot,
@@ -511,7 +501,6 @@ class Rewriter:
         headers: Frame | None = None,
     ) -> None:
         half = self._halves[direction]
-        time_ns = self._not_before(slot.time_ns)
         if seq is None:
             # Before anything is written, sequence numbers are the captured ones.
             seq = slot.position if half.seq is None else half.seq
@@ -519,6 +508,6 @@ class Rewriter:
                 seq += 1
         ack = self._acknowledged(direction) if flags & ACK else 0
         frame = self._reframer(direction, headers).frame(
-            slot.number, time_ns, sequence_number(seq), ack, flags, octets, length=length
+            slot.number, slot.time_ns, sequence_number(seq), ack, flags, octets, length=length
         )
         self._out.append(Written(frame, comment))
