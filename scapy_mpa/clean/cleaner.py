@@ -85,8 +85,10 @@ class Cleaner:
         options = dict(decoding)
         self._link_types: Mapping[int, int] = options.pop("link_types", None) or {}
         self._decoder = Decoder(self._take_sctp, **options)
-        forced = dialect_named(dialect)
-        self._flows = Flows(limits=limits, dialect=forced, straight=False, others=other_framings())
+        self._dialect = dialect_named(dialect)
+        self._flows = Flows(
+            limits=limits, dialect=self._dialect, straight=False, others=other_framings()
+        )
         self._limit = self._flows.limits.octets_in_total
         self._queue = Queue()
         self._orders: dict[int, Order] = {}
@@ -269,7 +271,7 @@ class Cleaner:
             from scapy_mpa.dialects.sctp.associations import Associations
 
             flows = self._flows
-            self._associations = Associations(flows.take_number, flows.limits)
+            self._associations = Associations(flows.take_number, flows.limits, self._dialect)
         self._associations.receive(packet)
 
     def _events(self) -> list[Event]:

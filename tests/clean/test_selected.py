@@ -12,6 +12,9 @@ from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import ConnectionId
 from tests.captures import PCAPS
 from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
+from tests.dialects import sctp_feed
+from tests.dialects.sctp_feed import Talk
+from tests.truth import pcapfile, sctpstream
 
 OVER_TCP = frames_of(PCAPS / "rping_mpa2_crcon.pcap")
 OVER_SCTP = frames_of(PCAPS / "crafted" / "sctp_enhanced.pcap")
@@ -38,6 +41,17 @@ def test_numbers_are_those_of_a_listing() -> None:
     found, cleaner = selected(frames, lambda identity: identity.number == 0)
     assert found == []
     assert "no MPA found in selected frames, 0 frames copied unchanged" in cleaner.report.lines()
+
+
+def test_numbers_with_a_forced_dialect() -> None:
+    """An association that shows no DDP has a number if RFC 5043 is forced."""
+    talk = Talk()
+    talk.say(0, sctpstream.SEGMENT, b"no DDP")
+    over_sctp = frames_of(pcapfile.pcap(sctp_feed.frames_of(talk.units)))
+    frames = renumbered([*over_sctp, *OVER_TCP])
+    for dialect, own in (None, 0), ("rfc5043", 1):
+        found, _ = selected(frames, lambda each, own=own: each.number == own, dialect=dialect)
+        assert found == clean(OVER_TCP).frames
 
 
 def test_numbers_without_tunnels() -> None:
