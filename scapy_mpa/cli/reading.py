@@ -26,6 +26,8 @@ from scapy_mpa.stream.events import (
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
 from scapy_mpa.wire.dialect import Dialect
+from scapy_mpa.wire.rdmap_names import Opcode
+from scapy_mpa.wire.terminate import is_terminate
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -264,9 +266,12 @@ def _frames_of(event: RecordedEvent) -> Iterable[int]:
 
 
 def _is_finding(event: RecordedEvent) -> bool:
-    """Return whether an event is an error, or reports one."""
+    """Return whether an event is an error or a Terminate, or reports one."""
     if isinstance(event, ConnectionEnded):
         return bool(event.errors) or (event.end is not None and event.end.cause == "terminate")
-    return isinstance(event, ErrorFound) or (
-        isinstance(event, FPDURecovered) and event.crc == "bad"
-    )
+    if isinstance(event, MessageRecovered):
+        return event.opcode == Opcode.TERMINATE
+    if isinstance(event, CARRIERS):
+        is_bad = isinstance(event, FPDURecovered) and event.crc == "bad"
+        return is_bad or (event.carries_rdmap and is_terminate(event.ulpdu))
+    return isinstance(event, ErrorFound)

@@ -143,6 +143,7 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
         "--where 'captured_from.time<0.5' --where type=fpdu",
         lambda each: each["type"] == "fpdu" and each["captured_from"]["time"] < 0.5,
     ),
+    (PROBE, "--where opcode=7", lambda each: each.get("message") == "Terminate"),
     (PROBE, "--where complete=false", lambda each: each.get("complete") is False),
     (
         LOSSY,
@@ -164,10 +165,11 @@ OF_RECORDS: list[tuple[Path, str, Pick]] = [
 
 
 def is_finding(record: Record) -> bool:
-    """True if a record is an error, or says that there was one."""
+    """True if a record is an error or a Terminate, or says that there was one."""
     is_terminated = (record.get("end") or {}).get("cause") == "terminate"
     is_wrong = record.get("errors") or record.get("crc") == "bad"
-    return bool(record["type"] == "error" or is_wrong or is_terminated)
+    is_terminate = record.get("message") == "Terminate"
+    return bool(record["type"] == "error" or is_wrong or is_terminated or is_terminate)
 
 
 @pytest.mark.parametrize(("path", "options", "pick"), OF_CONNECTIONS + OF_RECORDS)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scapy_mpa.craft.scenario import parse_scenario
 from tests.capture.build import enhanced, interface, option, section
 from tests.cli.command import PCAPS, PROBE, RPING, parsed, process, run
 from tests.truth import pcapfile
@@ -53,6 +54,14 @@ def test_exit_status(command: str, names: list[object], status: int) -> None:
 def test_findings_of_all_types_count() -> None:
     """``--type`` selects only what is printed."""
     assert run("dissect", "--type", "startup", PROBE).exit_code == 1
+
+
+@pytest.mark.parametrize("dialect", ["rfc5043", "draft-williams-iwarp-ift-01"])
+def test_a_terminate_is_a_finding_in_all_dialects(tmp_path: Path, dialect: str) -> None:
+    """Their connections do not end by it."""
+    path = tmp_path / "terminate.pcapng"
+    parse_scenario(f"dialect {dialect}\ninitiator terminate 0 0 0").write(path)
+    assert run("summary", path).exit_code == 1
 
 
 def with_number(at: int, number: int) -> bytes:
