@@ -84,7 +84,7 @@ class Cleaning(NamedTuple):
                 with target_file(self.target) as file:
                     self._copy(capture, cleaner, file)
             except LocalProtocolError as error:
-                complain(f"{shown(self.target)}: {error}")
+                complain(str(error))
                 return FAILED
             except OutputError as error:
                 # The reader of the output may have got the same signal.
@@ -130,21 +130,23 @@ class Cleaning(NamedTuple):
         return lambda identity: identity.number in numbers
 
     def _copy(self, capture: Capture, cleaner: Cleaner, file: BinaryIO) -> None:
-        write = None
+        write, name = None, shown(capture.name)
         for batch in with_progress(capture, _batches(capture, cleaner)):
             for frame, comment in batch:
                 write = write or self._writer(file, frame.link_type)
                 try:
                     write(frame, comment)
                 except LocalProtocolError as error:
-                    which = f"frame {frame.number} of {shown(capture.name)}"
-                    raise LocalProtocolError(f"{which} cannot be written: {error}") from error
+                    which = f"frame {frame.number} of {name}"
+                    raise LocalProtocolError(
+                        f"{shown(self.target)}: {which} cannot be written: {error}"
+                    ) from error
             if batch and capture.size is None:
                 # Another program may show the frames live.
                 file.flush()
         is_whole = capture.problem is None
         if self.selection and is_whole and (lack := self.selection.lacking(cleaner.connections)):
-            raise LocalProtocolError(lack)
+            raise LocalProtocolError(f"{name}: {lack}")
         if write is None:
             # A capture without frames is a valid one, too.
             self._writer(file, ETHERNET)

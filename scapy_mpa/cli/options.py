@@ -65,7 +65,9 @@ def _accepted(read: Callable[..., Any], *values: Any, option: str | None = None)
     try:
         return read(*values)
     except LocalProtocolError as error:
-        raise click.BadParameter(f"{error}.", param_hint=option) from error
+        text = str(error)
+        mark = "" if text.endswith("?") else "."
+        raise click.BadParameter(f"{text}{mark}", param_hint=option) from error
 
 
 _SELECT_OPTIONS: Final = (

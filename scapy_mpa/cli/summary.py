@@ -112,8 +112,8 @@ def summary(files: tuple[str, ...], how: dict[str, Any], as_json: bool, **shown:
     """
     if as_json and (shown["timing"] or shown["top"]):
         raise click.UsageError(
-            "--timing is a table and --json prints none: `dissect --json --type message` has the "
-            "latency of each Response."
+            "--timing and --top are tables and --json prints none: "
+            "`dissect --json --type message` has the latency of each Response."
         )
     if as_json and shown["every"]:
         raise click.UsageError("--every shows the table and --json prints none: choose one.")

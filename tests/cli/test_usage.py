@@ -21,7 +21,7 @@ VALUES = {
     "--frames": ("3, 2-5 or 7-, counted from 1.", "1.5", "9" * 30, "0", "0-5", "-0"),
     "--host": ("is no address or network", "host", "10.0.0.1:4000", "1/2/3"),
     "--port": ("", "-1", "65536", "http"),
-    "--where": ("no record has a key 'crx'; did you mean crc", "crx=bad"),
+    "--where": ("no record has a key 'crx'; did you mean crc? ", "crx=bad"),
     "--type": (f"known are {', '.join(RECORD_TYPES)}", "fpdu,packet"),
     "--dialect": (DRAFT, "rfc1149"),
     "--limit-total": (
@@ -67,7 +67,7 @@ LINES = {
     "RPING": "to list what is in a capture, say `scapy-mpa dissect FILE`",
     "clean RPING": "--output",
     "clean / -o x": "scapy-mpa: /: it is a directory; name a capture file in it",
-    "clean --connection 0,2 RPING -o x": "scapy-mpa: x: no connection 2: they are 0 to 0",
+    "clean --connection 0,2 RPING -o x": f"scapy-mpa: {RPING}: no connection 2: they are 0 to 0",
     "clean README -o x": "not a pcap or pcapng capture, it looks like text; give a file",
     "clean missing -o x": "there is no such file",
     "clean RPING -o no/x": "scapy-mpa: no/x: cannot be written",
