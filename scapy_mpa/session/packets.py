@@ -21,7 +21,7 @@ from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.layers.pickled import pickle_whole
-from scapy_mpa.session.dissect import dissect
+from scapy_mpa.session.dissect import dissect, packet_of
 from scapy_mpa.session.form import put, stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers, dissected
@@ -183,10 +183,11 @@ class Packets:
         except NotFollowedError:
             return None
         flags = int(tcp.flags) & 0xFF
-        packet = _with_tcp(
+        packet = _with(
             reframer.frame(
                 *(frame.number, frame.time_ns, tcp.seq, tcp.ack, flags, event.octets), length=length
-            )
+            ),
+            TCP,
         )
         tcp = packet[TCP]
         tcp.remove_payload()
@@ -195,7 +196,7 @@ class Packets:
     def _on_sctp(self, event: OnSctp, frame: Frame) -> Packet:
         """Put a user message on the lower layers of the frame that completed it."""
         chunk = _chunk_of(event)
-        packet = dissect(frame)
+        packet = _with(frame, SCTP)
         sctp = packet.getlayer(SCTP)
         if sctp is None:
             return chunk
@@ -206,26 +207,33 @@ class Packets:
 
 def _lower_layers(frame: Frame) -> Packet:
     """Return the layers of a frame below MPA, without lengths and checksums that cover it."""
-    packet = _with_tcp(frame)
+    packet = _with(frame, TCP)
     tcp = packet.getlayer(TCP)
     if tcp is not None:
         _strip(tcp)
     return packet
 
 
-def _with_tcp(frame: Frame) -> Packet:
+def _with(frame: Frame, transport: type[Packet]) -> Packet:
+    """Return the packet of a frame that has a segment or an SCTP packet.
+
+    If Scapy finds none, the headers around the innermost IP packet are left out.
+    """
     packet = dissect(frame)
-    return packet if packet.haslayer(TCP) else _innermost(frame)
-
-
-def _innermost(frame: Frame) -> Packet:
-    """Return the innermost IP packet of a frame in which Scapy finds no TCP."""
+    if packet.haslayer(transport):
+        return packet
     try:
         _, headers = read_headers(*frame[2:5])
     except NotFollowedError:
         return conf.raw_layer(frame.octets)
     kind, at, _ = headers.packets[-1]
-    return (IP if kind == IPV4 else IPv6)(frame.octets[at : headers.captured_end])
+    packet = packet_of(IP if kind == IPV4 else IPv6, frame.octets[at : headers.at])
+    packet.time = frame.time_ns / SECOND
+    # SCTP may be in UDP.
+    packet.lastlayer().add_payload(
+        packet_of(transport, frame.octets[headers.at : headers.captured_end])
+    )
+    return packet
 
 
 def _strip(transport: Packet) -> None:

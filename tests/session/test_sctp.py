@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scapy.layers.inet import IP
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 from scapy.layers.sctp import SCTP, SCTPChunkData
 from scapy.packet import Packet
 from scapy.sendrecv import sniff
+from scapy.utils import wrpcap
 
 from scapy_mpa.layers import DDPSegmentChunk, DDPStreamSessionControl
 from scapy_mpa.session import MPASession, rdmpa
+from tests.capture.stacks import ALONE
 from tests.captures import PCAPS
 from tests.dialects.sctp_feed import OPENING, Talk, closing, frames_of
 from tests.truth import pcapfile, sctpwalker
 from tests.truth import sctpstream as sctp
+from tests.truth.walker import read_pcap
 
 
 def shown(packet: Packet) -> list[object]:
@@ -50,6 +55,28 @@ def test_one_packet_for_each_message(name: str) -> None:
     (connection,) = packets.connections()
     assert (connection["dialect"], connection["ended"]) == ("rfc5043", "closed")
     assert not packets.errors() and not packets.gaps()
+
+
+def in_udp(octets: bytes) -> bytes:
+    """A frame with the SCTP packet of an IP packet in UDP (RFC 6951)."""
+    ip = IP(octets)
+    udp = UDP(sport=9899, dport=9899) / bytes(ip.payload)
+    return bytes(Ether() / IP(src=ip.src, dst=ip.dst) / udp)
+
+
+@pytest.mark.parametrize("wrap", [in_udp, ALONE["ERSPAN III"]])
+def test_below_what_scapy_does_not_know(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """SCTP and what lies below it are there, and can be written and read again."""
+    plain, path, written = PCAPS / "crafted/sctp_enhanced.pcap", tmp_path / "a", tmp_path / "b"
+    path.write_bytes(pcapfile.pcap([wrap(octets[14:]) for octets in read_pcap(plain)]))
+    packets = rdmpa(path)
+    wrpcap(str(written), packets)
+    chunks, *others = (
+        [(each.time, bytes(each[SCTP].payload)) for each in found]
+        for found in (packets, rdmpa(written))
+    )
+    assert others == [chunks]
+    assert [octets for _, octets in chunks] == [bytes(each[SCTP].payload) for each in rdmpa(plain)]
 
 
 def test_other_sctp_passes(tmp_path: Path) -> None:
