@@ -80,6 +80,8 @@ AROUND = (
         (THREE[1:], (), [(1, 2000, 2, False)]),
         (THREE[:2], (), [(1, 2000, 2, False)]),
         (AGAIN[:2], (), [(1, 2000, 2, False)]),
+        # Another STag ends a Tagged message, too.
+        ([*AGAIN[:2], *messages.write(2, 0, b"x")], (), [(1, 2000, 2, False), (2, 1, 1, True)]),
         # A complete message is over.  The same MSN later is another message (RFC 5041 5.3).
         (
             messages.send(1, b"one") + messages.send(1, b"again"),
