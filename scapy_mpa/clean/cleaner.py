@@ -377,7 +377,9 @@ class Cleaner:
             if order is not None and self.report.copied == copied:
                 self.report.replaced += 1
         while ended and (not slots or ended[0][0] < slots[0].number):
-            del orders[ended.popleft()[1]]
+            rewriter = orders.pop(ended.popleft()[1]).rewriter
+            if rewriter.opening.is_mpa:
+                self.report.left_out -= rewriter.streamed
         written = self._out[:]
         self._out.clear()
         return written

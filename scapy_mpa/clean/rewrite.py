@@ -51,6 +51,8 @@ class Rewriter:
     """Readers for the headers of captured frames."""
     opening: Opening = field(init=False)
     """The startup frames of the connection."""
+    streamed: int = 0
+    """Octets written that are of no item, each counted once."""
     _halves: tuple[WrittenHalf, WrittenHalf] = field(
         default_factory=lambda: (WrittenHalf(), WrittenHalf())
     )
@@ -219,8 +221,7 @@ class Rewriter:
         seq = half.seq + begin - half.end
         if not is_copied:
             self._send_anew(slot, ACK | PSH, octets, seq, end - begin)
-        if self.opening.is_mpa:
-            self.report.left_out -= max(0, begin + len(octets) - max(begin, half.end))
+        self.streamed += max(0, begin + len(octets) - max(begin, half.end))
         if end > half.end:
             half.advance(end, seq + end - begin)
             if self._is_open:

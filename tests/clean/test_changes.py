@@ -295,6 +295,16 @@ def test_memory_is_bounded() -> None:
     assert cleaner.report.fpdus == sum(fpdus(frames).values())
 
 
+def test_fpdus_that_were_copied_before_they_were_known() -> None:
+    """They are counted, and none of their octets as left out."""
+    conversation = Conversation(crc=False)
+    for _ in range(5):
+        conversation.initiator.send(bytes(200))
+    frames = conversation.frames(conversation.segments()[5:])
+    report = clean(frames, Limits(octets_in_total=1 << 11)).report
+    assert (report.left, report.fpdus, report.left_out) == (4, 1, 0)
+
+
 def test_which_connections_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are over last: ports used again count from their last use."""
     monkeypatch.setattr(cleaner_module, "_PAST_FLOWS", 4)
