@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from scapy.config import conf
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Packet
+from scapy.utils import EDecimal
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.capture.link import RAW_IP
 from scapy_mpa.capture.link_types import LINK_TYPES
+from scapy_mpa.session.form import put
 from scapy_mpa.stream.segment import SECOND, Segment
 
 LINKTYPE_RAW: Final = 101
@@ -26,6 +29,11 @@ def dissect(frame: Frame) -> Packet:
     packet.time = frame.time_ns / SECOND
     packet.wirelen = frame.original_length
     return packet
+
+
+def set_time(packet: Packet, frame: Frame) -> None:
+    """Give a packet the time of a frame, as Scapy's readers do: no float has nanoseconds."""
+    put(packet, "time", EDecimal(Decimal(frame.time_ns) / SECOND))
 
 
 def packet_of(layer: type[Packet], octets: bytes) -> Packet:

@@ -21,8 +21,8 @@ from scapy_mpa.capture.layers import read_headers
 from scapy_mpa.capture.reason import NotFollowedError
 from scapy_mpa.capture.reframe import Reframer
 from scapy_mpa.layers.pickled import pickle_whole
-from scapy_mpa.session.dissect import dissect, packet_of
-from scapy_mpa.session.form import put, stack
+from scapy_mpa.session.dissect import dissect, packet_of, set_time
+from scapy_mpa.session.form import stack
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers, dissected
 from scapy_mpa.stream.checks import Checks
@@ -37,7 +37,7 @@ from scapy_mpa.stream.events import (
     StartupSeen,
 )
 from scapy_mpa.stream.flows import Flows
-from scapy_mpa.stream.segment import FIN, SECOND, TURNS, Segment, reverse_flow
+from scapy_mpa.stream.segment import FIN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.sequence import sequence_number
 from scapy_mpa.wire.fpdu import LARGEST_MULPDU
 from scapy_mpa.wire.sctp_ddp import SEGMENT_PPID, SESSION_CONTROL_PPID
@@ -158,7 +158,7 @@ class Packets:
             length > LARGEST_MULPDU and length + len(packet) > LARGEST_DATAGRAM
         ):
             packet, tcp = self._fitted(event, length, frame, tcp) or (packet, tcp)
-        put(packet, "time", frame.time_ns / SECOND)
+        set_time(packet, frame)
         stack(tcp, layer)
         return packet
 
@@ -202,6 +202,7 @@ class Packets:
             return chunk
         _strip(sctp)
         sctp.add_payload(chunk)
+        set_time(packet, frame)
         return packet
 
 
@@ -228,7 +229,6 @@ def _with(frame: Frame, transport: type[Packet]) -> Packet:
         return conf.raw_layer(frame.octets)
     kind, at, _ = headers.packets[-1]
     packet = packet_of(IP if kind == IPV4 else IPv6, frame.octets[at : headers.at])
-    packet.time = frame.time_ns / SECOND
     # SCTP may be in UDP.
     packet.lastlayer().add_payload(
         packet_of(transport, frame.octets[headers.at : headers.captured_end])

@@ -14,7 +14,7 @@ from scapy.plist import PacketList
 
 from scapy_mpa.capture.reader import open_capture
 from scapy_mpa.records.record import Record, record_of
-from scapy_mpa.session.dissect import dissect
+from scapy_mpa.session.dissect import dissect, set_time
 from scapy_mpa.session.mpasession import Recovery
 from scapy_mpa.session.provenance import Provenance, Recovered
 from scapy_mpa.stream.events import Event
@@ -205,7 +205,9 @@ def rdmpa(
             brought, is_other = recovery.receive(frame)
             packets += brought
             if is_other and others:
-                packets.append(dissect(frame))
+                packet = dissect(frame)
+                set_time(packet, frame)
+                packets.append(packet)
             if 0 <= count <= len(packets):
                 break
         packets += recovery.finish()

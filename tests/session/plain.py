@@ -14,7 +14,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import NoPayload, Packet, Raw
 from scapy.supersocket import SuperSocket
-from scapy.utils import checksum
+from scapy.utils import EDecimal, checksum
 
 from scapy_mpa.capture.decoder import Decoder
 from scapy_mpa.capture.frame import Frame
@@ -219,6 +219,7 @@ def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
             layer.provenance = Provenance.of(event)
             frame, segment = last[event.connection.flows[event.direction]]
             packet = as_sent(event, without_payload(frame)[0], segment)
+            packet.time = EDecimal(frame.time_ns) / 1_000_000_000
             packet[TCP].add_payload(layer)
             yield packet
 

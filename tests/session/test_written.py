@@ -12,13 +12,14 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.plist import PacketList
 from scapy.sendrecv import sniff
-from scapy.utils import wrpcap
+from scapy.utils import rdpcap, wrpcap
 
 from scapy_mpa.craft import Conversation
 from scapy_mpa.layers import FPDU
 from scapy_mpa.session import MPASession, rdmpa
 from tests.captures import CRAFTED, REAL, capture_name
 from tests.session.plain import layers
+from tests.truth import pcapfile
 from tests.truth.situations import SITUATIONS, case_of
 
 Found = dict[tuple[str, str], list[tuple[type[Packet], int, bytes, str | None]]]
@@ -54,6 +55,20 @@ def read_again(packets: PacketList, folder: Path, **options: Any) -> Found:
     path = folder / "written.pcap"
     wrpcap(str(path), packets)
     return found_in(rdmpa(path, **options))
+
+
+def test_times_to_the_nanosecond(tmp_path: Path) -> None:
+    """They are those that Scapy reads, also of FPDUs, and are written so."""
+    conversation, path, written = Conversation(), tmp_path / "a", tmp_path / "b"
+    for _ in range(20):
+        conversation.initiator.send(b"x")
+    frames = [each.octets for each in conversation.frames()]
+    path.write_bytes(pcapfile.pcap(frames, nanoseconds=True, step=77))
+    for packets in (*ways(path), rdmpa(path, others=True)):
+        wrpcap(str(written), packets, nano=True)
+        times = [each.time for each in rdpcap(str(path))]
+        again = rdpcap(str(written))
+        assert len(again) == len(packets) and all(each.time in times for each in again)
 
 
 @pytest.mark.examples
