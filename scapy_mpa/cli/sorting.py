@@ -8,6 +8,7 @@ are missing.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from math import inf
 from typing import Final
 
 from scapy_mpa.stream.segment import SECOND
@@ -53,13 +54,13 @@ class Sorter:
 
         :param now_ns: time of the newest frame, in nanoseconds since the epoch.
         """
-        return self._taken(now_ns - HELD_NS if self._is_live else 0, HELD_OCTETS)
+        return self._taken(now_ns - HELD_NS if self._is_live else -inf, HELD_OCTETS)
 
     def rest(self) -> bytes:
         """Return all waiting texts."""
-        return self._taken(0, 0)
+        return self._taken(inf, 0)
 
-    def _taken(self, until_ns: int, held: int) -> bytes:
+    def _taken(self, until_ns: float, held: int) -> bytes:
         """Return texts from before a time, and more until at most ``held`` octets wait."""
         texts, found = self._texts, []
         while texts and (texts[0][2] < until_ns or self._held > held):

@@ -53,15 +53,21 @@ def test_sorted_output_of_a_pipe() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 4))))
 def test_any_order(given: list[tuple[int, int]]) -> None:
-    """A text waits for HELD_NS. Each comes once, and in order unless it is late."""
+    """A text waits for HELD_NS. Each comes once, and in order unless it is late.
+
+    Those of a file wait for its end, also before 1970.
+    """
     sorter, out, on_time, now = Sorter(is_live=True), b"", [], 0
+    of_file = Sorter(is_live=False)
     for frame, wait in given:
         if not sorter.is_late(frame):
             on_time.append(frame)
         sorter.add(frame, now, bytes([frame]))
+        of_file.add(frame, now - 10**18, bytes([frame]))
+        assert not of_file.due(now)
         now += wait * HELD_NS // 4
         out += sorter.due(now)
     out += sorter.rest()
-    assert sorted(out) == sorted(frame for frame, _ in given)
+    assert sorted(out) == list(of_file.rest()) == sorted(frame for frame, _ in given)
     if len(on_time) == len(given):
         assert list(out) == sorted(on_time)
