@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
 from scapy_mpa.stream.limits import LATE_SEGMENTS
-from scapy_mpa.stream.segment import SECOND
+from scapy_mpa.stream.segment import BEFORE_ALL_NS, SECOND
 
 LINGER_NS: Final = 30 * SECOND
 """Nanoseconds for which what is over still takes late copies as its own."""
@@ -37,7 +37,7 @@ class Lingering(Generic[_Each]):
     def __init__(self) -> None:
         self._until: OrderedDict[_Each, tuple[int, int]] = OrderedDict()
         """By who lingers, up to when it does, and the witness that is enough to let it go."""
-        self._latest_ns = 0
+        self._latest_ns = BEFORE_ALL_NS
         self._witnesses = 0
         self.apart_ns = 0
         """How far what was captured later has been after what was captured before, at most."""

@@ -23,6 +23,9 @@ NOT_PSH: Final = 0xFF & ~PSH
 SECOND: Final = 1_000_000_000
 """A second in nanoseconds, the unit of all times."""
 
+BEFORE_ALL_NS: Final = -1 << 63
+"""A time before that of any frame."""
+
 _IPV4_FLOW: Final = Struct(">4B4BHH")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from scapy_mpa.stream.events import Timing
-from scapy_mpa.stream.segment import HANDSHAKE, SECOND, SYN, Segment
+from scapy_mpa.stream.segment import BEFORE_ALL_NS, HANDSHAKE, SECOND, SYN, Segment
 
 STALL_NS: Final = SECOND // 5
 """Time without progress that is a stall: no timer of Linux retransmits earlier (TCP_RTO_MIN).  RFC
@@ -46,15 +46,17 @@ class Timed:
         self.moved_ns = segment.time_ns
         """When the last progress was captured, by the fastest clock of those that interfaces have:
         the others would make a stall of each segment."""
-        self.late_ns = 0 if segment.flags & HANDSHAKE == SYN else segment.time_ns
-        """No stall has lasted long enough before this time; 0 until the handshake is over."""
+        is_opening = segment.flags & HANDSHAKE == SYN
+        self.late_ns = BEFORE_ALL_NS if is_opening else segment.time_ns
+        """No stall has lasted long enough before this time; not known until the handshake is
+        over."""
         self.stalls: tuple[int, int, int | None, int] = _NO_STALLS
         """How many, how long the longest was, the frame that ended it, and whose octets waited."""
 
     @property
     def is_opening(self) -> bool:
         """Whether the handshake is not over."""
-        return not self.late_ns
+        return self.late_ns == BEFORE_ALL_NS
 
     def end_handshake(self, time_ns: int) -> None:
         """Take the first segment that the sender of the SYN sends after it."""

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scapy_mpa.stream.events import Event
 from scapy_mpa.stream.flows import Flows
 from scapy_mpa.stream.limits import Limits
@@ -24,17 +26,20 @@ def released(lingering: Lingering[str], time_ns: int) -> list[str]:
     return gone
 
 
-def test_one_clock() -> None:
-    """Each stays for half a minute after its end."""
+@pytest.mark.parametrize("begin", [0, -(10**18)])
+def test_one_clock(begin: int) -> None:
+    """Each stays for half a minute after its end, also before 1970."""
     lingering: Lingering[str] = Lingering()
-    lingering.add("a", 1 * SECOND, may_gain=False)
-    lingering.add("b", 9 * SECOND, may_gain=False)
-    assert released(lingering, 1 * SECOND + LINGER_NS) == []
-    assert released(lingering, 2 * SECOND + LINGER_NS) == ["a"]
-    assert lingering.outstays("b", 9 * SECOND + LINGER_NS) is False
-    assert lingering.outstays("b", 10 * SECOND + LINGER_NS) is True
+    lingering.add("a", begin + 1 * SECOND, may_gain=False)
+    lingering.add("b", begin + 9 * SECOND, may_gain=False)
+    begin += LINGER_NS
+    assert released(lingering, begin + 1 * SECOND) == []
+    assert released(lingering, begin + 2 * SECOND) == ["a"]
+    assert lingering.outstays("b", begin + 9 * SECOND) is False
+    assert lingering.outstays("b", begin + 10 * SECOND) is True
     assert lingering.outstays("a", 1 << 62) is False
-    assert released(lingering, 10 * SECOND + LINGER_NS) == ["b"]
+    assert lingering.apart_ns == 0
+    assert released(lingering, begin + 10 * SECOND) == ["b"]
     assert released(lingering, 1 << 62) == []
 
 

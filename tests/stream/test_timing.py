@@ -128,12 +128,14 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("name", BEGINNINGS)
 def test_beginnings(name: str) -> None:
-    """The times of handshake and startup, None if these were not captured."""
+    """The times of handshake and startup, None if these were not captured, also before 1970."""
     words, took = BEGINNINGS[name]
-    timing = end_of(segments_of(words)).timing
-    assert timing is not None
     expected = tuple(None if each is None else each * MS for each in took)
-    assert (timing.handshake_ns, timing.startup_ns) == expected
+    for begin_ns in (0, -(10**18)):
+        segments = [each._replace(time_ns=each.time_ns + begin_ns) for each in segments_of(words)]
+        timing = end_of(segments).timing
+        assert timing is not None
+        assert (timing.handshake_ns, timing.startup_ns) == expected
 
 
 def test_acknowledgements_not_captured() -> None:
