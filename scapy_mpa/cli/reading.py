@@ -140,8 +140,11 @@ class Reading:
         """Yield an event for each open TCP connection, as if the connection ended now."""
         selection = self.selection
         for event in self._flows.standing():
-            is_selected = selection is None or selection.has_connection(event.connection)
-            if is_selected and (selection is None or selection.has_event(event, self.clock)):
+            if selection is None or (
+                selection.has_connection(event.connection)
+                and (not selection.is_timed or event.connection.number in self._active)
+                and selection.has_event(event, self.clock)
+            ):
                 yield event if self._checks is None else self._checks.standing(event)
 
     def progress(self) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -19,8 +20,13 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP
 from scapy.utils import rdpcap
 
+from scapy_mpa.capture import Frame, open_capture
+from scapy_mpa.cli.reading import Reading
+from scapy_mpa.cli.selection import ranges, selection_of
+from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.records.tables import CAPTURE, CAPTURE_END, RECORD_TYPES
 from tests.cli.command import LOSSY, PCAPS, PROBE, RPING, Record, lines_of, records, run
+from tests.truth import pcapfile
 
 ENDS_OF_CAPTURE = (CAPTURE, CAPTURE_END)
 IPV6 = PCAPS / "rping_ipv6_mpa2_crcon.pcap"
@@ -263,6 +269,19 @@ def test_selection_by_payload(kind: str) -> None:
     for each in expected:
         del each["payload"]
     assert records(*options, RPING) == expected
+
+
+def test_connections_that_go_on() -> None:
+    """``summary --every`` shows those that have a segment from the selected frames."""
+    frames: list[Frame] = []
+    for port in 1, 2, 3:
+        conversation = Conversation(Endpoint("10.0.0.1", port))
+        conversation.initiator.send(b"open")
+        frames += conversation.frames()
+    chosen = selection_of((), (), (), (), ranges(["-3"], 1), (), None)
+    capture = open_capture(io.BytesIO(pcapfile.pcap(each.octets for each in frames)))
+    reading = Reading(capture, selection=chosen, live=True)
+    assert {each.connection.number for _ in reading.rows() for each in reading.standing()} == {0}
 
 
 def test_times_count_from_each_capture() -> None:
