@@ -132,7 +132,7 @@ class FPDUReader:
     :param origin: position from which Markers are counted.
     :param markers: whether the direction has Markers.
     :param crc: whether CRCs are checked.
-    :param is_guess: whether Markers may be at other positions.
+    :param is_guess: whether the positions of Markers are a guess.
     :param layout_of: gives the layout of an FPDU by its ULPDU_Length and phase.
     :param any_stag: as of :func:`~scapy_mpa.wire.rdmap.plausible`.
     """
@@ -226,8 +226,8 @@ class FPDUReader:
     ) -> Candidate:
         """Judge an FPDU of which the snap length cut off a part.
 
-        Its header must make sense, and its captured Markers must point to it.  If Markers may be at
-        other positions, the number of Markers in the cut part is not known.
+        Its header must make sense, and its captured Markers must point to it.  If the positions of
+        Markers are a guess, the number of Markers in the cut part is not known.
 
         :param seen: number of captured octets at its beginning.
         """

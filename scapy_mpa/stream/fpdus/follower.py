@@ -67,7 +67,7 @@ class Follower:
         self.crc = reader.crc
         """Whether CRCs are checked."""
         self.is_guess = reader.is_guess
-        """Whether Markers may be at other positions: then only verified FPDUs count."""
+        """Whether the positions of Markers are a guess: then only verified FPDUs count."""
 
     @property
     def crc_is_known(self) -> bool:
@@ -178,8 +178,8 @@ class Follower:
         """Return whether to believe an FPDU to which a length leads, though its header looks wrong.
 
         A Marker that points to it is enough.  Or it may be a Send whose Invalidate STag is not 0:
-        its receiver ignores that field (RFC 5040 4.1).  But if Markers may be at other positions,
-        the field may be a Marker.
+        its receiver ignores that field (RFC 5040 4.1).  But if the positions of Markers are a
+        guess, the field may be a Marker.
         """
         if fpdu.is_pointed_at:
             return True
@@ -260,8 +260,8 @@ class Follower:
             entry = self._end_over_hole(island)
             if begin <= entry < limit + ends_at_known_fpdu:
                 # At the limit an FPDU is known to begin.
-                shown = region.evidence(entry, {}) if entry < limit else weights.PROOF
-                entries = [(entry, max(0.0, weights.PROOF - weights.CARRIED - shown))]
+                evidence = region.evidence(entry, {}) if entry < limit else weights.PROOF
+                entries = [(entry, max(0.0, weights.PROOF - weights.CARRIED - evidence))]
         beyond = Beyond(
             ends_at_known_fpdu=ends_at_known_fpdu,
             may_grow=not (final or ends_at_known_fpdu),
@@ -288,7 +288,7 @@ class Follower:
             is_reported or self._is_reportable(island, steps, index, limit)
         )
         if not is_reportable and (step.kind == "lost" or edge.verdict == "cut"):
-            # It forms one gap with the octets after it.
+            # The FPDU forms one gap with the octets after it.
             if run.broken_at is None:
                 run.broken_at = edge.start
             return following is not None
@@ -434,7 +434,7 @@ class Follower:
     def _is_unfinished(self, island: Island, run: Run, limit: int) -> bool:
         """Return whether the FPDU after a run is longer than the octets that were sent.
 
-        If Markers may be at other positions, the number of its Markers is not known.
+        If the positions of Markers are a guess, the number of its Markers is not known.
         """
         if limit < island.end or not run.is_certain or run.end != run.broken_at or self.is_guess:
             return False

@@ -51,7 +51,7 @@ class Framing(Follower):
     :param crc: whether CRCs are checked.
     :param from_start: whether the phase is known to begin at ``origin``; if not, ``origin``
         is merely a position from which Markers are counted.
-    :param is_guess: whether Markers may be at other positions: then only verified FPDUs count.
+    :param is_guess: whether the positions of Markers are a guess: then only verified FPDUs count.
     :param crc_is_known: whether it is known that CRCs are on or off.
     """
 
@@ -291,7 +291,7 @@ class Framing(Follower):
             return False
         self._abandon(island, run, right.start)
         if was_empty and not run.is_certain:
-            # No FPDU was found in it.  An FPDU before it may still reach into it.
+            # The run holds no FPDU.  An FPDU before the run may still reach into it.
             run.start = right.start
         run.end_like(right)
         return True

@@ -110,8 +110,8 @@ class _Places:
     def _weigh(self, start: int) -> None:
         """Note an FPDU as proven if it has enough evidence, or a proven one leads to it."""
         region = self._region
-        among = region.captured_octets(region.begin, start)
-        if start in self._row_ends or self.evidence(start) >= _bits_to_believe(among):
+        searched = region.captured_octets(region.begin, start)
+        if start in self._row_ends or self.evidence(start) >= _bits_to_believe(searched):
             edge = region.edge(start)
             assert edge is not None
             self._proven.append(start)
@@ -198,7 +198,7 @@ class _Search:
                 if len(self._done) == _MOST_ENDS:
                     break
             elif kind == "nothing":
-                # To check the octets passed over is expensive, so that comes last.
+                # Checking the octets passed over is expensive, so the check comes last.
                 limit = self._region.limit
                 passed = self._places.nested(at, limit) + self._region.marker_contradictions(
                     at, limit
@@ -271,7 +271,7 @@ class _Search:
         if not region.crc:
             return False
         ends = TrueEnd(region, at)
-        for block in self._places.blocks(ends.asked, min(limit, at + FRAMING_WINDOW)):
+        for block in self._places.blocks(ends.checked, min(limit, at + FRAMING_WINDOW)):
             if (end := ends.first(block)) is not None:
                 self._push(cost, "at", end, wrong)
                 return True
@@ -327,7 +327,7 @@ class _Search:
         """
         region, places = self._region, self._places
         least = inf
-        among = region.captured_octets(region.begin, region.limit)
+        searched = region.captured_octets(region.begin, region.limit)
         for block in places.blocks(begin, min(region.limit, start + LONGEST_WAIT)):
             for at in block:
                 if at not in places.sound:
@@ -336,8 +336,8 @@ class _Search:
                     return
                 octets = region.captured_octets(start, at)
                 if may_lack_evidence:
-                    among = octets
-                extra = max(0, _bits_to_believe(among) - places.evidence(at))
+                    searched = octets
+                extra = max(0, _bits_to_believe(searched) - places.evidence(at))
                 if extra and not may_lack_evidence:
                     continue
                 passed = _passed(octets)
@@ -367,7 +367,7 @@ def _passed(octets: int) -> float:
 
 
 def _bits_to_believe(octets: int) -> float:
-    """Return the bits that prove an FPDU which was found among so many octets."""
+    """Return the bits that prove an FPDU found in so many octets."""
     return min(weights.PROOF, weights.MARGIN + log2(octets / WORD + 1))
 
 

@@ -32,7 +32,7 @@ class TrueEnd:
         self._upto = min(region.stretch.captured_until(start, region.limit), start + FRAMING_WINDOW)
 
     @property
-    def asked(self) -> int:
+    def checked(self) -> int:
         """The FPDU does not end before this position."""
         return self._start + max(self._crc.octets, self._crc.least)
 
@@ -41,13 +41,13 @@ class TrueEnd:
 
         :param places: ascending, and not before those of earlier calls.
         """
-        start, measured, asked = self._start, self._crc, self.asked
-        ends = [at for at in places if asked <= at <= self._upto and (at - start) % WORD == 0]
+        start, measured, checked = self._start, self._crc, self.checked
+        ends = [at for at in places if checked <= at <= self._upto and (at - start) % WORD == 0]
         if not ends or not self._region.crc:
             return None
         # Most FPDUs end at one of the first places.
-        for some in (ends[: _MANY_ENDS - 1], ends[_MANY_ENDS - 1 :]):
-            for at in self._likely(some):
+        for batch in (ends[: _MANY_ENDS - 1], ends[_MANY_ENDS - 1 :]):
+            for at in self._likely(batch):
                 if not self._measure(at):
                     return None
                 if measured.is_one():

@@ -46,7 +46,7 @@ class Inferred(NamedTuple):
     markers: bool
     crc: bool
     is_guess: bool = False
-    """Whether Markers may be at other positions, too: FPDUs have not shown it yet."""
+    """Whether the positions of Markers are a guess, since FPDUs have not shown them yet."""
     crc_is_known: bool = True
     """Whether FPDUs have shown that CRCs are on or off; if not, they may be on."""
 

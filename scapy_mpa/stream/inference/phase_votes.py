@@ -134,10 +134,10 @@ class PhaseVotes:
         :param octets: the octets of each island, after the position of the first one.
         """
         columns = [bytearray() for _ in range(MARKER_INTERVAL)]
-        for begin, some in octets:
-            for at in range(min(MARKER_INTERVAL, len(some))):
+        for begin, stretch in octets:
+            for at in range(min(MARKER_INTERVAL, len(stretch))):
                 offset = (begin + at - self.reference) % MARKER_INTERVAL
-                columns[offset] += some[at::MARKER_INTERVAL]
+                columns[offset] += stretch[at::MARKER_INTERVAL]
         kept = list(self._fpdus)[-(_COMPARED // max(1, len(self._bits))) :]
         for candidate in self._bits:
             if kept:

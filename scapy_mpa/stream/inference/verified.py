@@ -95,8 +95,8 @@ def _ends(
     yield start, start + least
     if phase is None and markers is not False and is_marked:
         most = -(-least // (MARKER_INTERVAL - MARKER_LENGTH))
-        for some in range(max(1, most - 1), most + 1):
-            yield start, start + least + MARKER_LENGTH * some
+        for number in range(max(1, most - 1), most + 1):
+            yield start, start + least + MARKER_LENGTH * number
 
 
 def _searched(search: Candidates, header: int) -> Iterator[tuple[int, int]]:
