@@ -107,6 +107,7 @@ def test_packing(packing: Any, least: int) -> None:
         ),
         min_size=1,
         max_size=3,
+        unique=True,
     ),
     st.booleans(),
 )
