@@ -6,18 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from scapy_mpa.capture import Frame
 from scapy_mpa.clean import Cleaner
 from scapy_mpa.craft import Conversation, Endpoint
 from scapy_mpa.stream.events import ConnectionId
 from tests.captures import PCAPS
 from tests.clean.cleaning import clean, fpdus, frames_of, renumbered
-from tests.dialects import sctp_feed
-from tests.dialects.sctp_feed import Talk
-from tests.truth import pcapfile, sctpstream
+from tests.dialects.test_sctp_associations import words
+from tests.truth import pcapfile
 
 OVER_TCP = frames_of(PCAPS / "rping_mpa2_crcon.pcap")
 OVER_SCTP = frames_of(PCAPS / "crafted" / "sctp_enhanced.pcap")
+NO_DDP = frames_of(pcapfile.pcap(words(16, b"no DDP", b"no DDP")))
 
 
 def selected(
@@ -30,28 +32,20 @@ def selected(
     return renumbered(each.frame for each in written), cleaner
 
 
-def test_numbers_are_those_of_a_listing() -> None:
+@pytest.mark.parametrize(
+    ("over_sctp", "dialect"), [(OVER_SCTP, None), (OVER_SCTP, "rfc5043"), (NO_DDP, "rfc5043")]
+)
+def test_numbers_are_those_of_a_listing(over_sctp: list[Frame], dialect: str | None) -> None:
     """Connections over SCTP have numbers, too, and are left out."""
-    frames = renumbered([*OVER_SCTP, *OVER_TCP])
-    found, cleaner = selected(frames, lambda identity: identity.number == 1)
+    frames = renumbered([*over_sctp, *OVER_TCP])
+    found, cleaner = selected(frames, lambda identity: identity.number == 1, dialect=dialect)
     assert found == clean(OVER_TCP).frames
     assert cleaner.connections == 2
-    assert cleaner.report.not_selected == len(OVER_SCTP)
-    assert f"{len(OVER_SCTP)} frames left out: not selected" in cleaner.report.lines()
-    found, cleaner = selected(frames, lambda identity: identity.number == 0)
+    assert cleaner.report.not_selected == len(over_sctp)
+    assert f"{len(over_sctp)} frames left out: not selected" in cleaner.report.lines()
+    found, cleaner = selected(frames, lambda identity: identity.number == 0, dialect=dialect)
     assert found == []
     assert "no MPA found in selected frames, 0 frames copied unchanged" in cleaner.report.lines()
-
-
-def test_numbers_with_a_forced_dialect() -> None:
-    """An association that shows no DDP has a number if RFC 5043 is forced."""
-    talk = Talk()
-    talk.say(0, sctpstream.SEGMENT, b"no DDP")
-    over_sctp = frames_of(pcapfile.pcap(sctp_feed.frames_of(talk.units)))
-    frames = renumbered([*over_sctp, *OVER_TCP])
-    for dialect, own in (None, 0), ("rfc5043", 1):
-        found, _ = selected(frames, lambda each, own=own: each.number == own, dialect=dialect)
-        assert found == clean(OVER_TCP).frames
 
 
 def test_numbers_without_tunnels() -> None:
