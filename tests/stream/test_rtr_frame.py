@@ -84,6 +84,9 @@ SITUATIONS: list[tuple[str, dict[str, Octets], list[Wrong], str]] = [
         for c in (0, 1)
     ),
     (ALL, S_IN_BOTH | {"T": rtr(enhanced=1, rejected=1, markers=1, reserved=9)}, [], PROPOSAL),
+    # One more, of either side.
+    (">Q <A >T >T >S <S >F <F", S_IN_BOTH, [Wrong(3, INVALID, NOT_ACCEPTED)], PROPOSAL),
+    (">Q <A >T <T >S <S >F <F", S_IN_BOTH, [Wrong(3, INVALID, NOT_ACCEPTED)], PROPOSAL),
     # A side that sends too early.
     (">Q <A <S >T >S >F <F", S_IN_BOTH, [Wrong(2, None, SPOKE_EARLY)], PROPOSAL),
     (">Q >T <A >S <S >F <F", S_IN_BOTH, [Wrong(1, None, TOO_EARLY)], PROPOSAL),

@@ -137,7 +137,8 @@ class StartupPhase(Agreement):
         if is_unasked and not self._may_be_unasked(half, found):
             return None
         if kind is StartupKind.RTR:
-            self.rtr_at = found.position if what.breach is None else None
+            if what.breach is None:
+                self.rtr_at = found.position
         elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
             self._begin_with(direction, found)
         if kind is not StartupKind.RTR and what.counts:
