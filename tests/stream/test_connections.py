@@ -49,9 +49,10 @@ OCTETS = {
     "2": STREAM[FIRST:],
     "t": mpastream.build_stream(OTHER)[0],
     "w": b"go away",
+    "p": b"p",
 }
 FLAGS = {"F": FIN | ACK, "X": RST | ACK, "Y": SYN, ".": ACK}
-WORD = re.compile(r"([><])([S12tw]?)([FXY.]?)([-+=]?)(?:@(-?\d+))?")
+WORD = re.compile(r"([><])([S12twp]?)([FXY.]?)([-+=]?)(?:@(-?\d+))?")
 
 
 def segments_of(words: str) -> list[tuple[Segment, int]]:
@@ -164,6 +165,9 @@ SITUATIONS: dict[str, str] = {
     f"{NEXT} ~100000 new@0 {NEXT}": "closed",
     ">S <S >X new@0 >S <S >X": "reset",
     f"{NEXT} new@70000 >F=@-70000 {NEXT}": "closed closed",
+    # A FIN elsewhere is of a new connection, a keep-alive probe of the old one.
+    ">S <S >X new@0 >F <F": "reset closed",
+    f"{NEXT} new@0 >p@-1 {NEXT}": "closed",
     # -- stray octets: they acknowledge octets of the peer, so they are of the same connection
     **{f">1 >w@{away} >2 <S >F <F": "closed" for away in (-300_000_000, -70_000, -1000)},
 }
