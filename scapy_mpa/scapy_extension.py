@@ -11,10 +11,10 @@ from typing import Any
 def scapy_ext(ext: Any) -> None:
     """Register ``scapy.contrib.mpa`` with Scapy.
 
-    ``ext`` is the ``scapy.config.ScapyExt`` to fill. It is not annotated as such because the
+    ``ext`` is the ``scapy.config.ScapyExt`` to fill. It has no such annotation because the
     package must not import Scapy.
     """
-    # This module is imported with the package; whoever is not Scapy need not wait for these.
+    # These imports are slow, and this module is imported with the package. Only Scapy needs them.
     from importlib.metadata import version
     from pathlib import Path
 

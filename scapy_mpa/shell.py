@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Scapy with all layers and captures at hand: interactive, or for a few lines of code."""
+"""Runs Scapy with all layers and the given captures: interactive, or for a few lines of code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WITH_CAPTURE = (
     ("[p[FPDU].provenance.frames for p in pkts if FPDU in p][:3]", "captured frames of FPDUs"),
 )
 
-_WITHOUT = (
+_WITHOUT_CAPTURE = (
     ('pkts = rdmpa("trace.pcap")', "every startup frame and FPDU of a capture"),
     ("ls(DDPUntagged)", "the fields of a layer"),
     ('FPDU() / DDPTagged(stag=1, to=0) / RDMAPWrite() / b"x"', "an FPDU, by hand"),
@@ -46,26 +46,26 @@ class Loaded:
 
     def __init__(self, captures: Iterable[str] = ()) -> None:
         self.files: dict[str, MPAPacketList] = {name: rdmpa(name) for name in captures}
-        """What is in each, by its name."""
+        """The packets of each capture, by the name of its file."""
         self.pkts = MPAPacketList()
-        """All of it, one file after the other."""
+        """The packets of all captures, one file after the other."""
         for packets in self.files.values():
             self.pkts = self.pkts + packets if len(self.files) > 1 else packets
 
 
 def names(loaded: Loaded) -> dict[str, Any]:
-    """Return everything that code may refer to, by name."""
+    """Return all that code in the shell may use, by name."""
     known = {name: value for name, value in vars(scapy.all).items() if not name.startswith("_")}
-    for room in (layers, session):
-        # Scapy has some functions of the same names.
-        known |= {name: getattr(room, name) for name in room.__all__}
+    for module in (layers, session):
+        # These replace functions of Scapy with the same names.
+        known |= {name: getattr(module, name) for name in module.__all__}
     known |= {"bind_private_data": bind_private_data, "split_private_data": split_private_data}
     known |= {"Conversation": Conversation, "Endpoint": Endpoint}
     return {**known, "pkts": loaded.pkts, "files": loaded.files, "__name__": "__main__"}
 
 
 def banner(loaded: Loaded) -> str:
-    """Return some lines of text, without a line end after the last one."""
+    """Return the lines that the shell shows first, without a line end after the last line."""
     lines = [f"scapy-mpa {__version__}, Scapy {conf.version}: MPA, DDP and RDMAP at hand"]
     if loaded.files:
         of = ", ".join(map(shown, loaded.files))
@@ -73,7 +73,7 @@ def banner(loaded: Loaded) -> str:
         if len(loaded.files) > 1:
             lines.append("files: the same, by the name of the file")
     lines += ["", "Worth typing:"]
-    examples = _WITH_CAPTURE if len(loaded.pkts) else _WITHOUT
+    examples = _WITH_CAPTURE if len(loaded.pkts) else _WITHOUT_CAPTURE
     width = max(len(code) for code, _ in examples)
     lines += [f"  {code:{width}}  # {what}" for code, what in examples]
     return "\n".join([*lines, ""])
@@ -106,11 +106,11 @@ def run_code(
 ) -> bool:
     """Run lines of Python; if they fail, print a traceback on standard error.
 
-    :param known: what they may refer to; gets what they define.
-    :param name: what to call them in a traceback.
+    :param known: all that the code may use, by name; what the code defines is added.
+    :param name: name of the code in a traceback.
     :param is_reported: whether an exception is reported elsewhere, so that it needs no traceback.
-    :return: whether they ran to their end.
-    :raises SystemExit: they ask for it.
+    :return: whether the code ran to its end.
+    :raises SystemExit: the code raises it.
     """
     interpreter = _Interpreter(known, is_reported)
     try:
@@ -123,26 +123,26 @@ def run_code(
 
 
 def interact(known: dict[str, Any], banner: str) -> None:
-    """Let a person type, in IPython where it is installed, else in Python's own console.
+    """Run the shell: IPython where it is installed, else Python's own console.
 
-    :param known: what they may refer to.
+    :param known: all that the user may use, by name.
     """
     if importlib.util.find_spec("IPython") is not None:
         from scapy.main import interact as scapy_interact
 
-        # Not by Scapy, which shows another one where IPython does not start.
+        # Scapy shows another banner where IPython does not start.
         print(banner)
-        # Scapy keeps IPython's history there, and does not make the directory.
+        # Scapy keeps IPython's history in this directory, but does not make it.
         with suppress(OSError):
             Path(conf.histfile).parent.mkdir(parents=True, exist_ok=True)
-        # Reads Scapy's own startup file, and sets up its completion and colours.
+        # This reads Scapy's own startup file, and sets up its completion and colours.
         scapy_interact(known, ["scapy-mpa"], "", mybanneronly=True)
         return
     try:
         import readline
         import rlcompleter
     except ImportError:
-        # Not all systems have it: names are not completed there.
+        # Some systems lack readline; names are not completed there.
         pass
     else:
         readline.set_completer(rlcompleter.Completer(known).complete)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every record that any test makes is checked against the schema."""
+"""Checks every record that a test makes against the schema."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from scapy_mpa.stream.clock import Clock
 
 @cache
 def validator(kind: str) -> Callable[[Record], Any]:
-    """Raises ``JsonSchemaException`` for a record of a type that the schema does not allow."""
+    """Return a function that raises ``JsonSchemaException`` for a record that breaks the schema."""
     alone = {"oneOf": [{"$ref": f"#/definitions/{kind}_record"}]}
     found: Callable[[Record], Any] = fastjsonschema.compile({**schema(), **alone})
     return found
 
 
 def check_records() -> None:
-    """Check all records against the schema from now on, when they are made."""
-    make = records.own_fields
+    """From now on, check each record against the schema when it is made."""
+    make = records.specific_keys
 
-    def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
-        own, kind = make(event, clock, payload=payload), type_of(event)
+    def specific_keys(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
+        specific, kind = make(event, clock, payload=payload), type_of(event)
         head = {"type": kind, "connection": 0, "src": "", "dst": "", **when(1, 0, clock)}
-        validator(kind)({**head, **own})
-        return own
+        validator(kind)({**head, **specific})
+        return specific
 
-    records.own_fields = own_fields
+    records.specific_keys = specific_keys

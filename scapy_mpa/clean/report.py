@@ -116,5 +116,5 @@ def of_frames(numbers: Iterable[int]) -> str:
     names = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:_RUNS]]
     if runs[_RUNS:]:
         names.append("...")
-    is_one = len(runs) == 1 and runs[0][0] == runs[0][1]
-    return f"of frame{'' if is_one else 's'} {', '.join(names)}"
+    is_single = len(runs) == 1 and runs[0][0] == runs[0][1]
+    return f"of frame{'' if is_single else 's'} {', '.join(names)}"

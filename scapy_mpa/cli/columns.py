@@ -15,7 +15,7 @@ from textwrap import wrap
 from typing import Any, Final
 
 from scapy_mpa.cli.lines import coloured
-from scapy_mpa.cli.words import WORDS, marks, within
+from scapy_mpa.cli.words import WORDS, header_words, unusual_facts
 
 _INDENT: Final = 25
 """Characters of a line before the text of a record."""
@@ -72,12 +72,12 @@ def _what(record: dict[str, Any]) -> str:
     if record["tagged"]:
         buffer, place, part = record["stag"], record["to"], ""
     else:
-        buffer, place, part = f"qn {record['qn']}", f"msn {record['msn']}", within(record)
+        buffer, place, part = f"qn {record['qn']}", f"msn {record['msn']}", header_words(record)
         if record["mo"]:
             place += f" mo {record['mo']}"
     last = "L" if record["last"] else " "
     # Startup frames and the end of the connection show already that CRCs are off.
     crc = "good" if record["crc"] == "off" else record["crc"]
-    unusual = marks(crc, record["located_by"], ahead=record["out_of_order"])
+    unusual = unusual_facts(crc, record["located_by"], ahead=record["out_of_order"])
     row = f"{name:<15} {buffer:<10} {place:<14} {record['payload_length']:>5} {last}"
     return f"{row}{part} {unusual.removeprefix(', ')}".rstrip()

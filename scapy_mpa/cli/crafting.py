@@ -19,7 +19,7 @@ from scapy_mpa.cli.target import DASH, is_same, target_file
 from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.impairments import impair
 from scapy_mpa.craft.interleaved import Interleaved
-from scapy_mpa.craft.near import meant
+from scapy_mpa.craft.near import suggestion
 from scapy_mpa.craft.presets import PRESETS, conversation_of
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.records.jsonline import json_of
@@ -155,9 +155,9 @@ def _text_of(name: str) -> str:
         with click.open_file(name, "rb") as file:
             octets: bytes = file.read(_LARGEST_TEXT + 1)
     except FileNotFoundError as error:
-        question = meant(name, PRESETS) or f"`{PROGRAM} craft --list` shows the presets"
+        hint = suggestion(name, PRESETS) or f"`{PROGRAM} craft --list` shows the presets"
         raise LocalProtocolError(
-            f"there is no preset and no file {quoted(name)}; {question}"
+            f"there is no preset and no file {quoted(name)}; {hint}"
         ) from error
     except OSError as error:
         raise LocalProtocolError(f"{shown(name)}: cannot be read ({error.strerror})") from error

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import own_fields, record_of, startup_fields, type_of
+from scapy_mpa.records.record import record_of, specific_keys, startup_fields, type_of
 from scapy_mpa.records.values import sides
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
@@ -139,7 +139,7 @@ class Lines:
             if len(self._ends) >= _CACHED_ENDS:
                 self._ends.clear()
             numbers = dict.fromkeys(("fpdus", "octets"), sides(_NUMBER, _NUMBER))
-            words = WORDS["connection"](own_fields(event, self.clock) | numbers)
+            words = WORDS["connection"](specific_keys(event, self.clock) | numbers)
             pattern = self._ends[key] = words.replace("%", "%%").replace(_NUMBER, "%d")
         return pattern % (one.fpdus, other.fpdus, one.octets, other.octets)
 

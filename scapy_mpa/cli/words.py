@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records in words: what a line says after who sent to whom.
+"""Makes the text of a line from a record: all that follows source and destination.
 
-A line is made of its record alone, so neither says what the other does not.  What only matters to
-some records comes last: what is not as usual (CRC verdict, order, how an FPDU was located), then
-the sequence number.
+A line is made of its record alone, so the record has all that the line says.  What is unusual comes
+late (CRC verdict, order, how an FPDU was located), the sequence number last.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from scapy_mpa.wire.shown import counted
 from scapy_mpa.wire.startup import ENHANCED_LENGTH
 
 _GSO: Final = 0x08
-"""The bit of Res with which siw asks for FPDUs that are larger than a segment, and grants them."""
+"""The bit of Res with which siw requests and grants FPDUs that are larger than a segment."""
 _MISSING_SHOWN: Final = 4
-"""Stretches of a message that its line shows; the record has more."""
+"""The most missing stretches that the line of a message shows; its record has all."""
 
 
-def marks(crc: str, located_by: str, *, ahead: bool) -> str:
-    """Return what is not as usual."""
+def unusual_facts(crc: str, located_by: str, *, ahead: bool) -> str:
+    """Return the unusual facts about an FPDU, each after a comma."""
     text = "" if crc == "good" else f", CRC {crc}"
     if ahead:
         text += ", out of order"
@@ -41,13 +40,12 @@ def marks(crc: str, located_by: str, *, ahead: bool) -> str:
 
 
 def _startup(record: dict[str, Any]) -> str:
-    is_reply = record["kind"] == "reply"
     words = [
         record["kind"].capitalize(),
         f"rev {record['revision']} M{record['markers']:d} C{record['crc']:d}",
     ]
     if record["rejected"]:
-        words.append("rejected" if is_reply else "R1")
+        words.append("rejected" if record["kind"] == "reply" else "R1")
     if record["s"] and not record["enhanced"]:
         words.append("S1")
     if record["reserved"]:
@@ -75,38 +73,38 @@ def _session_control(record: dict[str, Any]) -> str:
 
 
 def _enhanced(record: dict[str, Any]) -> str:
-    """Return what enhanced data say (RFC 6581 9)."""
+    """Return the text of Enhanced RDMA Connection Establishment Data (RFC 6581 9)."""
     flags, dialect = record["control_flags"], record["dialect"]
-    said = ""
+    shown = ""
     if flags:
         meaning = meaning_of(None if dialect is None else Dialect(dialect))
-        said = f" flags {flags} ({', '.join(meaning.words(flags))})"
-    return f"IRD {record['ird']} ORD {record['ord']}{said}"
+        shown = f" flags {flags} ({', '.join(meaning.words(flags))})"
+    return f"IRD {record['ird']} ORD {record['ord']}{shown}"
 
 
 def _private_data(record: dict[str, Any]) -> str:
-    size, there = record["pd_length"], len(record["private_data"]) // 2
+    size, captured = record["pd_length"], len(record["private_data"]) // 2
     size -= ENHANCED_LENGTH * record["enhanced"]
-    return f"PD {size}" if there == size else f"PD {size} ({there} captured)"
+    return f"PD {size}" if captured == size else f"PD {size} ({captured} captured)"
 
 
 def _fpdu(record: dict[str, Any]) -> str:
-    unusual = marks(record["crc"], record["located_by"], ahead=record["out_of_order"])
+    unusual = unusual_facts(record["crc"], record["located_by"], ahead=record["out_of_order"])
     what = _segment(record, "FPDU", f"ULPDU of {record['ulpdu_length']} octets")
     return f"{what}{unusual}, seq {record['seq']}"
 
 
 def _ddp_segment(record: dict[str, Any]) -> str:
-    unusual = marks(record["crc"], "length", ahead=record["out_of_order"])
+    unusual = unusual_facts(record["crc"], "length", ahead=record["out_of_order"])
     what = _segment(record, "DDP Segment Chunk", f"ULPDU of {record['ulpdu_length']} octets")
     return f"{what}{unusual}, DDP-SSN {record['ddp_ssn']}, TSN {record['tsn']}"
 
 
 def _segment(record: dict[str, Any], unit: str, size: str) -> str:
-    """Return what the DDP and RDMAP headers say.
+    """Return the text of the DDP and RDMAP headers of a segment.
 
-    :param unit: what to call it if its header is not whole.
-    :param size: what is then said of its length.
+    :param unit: what to call the segment if its header is not whole.
+    :param size: text about its length, for that case.
     """
     name = record["message"] or "DDP segment"
     length = f"{record['payload_length']} octets{' L' if record['last'] else ''}"
@@ -114,12 +112,12 @@ def _segment(record: dict[str, Any], unit: str, size: str) -> str:
         return f"{name} stag {record['stag']} to {record['to']} {length}"
     if record["mo"] is not None:
         place = f"qn {record['qn']} msn {record['msn']} mo {record['mo']}"
-        return f"{name} {place} {length}{within(record)}"
+        return f"{name} {place} {length}{header_words(record)}"
     return f"{record['message'] or unit}, {size}"
 
 
-def within(record: dict[str, Any]) -> str:
-    """Return what an untagged header, or what it brings, has to say beyond its numbers."""
+def header_words(record: dict[str, Any]) -> str:
+    """Return the text of an RDMAP header that follows the numbers of an Untagged DDP header."""
     if record["invalidate_stag"] is not None:
         return f" invalidates {record['invalidate_stag']}"
     if record["terminate"] is not None:
@@ -146,7 +144,7 @@ _HEADERS: Final[dict[int, Callable[[dict[str, Any]], str]]] = {
         (Opcode.IMMEDIATE_DATA, Opcode.IMMEDIATE_DATA_WITH_SE), "0x{immediate_data}".format_map
     ),
 }
-"""What the RDMAP headers of Untagged messages say, by opcode."""
+"""Functions that return the text of the RDMAP headers of Untagged messages, by opcode."""
 
 
 def _indication(record: dict[str, Any]) -> str:
@@ -194,11 +192,11 @@ def _message(record: dict[str, Any]) -> str:
         words.append(f"qn {record['qn']} msn {record['msn']}{upto}")
     if segments:
         words.append(f"{record['captured_length']} octets in {counted(segments, 'DDP segment')}")
-    return " ".join(words) + "".join(f", {each}" for each in _of_message(record))
+    return " ".join(words) + "".join(f", {each}" for each in _message_details(record))
 
 
-def _of_message(record: dict[str, Any]) -> Iterator[str]:
-    """Yield what there is to say of some messages only."""
+def _message_details(record: dict[str, Any]) -> Iterator[str]:
+    """Yield the parts of the line that only some messages have."""
     asked_for = record["rdma_read_size"]
     if record["opcode"] == Opcode.READ_REQUEST and asked_for is not None:
         yield (
@@ -233,12 +231,12 @@ def _of_message(record: dict[str, Any]) -> Iterator[str]:
 
 
 def microseconds(latency_ns: float) -> str:
-    """Return nanoseconds as microseconds, with a digit after the point."""
+    """Return nanoseconds as microseconds, with one digit after the point."""
     return f"{latency_ns / 1000:.1f}"
 
 
 def _stretch(start: object, length: int | None) -> str:
-    """Return which octets of a message are missing."""
+    """Return the text of missing octets of a message."""
     if start is None:
         return "its beginning, perhaps"
     return f"the rest from {start}" if length is None else f"{length} at {start}"
@@ -293,14 +291,14 @@ def _connection(record: dict[str, Any]) -> str:
         shares = (100 * (each or 0) for each in record["retransmitted_share"].values())
         words[-1] += f" ({'/'.join(f'{each:.1f}' for each in shares)} % of octets)"
     if record["stalls"]:
-        words.append(f"{counted(record['stalls'], 'stall')} ({', '.join(_longest(record))})")
+        words.append(f"{counted(record['stalls'], 'stall')} ({', '.join(_longest_stall(record))})")
     if record["errors"]:
         words.append(counted(record["errors"], "error"))
     return f"ended: {', '.join(words)}"
 
 
-def _longest(record: dict[str, Any]) -> Iterator[str]:
-    """Yield what is to be said of the longest stall of a connection."""
+def _longest_stall(record: dict[str, Any]) -> Iterator[str]:
+    """Yield the text about the longest stall of a connection."""
     yield f"longest {record['longest_stall']:.3f} s"
     is_known = record["initiator"] is not None
     names = ("the Initiator", "the Responder") if is_known else (record["src"], record["dst"])
@@ -311,12 +309,12 @@ def _longest(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _both(record: dict[str, Any], name: str) -> str:
-    """Return what the two directions have."""
+    """Return the values of both directions."""
     return "/".join(map(str, record[name].values()))
 
 
 def _negotiated(record: dict[str, Any]) -> Iterator[str]:
-    """Yield what was negotiated, and what was not kept."""
+    """Yield what the two sides agreed, and what they did not keep."""
     for name in ("ird", "ord") if record["ird"] is not None else ():
         pair = record[name].values()
         if any(each is not None for each in pair):
@@ -352,4 +350,4 @@ WORDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "error": _error,
     "connection": _connection,
 }
-"""What to say of a record, by its type."""
+"""Functions that make the text of a record, by its type."""

@@ -18,11 +18,11 @@ from scapy_mpa.wire.fpdu import (
     MARKER_LENGTH,
     Layout,
     fpdu_layout,
+    has_fpduptr,
     insert_markers,
     marker_octets,
     marker_places,
     pad_length,
-    points_alike,
 )
 
 _LENGTH: Final = Struct(">H")
@@ -124,13 +124,13 @@ def assemble(
         (ulpdu + pad)[:length],
         field == right if crc else None,
         _is_regular(octets, length, field, places, phase, form),
-        all(map(partial(_point_alike, form), markers, conforming)),
+        all(map(partial(_have_same_fpduptr, form), markers, conforming)),
     )
 
 
-def _point_alike(form: FPDUFormat, marker: bytes, conforming: bytes) -> bool:
+def _have_same_fpduptr(form: FPDUFormat, marker: bytes, conforming: bytes) -> bool:
     """Return whether two Markers are the same to a receiver (RFC 5044 4.2)."""
-    return points_alike(form.fpduptr(marker)[0], form.fpduptr(conforming)[0])
+    return has_fpduptr(form.fpduptr(marker)[0], form.fpduptr(conforming)[0])
 
 
 def _is_regular(

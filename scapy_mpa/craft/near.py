@@ -11,7 +11,7 @@ _LONGEST: Final = 100
 """Most characters of a name that is compared: comparing takes time, and no real name is longer."""
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a question that suggests similar known names; empty if there are none."""
     near = get_close_matches(name, known, 2) if len(name) <= _LONGEST else []
     return f"did you mean {' or '.join(near)}?" if near else ""

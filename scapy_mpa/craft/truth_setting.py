@@ -12,7 +12,7 @@ from scapy_mpa.craft.layout import Detail, Placed
 from scapy_mpa.craft.options import Options
 from scapy_mpa.craft.script import IndicationItem, OctetsItem, SegmentItem, StartupItem
 from scapy_mpa.craft.segment import Segment
-from scapy_mpa.records.record import Record, RecordedEvent, own_fields, type_of, when
+from scapy_mpa.records.record import Record, RecordedEvent, specific_keys, type_of, when
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.stream.events.carrier import CrcVerdict, LocatedBy
@@ -99,7 +99,7 @@ class Setting(NamedTuple):
         :param place: as for :meth:`head`.
         """
         head = self.head(type_of(event), event.direction, place)
-        return {**head, **own_fields(event, self.clock, payload=self.payload)}
+        return {**head, **specific_keys(event, self.clock, payload=self.payload)}
 
     def error(self, found: Found, place: int | None, code: ErrorCode, at: int = 0) -> Record:
         """Return the record of an error in an item, without ``text``.

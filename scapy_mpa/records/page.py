@@ -11,7 +11,14 @@ from typing import Any, Final
 
 from scapy_mpa.records.jsonline import json_of
 from scapy_mpa.records.rdmap import WITH_HEADER
-from scapy_mpa.records.record import Record, RecordedEvent, own_fields, record_of, when, whose
+from scapy_mpa.records.record import (
+    Record,
+    RecordedEvent,
+    connection_keys,
+    record_of,
+    specific_keys,
+    when,
+)
 from scapy_mpa.records.values import carried_by, timestamp
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
@@ -68,7 +75,7 @@ class RecordPage:
             label = direction.label
             if label is None:
                 identity = direction.connection.identity
-                label = direction.label = _whose(identity, direction.index)
+                label = direction.label = _connection_members(identity, direction.index)
             is_first = not offset and shape.table.from_start
             pattern = shape.first_json if is_first else shape.json
             if pattern is None:
@@ -127,9 +134,9 @@ def _carried(frames: int | tuple[int, ...], clock: Clock) -> tuple[bytes, bytes]
     return b"[%b]" % b",".join([b"%d" % each for each in frames]), _members(brought)
 
 
-def _whose(connection: ConnectionId, direction: int) -> bytes:
-    """Return the members that identify the connection of a record."""
-    record = whose("", connection, direction)
+def _connection_members(connection: ConnectionId, direction: int) -> bytes:
+    """Return the JSON members that identify the connection of a record."""
+    record = connection_keys("", connection, direction)
     del record["type"]
     return _members(record)
 
@@ -156,7 +163,7 @@ def pattern_of(row: tuple[Any, ...], clock: Clock) -> Record | None:
 
     None: records of this shape differ in more, so each must be encoded by itself.
     """
-    record: dict[str, Any] = own_fields(event_of(row), clock)
+    record: dict[str, Any] = specific_keys(event_of(row), clock)
     if record["opcode"] in WITH_HEADER and not row[4].tagged:
         return None
     for part in record.get("parts", ()):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from scapy_mpa.records.ddp import copied_header
 from scapy_mpa.records.tables import ATOMIC_REQUEST, ATOMIC_RESPONSE, IMMEDIATE_DATA, OBJECTS, READ
-from scapy_mpa.records.values import taken
+from scapy_mpa.records.values import values_of
 from scapy_mpa.stream.events import ConnectionId
 from scapy_mpa.wire.errors import RemoteProtocolError
 from scapy_mpa.wire.rdmap import (
@@ -58,7 +58,7 @@ def fields_of(
         given = {}
         if opcode == Opcode.ATOMIC_REQUEST:
             given["operation"] = ATOMIC_OPERATIONS.get(header.atomic_operation_code)
-        return {"header": taken(table, header, given), "terminate": None}
+        return {"header": values_of(table, header, given), "terminate": None}
     except RemoteProtocolError:
         return _NONE
 
@@ -70,6 +70,6 @@ def _terminate(body: bytes, by_responder: bool) -> dict[str, object]:
     given = {
         "code": found.error_code,
         "ddp_header": None if found.ddp_header is None else copied_header(found.ddp_header),
-        "read_request": taken(READ, parse_read_request(request)) if is_whole else None,
+        "read_request": values_of(READ, parse_read_request(request)) if is_whole else None,
     }
-    return taken(OBJECTS["terminate"], found, given)
+    return values_of(OBJECTS["terminate"], found, given)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Events of the stream core as records.
+"""Makes records of the events of the stream core.
 
-Every record has ``type``, ``connection``, ``src``, ``dst``, ``frame``, ``time`` (seconds since the
-first frame) and ``timestamp``, where ``src`` sent and ``dst`` received what the record is about.  A
-key is there in every record of its type, None where it does not apply.  What its numbers count
-stands in ``docs/records.md``.
+The record of an event has ``type``, ``connection``, ``src`` (the sender), ``dst`` (the receiver),
+``frame``, ``time`` (seconds since the first frame) and ``timestamp``.  All records of a type have
+the same keys; a key that does not apply is None.  ``docs/records.md`` says what the numbers count.
 """
 
 from __future__ import annotations
@@ -28,16 +27,9 @@ from scapy_mpa.records.tables import (
     TIMING,
     VERSION,
     fields,
-    own,
+    specific_fields,
 )
-from scapy_mpa.records.values import (
-    carried_by,
-    moment,
-    number,
-    sides,
-    taken,
-    timestamp,
-)
+from scapy_mpa.records.values import carried_by, moment, number, sides, timestamp, values_of
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.events import (
     AdaptionIndicationSeen,
@@ -72,27 +64,27 @@ from scapy_mpa.wire.startup import StartupFrame
 
 Record: TypeAlias = dict[str, object]
 RecordedEvent: TypeAlias = Event | MessageRecovered
-"""What there is a record of."""
+"""Events that have records."""
 
 
 def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
     """Return the record of ``event``.
 
-    :param clock: of the capture.
-    :param payload: give records of what carries octets of a ULP the key ``payload``: what was
-        captured after the DDP header, in hexadecimal.
+    :param clock: clock of the capture.
+    :param payload: add the key ``payload`` to records with octets of a ULP: the octets captured
+        after the DDP header, in hexadecimal.
     """
     return {
-        **whose(type_of(event), event.connection, event.direction),
+        **connection_keys(type_of(event), event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
-        **own_fields(event, clock, payload=payload),
+        **specific_keys(event, clock, payload=payload),
     }
 
 
-def whose(kind: str, connection: ConnectionId, direction: int) -> Record:
-    """Return the keys that say what a record is, and of what connection.
+def connection_keys(kind: str, connection: ConnectionId, direction: int) -> Record:
+    """Return the keys for the type and the connection of a record.
 
-    :param direction: the one whose sender is ``src``.
+    :param direction: the direction whose sender is ``src``.
     """
     endpoints = connection.endpoints
     return {
@@ -104,10 +96,10 @@ def whose(kind: str, connection: ConnectionId, direction: int) -> Record:
 
 
 def when(frame: int, time_ns: int, clock: Clock) -> Record:
-    """Return the keys that say when something was found.
+    """Return the keys for the time of a record.
 
-    :param frame: with which it was.
-    :param time_ns: when that was captured, in nanoseconds since the epoch.
+    :param frame: frame with which the event was found.
+    :param time_ns: when that frame was captured, in nanoseconds since the epoch.
     """
     return {
         "frame": frame,
@@ -119,7 +111,7 @@ def when(frame: int, time_ns: int, clock: Clock) -> Record:
 def capture_record(file: str, clock: Clock) -> Record:
     """Return the first record of a capture.
 
-    :param file: its name.
+    :param file: name of the capture.
     """
     begin = timestamp(clock.begin_ns) if clock.newest else None
     return {"type": CAPTURE, "version": VERSION, "file": file, "timestamp": begin}
@@ -128,15 +120,15 @@ def capture_record(file: str, clock: Clock) -> Record:
 def capture_end_record(file: str, frames: int, not_followed: Mapping[str, int]) -> Record:
     """Return the last record of a capture.
 
-    :param file: its name.
-    :param frames: all that were read.
-    :param not_followed: how many of them were not followed, by reason.
+    :param file: name of the capture.
+    :param frames: number of frames read.
+    :param not_followed: numbers of frames that were not followed, by reason.
     """
     return {"type": CAPTURE_END, "file": file, "frames": frames, "not_followed": dict(not_followed)}
 
 
 def carried_mpa(record: dict[str, Any]) -> bool:
-    """Tell from its record whether a connection had anything to do with MPA, or DDP over SCTP.
+    """Return whether the record of a connection shows any MPA, or DDP over SCTP.
 
     A bad startup frame is enough.
     """
@@ -153,13 +145,13 @@ def type_of(event: RecordedEvent) -> str:
     return _KINDS[type(event)][0]
 
 
-def own_fields(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
-    """Return what a record of this type has and others have not.
+def specific_keys(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> Record:
+    """Return the keys of a record that not all types have.
 
     :param payload: see :func:`record_of`.
     """
     kind, make = _KINDS[type(event)]
-    record = taken(own(kind), event, make(event, clock))
+    record = values_of(specific_fields(kind), event, make(event, clock))
     if payload and kind in _PAYLOADS:
         octets = _PAYLOADS[kind](event)
         record["payload"] = None if octets is None else octets.hex()
@@ -172,32 +164,32 @@ def _startup(event: StartupSeen, clock: Clock) -> Record:
 
 @lru_cache(maxsize=1024)
 def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
-    """Return the keys of a ``startup`` record that are about the frame itself; many are the same.
+    """Return the keys of a ``startup`` record for the frame itself.
 
-    :param dialect: what it speaks (RFC 5044 7.1.1, RFC 6581 9); None if that is not known.
+    :param dialect: dialect of the frame (RFC 5044 7.1.1, RFC 6581 9); None if unknown.
     """
     given = {
         "dialect": None if dialect is None else dialect.value,
         "s": startup.s_bit,
         "extension": startup.extension.hex() if extension_length(startup.revision) else None,
     }
-    return taken(STARTUP, startup, given)
+    return values_of(STARTUP, startup, given)
 
 
 def _fpdu(event: FPDURecovered, clock: Clock) -> Record:
-    return _brought(event, ddp_fields(event), clock)
+    return _segment_keys(event, ddp_fields(event), clock)
 
 
-def _brought(
+def _segment_keys(
     event: FPDURecovered | IFTFrameRecovered | DDPSegmentRecovered,
     header: dict[str, Any],
     clock: Clock,
 ) -> Record:
-    """Return what every record of a DDP segment says, whatever carried it.
+    """Return the keys that the record of every DDP segment has, whatever carried the segment.
 
     :param header: the fields of its DDP header.
     """
-    # The last field: the header is there, and is that of an Untagged one.
+    # MO is the last field of an Untagged header, so the header is whole.
     is_whole = header["opcode"] in WITH_HEADER and header["mo"] is not None
     body = event.ulpdu[UNTAGGED_LENGTH:] if is_whole else b""
     return {
@@ -209,48 +201,48 @@ def _brought(
 
 def _indication(event: AdaptionIndicationSeen, clock: Clock) -> Record:
     return {
-        **taken(INDICATION, event.indication, {"ph": int(event.indication.ph)}),
+        **values_of(INDICATION, event.indication, {"ph": int(event.indication.ph)}),
         "dialect": Dialect.DRAFT_IFT_01.value,
         **carried_by(event.frames, clock),
     }
 
 
 def _frame(event: IFTFrameRecovered, clock: Clock) -> Record:
-    return {**event.header._asdict(), **_brought(event, frame_fields(event), clock)}
+    return {**event.header._asdict(), **_segment_keys(event, frame_fields(event), clock)}
 
 
 def _session_control(event: SessionControlSeen, clock: Clock) -> Record:
-    said = taken(CONTROL, event.control)
-    return {"tsn": event.seq, **said, **carried_by(event.frames, clock)}
+    control = values_of(CONTROL, event.control)
+    return {"tsn": event.seq, **control, **carried_by(event.frames, clock)}
 
 
 def _ddp_segment(event: DDPSegmentRecovered, clock: Clock) -> Record:
-    return {"tsn": event.seq, **_brought(event, ddp_fields(event), clock)}
+    return {"tsn": event.seq, **_segment_keys(event, ddp_fields(event), clock)}
 
 
 def _message(event: MessageRecovered, clock: Clock) -> Record:
     read = event.read_request
-    has_to = event.stag is not None
+    is_tagged = event.stag is not None
     return {
         "message": None if event.opcode is None else message_name(event.opcode),
-        "missing": [[number(at) if has_to else at, octets] for at, octets in event.missing],
-        **(dict.fromkeys(ReadRequest._fields) if read is None else taken(READ, read)),
+        "missing": [[number(at) if is_tagged else at, octets] for at, octets in event.missing],
+        **(dict.fromkeys(ReadRequest._fields) if read is None else values_of(READ, read)),
         **fields_of(event.opcode, event.header, event.connection, event.direction),
         "latency": latency_of(event, clock),
         "captured": moment(event.captured, clock),
         "captured_from": moment(event.captured_from, clock),
-        "parts": [_part(part, has_to=has_to) for part in event.parts],
+        "parts": [_part(part, is_tagged=is_tagged) for part in event.parts],
     }
 
 
-def _part(part: Part, *, has_to: bool) -> Record:
-    return taken(OBJECTS["part"], part, {"offset": number(part.offset)} if has_to else {})
+def _part(part: Part, *, is_tagged: bool) -> Record:
+    return values_of(OBJECTS["part"], part, {"offset": number(part.offset)} if is_tagged else {})
 
 
 def latency_of(event: MessageRecovered, clock: Clock) -> float | None:
-    """Return the seconds from the last octet of a Request to the last one of its Response.
+    """Return the seconds from the last octet of a Request to the last octet of its Response.
 
-    None if that was not captured, or if either frame's time is not remembered.
+    None if either was not captured, or if the time of its frame is not remembered.
     """
     begin, end = (
         None if frame is None else clock.time_ns(frame)
@@ -279,18 +271,18 @@ def _connection(event: ConnectionEnded, clock: Clock) -> Record:
     return {
         **{
             name: sides(source, target)
-            for name, source, target in zip(_OF_SIDES, *map(_values, halves), strict=True)
+            for name, source, target in zip(_OF_DIRECTIONS, *map(_values, halves), strict=True)
         },
         "ended": event.ending,
         "end": event.end and _end(event.end, event.direction),
         **({} if event.timing is None else _timing_fields(event, event.timing, halves, clock)),
-        **({"broken": []} if event.negotiated is None else taken(NEGOTIATED, event.negotiated)),
+        **({"broken": []} if event.negotiated is None else values_of(NEGOTIATED, event.negotiated)),
     }
 
 
 def _end(end: End, initiator: int) -> Record:
     unanswered = sides(end.unanswered[initiator], end.unanswered[1 - initiator])
-    return taken(OBJECTS["end"], end, {"unanswered": unanswered})
+    return values_of(OBJECTS["end"], end, {"unanswered": unanswered})
 
 
 def _timing_fields(
@@ -299,9 +291,9 @@ def _timing_fields(
     halves: tuple[HalfSummary, HalfSummary],
     clock: Clock,
 ) -> Record:
-    """Return the keys of a ``connection`` record that tell how fast it was, and its stalls.
+    """Return the keys of a ``connection`` record for its speed and its stalls.
 
-    :param halves: of the sender ``src``, and of ``dst``.
+    :param halves: summaries of the directions from ``src`` and from ``dst``.
     """
     lasted_ns = event.time_ns - timing.first_ns
     given = {
@@ -324,7 +316,7 @@ def _timing_fields(
 
 
 def _retransmitted_share(half: HalfSummary) -> float | None:
-    """Return which share of the octets captured was captured before."""
+    """Return the share of retransmitted octets among all captured ones."""
     captured = half.octets + half.retransmitted_octets
     return half.retransmitted_octets / captured if captured else None
 
@@ -334,10 +326,11 @@ def _seconds(time_ns: int | None) -> float | None:
 
 
 TIMING_KEYS: Final = tuple(fields(TIMING))
-"""What a ``connection`` record has only over TCP."""
-_OF_SIDES: Final = [name for name, word in fields(own("connection")).items() if word.endswith("{}")]
-"""What it has of either direction."""
-_values: Final = attrgetter(*_OF_SIDES)
+"""The keys of a ``connection`` record that apply to TCP only."""
+_FIELDS: Final = fields(specific_fields("connection"))
+_OF_DIRECTIONS: Final = [name for name, word in _FIELDS.items() if word.endswith("{}")]
+"""The keys of a ``connection`` record with a value for each direction."""
+_values: Final = attrgetter(*_OF_DIRECTIONS)
 
 
 _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
@@ -357,7 +350,7 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any, Clock], Record]]]] = {
     SessionControlSeen: ("session_control", _session_control),
     DDPSegmentRecovered: ("ddp_segment", _ddp_segment),
 }
-"""The types of their records, and what gives the fields that they lack by these names."""
+"""For each event the type of its record, and a function that makes the keys without attributes."""
 
 _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "streaming": attrgetter("octets"),
@@ -366,4 +359,4 @@ _PAYLOADS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     "ift_frame": frame_payload,
     "ddp_segment": ddp_payload,
 }
-"""What the ULP sent, by the type of a record that may have it."""
+"""Functions that return the octets of the ULP, by type of record."""

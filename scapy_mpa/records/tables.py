@@ -142,6 +142,6 @@ def fields(text: str) -> dict[str, str]:
 
 
 @cache
-def own(kind: str) -> str:
+def specific_fields(kind: str) -> str:
     """Return the fields of a type of record that not all types have."""
     return RECORDS[kind].removeprefix(_FOUND)

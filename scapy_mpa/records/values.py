@@ -40,14 +40,14 @@ _FORMS: Final[dict[str, Callable[[Any], object]]] = {
 """Functions that convert values of some types; all other values are not changed."""
 
 
-def taken(table: str, event: Any, given: Mapping[str, object] = {}) -> dict[str, Any]:
+def values_of(table: str, event: Any, given: Mapping[str, object] = {}) -> dict[str, Any]:
     """Return the fields of a table, with values for a record.
 
     :param event: the values, in attributes with the names of the fields.
     :param given: values that are used instead, without conversion.
     """
-    template, names, values_of, forms = _plan(table, event.__class__)
-    found = template | dict(zip(names, values_of(event), strict=False))
+    template, names, get, forms = _plan(table, event.__class__)
+    found = template | dict(zip(names, get(event), strict=False))
     for name, form in forms:
         if name not in given and found[name] is not None:
             found[name] = form(found[name])

@@ -187,7 +187,7 @@ def marker_octets(at: int, header: int) -> bytes:
     return (max(0, at - header) & 0xFFFF).to_bytes(MARKER_LENGTH, "big")
 
 
-def points_alike(marker: int, fpduptr: int) -> bool:
+def has_fpduptr(marker: int, fpduptr: int) -> bool:
     """Return whether a Marker has this FPDUPTR, without its low two bits (RFC 5044 4.2).
 
     :param marker: FPDUPTR, or all 4 octets of the Marker as a number.

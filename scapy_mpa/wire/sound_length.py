@@ -57,7 +57,7 @@ class SoundLength:
         self._crc = crc32c(octets, self._crc)
         self.octets += len(octets)
 
-    def is_one(self) -> bool:
+    def is_fpdu(self) -> bool:
         """Return whether all octets are one FPDU.
 
         Their CRC must be good as captured, with the wrong length, or with their real length.
@@ -75,11 +75,11 @@ class SoundLength:
         wrong = int.from_bytes(difference.to_bytes(HEADER_LENGTH, "little"), "big")
         return not wrong or fpdu_length(self._claimed ^ wrong, self._phase) == self.octets
 
-    def sift(self, octets: bytes) -> list[int]:
+    def possible_lengths(self, octets: bytes) -> list[int]:
         """Return the lengths at which all octets so far may be one FPDU, ascending.
 
         The first is the number of octets added before, the others are longer.  One in 16 wrong
-        lengths remains by chance.  Many lengths cost a tenth of a call of :meth:`is_one` for each,
+        lengths remains by chance.  Many lengths cost a tenth of a call of :meth:`is_fpdu` for each,
         because all are computed at once.
 
         :param octets: the octets after those added before, a multiple of 4.  If none were added,

@@ -22,13 +22,13 @@ def ends_of(octets: bytes, phase: int | None, steps: random.Random) -> list[int]
     measured = SoundLength(phase)
     at = measured.least
     measured.extend(octets[:at])
-    found = [at] if measured.is_one() else []
+    found = [at] if measured.is_fpdu() else []
     while at < len(octets):
         size = 4 * steps.randrange(1, 40)
         measured.extend(octets[at : at + size])
         at = min(at + size, len(octets))
         assert measured.octets == at
-        if measured.is_one():
+        if measured.is_fpdu():
             found.append(at)
     return found
 
@@ -80,7 +80,7 @@ def test_length_that_makes_the_crc_good_must_be_the_true_one(wrong: int) -> None
     mixed = honest[:2] + forged[2:]
     measured = SoundLength(None)
     measured.extend(mixed)
-    assert not measured.is_one()
+    assert not measured.is_fpdu()
 
 
 @given(
@@ -104,7 +104,7 @@ def test_sifting_leaves_the_end_and_few_other_places(
     while measured.octets < len(octets):
         at = measured.octets
         block = octets[at : at + max(measured.least, 4 * rng.randrange(1, 400))]
-        likely += measured.sift(block)
+        likely += measured.possible_lengths(block)
         measured.extend(octets[measured.octets : at + len(block)])
         blocks += 1
     assert len(fpdu) in likely

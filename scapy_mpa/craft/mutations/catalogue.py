@@ -16,7 +16,7 @@ from typing import Final
 
 from scapy_mpa.craft.mutations.expectation import Action, Expectation
 from scapy_mpa.craft.mutations.mutation import Mutation, Table
-from scapy_mpa.craft.near import meant
+from scapy_mpa.craft.near import suggestion
 from scapy_mpa.wire.errors import ErrorCode, LocalProtocolError
 from scapy_mpa.wire.shown import quoted
 
@@ -78,5 +78,5 @@ def find(name: str) -> Mutation:
     try:
         return _KNOWN[name]
     except KeyError as error:
-        question = meant(str(name), _KNOWN) or "`scapy-mpa fuzz --list` shows which there are"
-        raise LocalProtocolError(f"there is no mutation {quoted(name)}; {question}") from error
+        hint = suggestion(str(name), _KNOWN) or "`scapy-mpa fuzz --list` shows which there are"
+        raise LocalProtocolError(f"there is no mutation {quoted(name)}; {hint}") from error

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from scapy_mpa.craft.conversation import Conversation
-from scapy_mpa.craft.near import meant
+from scapy_mpa.craft.near import suggestion
 from scapy_mpa.craft.presets.in_python import Preset, presets
 from scapy_mpa.craft.scenario import parse_scenario
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -52,6 +52,6 @@ def conversation_of(name: str, seed: int | str = 0, **options: Any) -> Conversat
     :raises LocalProtocolError: there is no such preset, or an option is out of range.
     """
     if name not in PRESETS:
-        question = meant(str(name), PRESETS) or "`scapy-mpa craft --list` shows which there are"
-        raise LocalProtocolError(f"there is no preset {quoted(name)}; {question}")
+        hint = suggestion(str(name), PRESETS) or "`scapy-mpa craft --list` shows which there are"
+        raise LocalProtocolError(f"there is no preset {quoted(name)}; {hint}")
     return PRESETS[name].build(seed, **options)

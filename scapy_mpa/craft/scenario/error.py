@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scapy_mpa.craft.near import meant
+from scapy_mpa.craft.near import suggestion
 from scapy_mpa.wire.errors import LocalProtocolError
 
 
@@ -16,4 +16,4 @@ class ScenarioError(LocalProtocolError):
 def one_of(word: str, known: Iterable[str]) -> str:
     """Return suggestions for an unknown word: similar known words, else all known words."""
     names = list(known)
-    return meant(word, names) or f"known are {', '.join(names)}"
+    return suggestion(word, names) or f"known are {', '.join(names)}"

@@ -25,7 +25,7 @@ from scapy_mpa.wire.fpdu import (
     WORD,
     Layout,
     fpdu_layout,
-    points_alike,
+    has_fpduptr,
     strip_markers,
 )
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
@@ -63,7 +63,7 @@ def marker_bits(layout: Layout, octets: bytes) -> tuple[int, int]:
         field = octets[at : at + MARKER_LENGTH]
         if len(field) < MARKER_LENGTH:
             break
-        if not points_alike(int.from_bytes(field, "big"), fpduptr):
+        if not has_fpduptr(int.from_bytes(field, "big"), fpduptr):
             forged += weights.FORGED
         elif not fpduptr or field[:2] != MARKER_RESERVED:
             marks += weights.LEADING
@@ -202,7 +202,7 @@ class FPDUReader:
         if island.absent and (seen := island.captured_until(start, end)) < end:
             return self._judge_cut(island, start, ulpdu_length, layout, octets, seen - start)
         markers = layout.unpack.unpack_from(octets)
-        agrees = markers == layout.fpduptrs or all(map(points_alike, markers, layout.fpduptrs))
+        agrees = markers == layout.fpduptrs or all(map(has_fpduptr, markers, layout.fpduptrs))
         pointed = agrees and bool(markers)
         if self.crc:
             good = crc_is_good(octets)
@@ -233,7 +233,7 @@ class FPDUReader:
         """
         pairs = zip(layout.markers, layout.unpack.unpack_from(octets), layout.fpduptrs, strict=True)
         alike = [
-            points_alike(marker, fpduptr)
+            has_fpduptr(marker, fpduptr)
             for at, marker, fpduptr in pairs
             if island.is_captured(start + at, start + at + MARKER_LENGTH)
         ]

@@ -3,7 +3,7 @@
 
 from scapy_mpa.stream.fpdus.candidate import HEAD
 from scapy_mpa.stream.octets.island import Island
-from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, points_alike
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_LENGTH, WORD, has_fpduptr
 from scapy_mpa.wire.rdmap import may_begin_ulpdu, plausible
 
 
@@ -40,5 +40,5 @@ def may_be_fpdu(island: Island, position: int) -> bool:
     marker, rest = octets[:MARKER_LENGTH], octets[MARKER_LENGTH:]
     # The FPDU may begin with a Marker (RFC 5044 4.3).
     return head_makes_sense(octets[:HEAD], any_stag=True) or (
-        points_alike(int.from_bytes(marker, "big"), 0) and head_makes_sense(rest)
+        has_fpduptr(int.from_bytes(marker, "big"), 0) and head_makes_sense(rest)
     )

@@ -50,7 +50,7 @@ class TrueEnd:
             for at in self._likely(batch):
                 if not self._measure(at):
                     return None
-                if measured.is_one():
+                if measured.is_fpdu():
                     return at
         self._measure(ends[-1])
         return None
@@ -75,5 +75,5 @@ class TrueEnd:
         if not region.allowance.spend(_COST_OF_WORD * words):
             return []
         octets = region.stretch.read(done, ends[-1])
-        likely = {self._start + length for length in measured.sift(octets)}
+        likely = {self._start + length for length in measured.possible_lengths(octets)}
         return [at for at in ends if at in likely]

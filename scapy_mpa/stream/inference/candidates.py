@@ -27,7 +27,7 @@ from scapy_mpa.wire.fpdu import (
     MARKER_INTERVAL,
     MARKER_LENGTH,
     WORD,
-    points_alike,
+    has_fpduptr,
 )
 from scapy_mpa.wire.rdmap import BOUNDS
 
@@ -215,7 +215,7 @@ class Candidates:
         marker = header - MARKER_LENGTH
         if marker < self.stretch.begin or not self.stretch.is_captured(marker, header):
             return False
-        return points_alike(self.stretch.number(marker, header), 0)
+        return has_fpduptr(self.stretch.number(marker, header), 0)
 
 
 def candidates(islands: Sequence[Island], known: Known) -> Iterator[Candidates]:

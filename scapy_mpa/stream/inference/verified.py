@@ -21,7 +21,7 @@ from scapy_mpa.wire.fpdu import (
     WORD,
     fpdu_layout,
     fpdu_length,
-    points_alike,
+    has_fpduptr,
 )
 
 # Most FPDUs with a bad CRC between two verified ones, if lengths lead over them.
@@ -168,7 +168,7 @@ def _may_be_all(search: Candidates, start: int, end: int) -> bool:
     after = end + MARKER_LENGTH
     return start - search.stretch.begin < FRAMING_WINDOW and (
         _may_be_cut_off(search, end)
-        or (points_alike(search.stretch.number(end, after), 0) and _may_be_cut_off(search, after))
+        or (has_fpduptr(search.stretch.number(end, after), 0) and _may_be_cut_off(search, after))
     )
 
 
