@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures before and after, and what this project finds in them."""
+"""Cleans captures, and lists what this project finds in a capture."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Cleaned(NamedTuple):
 
     @property
     def frames(self) -> list[Frame]:
-        """Its frames, numbered as a reader numbers them."""
+        """The written frames, numbered as a reader numbers them."""
         return renumbered(each.frame for each in self.written)
 
     @property
     def comments(self) -> list[str]:
-        """The comments of its frames."""
+        """The comments of the written frames."""
         return [each.comment for each in self.written if each.comment]
 
     @property
     def file(self) -> bytes:
-        """It as a pcapng file."""
+        """The cleaned capture as a pcapng file."""
         file = io.BytesIO()
         writer = PcapngWriter(file)
         for each in self.written:
@@ -47,12 +47,12 @@ class Cleaned(NamedTuple):
 
 
 def renumbered(frames: Iterable[Frame]) -> list[Frame]:
-    """Frames with the numbers that they have in a file of their own."""
+    """Frames, numbered from 1."""
     return [frame._replace(number=number) for number, frame in enumerate(frames, 1)]
 
 
 def frames_of(capture: Path | bytes) -> list[Frame]:
-    """The frames of a capture, which must be a whole one."""
+    """The frames of a capture that must be complete."""
     source = io.BytesIO(capture) if isinstance(capture, bytes) else capture
     with open_capture(source) as opened:
         frames = list(opened)
@@ -67,7 +67,7 @@ def clean(
     *,
     decapsulate: bool = False,
 ) -> Cleaned:
-    """Clean a capture, and see that nothing is left."""
+    """Clean a capture; the cleaner must hold nothing at the end."""
     cleaner = Cleaner(limits=limits, dialect=dialect, decapsulate=decapsulate)
     written = [each for frame in frames for each in cleaner.receive(frame)]
     written += cleaner.finish()
@@ -77,19 +77,19 @@ def clean(
 
 
 def events(frames: Iterable[Frame]) -> list[Event]:
-    """Everything that is found in a capture."""
+    """All events of a capture."""
     flows = Flows()
     found = [event for each in segments(frames) for event in flows.receive(each)]
     return found + flows.finish()
 
 
 def recovered(frames: Iterable[Frame]) -> list[FPDURecovered]:
-    """The FPDUs that are found in a capture."""
+    """All FPDUs of a capture."""
     return [each for each in events(frames) if isinstance(each, FPDURecovered)]
 
 
 def fpdus(frames: Iterable[Frame]) -> Counter[tuple[bytes, int, bytes, str]]:
-    """The FPDUs of a capture: flow, ULPDU_Length, ULPDU and verdict, how often each."""
+    """The number of FPDUs of a capture by flow, ULPDU_Length, ULPDU and CRC verdict."""
     return Counter(
         (each.connection.flows[each.direction], each.ulpdu_length, each.ulpdu, each.crc)
         for each in recovered(frames)
@@ -103,13 +103,13 @@ def segments(frames: Iterable[Frame]) -> list[Segment]:
 
 
 def startups(cleaned: Cleaned) -> list[bytes]:
-    """The startup frames that are written."""
+    """The written startup frames."""
     payloads = [each.payload for each in segments(cleaned.frames)]
     return [each for each in payloads if each.startswith(b"MPA ID")]
 
 
 def shown_fpdus(cleaned: Cleaned, tshark: str, path: Path) -> int:
-    """How many FPDUs Wireshark finds in a cleaned capture, which is written there."""
+    """The number of FPDUs that Wireshark finds in a cleaned capture, written to ``path``."""
     path.write_bytes(cleaned.file)
     options = ("-o", "tcp.try_heuristic_first:TRUE", "-Y", "iwarp_mpa.fpdu")
     lines = shown(tshark, path, "iwarp_mpa.ulpdulength", options=options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Acknowledgements of a cleaned capture say what those of the capture say, in the new numbers."""
+"""Acknowledgements in a cleaned capture mean the same octets as before, with the new numbers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def without_markers(ulpdu: bytes) -> int:
 
 
 def mapping(isn: int, truth: list[mpastream.TrueFPDU]) -> Callable[[int], int]:
-    """How an acknowledgement number of a direction is written.
+    """A function from captured to written acknowledgement numbers of a direction.
 
-    What was sent up to the end of the startup frame is where it was.  Behind it a number speaks of
-    so many whole FPDUs, and perhaps of the FIN.
+    Numbers up to the end of the startup frame do not change.  Later ones acknowledge so many whole
+    FPDUs, and perhaps the FIN.
     """
     base = isn + 1 + len(REQUEST)
 
@@ -42,10 +42,10 @@ def mapping(isn: int, truth: list[mpastream.TrueFPDU]) -> Callable[[int], int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_they_speak_of(seed: int) -> None:
-    """Whole FPDUs, without the Markers among them; never half of one.
+def test_an_acknowledgement_is_of_whole_fpdus(seed: int) -> None:
+    """Its number counts whole FPDUs, without their Markers.
 
-    Only a frame whose numbers stay as they were may say again what its sender said before.
+    Only a frame with unchanged numbers may repeat an acknowledgement of its sender.
     """
     rng = random.Random(f"acknowledgements {seed}")
     talk = started(ISN, markers=True)
@@ -56,36 +56,36 @@ def test_what_they_speak_of(seed: int) -> None:
             for number in range(1, 9)
         ]
         octets, truth = mpastream.build_stream(ulpdus, markers=True)
-        # Segments end at the end of an FPDU, an octet before or behind it, and anywhere.
+        # Segments end at the end of an FPDU, an octet before or after it, and anywhere.
         cuts = {each.end + by for each in truth for by in rng.sample((-1, 0, 1), 2)}
         cuts |= {rng.randrange(1, len(octets)) for _ in range(6)}
         ends = [0, *sorted(cut for cut in cuts if cut < len(octets)), len(octets)]
         pieces.append([octets[begin:end] for begin, end in pairwise(ends)])
         maps.append(mapping(isn, truth))
-    # Receivers say late what they have: up to the end of any segment since what they said last.
+    # Receivers acknowledge late: up to the end of any segment after their last acknowledgement.
     sent = [[number] for number in talk.next]
     for both in zip_longest(*pieces):
         for direction, piece in enumerate(both):
             for sender, octets in ((direction, piece or b""), (1 - direction, b"")):
-                heard = sent[1 - sender]
-                del heard[: rng.randrange(min(len(heard), 4))]
+                unacknowledged = sent[1 - sender]
+                del unacknowledged[: rng.randrange(min(len(unacknowledged), 4))]
                 if octets or rng.random() < 0.5:
                     talk.say(sender, octets, flags=PSH | ACK if octets else ACK)
-                    talk.segments[-1] = talk.segments[-1]._replace(ack=heard[0] % 2**32)
+                    talk.segments[-1] = talk.segments[-1]._replace(ack=unacknowledged[0] % 2**32)
                     sent[sender].append(talk.next[sender])
     talk.close()
     frames = frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))
     flows = [each.flow for each in segments(frames)[:2]]
-    said = [0, 0]
+    last_ack = [0, 0]
     captured: dict[int, list[int]] = {}
-    news: set[tuple[int, int]] = set()
+    new_acks: set[tuple[int, int]] = set()
     for number, each in enumerate(talk.segments, 1):
         if each.flags & ACK:
             ack = maps[1 - each.direction](each.ack)
-            if each.flags == ACK and ack != said[each.direction]:
-                news.add((each.direction, ack))
-            said[each.direction] = ack
-        captured[number] = list(said)
+            if each.flags == ACK and ack != last_ack[each.direction]:
+                new_acks.add((each.direction, ack))
+            last_ack[each.direction] = ack
+        captured[number] = list(last_ack)
     cleaned = clean(frames)
     last = [0, 0]
     for each, segment in zip(cleaned.written, segments(cleaned.frames), strict=True):
@@ -95,15 +95,15 @@ def test_what_they_speak_of(seed: int) -> None:
         if segment.flags == ACK and segment.ack == last[direction]:
             assert each.frame.octets == frames[each.frame.number - 1].octets
         last[direction] = segment.ack
-    assert len(news) > 2
-    assert news <= {(flows.index(each.flow), each.ack) for each in segments(cleaned.frames)}
+    assert len(new_acks) > 2
+    assert new_acks <= {(flows.index(each.flow), each.ack) for each in segments(cleaned.frames)}
 
 
 def check_order(talk: Talk, startups: list[bytes]) -> None:
-    """Nothing in the cleaned capture speaks of octets that come after it there."""
+    """No frame of the cleaned capture acknowledges, or follows, octets that are written later."""
     cleaned = segments(clean(frames_of(pcapfile.pcap(pcapfile.frames(talk.segments)))).frames)
-    said = [each.payload for each in cleaned if each.payload]
-    assert said[: len(startups)] == startups
+    payloads = [each.payload for each in cleaned if each.payload]
+    assert payloads[: len(startups)] == startups
     first = cleaned[0].flow
     upto = [isn + 1 for isn in ISN]
     for each in cleaned:
@@ -115,8 +115,8 @@ def check_order(talk: Talk, startups: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize(("sender", "octets"), [(1, 25), (0, 0)], ids=["acknowledges", "follows"])
-def test_nothing_speaks_of_a_startup_frame_before_it(sender: int, octets: int) -> None:
-    """Not of its first segment, nor of what follows it; other tools would take it for a copy."""
+def test_no_frame_before_a_startup_frame_presumes_it(sender: int, octets: int) -> None:
+    """None acknowledges or follows it: other tools would take the startup frame for a copy."""
     talk = Talk(ISN)
     startup = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, private_data=bytes(30))
     talk.say(0, startup[:25])
@@ -130,8 +130,8 @@ def test_nothing_speaks_of_a_startup_frame_before_it(sender: int, octets: int) -
     check_order(talk, [startup, REPLY])
 
 
-def test_a_supplied_request_speaks_of_no_reply() -> None:
-    """Where what follows the Reply, and acknowledges it, was captured before it."""
+def test_a_supplied_request_acknowledges_no_reply() -> None:
+    """Not even if a segment that follows and acknowledges the Reply was captured before it."""
     talk = started(ISN)
     talk.say(0, STREAM)
     talk.say(1, STREAM)

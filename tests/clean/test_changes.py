@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is changed in a capture, what is not, and what is said of it."""
+"""What clean changes in a capture, what it keeps, and what it reports."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def marked(**options: Any) -> Conversation:
 
 
 def holed(count: int, size: int, **options: Any) -> tuple[Conversation, list[Segment], Segment]:
-    """A long turn with Markers, without one of its segments, and that segment."""
+    """Many FPDUs with Markers in one direction, the segments without one, and the missing one."""
     conversation = Conversation(markers=True, **options)
     for _ in range(count):
         conversation.initiator.send(bytes(size))
@@ -68,10 +68,10 @@ def startup_frames(cleaned: Cleaned) -> list[StartupFrame]:
 
 
 def test_markers_are_removed() -> None:
-    """No FPDU has a Marker, no startup frame asks for them, and the report counts both.
+    """No FPDU has a Marker, no startup frame has M set, and the report counts both.
 
-    Each FPDU is in a segment of its own, in the order of the stream, as of the time of the frame
-    that made it whole, also where the clock goes back.
+    Each FPDU is in a segment of its own, in the order of the stream.  It has the time of the frame
+    that completed it, also where the clock goes back.
     """
     frames = marked(mss=536).frames()
     frames[20:] = [each._replace(time_ns=each.time_ns - 10**12) for each in frames[20:]]
@@ -86,7 +86,7 @@ def test_markers_are_removed() -> None:
     for direction, flow in enumerate(found[0].connection.flows):
         payloads = [each.payload for each in written if each.flow == flow and each.payload]
         ulpdus = [each.ulpdu for each in found if each.direction == direction]
-        # Behind the startup frame.
+        # The first payload is the startup frame.
         assert [build_fpdu(ulpdu) for ulpdu in ulpdus] == payloads[1:]
 
 
@@ -94,8 +94,8 @@ def test_markers_are_removed() -> None:
     conversation=conversations(beginnings=WITH_HANDSHAKE),
     seed=st.none() | st.integers(0, 1 << 20),
 )
-def test_numbers_fit(conversation: Conversation, seed: int | None) -> None:
-    """Sequence numbers have no gap, and acknowledgements are of what was sent, to the end of it."""
+def test_sequence_numbers_have_no_gap(conversation: Conversation, seed: int | None) -> None:
+    """Each acknowledgement is of the end of a segment that is written before it."""
     expected: dict[bytes, int] = {}
     ends: dict[bytes, set[int]] = {}
     sent = conversation.segments()
@@ -116,8 +116,8 @@ def test_numbers_fit(conversation: Conversation, seed: int | None) -> None:
 
 
 @pytest.mark.parametrize("at", range(2, 12))
-def test_a_reset_that_was_dropped(at: int) -> None:
-    """It is not written where numbers have changed: by those it might be in the window."""
+def test_a_dropped_reset_is_not_written_where_numbers_have_changed(at: int) -> None:
+    """With the new numbers it might be in the window."""
     frames = marked().frames()
     flow = segments(frames)[0].flow
     before = segments(frames)[:at]
@@ -136,7 +136,7 @@ def test_a_reset_that_was_dropped(at: int) -> None:
 
 
 def test_holes_stay() -> None:
-    """A hole has as many octets as were missing, less the Markers among them."""
+    """A hole has as many octets as were missing, without the Markers among them."""
     conversation = marked()
     whole = clean(conversation.frames())
     sent = conversation.segments()
@@ -153,7 +153,7 @@ def test_holes_stay() -> None:
 
 @pytest.mark.parametrize("lost", [(), (4,), (5,), (4, 5)])
 def test_an_rtr_frame_is_removed(lost: tuple[int, ...]) -> None:
-    """What follows it directly follows the Request then, whichever startup frames were captured."""
+    """What follows it then follows the Request, whichever startup frames were captured."""
     conversation = Conversation(rtr_frame=True, markers=True, strict=False)
     conversation.startup(rtr_private_data=b"ready")
     for number in range(4):
@@ -173,7 +173,7 @@ def test_an_rtr_frame_is_removed(lost: tuple[int, ...]) -> None:
 
 
 def test_times_before_1970() -> None:
-    """They are kept like all others."""
+    """They are kept like all other times."""
     frames = marked().frames()[4:]
     by = 2 * frames[0].time_ns
     earlier = [each._replace(time_ns=each.time_ns - by) for each in frames]
@@ -184,8 +184,8 @@ def test_times_before_1970() -> None:
 
 
 @pytest.mark.slow
-def test_replies_to_requests_of_which_nobody_knows_cost_no_more_each_time() -> None:
-    """They wait for these, for what they acknowledge was not captured; not for ever."""
+def test_each_reply_to_a_missing_request_costs_the_same() -> None:
+    """Replies wait for Requests that were not captured, but not for ever."""
 
     def cost(times: int) -> float:
         talk = Talk()
@@ -203,7 +203,7 @@ def test_replies_to_requests_of_which_nobody_knows_cost_no_more_each_time() -> N
 
 
 def test_other_traffic_is_copied_unchanged() -> None:
-    """What is no MPA is there octet for octet, and all frames in the order of capture."""
+    """Traffic without MPA keeps all octets, and all frames are in the order of capture."""
     talk, rng = Talk(), random.Random(1)
     for _ in range(100):
         talk.say(0, rng.randbytes(100))
@@ -224,7 +224,7 @@ def test_other_traffic_is_copied_unchanged() -> None:
 
 @pytest.mark.parametrize("at", [3, 4, 5])
 def test_startup_frames_are_supplied(at: int) -> None:
-    """A capture that begins behind the handshake, the Request, or the Reply gets what it lacks."""
+    """A capture that begins after the handshake, the Request or the Reply gets the missing ones."""
     conversation = marked(ack_every=0)
     cleaned = clean(renumbered(conversation.frames()[at:]))
     supplied = [each for each in cleaned.comments if SUPPLIED in each]
@@ -236,21 +236,22 @@ def test_startup_frames_are_supplied(at: int) -> None:
 
 
 @pytest.mark.parametrize("crc", [False, True])
-def test_supplied_startup_frames_say_what_holds(crc: bool) -> None:
-    """C is set if CRCs are on, which FPDUs say, or the other startup frame; M is not."""
+def test_bits_of_supplied_startup_frames(crc: bool) -> None:
+    """C is set if CRCs are on, as FPDUs or the other startup frame show; M is not set."""
     conversation = Conversation(crc=crc, revision=1)
     for size in range(200, 2000, 100):
         conversation.initiator.send(bytes(size))
         conversation.responder.send(bytes(size))
     frames = conversation.frames()
     for part in frames[5:], frames[4:5]:
-        told = startup_frames(clean(renumbered(part)))
-        assert [(each.crc, each.markers, each.revision) for each in told] == [(crc, False, 1)] * 2
+        written = startup_frames(clean(renumbered(part)))
+        assert [(each.crc, each.markers, each.revision) for each in written] == [
+            (crc, False, 1)
+        ] * 2
 
 
-def test_octets_captured_behind_the_request_that_follows_them() -> None:
-    """Octets in streaming mode are written before the startup frame behind them, whenever they were
-    captured."""
+def test_octets_captured_after_the_request_that_follows_them() -> None:
+    """Octets in streaming mode are written before the startup frame that follows them."""
     conversation = Conversation()
     conversation.initiator.octets(b"hello")
     conversation.startup()
@@ -260,14 +261,14 @@ def test_octets_captured_behind_the_request_that_follows_them() -> None:
     request = next(at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID Req"))
     sent.insert(request, sent.pop(hello))
     cleaned = clean(conversation.frames(sent))
-    said = [each.payload for each in segments(cleaned.frames) if each.payload and each.seq < 1100]
-    assert [octets[:10] for octets in said][:2] == [b"hello", b"MPA ID Req"]
+    first = [each.payload for each in segments(cleaned.frames) if each.payload and each.seq < 1100]
+    assert [octets[:10] for octets in first][:2] == [b"hello", b"MPA ID Req"]
     assert cleaned.report.left_out == 0
 
 
 @pytest.mark.parametrize("host", ["10.0.0.{}", "fd00::{}"])
 def test_fpdus_larger_than_a_datagram(host: str) -> None:
-    """They are cut into two segments of about the same size."""
+    """Each is split into two segments of about the same size."""
     ends = Endpoint(host.format(1), 40000), Endpoint(host.format(2), 4000)
     conversation = Conversation(*ends, markers=True, mulpdu=65535, packing="stream")
     conversation.initiator.send(bytes(65000))
@@ -280,7 +281,7 @@ def test_fpdus_larger_than_a_datagram(host: str) -> None:
 
 
 def test_memory_is_bounded() -> None:
-    """A hole that nobody fills or acknowledges does not hold back what follows for ever."""
+    """A hole that is never filled or acknowledged does not delay the following frames for ever."""
     conversation, sent, _ = holed(400, 1400, ack_every=0)
     frames = conversation.frames(sent)
     limits = Limits(octets_per_half=1 << 16, octets_in_total=1 << 16)
@@ -295,8 +296,8 @@ def test_memory_is_bounded() -> None:
     assert cleaner.report.fpdus == sum(fpdus(frames).values())
 
 
-def test_fpdus_that_were_copied_before_they_were_known() -> None:
-    """They are counted, and none of their octets as left out."""
+def test_fpdus_that_are_found_after_their_frames_were_copied() -> None:
+    """They are counted as FPDUs, and none of their octets as left out."""
     conversation = Conversation(crc=False)
     for _ in range(5):
         conversation.initiator.send(bytes(200))
@@ -305,8 +306,8 @@ def test_fpdus_that_were_copied_before_they_were_known() -> None:
     assert (report.left, report.fpdus, report.left_out) == (4, 1, 0)
 
 
-def test_which_connections_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that are over last: ports used again count from their last use."""
+def test_connections_that_ended_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ports were used again, their last use counts."""
     monkeypatch.setattr(cleaner_module, "_PAST_FLOWS", 4)
     syn = FrameBuilder((bytes(6), bytes(6)), (bytes(4), bytes(4)), (9, 9)).build(0, 0, SYN, b"")
     frames = []
@@ -314,7 +315,7 @@ def test_which_connections_are_remembered(monkeypatch: pytest.MonkeyPatch) -> No
         conversation = Conversation(Endpoint("10.0.0.1", port), Endpoint("10.0.0.2", 4000))
         conversation.initiator.send(payload)
         conversation.close()
-        # An hour later nothing of it can come any more.
+        # Each connection begins an hour later, when no segment of the last one can follow.
         now = 3600 * SECOND * (len(frames) + 1)
         frames += [each._replace(time_ns=now) for each in conversation.frames()]
     frames.append(Frame(0, 2 * frames[-1].time_ns, 1, syn, len(syn), None))
@@ -324,8 +325,8 @@ def test_which_connections_are_remembered(monkeypatch: pytest.MonkeyPatch) -> No
     assert {int.from_bytes(flow[-4:-2], "big") for flow in cleaner._past} == {1, 3, 4000}
 
 
-def test_of_a_connection_its_headers_are_kept() -> None:
-    """Not what else there was in the first frame of each direction: payload, or a long trailer."""
+def test_only_the_headers_of_a_first_frame_are_kept() -> None:
+    """The cleaner does not keep the payload or the trailer of the first frame of a direction."""
     macs = b"\x02\0\0\0\0\3", b"\x02\0\0\0\0\4"
     cleaner = Cleaner()
     tracemalloc.start()
@@ -341,7 +342,7 @@ def test_of_a_connection_its_headers_are_kept() -> None:
 
 
 def test_more_memory_costs_no_more_work() -> None:
-    """To decide a slot as it stands takes no look at everything that waits behind the hole."""
+    """To decide a slot takes no look at all the frames that wait after the hole."""
     conversation, sent, _ = holed(2000, 60, ack_every=0)
     frames = conversation.frames(sent)
 
@@ -349,12 +350,12 @@ def test_more_memory_costs_no_more_work() -> None:
         limits = Limits(octets_in_total=octets)
         return steps(lambda: clean(frames, limits), "scapy_mpa.clean")
 
-    # Some 1000 segments of 2000 wait at a time, and some 100.
+    # Of 2000 segments, some 1000 wait at a time with the first limit, some 100 with the other.
     assert spent(1 << 20) < 1.2 * spent(1 << 17)
 
 
 def test_late_fpdus_are_written() -> None:
-    """One that comes when what follows it was written stands behind it, and is counted."""
+    """An FPDU that comes after its followers were written is written after them, and counted."""
     conversation, sent, late = holed(300, 1400)
     frames = conversation.frames([*sent, replace(late, time_ns=sent[-1].time_ns)])
     cleaned = clean(frames)

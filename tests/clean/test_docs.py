@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What docs/cleaning.md says of Wireshark is so."""
+"""Wireshark shows what docs/cleaning.md says."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from tests.test_docs import answer, blocks_of
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cleaning.md"
 
 
-def test_what_is_said_of_wireshark(
-    tshark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It shows no FPDU before cleaning, 38 behind it, and none behind a hole if told to wait."""
+def test_fpdus_in_wireshark(tshark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows no FPDU before cleaning and 38 after it; with one option, none after a hole."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for line in doctest.DocTestParser().get_examples(blocks_of(DOCUMENT)[0][1]):

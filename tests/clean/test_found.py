@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A cleaned capture holds the FPDUs of the original one, and cleaning it again changes nothing."""
+"""A cleaned capture has the FPDUs of the original, and cleaning it again changes nothing."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from tests.truth import pcapfile
 from tests.truth.cases import case
 
 SOUND = ("none", "CRC", "flip", "FPDUPTR")
-"""What may be damaged: all but ULPDU_Length.  An FPDU that lies about its length claims octets of
-others, and both are written, so that there is more to be found in the cleaned capture."""
+"""Kinds of damage: all but a wrong ULPDU_Length.  An FPDU with a wrong length claims octets of
+others.  Both are written, so more FPDUs are found in the cleaned capture."""
 
 
 def check(frames: list[Frame], *, twice: bool = True) -> None:
-    """The same FPDUs with the same payloads and verdicts are found; the second time is the first.
+    """The same FPDUs with the same payloads and verdicts are found before and after.
 
-    Recovery alone leads to the same.
+    Recovery alone writes the same capture.  Cleaned again, all frames are the same to the octet and
+    the nanosecond; comments are not compared.
 
-    Frames are the same to the octet and the nanosecond; comments are not read.
-
-    :param twice: whether to clean the cleaned capture, too.
+    :param twice: whether to clean the cleaned capture again.
     """
     once = clean(frames)
     with recovery_alone():
@@ -51,7 +50,7 @@ def check(frames: list[Frame], *, twice: bool = True) -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("capture", OVER_TCP + OVER_IFT, ids=capture_name)
 def test_captures(capture: Path) -> None:
-    """Real captures, with whatever happened to them; IFT is copied as it is."""
+    """Real captures; IFT is copied unchanged."""
     frames = frames_of(capture)
     check(frames)
     if capture in OVER_IFT:
@@ -61,9 +60,9 @@ def test_captures(capture: Path) -> None:
 @pytest.mark.parametrize("impair", IMPAIRMENTS)
 @given(conversation=conversations(crc=True, rtr_frames=False), seed=st.integers(0, 1 << 20))
 def test_crafted_conversations(impair: Impairment, conversation: Conversation, seed: int) -> None:
-    """Conversations of all kinds, lost, copied, reordered or cut up on the way.
+    """Conversations of all kinds, with segments lost, copied, reordered or split.
 
-    Where a rejected startup lacks frames, what is supplied for it depends on which are there.
+    If a rejected startup lacks frames, the supplied ones depend on those that were captured.
     """
     frames = conversation.frames(impair(conversation.segments(), random.Random(seed)))
     is_rejected = any(getattr(each, "rejected", False) for each in conversation.script)
@@ -71,7 +70,7 @@ def test_crafted_conversations(impair: Impairment, conversation: Conversation, s
 
 
 def rejected_first() -> Conversation:
-    """A startup that is rejected, another one, and an FPDU of each side."""
+    """A rejected startup, an accepted one, and an FPDU of each side."""
     conversation = Conversation(revision=1)
     conversation.startup(rejected=True)
     conversation.startup(b"odd")
@@ -85,10 +84,10 @@ def rejected_first() -> Conversation:
     [((), 0), ((0,), 1), ((1,), 0), ((2,), 1), ((3,), 1), ((0, 2), 2)],
 )
 def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int) -> None:
-    """Of a Request, its rejection, another Request and its Reply, all but the rejection, once,
-    before the Reply that answers it.
+    """A missing Request or Reply is supplied once, a missing rejection never.
 
-    Private Data of any length make a hole that is no multiple of 4 octets, as FPDUs are.
+    The startup frames are a Request, its rejection, another Request and its Reply.  Private Data
+    of any length make a hole that is no multiple of 4 octets, while FPDUs are.
     """
     conversation = rejected_first()
     sent = conversation.segments()
@@ -102,7 +101,7 @@ def test_which_startup_frame_is_supplied(missing: tuple[int, ...], supplied: int
 
 
 def test_a_rejection_captured_after_the_next_startup() -> None:
-    """It is written before the next Request, which needs no other in its place."""
+    """It is written before the next Request, and no startup frame is supplied."""
     conversation = rejected_first()
     sent = conversation.segments()
     rejected = [at for at, each in enumerate(sent) if each.octets.startswith(b"MPA ID")][:2]
@@ -114,8 +113,8 @@ def test_a_rejection_captured_after_the_next_startup() -> None:
     assert [each[7:10] for each in startups(cleaned)] == [b"Req", b"Rep"] * 2
 
 
-def test_a_request_behind_the_reply_that_accepts_it() -> None:
-    """It is the one that this Reply answers: written before it, and none is supplied."""
+def test_a_request_captured_after_its_reply() -> None:
+    """It is written before the Reply, and none is supplied."""
     talk = Talk()
     talk.say(1, REPLY)
     talk.say(0, REQUEST)
@@ -140,7 +139,7 @@ def long_talk() -> Conversation:
 @pytest.mark.parametrize("late", [1, 2, 8, 30, 58])
 @pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
 def test_late_startup_frames(which: tuple[int, ...], late: int) -> None:
-    """They are written once, before the FPDUs, and nobody is said to have sent too early."""
+    """They are written once, before the FPDUs, and no side is reported to send too early."""
     conversation = long_talk()
     sent = conversation.segments()
     frames = [each for each in sent if each.octets.startswith(b"MPA ID")]
@@ -151,15 +150,15 @@ def test_late_startup_frames(which: tuple[int, ...], late: int) -> None:
     check(captured)
     cleaned = clean(captured)
     assert (cleaned.report.startup_frames, cleaned.report.handshakes) == (0, 0)
-    said = [each.payload[20:] for each in segments(cleaned.frames) if each.payload]
-    assert said[:2] == [b"asked", b"answered"]
-    assert b"answered" not in said[2:]
+    written = [each.payload[20:] for each in segments(cleaned.frames) if each.payload]
+    assert written[:2] == [b"asked", b"answered"]
+    assert b"answered" not in written[2:]
     assert not [each for each in events(cleaned.frames) if isinstance(each, ErrorFound)]
 
 
 @pytest.mark.parametrize("lost", [(3,), (5,)])
-def test_a_lost_startup_frame_is_not_waited_for_in_vain(lost: tuple[int, ...]) -> None:
-    """What was captured is written 64 segments later, and goes on being written."""
+def test_a_lost_startup_frame_delays_writing_by_64_segments(lost: tuple[int, ...]) -> None:
+    """After that, each frame is written when it comes."""
     conversation = long_talk()
     sent = conversation.segments()
     for number in reversed(lost):
@@ -173,7 +172,7 @@ def test_a_lost_startup_frame_is_not_waited_for_in_vain(lost: tuple[int, ...]) -
 
 @pytest.mark.parametrize("name", ["mpa-rev2-enhanced", "erdma"])
 def test_cut_startup_frames(name: str) -> None:
-    """Private Data, and an extension, that a snap length has cut off are octets all the same."""
+    """Private Data and extensions count as octets, also where a snap length has cut them off."""
     frames = frames_of(PCAPS / "crafted" / f"{name}.pcap")
     for snap in range(40, 110):
         check([each._replace(octets=each.octets[:snap]) for each in frames])
@@ -184,11 +183,11 @@ def test_cut_startup_frames(name: str) -> None:
     request=st.integers(0, 8),
     seed=st.integers(0, 1 << 20),
 )
-def test_a_request_behind_fpdus(conversation: Conversation, request: int, seed: int) -> None:
-    """A Request, or a Reply, that is captured behind FPDUs, when another one has been supplied.
+def test_a_request_after_fpdus(conversation: Conversation, request: int, seed: int) -> None:
+    """A Request or a Reply that is captured after FPDUs, when another one has been supplied.
 
-    Behind a FIN that is copied before anything is known, acknowledgements may differ by its one
-    number the second time.
+    If a FIN was copied before any FPDU was found, later acknowledgements may differ by one the
+    second time.
     """
     first, *rest = conversation.segments()
     rest = reorder(rest, random.Random(seed))
@@ -197,20 +196,20 @@ def test_a_request_behind_fpdus(conversation: Conversation, request: int, seed: 
 
 @given(conversation=conversations(), at=st.integers(0, 200))
 def test_mid_connection(conversation: Conversation, at: int) -> None:
-    """Captures that begin anywhere."""
+    """Captures that begin in the middle of a connection."""
     check(renumbered(conversation.frames()[at:]))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_constructed_captures(seed: int) -> None:
-    """Everything at once: loss, snap lengths, bad CRCs, missing startup frames, any order."""
+    """Loss, snap lengths, bad CRCs, missing startup frames and disorder in one capture."""
     damage = SOUND[seed % len(SOUND)]
     check(frames_of(case(seed, damage=damage).pcap()))
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_lying_lengths(seed: int) -> None:
-    """Where FPDUs lie about their lengths, no other one is lost."""
+def test_wrong_lengths(seed: int) -> None:
+    """FPDUs with a wrong length make no good FPDU disappear."""
     frames = frames_of(case(seed, damage="length", snap=0).pcap())
     found = clean(frames)
     lost = fpdus(frames) - fpdus(found.frames)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Traffic in which there is no iWARP is copied frame by frame, octet for octet, in its order."""
+"""Traffic without iWARP is copied frame by frame, octet for octet, in its order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.truth.othertables import TABLES
 from tests.truth.othertraffic import TRAFFIC
 
 SIZE = 20_000
-"""Octets of each side at most."""
+"""The most octets of each side."""
 
 KINDS = [kind for kind in TRAFFIC if kind != "a capture of iWARP"]
 
@@ -29,7 +29,7 @@ Impair = Callable[[bytes, Sequence[Sending], random.Random], list[Sending]]
 
 
 def mixed(octets: bytes, sendings: Sequence[Sending], rng: random.Random) -> list[Sending]:
-    """Lost before the point of capture and behind it, overtaken, copied, cut anew, probed."""
+    """Lost before and after the point of capture, overtaken, copied, split otherwise, probed."""
     for seen in (False, True):
         sendings = impair.lose_and_retransmit(sendings, rng, 0.1, seen=seen)
     sendings = impair.duplicate(impair.reorder(sendings, rng, 0.1), rng, 0.1)
@@ -45,7 +45,7 @@ IMPAIRED: dict[str, Impair] = {
 
 
 def connection(kind: str, how: str, rng: random.Random, close: str | None) -> list[Segment]:
-    """A connection, in segments of some size."""
+    """A connection in segments of random sizes."""
     one, other = (impair.Half(b"", each[:SIZE], [], rng.getrandbits(32)) for each in said(kind))
     sendings = [
         IMPAIRED[how](half.octets, impair.cut_random(half.octets, rng, 20, 3000), rng)
@@ -55,7 +55,7 @@ def connection(kind: str, how: str, rng: random.Random, close: str | None) -> li
 
 
 def check(capture: bytes, path: Path) -> None:
-    """The frames of a capture are those of the cleaned one: octets, times, lengths and order."""
+    """Both captures have the same frames: octets, times, lengths and order."""
     frames = frames_of(capture)
     cleaned = clean(frames)
     assert cleaned.report.fpdus == 0
@@ -73,8 +73,10 @@ def check(capture: bytes, path: Path) -> None:
 @pytest.mark.parametrize("how", IMPAIRED)
 @pytest.mark.parametrize("kind", KINDS)
 def test_connections(kind: str, how: str, tmp_path: Path) -> None:
-    """From the SYN and from amid a connection, ended by FINs, a RST or neither; one on the ports of
-    another; IPv4 and IPv6; frames that a snap length has cut."""
+    """Connections from the SYN or from the middle, that end with FINs, a RST or neither.
+
+    All use the same ports, over IPv4 or IPv6.  A snap length cuts frames the second time.
+    """
     rng = random.Random(f"{kind} {how}")
     first, second, third = (connection(kind, how, rng, each) for each in ("fin", "rst", None))
     astray = Segment(0, rng.getrandbits(32), rng.getrandbits(32), RST | ACK, b"")
@@ -86,7 +88,7 @@ def test_connections(kind: str, how: str, tmp_path: Path) -> None:
     check(pcapfile.pcap(octets[: len(octets) // 2], snaplen=200), tmp_path)
 
 
-def test_what_is_no_tcp(tmp_path: Path) -> None:
+def test_traffic_without_tcp(tmp_path: Path) -> None:
     """UDP, fragments, SCTP without DDP, ARP, extension headers, and frames cut anywhere."""
     rng = random.Random(5)
     udp = struct.pack(">HHHH", 5000, 53, 308, 0) + rng.randbytes(300)
@@ -115,7 +117,7 @@ def test_what_is_no_tcp(tmp_path: Path) -> None:
 @pytest.mark.parametrize("situation", ["SYN", "anywhere, with holes"])
 @pytest.mark.parametrize("kind", [each for each in TABLES if "tags" in each or "OpenFlow" in each])
 def test_tables_are_copied(kind: str, situation: str) -> None:
-    """Each frame, in its place, without a comment."""
+    """Each frame is in its place, without a comment."""
     frames = frames_of(table_capture(kind, situation, 0))
     cleaned = clean(frames)
     assert cleaned.frames == renumbered(frames)

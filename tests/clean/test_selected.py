@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A part of the connections is cleaned, and all else is left out."""
+"""Only selected connections are cleaned; all other frames are left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_DDP = frames_of(pcapfile.pcap(words(16, b"no DDP", b"no DDP")))
 def selected(
     frames: list[Frame], selects: Callable[[ConnectionId], bool], **options: Any
 ) -> tuple[list[Frame], Cleaner]:
-    """What is written of the connections that matter, and what wrote it."""
+    """The frames that are written for the selected connections, and the cleaner."""
     cleaner = Cleaner(selects=selects, **options)
     written = [each for frame in frames for each in cleaner.receive(frame)] + cleaner.finish()
     assert not cleaner._orders and not cleaner._queue.held
@@ -36,7 +36,7 @@ def selected(
     ("over_sctp", "dialect"), [(OVER_SCTP, None), (OVER_SCTP, "rfc5043"), (NO_DDP, "rfc5043")]
 )
 def test_numbers_are_those_of_a_listing(over_sctp: list[Frame], dialect: str | None) -> None:
-    """Connections over SCTP have numbers, too, and are left out."""
+    """Connections over SCTP have numbers, too, but are left out."""
     frames = renumbered([*over_sctp, *OVER_TCP])
     found, cleaner = selected(frames, lambda identity: identity.number == 1, dialect=dialect)
     assert found == clean(OVER_TCP).frames
@@ -49,8 +49,7 @@ def test_numbers_are_those_of_a_listing(over_sctp: list[Frame], dialect: str | N
 
 
 def test_numbers_without_tunnels() -> None:
-    """Where VLANs alone tell connections apart, they are also told apart when tags are left out,
-    and have the same numbers."""
+    """Connections that differ only in their VLANs have the same numbers when tags are left out."""
     isns = 1000, 900_000_000
     vlans = [conversation(5 + number, isn) for number, isn in enumerate(isns)]
     mixed = renumbered(frame for both in zip(*vlans, strict=True) for frame in both)
@@ -61,7 +60,7 @@ def test_numbers_without_tunnels() -> None:
 
 
 def conversation(vlan: int | None, isn: int) -> list[Frame]:
-    """Frames of the same connection but for its VLAN and its numbers."""
+    """Frames of a connection that differs from others only in VLAN and sequence numbers."""
     ends = (Endpoint("10.0.0.1", 40000, isn=isn), Endpoint("10.0.0.2", 4000, isn=isn))
     made = Conversation(*ends, vlan=vlan)
     for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a connection says beside startup frames and FPDUs stays, octet for octet."""
+"""Octets in streaming mode stay, beside startup frames and FPDUs, octet for octet."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ REJECTION = mpastream.startup_frame(mpastream.REPLY_KEY, crc=1, rejected=1)
 MARKED = mpastream.startup_frame(mpastream.REQUEST_KEY, markers=1, crc=1)
 ERDMA = mpastream.startup_frame(mpastream.REQUEST_KEY, crc=1, revision=129) + b"\1\2\3\4\5\6\7\x08"
 
-Said = list[tuple[int, list[bytes]]]
-"""Who says something, in one segment, and what that consists of."""
+Segments = list[tuple[int, list[bytes]]]
+"""For each segment its sender, and the parts of its payload."""
 
-SAID: dict[str, Said] = {
+SITUATIONS: dict[str, Segments] = {
     "before the Request, in its segment": [(0, [b"hello", REQUEST]), (1, [REPLY])],
     "before the Request, in segments": [
         (0, [b"hel"]),
@@ -31,7 +31,7 @@ SAID: dict[str, Said] = {
         (0, [b"sorry", REQUEST]),
         (1, [REPLY]),
     ],
-    "after a frame that became shorter": [
+    "after a frame that is written shorter": [
         (0, [ERDMA]),
         (1, [REJECTION, b"so"]),
         (0, [b"sorry"]),
@@ -40,23 +40,25 @@ SAID: dict[str, Said] = {
         (0, [REQUEST]),
         (1, [REPLY]),
     ],
-    "nothing but a rejection": [(0, [b"hello", REQUEST]), (1, [REJECTION, b"so"]), (0, [b"bye"])],
+    "only a rejection": [(0, [b"hello", REQUEST]), (1, [REJECTION, b"so"]), (0, [b"bye"])],
 }
 
-KNOWN = {MARKED: REQUEST, ERDMA: REQUEST}
-"""Startup frames that are written as others."""
+WRITTEN = {MARKED: REQUEST, ERDMA: REQUEST}
+"""Startup frames that are not written as captured, and how they are written."""
 
 
 @pytest.mark.parametrize(
-    ("when", "size"), [(when, size) for when in SAID for size in (None, 1, 7, 21)]
+    ("when", "size"), [(when, size) for when in SITUATIONS for size in (None, 1, 7, 21)]
 )
-def test_it_is_all_there(when: str, size: int | None) -> None:
-    """All octets of both directions, also in the segments of startup frames, and where numbers are
-    others than captured; numbers go on without a gap."""
+def test_all_octets_are_written(when: str, size: int | None) -> None:
+    """All octets of both directions are there, also in segments of startup frames.
+
+    Sequence numbers have no gap, also where they were changed.
+    """
     talk = Talk()
-    for direction, parts in SAID[when]:
+    for direction, parts in SITUATIONS[when]:
         talk.say(direction, b"".join(parts), size=size)
-    if any(REPLY in parts for _, parts in SAID[when]):
+    if any(REPLY in parts for _, parts in SITUATIONS[when]):
         talk.say(0, STREAM)
         talk.say(1, STREAM)
     talk.close()
@@ -70,7 +72,7 @@ def test_it_is_all_there(when: str, size: int | None) -> None:
             if each.flow == flow and each.payload:
                 assert each.seq == (first + len(octets)) % 2**32
                 octets += each.payload
-        parts = [part for sender, each in SAID[when] if sender == direction for part in each]
-        expected = b"".join(KNOWN.get(part, part) for part in parts)
+        parts = [part for sender, each in SITUATIONS[when] if sender == direction for part in each]
+        expected = b"".join(WRITTEN.get(part, part) for part in parts)
         assert octets[: len(expected)] == expected
         assert octets[len(expected) :] in (b"", STREAM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures with tags and tunnels, cleaned with or without them."""
+"""Captures with tags and tunnels, which clean keeps or leaves out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.clean.cleaning import clean, fpdus, renumbered, segments, shown_fpdus
 
 
 def conversation() -> Conversation:
-    """One with Markers, FPDUs across segments, and one that is retransmitted."""
+    """A conversation with Markers, and FPDUs across segments."""
     made = Conversation(markers=True, packing="stream")
     for number in range(12):
         made.initiator.send(bytes([number]) * 700)
@@ -29,7 +29,7 @@ PLAIN = conversation().frames()
 
 
 def inside(name: str) -> list[Frame]:
-    """The frames, each IP packet in a tag or tunnel."""
+    """The same frames, each IP packet in a tag or tunnel."""
     octets = [ALONE[name](frame.octets[14:]) for frame in PLAIN]
     return [
         frame._replace(octets=each, original_length=len(each))
@@ -39,9 +39,11 @@ def inside(name: str) -> list[Frame]:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("name", ALONE)
-def test_kept(name: str, tmp_path: Path, tshark: str) -> None:
-    """The same FPDUs, in the same tags and tunnels, for any tool that looks into them; or as if
-    none had been there, Ethernet addresses being those next to the IP packet."""
+def test_tags_and_tunnels(name: str, tmp_path: Path, tshark: str) -> None:
+    """The FPDUs stay the same in the same tags and tunnels, also for tshark.
+
+    Without tags and tunnels, the frames are as if none had been there, but for Ethernet addresses.
+    """
     frames = inside(name)
     cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(frames) == fpdus(PLAIN)
@@ -66,19 +68,21 @@ def in_fragments(frames: list[Frame]) -> list[Frame]:
     return renumbered(fragments)
 
 
-def test_what_is_said_of_frames_out_of_a_tunnel() -> None:
-    """They are not as they were; without any tag or tunnel they are."""
-    (_, said) = clean(PLAIN, decapsulate=True).report.lines()
-    assert said == "3 frames copied unchanged, 27 frames replaced"
-    (reduced, _, said) = clean(inside("VXLAN"), decapsulate=True).report.lines()
+def test_the_report_on_frames_out_of_a_tunnel() -> None:
+    """Frames without a tag or tunnel are copied unchanged, others are not."""
+    (_, counts) = clean(PLAIN, decapsulate=True).report.lines()
+    assert counts == "3 frames copied unchanged, 27 frames replaced"
+    (reduced, _, counts) = clean(inside("VXLAN"), decapsulate=True).report.lines()
     assert reduced == "30 frames reduced to the innermost IP packet"
-    assert said == "3 frames copied, 27 frames replaced"
+    assert counts == "3 frames copied, 27 frames replaced"
 
 
 @pytest.mark.parametrize("name", ["Ethernet", "VXLAN", "ERSPAN II"])
 def test_fragments(name: str) -> None:
-    """FPDUs of packets in fragments are found once, also of those of a tunnel; without that, each
-    packet is whole."""
+    """FPDUs of packets in fragments are found once, also inside a tunnel.
+
+    Without tunnels, each packet is written whole.
+    """
     frames = in_fragments(inside(name))
     cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(PLAIN)

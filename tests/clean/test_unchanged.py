@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Frames that other tools can read are copied; what is written anew keeps all else of its frame."""
+"""Frames that other tools can read are copied; rewritten ones keep the headers of their frame."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ READABLE = (
     "term_readoob.pcap",
     "close_midmsg_clientkill.pcap.gz",
 )
-"""In which Wireshark finds all FPDUs: whole ones, and such as have several segments for
-themselves."""
+"""Captures in which Wireshark finds all FPDUs: each is whole in a segment, or has several segments
+to itself."""
 
 A, B, C = (STREAM[first.end : second.end] for first, second in pairwise(TRUTH[:4]))
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_what_can_be_read_is_copied(name: str) -> None:
-    """Frame by frame, acknowledgements included."""
+def test_readable_frames_are_copied(name: str) -> None:
+    """All frames are the same, acknowledgements included."""
     frames = frames_of(PCAPS / name)
     cleaned = clean(frames)
     assert cleaned.frames == frames
@@ -42,27 +42,27 @@ def test_what_can_be_read_is_copied(name: str) -> None:
 
 
 SHAPES = {
-    "an FPDU in each": ((A, B, C), (0, 1, 2), 0),
-    "all FPDUs in one": ((A + B + C,), (0,), 0),
-    "several for one FPDU": ((A, B[:8], B[8:100], B[100:], C), (0, 1, 2, 3, 4), 0),
-    "these in disorder": ((A, B[:8], B[8:100], B[100:], C), (0, 2, 1, 3, 4), 3),
-    "one is captured twice": ((A, B[:8], B[8:], C), (0, 1, 2, 1, 3), 0),
-    "one begins too short to be looked at": ((A, B[:7], B[7:], C), (0, 1, 2, 3), 2),
-    "the next begins before a boundary": ((A + B[:100], B[100:], C), (0, 1, 2), 2),
-    "ends after a boundary": ((A, B[:100], B[100:] + C), (0, 1, 2), 2),
+    "an FPDU in each segment": ((A, B, C), (0, 1, 2), 0),
+    "all FPDUs in one segment": ((A + B + C,), (0,), 0),
+    "several segments for one FPDU": ((A, B[:8], B[8:100], B[100:], C), (0, 1, 2, 3, 4), 0),
+    "several for one FPDU, in disorder": ((A, B[:8], B[8:100], B[100:], C), (0, 2, 1, 3, 4), 3),
+    "a segment captured twice": ((A, B[:8], B[8:], C), (0, 1, 2, 1, 3), 0),
+    "the first of several is too short": ((A, B[:7], B[7:], C), (0, 1, 2, 3), 2),
+    "the next FPDU begins in the first segment": ((A + B[:100], B[100:], C), (0, 1, 2), 2),
+    "the FPDU ends in the segment of the next": ((A, B[:100], B[100:] + C), (0, 1, 2), 2),
 }
-"""The octets of segments, the order in which they were captured, and how many are not copied."""
+"""The octets of segments, their order of capture, and the number of those that are not copied."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> None:
-    """Those of whole FPDUs, and those that one FPDU has for itself.  tshark finds all of them."""
+    """Segments with whole FPDUs only, and segments of one FPDU only.  tshark finds all FPDUs."""
     pieces, order, changed = SHAPES[shape]
     talk = started()
     for piece in pieces:
         talk.say(0, piece)
-    begun, said = talk.segments[: -len(pieces)], talk.segments[-len(pieces) :]
-    captured = [*begun, *(said[at] for at in order)]
+    before, parts = talk.segments[: -len(pieces)], talk.segments[-len(pieces) :]
+    captured = [*before, *(parts[at] for at in order)]
     frames = frames_of(pcapfile.pcap(pcapfile.frames(captured)))
     cleaned = clean(frames)
     octets = [each.octets for each in cleaned.frames]
@@ -72,10 +72,8 @@ def test_which_segments_can_be_read(shape: str, tshark: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("number", "replaced"), [(64, 0), (65, 1), (300, 1)])
-def test_how_many_fpdus_a_frame_may_have(
-    number: int, replaced: int, tshark: str, tmp_path: Path
-) -> None:
-    """tshark reads 500 headers of a frame, and finds all FPDUs of a cleaned capture."""
+def test_the_most_fpdus_of_a_frame(number: int, replaced: int, tshark: str, tmp_path: Path) -> None:
+    """tshark reads 500 headers of a frame, so it finds all FPDUs of a cleaned capture."""
     talk = started()
     octets, _ = mpastream.build_stream([b"\x41\x43" + bytes(16)] * number)
     talk.say(0, octets)
@@ -84,8 +82,8 @@ def test_how_many_fpdus_a_frame_may_have(
     assert shown_fpdus(cleaned, tshark, tmp_path / "a.pcapng") == number
 
 
-def test_acknowledged_one_by_one_and_late() -> None:
-    """However many FPDUs are under way, an acknowledgement of one of them says what it said."""
+def test_late_acknowledgements_of_one_fpdu_each() -> None:
+    """They are copied unchanged, even with 300 FPDUs under way."""
     talk = started()
     octets, truth = mpastream.build_stream([b"\x41\x43" + bytes(16)] * 300)
     begin = talk.next[0]
@@ -98,7 +96,7 @@ def test_acknowledged_one_by_one_and_late() -> None:
 
 
 def test_segments_of_an_fpdu_wait_for_its_end() -> None:
-    """No more than these, and they are written in their places then."""
+    """No other frames wait; then all are written in their places."""
     talk = started()
     talk.say(0, A)
     talk.say(0, B[:100])
@@ -110,15 +108,15 @@ def test_segments_of_an_fpdu_wait_for_its_end() -> None:
     assert counts == [1, 1, 1, 1, 1, 1, 0, 0, 3]
 
 
-def _kept(octets: bytes) -> Sequence[bytes]:
+def _kept_fields(octets: bytes) -> Sequence[bytes]:
     """DSCP, identification, time to live, window and timestamps of a frame of Linux."""
     assert octets[12:14] == b"\x08\x00"
     assert octets[54:58] == b"\x01\x01\x08\x0a"
     return octets[15:16], octets[18:20], octets[22:23], octets[48:50], octets[58:66]
 
 
-def _named(written: Written) -> set[int]:
-    """The captured frames that a frame is of, by its comment; of a copied one, itself."""
+def _frames_in_comment(written: Written) -> set[int]:
+    """The captured frames that the comment of a frame names; the frame itself if it was copied."""
     if written.comment is None:
         return {written.frame.number}
     runs = re.findall(r"(\d+)(?:-(\d+))?", written.comment.split("of frame")[1])
@@ -128,14 +126,14 @@ def _named(written: Written) -> set[int]:
 @pytest.mark.parametrize(
     "name", ["netem_reorder25_at_client_A.pcap.gz", "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"]
 )
-def test_what_a_rewritten_frame_keeps(name: str) -> None:
-    """That of the frame that completed its FPDU; its comment names all that brought some of it."""
+def test_a_rewritten_frame_keeps_fields(name: str) -> None:
+    """The last frame of the FPDU gives the fields; the comment names all frames of the FPDU."""
     frames = frames_of(PCAPS / name)
     brought = {(each.direction, each.seq): set(each.frames) for each in recovered(frames)}
     cleaned = clean(frames)
     assert len(cleaned.comments) > 10
     for each in recovered(cleaned.frames):
-        named = [_named(cleaned.written[number - 1]) for number in each.frames]
+        named = [_frames_in_comment(cleaned.written[number - 1]) for number in each.frames]
         assert set.union(*named) == brought[each.direction, each.seq]
         octets = cleaned.written[each.frame - 1].frame.octets
-        assert _kept(octets) == _kept(frames[max(named[-1]) - 1].octets)
+        assert _kept_fields(octets) == _kept_fields(frames[max(named[-1]) - 1].octets)

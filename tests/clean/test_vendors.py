@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stacks that other tools do not know: their connections are written as RFC 5044 has them."""
+"""Dialects that other tools do not know: clean writes their connections as RFC 5044 has them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKINGS = st.sampled_from(("aligned", "packed", "stream"))
 
 
 def sends(lengths: Sequence[int], **options: Any) -> Conversation:
-    """Sends of both sides, with nothing of MPA in them that RFC 5044 would not have there."""
+    """Sends of both sides with random octets, which look like no other FPDU."""
     conversation = Conversation(crc=False, **options)
     rng = Random(str(lengths))
     for side in conversation.sides:
@@ -33,7 +33,7 @@ def sends(lengths: Sequence[int], **options: Any) -> Conversation:
 
 
 def streams(cleaned: Cleaned) -> set[bytes]:
-    """The octets of both directions behind the startup frames, as they are written."""
+    """The written octets of both directions after the startup frames."""
     written: dict[bytes, bytes] = {}
     for each in segments(cleaned.frames):
         if not each.payload.startswith(b"MPA ID"):
@@ -42,7 +42,7 @@ def streams(cleaned: Cleaned) -> set[bytes]:
 
 
 def standard(conversation: Conversation) -> set[bytes]:
-    """What its FPDUs are by RFC 5044 4.1, with the CRC field that stands for none."""
+    """The same FPDUs as RFC 5044 4.1 has them, with a CRC field of zeros."""
     found: dict[int, bytes] = {0: b"", 1: b""}
     for item in conversation.script:
         if isinstance(item, FPDUItem):
@@ -53,10 +53,10 @@ def standard(conversation: Conversation) -> set[bytes]:
 
 
 @given(LENGTHS, PACKINGS, st.integers(60, 1460), st.integers(0, 99), st.booleans())
-def test_softuiwarp_told(
+def test_softuiwarp_given_by_the_user(
     lengths: list[int], packing: Any, mss: int, seed: int, reordered: bool
 ) -> None:
-    """Every octet of SoftUiWARP's FPDUs is written with the other pads, and none is left out."""
+    """All FPDUs of SoftUiWARP are written with the pads of RFC 5044; no octet is left out."""
     conversation = sends(lengths, dialect="softuiwarp", packing=packing, mss=mss)
     impairments = (Reordering(0.3), Duplication(0.2)) if reordered else ()
     segments = impair(conversation.segments(), *impairments, seed=seed)
@@ -68,7 +68,7 @@ def test_softuiwarp_told(
 
 @given(LENGTHS, PACKINGS, st.integers(60, 1460))
 def test_softuiwarp_recognised(lengths: list[int], packing: Any, mss: int) -> None:
-    """Nor where it was recognised only behind an FPDU that was taken for one of RFC 5044."""
+    """No octet is left out, even if the first FPDUs were taken for those of RFC 5044."""
     lengths = [*lengths, 1, 2, 3, 4, 5]
     conversation = sends(lengths, dialect="softuiwarp", packing=packing, mss=mss)
     report = clean(conversation.frames()).report
@@ -89,7 +89,7 @@ def of_erdma(private_data: bytes, extension: bytes) -> Conversation:
 
 @given(st.binary(max_size=500), st.binary(min_size=8, max_size=8))
 def test_erdma(private_data: bytes, extension: bytes) -> None:
-    """Its startup frames are revision 1 without the extension; all else is the same."""
+    """Its startup frames get revision 1 and lose the extension; all else is the same."""
     frames = of_erdma(private_data, extension).frames()
     cleaned = clean(frames)
     request, reply = startups(cleaned)
@@ -103,7 +103,7 @@ def test_erdma(private_data: bytes, extension: bytes) -> None:
 
 @pytest.mark.parametrize("lost", [(0,), (1,), (0, 1)])
 def test_erdma_supplied(lost: tuple[int, ...]) -> None:
-    """What is supplied beside a startup frame of erdma is written as that one is."""
+    """Supplied startup frames have the same form as the captured one of erdma."""
     conversation = of_erdma(b"", bytes(8))
     sent = conversation.segments()
     both = [each for each in sent if each.octets.startswith(b"MPA ID")]
@@ -116,8 +116,8 @@ def test_erdma_supplied(lost: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("markers", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("is_impaired", [False, True])
-def test_cleaned(markers: tuple[bool, bool], crc: bool, is_impaired: bool) -> None:
-    """Every FPDU is there, without Markers, with a CRC that is good or a CRC field of zeros."""
+def test_osc(markers: tuple[bool, bool], crc: bool, is_impaired: bool) -> None:
+    """Every FPDU of osc is there, without Markers, with a good CRC or a CRC field of zeros."""
     made = Conversation(dialect="osc", markers=markers, crc=crc, packing="stream", mss=400)
     rng = Random(1)
     for _ in range(15):
@@ -133,10 +133,10 @@ def test_cleaned(markers: tuple[bool, bool], crc: bool, is_impaired: bool) -> No
         wanted = [
             each.ulpdu for each in made.script if isinstance(each, FPDUItem) and each.side == side
         ]
-        mine = [each for each in found if each.direction == side]
-        assert [each.ulpdu for each in mine] == wanted
-        assert {each.crc for each in mine} == {"good" if crc else "off"}
-        assert crc or all(each.octets.endswith(bytes(4)) for each in mine)
+        of_side = [each for each in found if each.direction == side]
+        assert [each.ulpdu for each in of_side] == wanted
+        assert {each.crc for each in of_side} == {"good" if crc else "off"}
+        assert crc or all(each.octets.endswith(bytes(4)) for each in of_side)
     placed = [each for each in made.layout() if isinstance(each.item, FPDUItem)]
     bare = sum((len(each.item.ulpdu) + 5 & ~3) + 4 * crc for each in placed)
     assert cleaned.report.markers == (sum(len(each.octets) for each in placed) - bare) // 4

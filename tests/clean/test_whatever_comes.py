@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whatever flags segments have: a complete capture is written, and every FPDU found is in it."""
+"""A complete capture with every FPDU is written, whatever flags segments have."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.truth.impair import ACK, FIN, RST, SYN, Segment
 
 
 def capture(parts: Sequence[Sequence[Segment]], *, step: int = 1_000_000) -> bytes:
-    """A capture of segments of all connections between two ports, one after the other."""
+    """A capture of several connections between the same ports, one after the other."""
     return pcapfile.pcap(pcapfile.frames([each for part in parts for each in part]), step=step)
 
 
-def check_all_is_written(parts: Sequence[Sequence[Segment]]) -> None:
-    """Each frame is copied or replaced, and FPDUs are the same."""
+def check_complete(parts: Sequence[Sequence[Segment]]) -> None:
+    """Each frame is copied or replaced, and the FPDUs are the same."""
     frames = frames_of(capture(parts))
     cleaned = clean(frames)
     assert fpdus(cleaned.frames) == fpdus(frames)
@@ -36,28 +36,28 @@ def check_all_is_written(parts: Sequence[Sequence[Segment]]) -> None:
 @pytest.mark.parametrize("flags", [SYN | FIN | RST | ACK, SYN | RST, FIN | RST, SYN | FIN | ACK, 0])
 @pytest.mark.parametrize("octets", [b"", b"M", STREAM[: TRUTH[0].end]])
 def test_a_connection_of_one_segment(flags: int, octets: bytes) -> None:
-    """On ports of their own, and on those of a connection that is not over."""
+    """On unused ports, and on those of a connection that is still open."""
     one = Segment(0, 1_700_000, 0, flags, octets)
     for before in ([], started((1000, 5000)).segments):
-        check_all_is_written([before, [one], before[3:]])
+        check_complete([before, [one], before[3:]])
 
 
 @pytest.mark.parametrize("octets", [b"", b"x"])
-def test_a_syn_that_is_no_copy_as_the_end_shows(octets: bytes) -> None:
-    """Of the connection that it opened no more is known than that it was there."""
+def test_a_syn_that_shows_at_the_end_to_be_no_copy(octets: bytes) -> None:
+    """Nothing else was captured of the connection that it opened."""
     before = whole().segments
     other = before[0]._replace(seq=before[0].seq + 5000, flags=SYN | ACK, payload=octets)
-    check_all_is_written([before, [before[0], other]])
+    check_complete([before, [before[0], other]])
 
 
-@pytest.mark.parametrize("said", [REQUEST, REQUEST[:7], b"hello"])
-def test_a_syn_with_octets(said: bytes) -> None:
-    """What it brings of MPA is written once; a SYN without MPA is copied as it was (RFC 7413)."""
+@pytest.mark.parametrize("payload", [REQUEST, REQUEST[:7], b"hello"])
+def test_a_syn_with_octets(payload: bytes) -> None:
+    """Its octets of MPA are written once; a SYN without MPA is copied unchanged (RFC 7413)."""
     talk = Talk((1000, 5000), syn=False)
     talk.next = [1000, 5000]
-    talk.say(0, said, flags=SYN)
+    talk.say(0, payload, flags=SYN)
     talk.say(1, flags=SYN | ACK)
-    talk.say(0, REQUEST[len(said) :] if REQUEST.startswith(said) else REQUEST)
+    talk.say(0, REQUEST[len(payload) :] if REQUEST.startswith(payload) else REQUEST)
     talk.say(1, REPLY)
     talk.say(0, STREAM)
     talk.say(1, STREAM)
@@ -68,13 +68,13 @@ def test_a_syn_with_octets(said: bytes) -> None:
     numbers = [(each.seq + bool(each.flags & SYN), len(each.payload)) for each in sent]
     assert all(a + length == b for (a, length), (b, _) in itertools.pairwise(numbers))
     octets = b"".join(each.payload for each in sent)
-    assert octets == (b"" if REQUEST.startswith(said) else said) + REQUEST + STREAM
+    assert octets == (b"" if REQUEST.startswith(payload) else payload) + REQUEST + STREAM
     assert not [each for each in events(cleaned.frames) if isinstance(each, ErrorFound)]
 
 
 @pytest.mark.parametrize("at", [0, 1, 5, 11])
 def test_a_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Whenever it comes, the capture is complete, with status 2 and a line that says so."""
+    """The capture is complete, the exit status is 2, and a line names the fault."""
     received, count = intake.receive, itertools.count()
 
     def receive(half: HalfConnection, segment: Received) -> None:
@@ -88,8 +88,8 @@ def test_a_fault_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at
         patched.setattr(intake, "receive", receive)
         result = run("clean", "-q", source, "-o", target)
     assert result.exit_code == 2
-    said = "1 connection not cleaned to the end: a fault of scapy-mpa"
-    assert result.stderr == f"scapy-mpa: {source}: {said}\n"
+    fault = "1 connection not cleaned to the end: a fault of scapy-mpa"
+    assert result.stderr == f"scapy-mpa: {source}: {fault}\n"
     assert frames_of(target)
 
 
@@ -110,8 +110,8 @@ CAPTURES = {
 
 
 @pytest.mark.parametrize("kind", CAPTURES)
-def test_what_is_cleaned_reads_the_same(kind: str, tmp_path: Path) -> None:
-    """As many connections, and as many FPDUs, before and after."""
+def test_connections_and_fpdus_before_and_after(kind: str, tmp_path: Path) -> None:
+    """A cleaned capture has the same numbers of both."""
     segments, connections = CAPTURES[kind]
     before, after = tmp_path / "before.pcap", tmp_path / "after.pcap"
     before.write_bytes(pcapfile.pcap(pcapfile.frames(segments)))
