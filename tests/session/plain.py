@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What ``MPASession`` must yield, with every layer of every packet dissected by Scapy itself."""
+"""The packets that ``MPASession`` must yield, with all layers dissected by Scapy itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from scapy_mpa.wire.startup import StartupKind
 
 
 class Interface(SuperSocket):
-    """Hands out packets one by one, and then fails, as an interface does that goes down."""
+    """Gives packets one by one and then fails, like an interface that goes down."""
 
     def __init__(self, packets: Iterable[Packet], error: Exception | None = None) -> None:
         self._packets = iter(packets)
@@ -70,10 +70,10 @@ def layers(packet: Packet) -> Iterator[Packet]:
 
 
 def state(packet: Packet) -> list[Any]:
-    """All that Scapy keeps of a packet, layer by layer.
+    """All that Scapy keeps of a packet, layer by layer, to compare packets.
 
-    But for the time of inner layers, which is the time of day, and what every packet of a class
-    shares.
+    Left out are the time of inner layers, which is the time of day, and all that the packets of a
+    class share.
     """
     found: list[Any] = []
     below: Packet | None = None
@@ -101,7 +101,7 @@ def state(packet: Packet) -> list[Any]:
 
 
 def is_filled(slot: MemberDescriptorType, layer: Packet) -> bool:
-    """Whether a slot of a layer holds something; ``hasattr`` would ask for a field, too."""
+    """True if a slot of a layer has a value; ``hasattr`` would also look for a field."""
     try:
         slot.__get__(layer)
     except AttributeError:
@@ -110,7 +110,7 @@ def is_filled(slot: MemberDescriptorType, layer: Packet) -> bool:
 
 
 def shown(layer: Packet, name: str, value: object) -> object:
-    """A value of a field, such that equal ones are equal: neither notes nor Markers are."""
+    """A value of a field, in a form that can be compared: notes and Markers cannot."""
     if name in ("provenance", "evidence", "problem"):
         return getattr(layer, name)
     if isinstance(value, list) and any(isinstance(each, MPAMarker) for each in value):
@@ -127,7 +127,7 @@ def dissected(frame: Frame) -> Packet:
     try:
         packet = layer(frame.octets)
     except Exception:
-        # As Scapy's readers do.
+        # Scapy's readers do the same.
         packet = conf.raw_layer(frame.octets)
     packet.time = frame.time_ns / 1_000_000_000
     packet.wirelen = frame.original_length
@@ -135,7 +135,7 @@ def dissected(frame: Frame) -> Packet:
 
 
 def without_payload(frame: Frame) -> tuple[Packet, Packet | None]:
-    """The layers of a frame up to TCP, lengths and checksums to be computed; and TCP."""
+    """The layers of a frame up to TCP, without lengths and checksums, and the TCP layer."""
     packet = dissected(frame)
     tcp = packet.getlayer(TCP)
     if tcp is None:
@@ -172,7 +172,7 @@ LAYERS = {
 
 
 def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
-    """The layers below what was recovered, as those of a segment that holds nothing else."""
+    """The layers below a recovered FPDU or startup frame, as if it had its own segment."""
     tcp = packet[TCP]
     packet.wirelen = None
     tcp.seq = event.seq - 4 * (getattr(event, "phase", None) == 0)
@@ -183,7 +183,7 @@ def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
     is_long = len(packet) + len(payload) > 0xFFFF
     if not missing and not is_long:
         return packet
-    # Of the options, the timestamps stay.
+    # Only the timestamps stay of the options.
     times = [each for each in tcp.options if each[0] == "Timestamp"][:1]
     tcp.options, tcp.dataofs = [*[("NOP", None)] * 2 * len(times), *times], None
     if is_long:
@@ -199,7 +199,7 @@ def as_sent(event: Any, packet: Packet, segment: Segment) -> Packet:
 
 
 def yielded(packets: Iterable[Packet]) -> Iterator[Packet]:
-    """What the session must yield for packets that Scapy has read from one file."""
+    """The packets that the session must yield for packets that Scapy has read from one file."""
     decoder = Decoder()
     flows = Flows(others=other_framings())
     last: dict[bytes, tuple[Frame, Segment]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Packets made without dissecting are those that Scapy's dissection makes, in every respect."""
+"""Packets made without dissecting are equal to those that Scapy dissects."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ CONNECTION = ConnectionId(0, bytes(12))
 
 
 def assert_alike(found: Iterable[Packet], wanted: Iterable[Packet]) -> None:
-    """They are the same packets, in the same order."""
+    """Check that both have equal packets in the same order."""
     for number, (one, other) in enumerate(zip_longest(found, wanted)):
         assert one is not None and other is not None, number
         assert state(one) == state(other), number
 
 
 def from_pcap(path: pathlib.Path) -> list[Packet]:
-    """What must be yielded for a pcap file."""
+    """The packets that the session must yield for a pcap file."""
     with PcapReader(str(path)) as reader:
         return list(yielded(reader))
 
 
 def received(sock: Any, session: MPASession) -> list[Packet]:
-    """What a session yields for a socket, without what ``sniff()`` does to it."""
+    """The packets that a session yields for a socket, without changes by ``sniff()``."""
     packets: list[Packet] = []
     while True:
         try:
@@ -61,7 +61,7 @@ def received(sock: Any, session: MPASession) -> list[Packet]:
 
 
 def is_recovered(packet: Packet) -> bool:
-    """Whether a packet was recovered from a stream."""
+    """True if a packet was recovered from a stream."""
     return any("provenance" in layer.fields for layer in layers(packet))
 
 
@@ -71,16 +71,18 @@ def is_recovered(packet: Packet) -> bool:
 @pytest.mark.examples
 @pytest.mark.parametrize("path", OVER_TCP, ids=capture_name)
 def test_captures(path: pathlib.Path) -> None:
-    """Every packet of every capture, from ``sniff()`` and from ``rdmpa()``."""
+    """All packets of real captures are equal, from ``sniff()`` and from ``rdmpa()``."""
     wanted = from_pcap(path)
     assert_alike(sniff(offline=str(path), session=MPASession, quiet=True), wanted)
     assert_alike(rdmpa(path), filter(is_recovered, wanted))
 
 
 @pytest.mark.parametrize("name", ["rping_ipv6_mpa2_crcon", "vlan5_mix_crcon"])
-def test_everything_that_is_done_with_packets(name: str) -> None:
-    """Shown, copied, stacked, built, made a command: always what Scapy's own give; what is done to
-    one does not show in others."""
+def test_methods_of_packets(name: str) -> None:
+    """Showing, copying, stacking, building and ``command()`` give the same as for Scapy's packets.
+
+    A change of one packet does not change others.
+    """
     path = PCAPS / f"{name}.pcap"
     found = sniff(offline=str(path), session=MPASession, quiet=True)
     for one, other in zip(found, from_pcap(path), strict=True):
@@ -104,8 +106,10 @@ def test_everything_that_is_done_with_packets(name: str) -> None:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both byte orders; several interfaces, resolutions and link types, one of which Scapy does not
-    know; comments, directions, blocks of all kinds; cut frames."""
+    """Files with many interfaces, resolutions, link types, comments, directions and block types.
+
+    pcap files have both byte orders and cut frames.  Scapy does not know one link type.
+    """
     frames = [bytes(each) for each in rdpcap(str(RPING))]
     nanoseconds, fractions = build.option(9, b"\x09"), build.option(9, b"\x8a")
     file = build.section() + build.interface(options=build.option(2, b"eth\xff0") + nanoseconds)
@@ -129,9 +133,9 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "made.pcap").write_bytes(build.pcap(records, order=order, magic=0xA1B23C4D))
 
     class Derived(PcapReader):
-        """Is asked for packets, as all readers that are not known."""
+        """A reader that the session does not know, so it takes packets from it."""
 
-    # Packets of Simple Packet Blocks are of now.
+    # Packets of Simple Packet Blocks get the time of day.
     monkeypatch.setattr(time, "time", lambda: 1.5)
     for kind, name in (
         (PcapNgReader, "made.pcapng"),
@@ -147,13 +151,15 @@ def test_files(order: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
         assert [each.sniffed_on for each in found] == [each.sniffed_on for each in wanted]
 
 
-# -- the plain way, where it must be taken ---------------------------------------------------------
+# -- frames that Scapy must dissect ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("module", [lower, upper])
 def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where layers have no form, or not the one that was thought, all is dissected; so it is where
-    a session sees each packet first."""
+    """All frames are dissected if layers have no form, or another than expected.
+
+    They are also dissected if another session sees each packet first.
+    """
     wanted = from_pcap(RPING)
 
     def no_form(*_: object, **__: object) -> None:
@@ -181,7 +187,7 @@ def test_another_scapy(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_records_with_another_field(
     reader: Any, written: Any, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Scapy that says more of a record is read all the same."""
+    """Files are read also if Scapy's metadata of a record have one more field."""
     fields = "more", *reader.PacketMetadata._fields
     more = namedtuple("more", fields, defaults=[None] * len(fields))
     monkeypatch.setattr(reader, "PacketMetadata", more)
@@ -203,7 +209,7 @@ _changes = st.lists(st.tuples(st.integers(0, 59), st.integers(0, 255)), max_size
 
 @st.composite
 def _frames(draw: st.DrawFn) -> Frame:
-    """Ordinary frames, or nearly so: some octets of their headers are others."""
+    """Ordinary frames, in some of which a few octets of the headers are changed."""
     tcp = build.tcp(
         draw(st.sampled_from([b"", b"", b"payload", bytes(1460)])),
         options=draw(_options),
@@ -239,28 +245,28 @@ def _frames(draw: st.DrawFn) -> Frame:
     return Frame(1, 0, link, captured, len(whole), None)
 
 
-def settled(packet: Packet) -> Packet:
-    """A packet without what whoever asked for it fills in."""
+def untimed(packet: Packet) -> Packet:
+    """A packet without time and length on the wire, which the caller fills in."""
     packet.time = packet.wirelen = None
     return packet
 
 
 @given(st.lists(_frames(), max_size=6))
 def test_lower_layers(frames: Sequence[Frame]) -> None:
-    """Frames that share a shape or do not: up to TCP, and whole."""
-    bare = LowerLayers(lambda frame: settled(without_payload(frame)[0]), whole=False)
-    whole = LowerLayers(lambda frame: settled(dissected(frame)), whole=True)
+    """Layers are equal for frames of the same shape and of others, up to TCP and with payload."""
+    bare = LowerLayers(lambda frame: untimed(without_payload(frame)[0]), whole=False)
+    whole = LowerLayers(lambda frame: untimed(dissected(frame)), whole=True)
     for frame in [*frames, *frames]:
         packet, tcp = bare.of(frame)
         assert tcp is packet.getlayer(TCP)
-        assert state(packet) == state(settled(without_payload(frame)[0]))
+        assert state(packet) == state(untimed(without_payload(frame)[0]))
         packet, tcp = whole.of(frame)
         assert tcp is packet.getlayer(TCP)
-        assert state(packet) == state(settled(dissected(frame)))
+        assert state(packet) == state(untimed(dissected(frame)))
 
 
 WRAPPED: list[tuple[int, bool, Any]] = [
-    # Link type, whether it is IPv6, and what is around the packet.
+    # Link type, whether it is IPv6, and a function that adds the link header.
     (1, False, build.ethernet),
     (1, True, lambda octets: build.ethernet(octets, 0x86DD)),
     (1, False, lambda octets: build.ethernet(octets, tags=[0x88A8, 0x8100])),
@@ -271,9 +277,9 @@ WRAPPED: list[tuple[int, bool, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("link", "is_ipv6", "around"), WRAPPED)
-def test_a_shape_is_dissected_once(link: int, is_ipv6: bool, around: Any) -> None:
-    """Of frames in order only the first is dissected."""
+@pytest.mark.parametrize(("link", "is_ipv6", "wrap"), WRAPPED)
+def test_a_shape_is_dissected_once(link: int, is_ipv6: bool, wrap: Any) -> None:
+    """Only the first of several frames with the same shape is dissected."""
     calls = []
 
     def counted(frame: Frame) -> Packet:
@@ -283,19 +289,19 @@ def test_a_shape_is_dissected_once(link: int, is_ipv6: bool, around: Any) -> Non
     made = LowerLayers(counted, whole=False)
     for number in range(5):
         tcp = build.tcp(bytes(number), options=b"\1\1\x08\x0a" + bytes([number] * 8))
-        octets = around(build.ipv6(tcp) if is_ipv6 else build.ipv4(tcp))
+        octets = wrap(build.ipv6(tcp) if is_ipv6 else build.ipv4(tcp))
         frame = Frame(number, 0, link, octets, len(octets), None)
-        assert state(settled(made.of(frame)[0])) == state(settled(without_payload(frame)[0]))
+        assert state(untimed(made.of(frame)[0])) == state(untimed(without_payload(frame)[0]))
     assert len(calls) == 1
 
 
 def test_layers_chosen_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a number of the IP header says what comes above it, each frame is dissected."""
+    """Each frame is dissected if a number of the IP header chooses the next layer."""
 
     class OddTCP(TCP):
         pass
 
-    # Before what is bound already: the first that matches counts.
+    # The first binding that matches counts.
     monkeypatch.setattr(IP, "payload_guess", [({"id": 8}, OddTCP), *IP.payload_guess])
     made = LowerLayers(lambda frame: without_payload(frame)[0], whole=False)
     for number in (7, 8, 7):
@@ -318,7 +324,7 @@ def event_of(octets: bytes, phase: int | None = None) -> FPDURecovered:
 
 
 def dissected_fpdu(event: FPDURecovered) -> Packet:
-    """The packet that Scapy makes of it."""
+    """The packet that Scapy dissects from an FPDU."""
     fpdu = FPDU(event.octets, phase=event.phase)
     fpdu.provenance = Provenance.of(event)
     return fpdu
@@ -343,7 +349,7 @@ def _fpdus(draw: st.DrawFn) -> FPDURecovered:
 
 @given(st.lists(_fpdus(), max_size=6))
 def test_upper_layers(events: Sequence[FPDURecovered]) -> None:
-    """All messages, with Markers or not, sound, damaged or cut short."""
+    """All messages, with and without Markers, good, damaged or cut."""
     made = UpperLayers()
     for event in [*events, *events]:
         fpdu, wanted = made.of(event), dissected_fpdu(event)
@@ -355,7 +361,7 @@ def test_upper_layers(events: Sequence[FPDURecovered]) -> None:
 def test_a_kind_of_fpdu_is_dissected_once(
     phase: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of Writes, Read Responses and Sends in a row only the first is dissected."""
+    """Only the first of several Writes, Read Responses or Sends is dissected."""
     calls = 0
     plain = upper.dissected
 
@@ -384,10 +390,10 @@ class Above(Packet):
     ("below", "values"),
     [(RDMAPSend, {}), (DDPUntagged, {"qn": 3}), (DDPUntagged, {"opcode": 3}), (FPDU, {})],
 )
-def test_what_is_bound_is_there(
+def test_bound_protocols_are_found(
     below: type[Packet], values: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Protocols that people bind are found, also if they do so while FPDUs are recovered."""
+    """Layers that users bind are found, also if they bind them while FPDUs are recovered."""
     made = UpperLayers()
     events = [
         event_of(build_fpdu(struct.pack(">BBIIII", 0x41, 0x43, 0, qn, 1, 0) + b"data"))
@@ -402,7 +408,7 @@ def test_what_is_bound_is_there(
 
     check()
     with monkeypatch.context() as patch:
-        # Before what is bound already: the first that matches counts.
+        # The first binding that matches counts.
         patch.setattr(below, "payload_guess", [(values, Above), *below.payload_guess])
         assert any(Above in made.of(event) for event in events)
         check()
@@ -415,8 +421,8 @@ def test_what_is_bound_is_there(
 
 
 @pytest.mark.parametrize("count", [2, 65])
-def test_who_stops_may_read_on(count: int) -> None:
-    """The frames after the last that was looked at are still there to be read."""
+def test_reading_continues_after_sniff_stops(count: int) -> None:
+    """After ``sniff()`` stops, the reader gives the frames after the last one that was used."""
     path = str(PCAPS / "ulp_nfs4_rdma_crcoff.pcap")
     with PcapReader(path) as reader:
         *_, last = sniff(opened_socket=reader, session=MPASession(), count=count, quiet=True)

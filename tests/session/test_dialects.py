@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""FPDUs of SoftUiWARP and of OSC, and frames of IFT, as packets."""
+"""Packets of SoftUiWARP, of OSC and of iWARP Framing for TCP."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ CAPTURE = PCAPS / "crafted" / "softuiwarp.pcap"
 
 
 @pytest.mark.parametrize("dialect", [None, "softuiwarp"])
-def test_recognised(dialect: str | None) -> None:
-    """What was read so says so, from the FPDU on where the pads part; before it nothing differs."""
+def test_softuiwarp(dialect: str | None) -> None:
+    """FPDUs have the dialect from the first one whose pad shows it; if it is given, all have it."""
     of_side: dict[str, list[FPDU]] = {}
     for each in rdmpa(str(CAPTURE), dialect=dialect):
         if FPDU in each:
             of_side.setdefault(each[FPDU].provenance.src, []).append(each[FPDU])
     assert len(of_side) == 2
     for fpdus in of_side.values():
-        said = [each.dialect for each in fpdus]
-        begin = said.index("softuiwarp")
-        assert said == [None] * begin + ["softuiwarp"] * (len(said) - begin)
+        dialects = [each.dialect for each in fpdus]
+        begin = dialects.index("softuiwarp")
+        assert dialects == [None] * begin + ["softuiwarp"] * (len(fpdus) - begin)
         assert begin == 0 if dialect else fpdus[begin - 1].ulpdu_length % 2
         assert all(each.ulpdu_length % 2 == 0 for each in fpdus[: max(0, begin - 1)])
         for each in fpdus[begin:]:
@@ -38,8 +38,8 @@ def test_recognised(dialect: str | None) -> None:
 
 
 @pytest.mark.parametrize("name", ["osc", "osc-without-crcs"])
-def test_packets(name: str, tmp_path: Path) -> None:
-    """One for each FPDU, octet for octet what was sent; FPDUPTRs are shown as they are."""
+def test_osc(name: str, tmp_path: Path) -> None:
+    """There is a packet for each FPDU with the same octets.  FPDUPTRs are shown as captured."""
     made = conversation_of(name)
     path = tmp_path / "osc.pcap"
     made.write(path)
@@ -60,13 +60,15 @@ def test_packets(name: str, tmp_path: Path) -> None:
 PATH = PCAPS / "crafted" / "ift_speculative.pcap"
 
 
-def test_packets_are_what_the_records_say() -> None:
-    """An indication or a frame each, on the lower layers, in the order of the records; ``sniff()``
-    yields the same."""
+def test_packets_have_the_values_of_records() -> None:
+    """A packet has lower layers and one indication or frame, in the order of the records.
+
+    ``sniff()`` yields the same packets.
+    """
     packets = rdmpa(str(PATH))
-    told = [each for each in records(PATH) if each["type"] in ("adaption_indication", "ift_frame")]
-    assert len(packets) == len(told)
-    for packet, record in zip(packets, told, strict=True):
+    rows = [each for each in records(PATH) if each["type"] in ("adaption_indication", "ift_frame")]
+    assert len(packets) == len(rows)
+    for packet, record in zip(packets, rows, strict=True):
         is_frame = record["type"] == "ift_frame"
         layer = packet[IFTFrame if is_frame else IFTAdaptionIndication]
         assert TCP in packet

@@ -30,7 +30,7 @@ from tests.truth import messages, mpastream, pcapfile
 
 
 def test_wrong_arguments() -> None:
-    """They are refused where they are given, with what to give."""
+    """They are refused at once, and the message says what to give."""
     for limits in (3, {}, (1, 2, 3, 4)):
         given: Any = limits
         for take in (partial(rdmpa, RPING), MPASession, Cleaner):
@@ -45,8 +45,8 @@ def test_wrong_arguments() -> None:
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-def test_late_copies_leave_nothing_behind(copies: int) -> None:
-    """Of a connection that was ended, no frame is kept for packets that will not come."""
+def test_late_copies_keep_no_frame(copies: int) -> None:
+    """After the end of a connection, no frame is kept for its packets."""
     talk = whole()
     talk.segments += [talk.segments[5]] * copies
     capture = open_capture(io.BytesIO(pcapfile.pcap(pcapfile.frames(talk.segments))))
@@ -61,8 +61,8 @@ def test_late_copies_leave_nothing_behind(copies: int) -> None:
     assert not recovery.packets.last
 
 
-def test_both_keep_to_them(tmp_path: pathlib.Path) -> None:
-    """FPDUs of which too many octets would have to wait are gaps, in both."""
+def test_both_keep_the_limits(tmp_path: pathlib.Path) -> None:
+    """Both report an FPDU as a gap if too many of its octets would have to wait."""
     conversation = Conversation(mss=500, packing="stream", mulpdu=9000)
     for size in (8000, 100):
         conversation.initiator.send(bytes(size))
@@ -87,8 +87,8 @@ def put(frames: list[tuple[int, bytes]], talk: Talk, port: int, second: int) -> 
 
 
 @pytest.mark.parametrize("what", ["late copy", "ports used again"])
-def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
-    """It may be of a connection that was ended, or end one."""
+def test_the_frame_at_which_payloads_are_dropped(what: str) -> None:
+    """It may belong to a connection that has ended, or end one."""
     ulpdus = [messages.send(msn, bytes(30_000), 60_000)[0] for msn in (1, 2)]
     octets, truth = mpastream.build_stream(ulpdus)
     frames: list[tuple[int, bytes]] = []
@@ -99,10 +99,10 @@ def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
     put(frames, first, 1, 0)
     startup = len(REQUEST) + len(REPLY)
     held = startup + len(octets)
-    while (room := (16 << 20) - 100 - held) > startup:
+    while (free := (16 << 20) - 100 - held) > startup:
         other = started()
-        other.say(0, octets[: room - startup])
-        held += startup + min(len(octets), room - startup)
+        other.say(0, octets[: free - startup])
+        held += startup + min(len(octets), free - startup)
         put(frames, other, 2 + len(frames), 0)
     again = Talk((3_000_000_000, 3_500_000_000), syn=False)
     if what == "late copy":
@@ -115,9 +115,9 @@ def test_the_frame_with_which_payloads_are_let_go(what: str) -> None:
     for number, (time_ns, each) in enumerate(frames, 1):
         frame = Frame(number, time_ns, 1, each, len(each), None)
         packets += recovery.receive(frame)[0]
-    # That they were let go of can be seen.
+    # The kept frames show that payloads were dropped.
     assert sum(len(each.octets) for each in recovery.packets.last.values()) < 1 << 20
     packets += recovery.finish()
-    told = [bytes(each[FPDU]) for each in packets if FPDU in each and each[TCP].sport == 1]
+    found = [bytes(each[FPDU]) for each in packets if FPDU in each and each[TCP].sport == 1]
     wanted = [octets[fpdu.start : fpdu.end] for fpdu in truth]
-    assert told == wanted * (1 + (what == "ports used again"))
+    assert found == wanted * (1 + (what == "ports used again"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A live session does not grow: what it keeps of connections that are over does not add up.
+"""The memory of a live session does not grow with the number of connections that have ended.
 
-Objects are counted, not octets.  Packets are handed in one by one, by a clock that goes on.
+The tests count objects, not octets.  They give packets one by one, with growing times.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from tests.truth.impair import ACK, RST, SYN
 FPDUS = STREAM[: TRUTH[2].end]
 TEXT = b"GET / HTTP/1.1\r\n\r\n" * 40
 SIZE = 80
-"""Octets of a segment: a few connections have more segments than are kept for comparison."""
+"""Octets of a segment: so few that a few connections have more segments than are kept."""
 APART = 2.0
 """Seconds from one connection to the next."""
-FEW = 60
-"""Connections that take longer than any of them lingers."""
+COUNT = 60
+"""A number of connections that takes longer than one of them lingers."""
 
 
-def kept() -> Counter[str]:
-    """How many objects there are of each type of this project and of Scapy, and of containers."""
+def count_objects() -> Counter[str]:
+    """The number of objects of each type of this project and of Scapy, and of containers."""
     gc.collect()
     counts: Counter[str] = Counter()
     for each in gc.get_objects():
@@ -52,19 +52,20 @@ def kept() -> Counter[str]:
 
 def connection(
     isn: tuple[int, int],
-    said: bytes = FPDUS,
+    payload: bytes = FPDUS,
     *,
     first: bytes | None = None,
     end: str = "FIN",
     missing: Sequence[int] = (),
     again: Sequence[int] = (),
 ) -> Talk:
-    """A connection, by what both sides say; iWARP or not.
+    """A connection, iWARP or not.
 
-    :param first: what the Initiator says instead.
+    :param payload: octets that both sides send.
+    :param first: octets that the Initiator sends instead.
     :param end: "FIN" from both sides or from "one", "RST" from one, "refused", or "none".
-    :param missing: segments that were never captured.
-    :param again: segments that come again at the end.
+    :param missing: indexes of segments that were never captured.
+    :param again: indexes of segments that are captured again at the end.
     """
     talk = Talk(isn, syn=end != "refused")
     if end == "refused":
@@ -72,11 +73,11 @@ def connection(
         talk.say(0, flags=SYN)
         talk.say(1, flags=RST | ACK)
         return talk
-    if said is FPDUS:
+    if payload is FPDUS:
         talk.say(0, REQUEST)
         talk.say(1, REPLY)
-    talk.say(0, first or said, size=SIZE)
-    talk.say(1, said, size=SIZE)
+    talk.say(0, first or payload, size=SIZE)
+    talk.say(1, payload, size=SIZE)
     if end in ("FIN", "one"):
         talk.close()
     if end == "one":
@@ -88,7 +89,7 @@ def connection(
     return talk
 
 
-OVER: dict[str, dict[str, Any]] = {
+ENDING: dict[str, dict[str, Any]] = {
     "closed": {},
     "reset": {"end": "RST"},
     "refused": {"end": "refused"},
@@ -97,66 +98,68 @@ OVER: dict[str, dict[str, Any]] = {
     "joined late": {"missing": range(5)},
     "a copy after the FINs": {"again": [5]},
     "a bad CRC": {"first": FPDUS[:100] + b"\xff" + FPDUS[101:]},
-    "no iWARP, reset with a hole": {"said": TEXT, "missing": [5], "end": "RST"},
+    "no iWARP, reset with a hole": {"payload": TEXT, "missing": [5], "end": "RST"},
 }
-"""Connections that are over."""
+"""Connections that end."""
 
-GOING_ON: dict[str, dict[str, Any]] = {
+ENDLESS: dict[str, dict[str, Any]] = {
     "iWARP": {"end": "none"},
     "half closed": {"end": "one"},
-    "no iWARP": {"said": TEXT, "end": "none"},
+    "no iWARP": {"payload": TEXT, "end": "none"},
 }
 """Connections that never end."""
 
 
 def counts_of(
-    kind: dict[str, Any], session: MPASession, *, first: int = FEW, same_ports: bool = False
+    kind: dict[str, Any], session: MPASession, *, first: int = COUNT, same_ports: bool = False
 ) -> list[Counter[str]]:
-    """What is kept after a number of connections, each beginning some time after the one before it,
-    and after twice as many."""
+    """The numbers of objects after ``first`` connections, and after twice as many.
+
+    A connection begins ``APART`` seconds after the one before it.
+    """
     counts = []
 
-    def given() -> Iterator[Packet]:
+    def packets() -> Iterator[Packet]:
         for number in range(2 * first):
             talk = connection((1000 + 7_000_001 * number, 0xFFFFF000 + 9_000_001 * number), **kind)
             ports = (1024 if same_ports else 1024 + number, 4000)
             for at, octets in enumerate(pcapfile.frames(talk.segments, ports=ports)):
                 packet = Ether()
-                # As if it had been dissected, which nobody looks at here and would take long.
+                # Dissecting it would take long, and the session needs only its octets.
                 packet.original = octets
                 packet.time = 1_700_000_000 + APART * number + at / 1000
                 yield packet
             if number + 1 in (first, 2 * first):
-                counts.append(kept())
+                counts.append(count_objects())
 
-    sniff(opened_socket=Interface(given()), session=session, store=False, quiet=True)
+    sniff(opened_socket=Interface(packets()), session=session, store=False, quiet=True)
     return counts
 
 
 @pytest.mark.examples
 @pytest.mark.parametrize(
     ("name", "same_ports"),
-    [*((name, False) for name in OVER), *((name, True) for name in GOING_ON)],
+    [*((name, False) for name in ENDING), *((name, True) for name in ENDLESS)],
 )
-def test_connections_that_are_over(name: str, same_ports: bool) -> None:
-    """Each lingers for a while, and costs no object after that; one that was never ended is over
-    when another one has its ports.
+def test_connections_that_end(name: str, same_ports: bool) -> None:
+    """A connection lingers for a while.  After that it costs no object.
 
-    A type has grown if there is one more for each third connection at least.  By a few less moments
-    differ: what is compared with late copies has a limit of its own.
+    A connection without an end is over when another one uses its ports.  A type has grown if it has
+    one more object for every third connection.  Fewer objects differ by chance, since the octets
+    that are compared with late copies have their own limit.
     """
-    kind = GOING_ON[name] if same_ports else OVER[name]
+    kind = ENDLESS[name] if same_ports else ENDING[name]
     session = MPASession(check=True)
     before, after = counts_of(kind, session, same_ports=same_ports)
-    assert not {each: more for each, more in (after - before).items() if more >= FEW // 3}
+    assert not {each: more for each, more in (after - before).items() if more >= COUNT // 3}
 
 
-@pytest.mark.parametrize("name", GOING_ON)
+@pytest.mark.parametrize("name", ENDLESS)
 @pytest.mark.parametrize(
     "limits", [Limits(connections=20), Limits(connections=40, idle_seconds=20 * APART)]
 )
 def test_connections_that_never_end(name: str, limits: Limits) -> None:
-    """Those that are too many, or idle for too long, are let go of."""
+    """Connections are dropped if there are too many, or if they are idle for too long."""
     endings: Counter[str] = Counter()
 
     def note(event: Event) -> None:
@@ -164,23 +167,23 @@ def test_connections_that_never_end(name: str, limits: Limits) -> None:
             endings[event.ending] += 1
 
     session = MPASession(on_event=note, limits=limits, check=True)
-    last = counts_of(GOING_ON[name], session, first=30)[-1]
+    last = counts_of(ENDLESS[name], session, first=30)[-1]
     assert last["Connection"] <= limits.connections
-    # Two directions, and a frame of each.
+    # A frame is kept for each of two directions.
     assert last["Frame"] <= 2 * limits.connections
     assert endings["idle"] + endings["limit"] >= 20
 
 
 @pytest.mark.skipif(not LINUX, reason="about packet sockets of Linux")
-def test_room_for_frames_of_an_interface() -> None:
-    """As much memory is taken for a frame as it has octets, and long ones are taken whole.
+def test_memory_for_frames_of_an_interface() -> None:
+    """A frame takes as much memory as it has octets, and long frames are not cut.
 
-    Were room for the longest taken each time, what is kept would lie scattered between the rooms.
+    A buffer for the longest frame each time would scatter the kept frames in memory.
     """
     from scapy.arch.linux import L2ListenSocket
 
     class Listening(L2ListenSocket):
-        """Hands out what the other end of a pair of sockets sends."""
+        """Gives the octets that the other end of a pair of sockets sends."""
 
         def __init__(self, ins: socket.socket) -> None:
             self.ins = ins

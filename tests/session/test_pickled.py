@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Packets that were recovered may be pickled, and sent to other processes."""
+"""Recovered packets can be pickled, and sent to other processes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.session.plain import layers
 
 
 def facts(packet: Packet) -> list[object]:
-    """All that may be seen of a packet."""
+    """All that a user can see of a packet."""
     shown = packet.show(dump=True), packet.command(), bytes(packet), packet.summary()
     kept = [(each.name, each.time, each.wirelen, each.sniffed_on) for each in layers(packet)]
     return [*shown, kept]
 
 
 def returned(packet: Packet) -> Packet:
-    """For another process."""
+    """The packet itself; another process runs this."""
     return packet
 
 
@@ -37,7 +37,7 @@ PICKLED = (
 
 @pytest.mark.parametrize("name", PICKLED)
 def test_packets(name: str) -> None:
-    """Whole, or a layer of them: with all layers and notes, and what is to be computed yet."""
+    """A packet, or a layer of it, keeps all layers and notes, and fields without a value yet."""
     packets = sniff(offline=str(PCAPS / f"{name}.pcap"), session=MPASession, quiet=True)
     for packet in packets:
         again = pickle.loads(pickle.dumps(packet))
@@ -48,7 +48,7 @@ def test_packets(name: str) -> None:
 
 
 def test_other_processes() -> None:
-    """There and back, with the records of a list: the other process has made none of its own."""
+    """A list and its records come back equal from a process that made no packet itself."""
     packets = rdmpa(PCAPS / "crafted" / "markers.pcap")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         (back,) = pool.map(returned, [packets])

@@ -25,8 +25,10 @@ from tests.truth.walker import read_pcap
 
 
 def shown(packet: Packet) -> list[object]:
-    """What a packet says, as the walker has it; it is a whole one, with lengths and checksums which
-    Scapy and our own reader take for good."""
+    """The values of a packet in the form of the walker.
+
+    The packet must be whole, with a right length and a right checksum.
+    """
     again = IP(bytes(packet[IP]))
     assert again.len == len(bytes(again))
     octets = bytes(again[SCTP])
@@ -43,7 +45,7 @@ def shown(packet: Packet) -> list[object]:
 
 @pytest.mark.parametrize("name", ["sctp_enhanced", "sctp_fragments", "sctp_reject"])
 def test_one_packet_for_each_message(name: str) -> None:
-    """Both ways give what the walker found, fragments put together and copies left out."""
+    """``rdmpa()`` and ``sniff()`` give the messages of the walker: fragments joined, no copies."""
     path = PCAPS / "crafted" / f"{name}.pcap"
     expected = sctpwalker.walk(path)["messages"]
     packets = rdmpa(str(path))
@@ -65,8 +67,8 @@ def in_udp(octets: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("wrap", [in_udp, ALONE["ERSPAN III"]])
-def test_below_what_scapy_does_not_know(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """SCTP and what lies below it are there, and can be written and read again."""
+def test_sctp_in_headers_unknown_to_scapy(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """Packets have SCTP and lower layers, and can be written and read again."""
     plain, path, written = PCAPS / "crafted/sctp_enhanced.pcap", tmp_path / "a", tmp_path / "b"
     path.write_bytes(pcapfile.pcap([wrap(octets[14:]) for octets in read_pcap(plain)]))
     packets = rdmpa(path)
@@ -80,7 +82,7 @@ def test_below_what_scapy_does_not_know(wrap: Callable[[bytes], bytes], tmp_path
 
 
 def test_other_sctp_passes(tmp_path: Path) -> None:
-    """What is no DDP is counted as what is not followed, and left as it is."""
+    """SCTP without DDP is counted as not followed, and passes unchanged."""
     made = Talk()
     made.say(0, 46, b"diameter")
     path = tmp_path / "diameter.pcap"
@@ -94,7 +96,7 @@ def test_other_sctp_passes(tmp_path: Path) -> None:
 
 
 def test_other_frames(tmp_path: Path) -> None:
-    """Those with DATA chunks of DDP are replaced, all others pass; gaps and errors are told."""
+    """Frames with DATA chunks of DDP are replaced, others pass; gaps and errors are reported."""
     talk = Talk()
     talk.begin_session()
     talk.send(0, b"lost")

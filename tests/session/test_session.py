@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``sniff(session=MPASession)`` and ``rdmpa()`` on real captures and constructed ones."""
+"""``sniff(session=MPASession)`` and ``rdmpa()`` on real and constructed captures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RPING = str(PCAPS / "rping_mpa2_crcon.pcap")
 
 
 def crcs(packets: Iterable[Packet]) -> list[str]:
-    """The verdicts on the CRCs of FPDUs."""
+    """The CRC verdicts of FPDUs."""
     return [each[FPDU].provenance.crc for each in packets if FPDU in each]
 
 
@@ -51,7 +51,7 @@ def crcs(packets: Iterable[Packet]) -> list[str]:
 def test_frames_longer_than_scapys_mtu(
     tmp_path: pathlib.Path, name: str, supersession: Any
 ) -> None:
-    """The largest IP datagram lies behind a link header, and is taken whole."""
+    """The largest IP datagram is read whole, although a link header precedes it."""
     conversation = Conversation(mss=65495, packing="stream", mulpdu=30000)
     for index in range(7):
         conversation.initiator.write(bytes([index]) * 29000, stag=7, to=29000 * index)
@@ -66,7 +66,7 @@ def test_frames_longer_than_scapys_mtu(
     session = MPASession(supersession=supersession)
     found = sniff(offline=str(path), session=session, quiet=True)
     assert crcs(found) == crcs(rdmpa(path)) == ["good"] * 7
-    # A frame that passes is none the shorter for having been looked at.
+    # A frame that passes is not cut either.
     assert bytes(found[-1]) == bytes(rdmpa(path, others=True)[-1]) == octets
 
 
@@ -76,20 +76,20 @@ def unwrapped(octets: bytes) -> bytes:
 
 
 def with_fcs(octets: bytes) -> bytes:
-    """An Ethernet frame, its Frame Check Sequence, and an IP packet whose length IP does not say.
+    """An Ethernet frame with a Frame Check Sequence, and an IP packet with a length of 0.
 
-    So it ends where the Frame Check Sequence begins.
+    So the packet ends where the Frame Check Sequence begins.
     """
     return octets[:16] + bytes(2) + octets[18:] + b"\x18FCS"
 
 
 LINK_TYPES: dict[str, tuple[int, Any, type[Packet]]] = {
-    # The field of the file's header, what is made of an Ethernet frame, and its lowest layer.
+    # The field of the file's header, a function that changes Ethernet frames, the lowest layer.
     "raw IP of OpenBSD": (14, unwrapped, IP),
     "with FCS": (0x24000001, with_fcs, Ether),
     "FCS of no octets": (0x0400000E, unwrapped, IP),
     "raw IP of NetBSD": (0x02240065, unwrapped, IP),
-    "a link type of one's own": (147, bytes, Ether),
+    "a link type that a user has bound": (147, bytes, Ether),
 }
 
 
@@ -97,8 +97,10 @@ LINK_TYPES: dict[str, tuple[int, Any, type[Packet]]] = {
 def test_link_types_that_scapy_does_not_know(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP; what
-    people have bound to one of their own is what its frames begin with."""
+    """Scapy takes all 32 bits of the header's field for a link type, and lacks one of raw IP.
+
+    Frames of a link type that users have bound begin with their layer.
+    """
     field, wrap, lowest = LINK_TYPES[name]
     monkeypatch.setitem(conf.l2types.num2layer, 147, Ether)
     conversation = Conversation()
@@ -127,7 +129,7 @@ def test_link_types_that_scapy_does_not_know(
 
 
 class Unmasking(DefaultSession):
-    """Changes the packets that it is given: takes a mask from what TCP carries."""
+    """Removes a mask from the octets that TCP carries."""
 
     def process(self, pkt: Packet) -> Packet:
         if Raw in pkt:
@@ -135,8 +137,8 @@ class Unmasking(DefaultSession):
         return pkt
 
 
-def test_what_a_session_has_changed(tmp_path: pathlib.Path) -> None:
-    """What is read is what the session before this one makes of a frame."""
+def test_packets_that_another_session_has_changed(tmp_path: pathlib.Path) -> None:
+    """``MPASession`` reads the packets that ``supersession`` returns."""
     path = tmp_path / "masked.pcap"
     wrpcap(str(path), [Unmasking().process(packet) for packet in rdpcap(RPING)])
     session = MPASession(others=False, supersession=Unmasking)
@@ -146,7 +148,7 @@ def test_what_a_session_has_changed(tmp_path: pathlib.Path) -> None:
 
 
 def test_packets_made_by_hand() -> None:
-    """A list of packets will do as well as a file."""
+    """A list of packets is read like a file."""
     client = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=2, flags="PA")
     server = Ether() / IP(src="10.0.0.2", dst="10.0.0.1") / TCP(sport=2, dport=1, flags="PA")
     request, reply = MPARequest(markers=1), MPAReply(markers=1)
@@ -168,7 +170,7 @@ def test_packets_made_by_hand() -> None:
 
 @pytest.mark.parametrize("error", [EOFError(), OSError(100, "Network is down")], ids=repr)
 def test_an_interface_that_goes_down(error: Exception) -> None:
-    """What waits for octets that will not come is told then."""
+    """FPDUs that wait for missing octets are then reported."""
     conversation = Conversation()
     for _ in range(20):
         conversation.initiator.send(bytes(1000))
@@ -183,11 +185,11 @@ def test_an_interface_that_goes_down(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("begins_late", [False, True])
-def test_what_comes_to_light_late(tmp_path: pathlib.Path, begins_late: bool) -> None:
-    """FPDUs behind holes that stay, or of a connection joined late, have their sender's layers.
+def test_fpdus_that_are_found_late(tmp_path: pathlib.Path, begins_late: bool) -> None:
+    """FPDUs after holes, or of a connection joined late, have the layers of their sender.
 
-    They may be known as such only at the end of the capture, behind acknowledgements without
-    octets, and behind frames of the other direction.
+    They may be found only at the end of the capture, after acknowledgements without octets and
+    frames of the other direction.
     """
     path = tmp_path / "late.pcap"
     found = 0
@@ -209,7 +211,7 @@ def test_what_comes_to_light_late(tmp_path: pathlib.Path, begins_late: bool) -> 
 
 @pytest.mark.parametrize("name", ["2vm_perf_write_bw_q4_crcon.pcap.gz", "crafted/sctp_reject.pcap"])
 def test_one_connection(name: str) -> None:
-    """The packets and the records of one; there is an error if there is no such connection."""
+    """``connection()`` gives packets and records of one; an unknown number is an error."""
     everything = rdmpa(PCAPS / name, others=True)
     count = len(everything.connections())
     for number in range(count):
@@ -222,13 +224,16 @@ def test_one_connection(name: str) -> None:
 
 
 def provenances(packets: Iterable[Packet]) -> list[Provenance]:
-    """Where packets were found, but for those that were not recovered."""
+    """The ``provenance`` of all recovered packets."""
     parts = [part for packet in packets for part in [*layers(packet), getattr(packet, "data", 0)]]
     return [each.provenance for each in parts if "provenance" in getattr(each, "fields", ())]
 
 
-def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
-    """Frames by reason, of one capture and of several; what cannot be built passes as it is."""
+def test_frames_that_were_not_followed(tmp_path: pathlib.Path) -> None:
+    """They are counted by reason, for one capture or several.
+
+    A packet that cannot be built passes unchanged.
+    """
     live = str(PCAPS / "live_siw_probe_guest_eth0.pcap.gz")
     counts = {"not TCP": 6, "not IP": 2}
     listed = rdmpa(live)
@@ -238,7 +243,7 @@ def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
     assert listed.gaps() == listed.overlaps() == []
     assert (listed + rdmpa(RPING) + listed).not_followed() == {"not TCP": 12, "not IP": 4}
 
-    # A late copy, of a connection that was ended.
+    # A late copy of a segment, after the connection has ended.
     frames = rdpcap(RPING)
     late = frames[8].copy()
     late.time += 100
@@ -252,7 +257,7 @@ def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
     sniff(offline=[live, str(path), live], session=session, quiet=True, store=False)
     assert session.not_followed == {"not TCP": 12, "not IP": 4, "late copy": 1}
 
-    # Of a capture that is not read to its end, too.
+    # They are also counted if a capture is not read to its end.
     session = MPASession()
     found = sniff(offline=live, session=session, quiet=True, count=20)
     assert sum(session.not_followed.values()) == sum(TCP not in each for each in found) > 0
@@ -263,8 +268,10 @@ def test_what_was_not_followed(tmp_path: pathlib.Path) -> None:
 
 
 def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What is no capture is our own error; what ends badly gives what was readable; of wrong
-    options of an interface a warning is logged."""
+    """A file that is no capture gives our own error, a damaged one its readable frames.
+
+    Wrong options of an interface are logged as a warning.
+    """
     with pytest.raises(FileNotFoundError, match=r"missing\.pcap"):
         rdmpa(tmp_path / "missing.pcap")
     text = tmp_path / "notes.txt"
@@ -276,16 +283,16 @@ def test_unreadable_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixtu
     octets, expected = pathlib.Path(RPING).read_bytes(), list(map(bytes, rdmpa(RPING)))
     cut, odd = tmp_path / "cut.pcap.gz", tmp_path / "odd.pcapng"
     cut.write_bytes(gzip.compress(octets[:-10]))
-    # The length of if_tsoffset is eight octets.
+    # if_tsoffset must have eight octets.
     described = build.interface(options=build.option(14, bytes(4)))
     with open_capture(RPING) as capture:
         frames = b"".join(build.enhanced(frame.octets) for frame in capture)
     odd.write_bytes(build.section() + described + frames)
-    for path, said in ((cut, "cut.pcap.gz"), (odd, "its if_tsoffset is 4 octets long, not 8")):
+    for path, warning in ((cut, "cut.pcap.gz"), (odd, "its if_tsoffset is 4 octets long, not 8")):
         assert list(map(bytes, rdmpa(path))) == expected
         found = sniff(offline=str(path), session=MPASession(others=False), quiet=True)
         assert list(map(bytes, found)) == expected
-        assert said in caplog.text
+        assert warning in caplog.text
 
 
 BROKEN = {
@@ -294,12 +301,12 @@ BROKEN = {
     "rfc6581/9.1/ird-exceeded": "(RFC 6581 9.1)",
     "rfc5044/4.4/crc-wrong": "CRC",
 }
-"""A mutation of each standard, and what an error says of it."""
+"""A mutation of each standard, and words of its error."""
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_a_receiver_must_not_accept(name: str, tmp_path: pathlib.Path) -> None:
-    """Both report it, of MPA always, of what is above if asked; the packets are the same."""
+def test_errors_that_a_receiver_must_notice(name: str, tmp_path: pathlib.Path) -> None:
+    """Both report errors of MPA, and with ``check`` those above it; packets are the same."""
     path = tmp_path / "broken.pcapng"
     conversation = find(name).case(1).conversation
     conversation.write(path)
@@ -322,14 +329,16 @@ def test_what_a_receiver_must_not_accept(name: str, tmp_path: pathlib.Path) -> N
 @pytest.mark.examples
 @pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 def test_messages(path: Path) -> None:
-    """Each has its record, its octets, and the packets that brought them; lists that are joined
-    have the messages of both."""
+    """A message has its record, its octets and the packets that carried it.
+
+    Joined lists have the messages of both.
+    """
     capture = rdmpa(str(path))
     found = capture.messages()
-    told = [{**each.record, "payload": each.payload and each.payload.hex()} for each in found]
+    rows = [{**each.record, "payload": each.payload and each.payload.hex()} for each in found]
     expected: list[dict[str, Any]] = records("--type", "message", "--payload", path)
-    # Of a message without octets, too.
-    assert [{**each, "payload": each["payload"] or None} for each in told] == [
+    # A message without octets may have None.
+    assert [{**each, "payload": each["payload"] or None} for each in rows] == [
         {**each, "payload": each["payload"] or None} for each in expected
     ]
     for each in found:
@@ -344,8 +353,8 @@ def test_messages(path: Path) -> None:
     assert len((capture + capture).messages()) == 2 * len(found)
 
 
-def test_packets_picked_out() -> None:
-    """What there is to say about the capture stays with them; messages have those in the list."""
+def test_selected_packets() -> None:
+    """They keep the records of the capture.  Messages have only the packets in the list."""
     capture = rdmpa(PCAPS / "term_writebad.pcap")
     for chosen in (capture[:3], capture[RDMAPTerminate], capture.filter(lambda p: FPDU in p)):
         assert 0 < len(chosen) < len(capture)
@@ -358,7 +367,7 @@ def test_packets_picked_out() -> None:
 
 
 def test_messages_of_joined_captures() -> None:
-    """Both ends of a connection number its octets alike; messages keep the packets of theirs."""
+    """Captures of both ends have equal sequence numbers; messages keep the packets of their own."""
     one, other = rdmpa(RPING), rdmpa(RPING)
     joined = pickle.loads(pickle.dumps(one + other))
     brought = [packet for each in joined.messages() for packet in each.packets]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Packets of FPDUs inside of tags and tunnels."""
+"""Packets of FPDUs inside tags and tunnels."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ def inside(name: str, directory: Path) -> Path:
 
 @pytest.mark.examples
 @pytest.mark.parametrize("name", ALONE)
-def test_found(name: str, tmp_path: Path) -> None:
-    """The same FPDUs, each above a TCP layer; what Scapy cannot dissect is left out below it."""
+def test_fpdus_inside(name: str, tmp_path: Path) -> None:
+    """FPDUs are the same, each above a TCP layer, without headers that Scapy cannot dissect."""
     path = inside(name, tmp_path)
     for packets in (rdmpa(path), sniff(offline=str(path), session=MPASession, quiet=True)):
         found = [each for each in packets if FPDU in each]
         assert [bytes(each[FPDU]) for each in found] == PLAIN
         for each in found:
             assert each[FPDU].underlayer is each[TCP]
-            # Lengths and checksums of all layers are those of what is above them.
+            # All layers have the lengths and checksums of their own payload.
             assert bytes(each).endswith(bytes(each[FPDU]))
 
 
 class Shim(Packet):
-    """A header that nobody knows but who bound it."""
+    """A header that only the user knows, who has bound it."""
 
     fields_desc = [IntField("number", 7)]  # noqa: RUF012
 
 
-def test_what_only_scapy_knows(tmp_path: Path) -> None:
-    """A layer that somebody has bound is looked through."""
+def test_header_that_only_scapy_knows(tmp_path: Path) -> None:
+    """FPDUs are found above a layer that a user has bound."""
     bind_layers(Ether, Shim, type=0x88B5)
     bind_layers(Shim, IP)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was recovered, written with Scapy's ``wrpcap`` and read again, is the same."""
+"""Recovered packets are the same after ``wrpcap`` has written them and they are read again."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Found = dict[tuple[str, str], list[tuple[type[Packet], int, bytes, str | None]]]
 
 
 def found_in(packets: PacketList) -> Found:
-    """What was recovered from each direction, in its order."""
+    """The recovered layers of each direction, in order."""
     found: Found = {}
     for packet in packets:
-        # Over SCTP it is a field of the chunk.
+        # Over SCTP the recovered layer is a field of the chunk.
         data = getattr(packet, "data", None)
         for layer in [*layers(packet), *([data] if isinstance(data, Packet) else [])]:
             if "provenance" in layer.fields:
@@ -40,25 +40,25 @@ def found_in(packets: PacketList) -> Found:
 
 
 def fpdus(found: Found) -> list[Any]:
-    """The FPDUs alone; there are some."""
+    """The FPDUs alone."""
     return [(way, *each) for way, all_ in found.items() for each in all_ if each[0] is FPDU]
 
 
 def ways(path: Path, **options: Any) -> list[PacketList]:
-    """What is recovered from a capture, with other frames between and without."""
+    """The recovered packets of a capture, without other frames and with them."""
     session = MPASession(**options)
     return [rdmpa(path, **options), sniff(offline=str(path), session=session, quiet=True)]
 
 
 def read_again(packets: PacketList, folder: Path, **options: Any) -> Found:
-    """What is recovered from the file that ``wrpcap`` makes of packets."""
+    """The recovered layers of the file that ``wrpcap`` writes."""
     path = folder / "written.pcap"
     wrpcap(str(path), packets)
     return found_in(rdmpa(path, **options))
 
 
 def test_times_to_the_nanosecond(tmp_path: Path) -> None:
-    """They are those that Scapy reads, also of FPDUs, and are written so."""
+    """Packets, also of FPDUs, have the times that Scapy reads, and are written with them."""
     conversation, path, written = Conversation(), tmp_path / "a", tmp_path / "b"
     for _ in range(20):
         conversation.initiator.send(b"x")
@@ -74,9 +74,10 @@ def test_times_to_the_nanosecond(tmp_path: Path) -> None:
 @pytest.mark.examples
 @pytest.mark.parametrize("path", REAL + CRAFTED, ids=capture_name)
 def test_captures(path: Path, tmp_path: Path) -> None:
-    """Nothing is lost, doubled or in another order.
+    """No packet is lost, doubled or in another order.
 
-    Startup frames that no receiver accepts are known as such by the SYN, which is another frame.
+    Without other frames only FPDUs are compared: the SYN, which is then missing, shows some invalid
+    startup frames.
     """
     # Until SoftUiWARP is recognised, the pad of its FPDUs is taken for that of RFC 5044.
     options = {"dialect": "softuiwarp"} if path.name.startswith("softuiwarp") else {}
@@ -88,7 +89,7 @@ def test_captures(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("markers", ["neither", "both"])
 def test_situations(situation: str, markers: str, tmp_path: Path) -> None:
-    """Holes, copies, damage, cut frames: the same FPDUs, though not always found in one order."""
+    """With holes, copies, damage and cut frames FPDUs are the same, perhaps in another order."""
     path = tmp_path / "captured.pcap"
     path.write_bytes(case_of(situation, 1, markers=markers).pcap())
     for packets in ways(path):
@@ -98,7 +99,7 @@ def test_situations(situation: str, markers: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mss", [100, 536, 9000])
 @pytest.mark.parametrize("markers", [False, True])
 def test_segments(mss: int, markers: bool) -> None:
-    """Each FPDU has a segment to itself, after that of the one before; the last one has the FIN."""
+    """Each FPDU has its own segment after that of the one before; the last segment has the FIN."""
     conversation = Conversation(mss=mss, packing="stream", mulpdu=700, markers=markers)
     for size in (1, 2000, 30, 0, 600):
         conversation.initiator.send(bytes(size))
