@@ -59,7 +59,7 @@ def outcome(file: Any) -> Outcome:
 
 
 def check(frames: list[Frame], text: str) -> None:
-    """What holds for every outcome of any file."""
+    """Check numbers and lengths of frames, and that the problem is one line."""
     assert [frame.number for frame in frames] == list(range(1, len(frames) + 1))
     assert all(frame.original_length >= len(frame.octets) for frame in frames)
     assert "\n" not in text

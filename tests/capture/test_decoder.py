@@ -90,7 +90,7 @@ def test_each_bit(name: str) -> None:
 
 
 @st.composite
-def alike(draw: st.DrawFn) -> list[Frame]:
+def similar_frames(draw: st.DrawFn) -> list[Frame]:
     """Frames of few link types that differ in a few octets, and in where they were cut."""
     bases = draw(st.lists(st.sampled_from(FRAMES), min_size=1, max_size=3))
     frames = []
@@ -103,7 +103,7 @@ def alike(draw: st.DrawFn) -> list[Frame]:
     return frames
 
 
-@given(frames=alike())
+@given(frames=similar_frames())
 def test_any_frames(frames: list[Frame]) -> None:
     """Any frames in a row."""
     remembering = Decoder()

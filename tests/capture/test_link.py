@@ -134,7 +134,7 @@ def test_cut_anywhere(name: str) -> None:
 def test_same_as_tshark(tmp_path: Path, tshark: str) -> None:
     """Wireshark finds the same segments, so the frames of this file are right.
 
-    Lengths are right, too, if other segments follow their headers.
+    Length fields are also right if other segments follow the same headers.
     """
     names = [name for name in FOLLOWED if name not in UNKNOWN_TO_TSHARK]
     payloads = {name: (b"four", b"six")[FOLLOWED[name][2] == 6] for name in names}

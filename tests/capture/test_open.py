@@ -118,7 +118,7 @@ SKIPPABLE = struct.pack("<II", 0x184D2A50, 5) + b"skip!"
     [*((name, ZEROS) for name in COMPRESS), ("zstd", SKIPPABLE), ("lz4", SKIPPABLE)],
 )
 def test_several_members(name: str, between: bytes) -> None:
-    """Members in a row are one file (RFC 1952 2.2). What is between them holds no octets of it."""
+    """Members in a row are one file (RFC 1952 2.2). Octets between them are not part of it."""
     parts = [FILE[:10], FILE[10:50], b"", FILE[50:]]
     stored = between.join(COMPRESS[name](part) for part in parts) + between * 128
     assert [frame.octets for frame in open_capture(io.BytesIO(stored))] == OCTETS
@@ -166,13 +166,13 @@ def test_no_decompressor(monkeypatch: pytest.MonkeyPatch, name: str, advice: str
     )
 
 
-# Files that ask for so much memory (RFC 8878 3.1.1.1.2).
+# Files that need so much memory (RFC 8878 3.1.1.1.2).
 ZSTD_OF_256_MIB = b"\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00"
 XZ_OF_256_MIB = lzma.compress(FILE, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}])
 TOO_MUCH = "data takes more than 128 MiB to decompress; decompress it with"
 
 LOOKS = "not a pcap or pcapng capture, it looks like "
-NO_LOOKS = "not a pcap or pcapng capture; give a file"
+UNKNOWN = "not a pcap or pcapng capture; give a file"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ NO_LOOKS = "not a pcap or pcapng capture; give a file"
     [
         # An empty file is no capture without frames, since even that has a header.
         *((each(b""), "the file is empty; give a file") for each in (bytes, *COMPRESS.values())),
-        *((each, NO_LOOKS) for each in (b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300)),
+        *((each, UNKNOWN) for each in (b"\0", b"\xd4\xc3\xb2", bytes(100), b"\xff" * 300)),
         (b"#!/bin/sh\necho\ttext\r\n", f"{LOOKS}text"),
         ("é".encode() * 200, f"{LOOKS}text"),
         (b"x" + "é".encode() * 200, f"{LOOKS}text"),

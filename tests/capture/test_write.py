@@ -88,7 +88,7 @@ UNFIT: list[Callable[[], object]] = [
 
 @pytest.mark.parametrize("build", UNFIT)
 def test_values_that_do_not_fit(build: Callable[[], object]) -> None:
-    """Nothing is cut to fit a header's field."""
+    """They are refused, not cut to fit a field of the header."""
     with pytest.raises(LocalProtocolError):
         build()
     assert BUILDER4.build(0, 0, 0, bytes(65495)) and BUILDER6.build(0, 0, 0, bytes(65515))
@@ -128,7 +128,7 @@ def test_pcap_is_read_back(made: list[tuple[int, int, bytes, int, str | None]]) 
     assert read(file.getvalue()) == wanted
 
 
-def test_what_pcap_cannot_hold() -> None:
+def test_limits_of_pcap() -> None:
     """Another link type, a time after 2106 and comments need pcapng."""
     writer = PcapWriter(io.BytesIO(), 1)
     with pytest.raises(LocalProtocolError, match="pcapng"):
@@ -159,8 +159,8 @@ def test_more_interfaces_than_a_section_may_have() -> None:
     assert file.count(b"\x0a\x0d\x0d\x0a") == 2
 
 
-def test_what_pcapng_cannot_hold() -> None:
-    """A comment longer than an option, and a time whose seconds do not fit 64 bits."""
+def test_limits_of_pcapng() -> None:
+    """It cannot have a comment longer than an option, or a time whose seconds exceed 64 bits."""
     writer = PcapngWriter(io.BytesIO())
     with pytest.raises(LocalProtocolError, match="70000"):
         writer.write(Frame(1, 0, 1, b"", 0, None), "x" * 70000)

@@ -127,7 +127,7 @@ def _frames_in_comment(written: Written) -> set[int]:
     "name", ["netem_reorder25_at_client_A.pcap.gz", "netem_loss15_heavy_crcoff_at_server_B.pcap.gz"]
 )
 def test_a_rewritten_frame_keeps_fields(name: str) -> None:
-    """The last frame of the FPDU gives the fields; the comment names all frames of the FPDU."""
+    """The frame that completed the FPDU gives the fields; the comment names all frames of it."""
     frames = frames_of(PCAPS / name)
     brought = {(each.direction, each.seq): set(each.frames) for each in recovered(frames)}
     cleaned = clean(frames)

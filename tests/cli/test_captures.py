@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""End to end: ``dissect --json`` prints of real captures what a plain walker found."""
+"""End to end: ``dissect --json`` prints what an independent walker finds in real captures."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a terminal shows: the records, in columns that fit."""
+"""On a terminal, records are shown in columns that fit."""
 
 from __future__ import annotations
 

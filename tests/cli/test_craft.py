@@ -136,7 +136,7 @@ FINDABLE = [
 @pytest.mark.parametrize("name", ["storage", "stream-segmentation"])
 @pytest.mark.parametrize("options", FINDABLE, ids=" ".join)
 def test_impairments(tmp_path: Path, name: str, options: list[str]) -> None:
-    """Exactly what the truth calls whole is found in the capture, and the impairment changes it."""
+    """Exactly the records of the truth are found, and the impairment changes the capture."""
     capture, truth = tmp_path / "x.pcapng", tmp_path / "x.jsonl"
     result = run("craft", name, "-o", capture, "--truth", truth, *options)
     assert (result.exit_code, result.output) == (0, "")
@@ -147,7 +147,7 @@ def test_impairments(tmp_path: Path, name: str, options: list[str]) -> None:
 
 
 def test_snap(tmp_path: Path) -> None:
-    """Frames are cut, and what is left of FPDUs is found."""
+    """Frames are cut, and the remaining parts of FPDUs are found."""
     path = tmp_path / "x.pcap"
     run("craft", "vlan", "-o", path, "--snap", 128)
     assert run("summary", path).exit_code == 0
@@ -253,7 +253,7 @@ SCENARIOS = re.findall(r"```scenario\n(.*?)```", DOCUMENT.read_text(encoding="ut
 
 @pytest.mark.parametrize("number", range(len(SCENARIOS)))
 def test_documented_scenarios(tmp_path: Path, number: int) -> None:
-    """Each documented scenario is valid, and what it describes is found in its capture."""
+    """Each documented scenario is valid, and its truth is found in its capture."""
     scenario, capture, truth = (tmp_path / name for name in ("x.mpa", "x.pcapng", "x.jsonl"))
     scenario.write_text(SCENARIOS[number], encoding="utf-8")
     result = run("craft", scenario, "-o", capture, "--truth", truth)

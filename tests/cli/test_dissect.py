@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What ``dissect`` prints, and what each option does."""
+"""The output of ``dissect``, and its options."""
 
 from __future__ import annotations
 

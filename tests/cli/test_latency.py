@@ -80,7 +80,7 @@ def test_latencies(name: str, markers: bool, tmp_path: Path) -> None:
         place: (begin, times[end - 1] - times[begin - 1]) for place, (begin, end) in pairs.items()
     }
     if "captured" not in name:
-        # Nobody knows how long a Request without an answer was outstanding.
+        # It is unknown how long a Request without an answer was outstanding.
         most = max(
             sum(begin <= frame <= end for begin, end in pairs.values())
             for frame, _ in pairs.values()

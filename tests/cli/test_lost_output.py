@@ -34,17 +34,17 @@ PRINTING = {
     "catalogue": ["fuzz", "--list", "--only", "*crc*"],
     "case": ["fuzz", "-o", "{}", "--case", "rfc5044/4.3/fpduptr-not-pointing"],
     "shell": ["shell", "-c", "print(1)"],
-    "shell, more than is held back": ["shell", "-c", "print('x' * 100000)"],
+    "shell, more than a buffer holds": ["shell", "-c", "print('x' * 100000)"],
 }
 """Commands that write to standard output, by what they write."""
 
 COMPLAINING = {
     "no such file": ["dissect", "missing.pcap"],
     "frames not followed": ["summary", PCAPS / "live_siw_probe_guest_eth0.pcap.gz"],
-    "what was changed": ["clean", RPING, "-o", os.devnull],
+    "report of clean": ["clean", RPING, "-o", os.devnull],
     "no such preset": ["craft", "sennd", "-o", os.devnull],
     "usage": ["dissect", "--nope"],
-    "last words": ["shell", "-c", "import sys; sys.exit('bye')"],
+    "exit with a message": ["shell", "-c", "import sys; sys.exit('bye')"],
 }
 """Commands that write to standard error."""
 

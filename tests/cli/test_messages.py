@@ -124,7 +124,7 @@ WRONG = {
 
 
 def test_lines_of_wrong_messages() -> None:
-    """Lines say in words what the probe did, and how siw answered."""
+    """Lines show in words what the probe sent, and how siw answered."""
     text = run("dissect", "--type", "message", PROBE).stdout
     found = re.findall(r" #(\d+) .* > \S+\s+(.*)", text)
     assert {(str(number), words) for number, words in WRONG.items()} <= set(found)

@@ -102,7 +102,7 @@ CLEAR = "\x1b[H\x1b[2J"
 
 
 def printed(out: int, shown: int) -> str:
-    """What a command prints while half of a capture is there, and then all.
+    """The output of a command that first gets half of a capture, and then the rest.
 
     :param out: the end of a pipe or terminal to read from.
     :param shown: its other end, which is standard output.

@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 
 
 def crafted(count: int) -> Iterator[object]:
-    """Items that are made."""
+    """Items that are crafted."""
     return watched(range(count), count, "crafting")
 
 
@@ -47,7 +47,7 @@ SHOWN = [
     (crafted, 2, PIPE, TERMINAL, ()),
     (read, FRAMES, PIPE, TERMINAL, (f"{FRAMES} frames read", "100%")),
     (partial(read, size=4 * len(OCTETS)), FRAMES, PIPE, TERMINAL, ("66 frames read", "25%")),
-    # The bar would run through the lines.
+    # The progress bar would run through the printed lines.
     (read, FRAMES, TERMINAL, TERMINAL, ()),
     (read, FRAMES, PIPE, PIPE, ()),
     (read, 2, PIPE, TERMINAL, ()),

@@ -188,7 +188,7 @@ def test_captures_that_overlap_in_time(tmp_path: Path) -> None:
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    """A damaged file costs only what cannot be read of it."""
+    """Only the unreadable part of a damaged file is missing."""
     names = [f"r_{number:05}.pcap" for number in range(5)]
     first, cut, third, empty, text = written(
         tmp_path, dict(zip(names, [*PARTS, [], []], strict=True))

@@ -18,7 +18,7 @@ from tests.truth import sctpstream as sctp
 def talk() -> Talk:
     """An enhanced session: one chunk comes early, one never, and one is wrong.
 
-    That the wrong one is out of place is not reported, since a chunk is missing.
+    The place of the wrong chunk is not reported as an error, since another chunk is missing.
     """
     made = Talk()
     made.control(0, sctp.ENHANCED_INITIATE, sctp.enhanced(4, 8, a=1, b=1) + b"hello")

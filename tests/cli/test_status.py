@@ -58,7 +58,7 @@ def test_findings_of_all_types_count() -> None:
 
 @pytest.mark.parametrize("dialect", ["rfc5043", "draft-williams-iwarp-ift-01"])
 def test_a_terminate_is_a_finding_in_all_dialects(tmp_path: Path, dialect: str) -> None:
-    """Their connections do not end by it."""
+    """Connections of these dialects do not end with it."""
     path = tmp_path / "terminate.pcapng"
     parse_scenario(f"dialect {dialect}\ninitiator terminate 0 0 0").write(path)
     assert run("summary", path).exit_code == 1
@@ -81,7 +81,7 @@ BAD: dict[str, tuple[bytes, int, list[str]]] = {
     "unknown link type": (with_number(20, 147), 0, ["link type 147", "--link-type", "Ethernet"]),
     "cut in a record": (RPING.read_bytes()[:-30], 50, ["after frame 50", "inside a frame"]),
     # An impossible length ends the file there.
-    "lying length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, ["4294967280", "after frame 1"]),
+    "impossible length": (with_number(SECOND + 8, 0xFFFFFFF0), 1, ["4294967280", "after frame 1"]),
 }
 """Files that cannot be read to their end: the number of readable frames, and the words of the
 message."""

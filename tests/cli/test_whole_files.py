@@ -26,7 +26,7 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
 }
 """Commands that write to a named file."""
 
-OLD = b"what was there before"
+OLD = b"the earlier file"
 BEFORE = [None, OLD]
 
 
@@ -54,7 +54,7 @@ def limited(octets: int) -> Callable[[], None]:
 @posix
 @pytest.mark.parametrize(("command", "before"), [("clean", None), *((c, OLD) for c in COMMANDS)])
 def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> None:
-    """One line, status 2, and the file is unchanged."""
+    """One line is printed, the status is 2, and the file is unchanged."""
     target = tmp_path / "out.pcapng"
     with unchanged(target, before):
         done = process(*COMMANDS[command](target), preexec_fn=limited(100))
@@ -66,7 +66,7 @@ def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> Non
 
 @posix
 def test_disk_is_full_while_fuzz_writes(tmp_path: Path) -> None:
-    """The captures that are left are whole, and the manifest names no other."""
+    """The captures that remain are complete, and the manifest names only these."""
     done = process("fuzz", "-o", tmp_path, "--only", "rfc5044/4.3/*", preexec_fn=limited(3000))
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
@@ -81,7 +81,7 @@ def test_disk_is_full_while_fuzz_writes(tmp_path: Path) -> None:
 @on_linux
 @pytest.mark.parametrize(("name", "before"), [("SIGINT", None), ("SIGTERM", OLD), ("SIGHUP", OLD)])
 def test_signals(name: str, before: bytes | None, tmp_path: Path) -> None:
-    """A line, the status of shells, and the file is unchanged."""
+    """One line is printed, the status is that of shells, and the file is unchanged."""
     target, number = tmp_path / "out.pcapng", getattr(signal, name)
     with unchanged(target, before), running("clean", "-q", "-", "-o", target) as it:
         it.read(RPING.read_bytes(), len(frames_of(RPING)))
@@ -166,7 +166,7 @@ def test_named_pipe_is_written_directly(command: str, tmp_path: Path) -> None:
 @posix
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="there is no /dev/stdout")
 def test_standard_output_by_its_name(tmp_path: Path) -> None:
-    """Whoever has ``/dev/stdout`` open gets the octets, as a pipe or a file."""
+    """``-o /dev/stdout`` writes into the pipe or the file that is standard output."""
     expected, path = tmp_path / "expected.pcapng", tmp_path / "out"
     run("clean", RPING, "-o", expected)
     command = ("clean", "-q", RPING, "-o", "/dev/stdout")
@@ -181,7 +181,7 @@ def test_standard_output_by_its_name(tmp_path: Path) -> None:
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write any file"
 )
 def test_file_without_write_permission(tmp_path: Path) -> None:
-    """It is not replaced either."""
+    """It is not replaced."""
     target = tmp_path / "out.pcapng"
     with unchanged(target, OLD):
         target.chmod(0o444)
@@ -206,7 +206,7 @@ READ = {
 def test_input_is_not_overwritten(
     words: str, source: str, link: Callable[[Path, Path], None] | None, tmp_path: Path
 ) -> None:
-    """Neither another name for reading nor one for writing hides that both are one file."""
+    """The same file is refused as input and output, also under different names."""
     command, *options = words.split()
     noun, octets = READ[words]
     path = target = tmp_path / "in"
@@ -237,7 +237,7 @@ def standard_input(file: BinaryIO) -> Iterator[None]:
 @posix
 @pytest.mark.parametrize("source", ["-", "by its name"])
 def test_capture_is_not_appended_to_itself(source: str, tmp_path: Path) -> None:
-    """The growing file is not read for ever either."""
+    """It is refused: the growing file would be read for ever."""
     path = tmp_path / "in.pcap"
     path.write_bytes(RPING.read_bytes())
     with unchanged(path, None), open(path, "rb") as file, open(path, "ab") as appended:

@@ -24,7 +24,7 @@ def file_of(frames: Iterable[Frame]) -> bytes:
 
 
 def plain(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """All records, made of events, with messages and payload, without what is only measured."""
+    """All records, made of events, with messages and payload, without measured values."""
     found = reading.plain(file_of(frames), messages=True, dialect=dialect)
     return [untimed(each) for each in found]
 
@@ -39,8 +39,8 @@ def without_unknown_end(found: list[Record], wanted: list[Record]) -> list[Recor
 
 
 def printed(frames: Iterable[Frame], dialect: Dialect | None = None) -> list[Record]:
-    """The records as ``dissect --json`` prints them: without messages, payload and what is only
-    measured."""
+    """The records as ``dissect --json`` prints them, without messages, payload and measured
+    values."""
     return [untimed(each) for each in reading.printed(file_of(frames), dialect=dialect)]
 
 

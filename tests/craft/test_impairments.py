@@ -83,7 +83,7 @@ def mixes(draw: st.DrawFn, conversation: Conversation, *, missing: bool = True) 
 
 @given(st.data(), conversations())
 def test_any_mix(data: st.DataObject, conversation: Conversation) -> None:
-    """The truth is exactly what is whole. All that must be found is found, and nothing else."""
+    """The truth has exactly the whole items. The dissector finds all that it must, and no more."""
     mix = data.draw(mixes(conversation))
     segments = impair(conversation.segments(), *mix, seed=data.draw(st.integers(0, 99)))
     assert all(one.time_ns <= other.time_ns for one, other in pairwise(segments))
@@ -339,7 +339,7 @@ def test_moved() -> None:
         conversation.moved(Endpoint("fd00::1", 1))
 
 
-def test_frames_of_syn_are_kept() -> None:
+def test_segments_without_octets_are_kept() -> None:
     """The network loses or reorders only segments that carry octets."""
     impaired = impair(bulk().segments(), Loss(1.0), Reordering(1.0))
     assert [bool(each.flags & SYN) for each in impaired[:3]] == [True, True, False]

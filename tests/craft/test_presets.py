@@ -46,7 +46,7 @@ def kinds(conversation: Conversation) -> set[Any]:
 
 
 def test_presets_contain_what_they_show() -> None:
-    """A preset contains what it is to show."""
+    """Each preset contains what its name promises."""
     for name, messages in {
         "send": {"Send", "Send with SE", "Send with Invalidate", "Send with SE and Invalidate"},
         "immediate": {"Immediate Data", "Immediate Data with SE"},

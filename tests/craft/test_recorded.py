@@ -97,7 +97,7 @@ def test_a_real_connection_is_recorded(name: str) -> None:
 
 
 def test_a_recorded_conversation_may_break_rules() -> None:
-    """A captured connection may break rules, and so may what is added to it."""
+    """A captured connection may break rules, and so may items that are added to it."""
     conversation = Conversation(strict=False)
     conversation.startup(private_data=bytes(600))
     conversation.initiator.terminate(0, 1, 0)
@@ -113,7 +113,7 @@ def test_a_recorded_conversation_may_break_rules() -> None:
 
 
 def test_number_of_fpdus_and_connection_are_chosen() -> None:
-    """No more FPDUs are taken than asked for. A connection may be chosen."""
+    """No more FPDUs are taken than requested. The connection may be chosen."""
     path = PCAPS / "seqwrap_client_crcon.pcap.gz"
     assert sum(isinstance(item, FPDUItem) for item in recorded(path, fpdus=7).script) == 7
     with pytest.raises(LocalProtocolError, match="connection 99 is not one with"):
@@ -194,6 +194,6 @@ def test_damage_of_a_capture_is_reported() -> None:
 
 @pytest.mark.parametrize("fpdus", [0, -1, 1.5, None, "x"])
 def test_wrong_number_of_fpdus_is_refused(fpdus: Any) -> None:
-    """At least one FPDU must be asked for."""
+    """The number of FPDUs must be at least 1."""
     with pytest.raises(LocalProtocolError, match=r"fpdus .* 1 to"):
         recorded(PCAPS / REAL[0], fpdus=fpdus)

@@ -452,12 +452,12 @@ def test_any_text(lines: list[str], loose: bool, dialect: Dialect | None) -> Non
 
 
 LARGEST_DRAWN = (1 << 28) - 1
-"""``randbytes()`` can draw so many octets at once: it counts bits in 31 bits."""
+"""The most octets that ``randbytes()`` draws at once: it counts bits in 31 bits."""
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 1 << 20, (1 << 20) + 3, (2 << 20) + 1])
-def test_octets_are_those_of_one_draw(size: int) -> None:
-    """In any number of draws, a seed gives the octets of a single one."""
+def test_several_draws_give_the_octets_of_one(size: int) -> None:
+    """The octets depend on the seed alone, not on the number of draws."""
     assert Chance(7).octets(size) == random.Random(7).randbytes(size)
 
 

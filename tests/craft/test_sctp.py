@@ -112,7 +112,7 @@ def test_packing(packing: Any, least: int) -> None:
     st.booleans(),
 )
 def test_impaired(preset: str, seed: int, impairments: list[Any], wraps: bool) -> None:
-    """The truth of an impaired capture is found, and nothing else but what is partly there."""
+    """The dissector finds the truth of an impaired capture, and besides only parts of messages."""
     conversation = conversation_of(preset, seed=seed)
     if wraps:
         conversation = conversation.wrapping()

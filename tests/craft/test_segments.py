@@ -80,14 +80,14 @@ def test_acknowledgements(every: int) -> None:
 @pytest.mark.parametrize(
     ("options", "sizes", "segments"),
     [
-        # An FPDU each, whatever room is left.
+        # One FPDU in each segment, even if more would fit.
         ({}, [100, 200, 1000], [124, 224, 1024]),
         # As many whole FPDUs as fit (RFC 5044 5.1).
         ({"packing": "packed"}, [100, 200, 1000, 300, 50], [124 + 224 + 1024, 324 + 76]),
-        # Full ones, except for the last one of a turn.  None continues across a flush.
+        # Full segments, except for the last of a turn.  None continues across a flush.
         ({"packing": "stream"}, [1000, 1000], [1460, 588]),
         ({"packing": "stream"}, [3, None, 3], [28, 28]),
-        # An FPDU that is larger than a segment is cut, as TCP does it.
+        # TCP splits an FPDU that is larger than a segment.
         ({"mulpdu": 2000, "mss": 1000}, [1982], [1000, 1000, 8]),
     ],
 )

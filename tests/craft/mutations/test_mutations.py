@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each mutation: its catalogue entry, what it changes, and what is reported of it."""
+"""Each mutation: its catalogue entry, what it changes, and the reported errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SECTIONS = {
 """Sections of each standard that state requirements."""
 
 
-def entry_is_whole(mutation: Mutation) -> None:
+def entry_is_complete(mutation: Mutation) -> None:
     """The clause belongs to the named standard, the broken rule is a sentence, and the expected
     codes are defined."""
     expectation = mutation.expectation
@@ -74,25 +74,25 @@ def entry_is_whole(mutation: Mutation) -> None:
         assert not expectation.codes and not expectation.terminates
 
 
-def is_made_again(mutation: Mutation) -> None:
+def is_reproducible(mutation: Mutation) -> None:
     """Name and seed give the same octets and times each time. Another seed gives others."""
     one, again, other = (file_of(mutation.case(seed).conversation.frames()) for seed in (7, 7, 8))
     assert one == again
     assert one != other
 
 
-def frames_hold_it(case: Case) -> None:
-    """The named frames exist, and the first differs from that of the valid conversation."""
+def frames_are_named(case: Case) -> None:
+    """The frames that the case names exist, and the first differs from that of the valid one."""
     segments, valid = case.conversation.segments(), case.valid.segments()
     frames = case.frames(segments)
     assert frames and all(1 <= number <= len(segments) for number in frames)
     padded = [*valid, *[None] * len(segments)]
     first = next(at for at, each in enumerate(segments) if each != padded[at])
-    # If something is left out at the end, an acknowledgement before it may differ.
+    # If an item is left out at the end, an acknowledgement before it may differ.
     assert first <= frames[-1]
 
 
-# -- what is changed -----------------------------------------------------------------------------
+# -- what changes -----------------------------------------------------------------------------
 
 BY_FIELDS = {
     # Startup frames
@@ -301,7 +301,7 @@ def items_stay(mutation: Mutation, case: Case) -> None:
         assert placed.item == other.item
         if placed.octets == other.octets:
             continue
-        # It has moved, and Markers with it.
+        # The item has moved, and so have its Markers.
         assert is_later
         assert placed.phase is not None and placed.phase != other.phase
         moved, there = (
@@ -336,8 +336,8 @@ def only_fields_change(case: Case, pattern: str) -> None:
         assert differing and differing <= CHANGED[pattern]
 
 
-def markers_are_elsewhere(case: Case, pattern: str) -> None:
-    """An FPDU with its Markers elsewhere has the same octets without them, and a CRC that fits."""
+def only_places_of_markers_change(case: Case, pattern: str) -> None:
+    """Without its Markers, the FPDU has the same octets as before, and its CRC is right."""
     ((one, other),) = pairs(case)
     assert isinstance(other.item, FPDUItem) and other.item.overrides is not None
     places = other.item.overrides.marker_places
@@ -382,7 +382,7 @@ def pad_is_that_of_rfc5044(case: Case, pattern: str) -> None:
     assert other.octets == one.octets[:-4] + bytes(2) + one.octets[-4:]
 
 
-def only_that_of_a_chunk_changes(case: Case, pattern: str) -> None:
+def one_item_changes_over_sctp(case: Case, pattern: str) -> None:
     """Over SCTP, one item is added or has other fields. All others are the same objects."""
     before, after = case.valid.script, case.conversation.script
     added = len(after) - len(before)
@@ -406,16 +406,16 @@ def only_that_of_a_chunk_changes(case: Case, pattern: str) -> None:
 
 CHECKS = [
     (CHANGED, only_fields_change),
-    (MARKER_PLACES, markers_are_elsewhere),
+    (MARKER_PLACES, only_places_of_markers_change),
     (LENGTHS, lengths_fit),
     (OTHER_CRCS, crc_is_missing_or_unannounced),
     (OTHER_PAD, pad_is_that_of_rfc5044),
-    (OF_SCTP, only_that_of_a_chunk_changes),
+    (OF_SCTP, one_item_changes_over_sctp),
 ]
 
 
 def nothing_else_changes(mutation: Mutation, case: Case) -> None:
-    """The table that lists the mutation says what it changes. One in no table moves items."""
+    """A mutation changes what its table says. A mutation without a table moves items."""
     items_stay(mutation, case)
     known = first_match(mutation.name, SEVERAL)
     for table, check in CHECKS:
@@ -484,7 +484,7 @@ def is_flagged(mutation: Mutation, case: Case, path: pathlib.Path) -> None:
 
 
 def reads_to_the_end(mutation: Mutation, path: pathlib.Path) -> None:
-    """Any octets are read to the end. Something differs from the valid ones."""
+    """Any octets are read to the end. Some octets differ from those of the valid conversation."""
     for seed in range(25):
         case = mutation.case(seed)
         frames = [frame.octets for frame in case.conversation.frames()]
@@ -495,7 +495,7 @@ def reads_to_the_end(mutation: Mutation, path: pathlib.Path) -> None:
         assert parsed(result.stdout)[-1]["type"] == "connection"
 
 
-# -- DDP and RDMAP over something else -----------------------------------------------------------
+# -- DDP and RDMAP over other carriers -----------------------------------------------------------
 
 CARRIED_SEEDS = SEEDS[:2]
 
@@ -506,7 +506,7 @@ def is_whole(ulpdu: bytes) -> bool:
 
 
 def is_carried(conversation: Conversation) -> bool:
-    """True if other carriers can take all of it: whole DDP headers of version 1 only."""
+    """True if other carriers can have all its FPDUs: whole DDP headers of version 1 only."""
     return conversation.options.revision == 1 and all(
         isinstance(item, HandshakeItem | StartupItem | CloseItem)
         or (isinstance(item, FPDUItem) and not item.overrides and is_whole(item.ulpdu))
@@ -556,7 +556,7 @@ def can_be_carried(mutation: Mutation) -> bool:
     )
 
 
-def is_as_over_mpa(case: Case) -> None:
+def errors_are_as_over_mpa(case: Case) -> None:
     """Other carriers have the same errors as MPA, and none in the valid conversation."""
     for carry in (in_frames, in_chunks):
         assert errors_above(carry(case.conversation)) == errors_above(case.conversation)
@@ -572,11 +572,11 @@ def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
     """The catalogue entry is complete, only its rule is broken, and a receiver's errors are
     reported over any carrier."""
     path = tmp_path / "case.pcapng"
-    entry_is_whole(mutation)
-    is_made_again(mutation)
+    entry_is_complete(mutation)
+    is_reproducible(mutation)
     cases = [mutation.case(seed) for seed in SEEDS]
     for case in cases[:3]:
-        frames_hold_it(case)
+        frames_are_named(case)
     if mutation.expectation.action is Action.ANYTHING:
         reads_to_the_end(mutation, path)
         return
@@ -586,7 +586,7 @@ def test_mutation(mutation: Mutation, tmp_path: pathlib.Path) -> None:
         is_flagged(mutation, case, path)
     if can_be_carried(mutation):
         for case in cases[: len(CARRIED_SEEDS)]:
-            is_as_over_mpa(case)
+            errors_are_as_over_mpa(case)
 
 
 def test_names() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Mutations of a captured connection: which are possible, and what is reported of them."""
+"""Mutations of a captured connection: which are possible, and which errors are reported."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def names(conversation: Conversation) -> set[str]:
         ("p2p_rtr_write_crcoff", 33),
         ("mix_mpa2_crcoff", 40),
         ("rping_mpa1_crcon", 57),  # the Responder is silent
-        ("term_readoob", 72),  # a Terminate is all that it says
+        ("term_readoob", 72),  # it sends only a Terminate
     ],
 )
 def test_errors_are_reported(capture: str, least: int, tmp_path: Path) -> None:
-    """What a receiver must notice is reported. What it must accept is not."""
+    """Errors that a receiver must notice are reported. What it must accept is no error."""
     conversation = recorded(PCAPS / f"{capture}.pcap")
     path = tmp_path / "case.pcapng"
     assert not errors(conversation, path)
@@ -100,7 +100,7 @@ def test_connections_with_errors_or_markers() -> None:
 
 
 def test_mutation_without_anything_to_change() -> None:
-    """A mutation that finds nothing to change refuses. It never does nothing."""
+    """A mutation that finds nothing to change is refused."""
     conversation = Conversation()
     conversation.initiator.send(b"one")
     conversation.close()
