@@ -160,7 +160,7 @@ class Headers:
         self.end = end
         self.captured_end = min(self.captured_end, end)
 
-    def vary(self, *places: tuple[int, int]) -> None:
+    def note_varying(self, *places: tuple[int, int]) -> None:
         """Note octets that do not affect how the frame is read: where they begin, and how many."""
         self.varying += places
 

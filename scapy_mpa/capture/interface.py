@@ -66,7 +66,7 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     if len(octets) < _DESCRIPTION_LENGTH:
         raise DamagedError("an interface description is too short", where)
     link_type, snap_length = unpack_from(order + "H2xI", octets)
-    found, fault = sound_options(octets[_DESCRIPTION_LENGTH:], order, _LENGTHS)
+    found, fault = good_options(octets[_DESCRIPTION_LENGTH:], order, _LENGTHS)
     numerator, denominator = _resolution(found.get(_TIMESTAMP_RESOLUTION, _MICROSECONDS)[0])
     (seconds,) = unpack(order + "q", found.get(_TIMESTAMP_OFFSET, bytes(8)))
     name = found.get(_NAME, b"").rstrip(b"\0")[:_LONGEST_NAME].decode(errors="replace")
@@ -82,10 +82,10 @@ def parse_interface(octets: bytes, order: str, where: int) -> Interface:
     )
 
 
-def sound_options(
+def good_options(
     octets: bytes, order: str, lengths: Lengths
 ) -> tuple[dict[int, bytes], str | None]:
-    """Return the sound options, by code, and the fault of the first wrong one.
+    """Return the good options, by code, and the fault of the first wrong one.
 
     :param octets: the options, up to their end mark or the end of the block.
     :param order: ``<`` or ``>``, as for struct.

@@ -26,7 +26,7 @@ from scapy_mpa.capture.headers import (
     Sum,
     uint16,
 )
-from scapy_mpa.capture.link import leads_to
+from scapy_mpa.capture.link import next_is
 from scapy_mpa.capture.reason import ENCRYPTED, NOT_TCP, NotFollowedError
 
 _IPV4: Final = Struct(">BxHxxHxB")
@@ -61,7 +61,7 @@ def _ipv4(headers: Headers) -> int:
     headers.lengths.append(Length(at + 2, at))
     headers.sums.append(Sum(at + 10, at, at + length))
     # Service; total length and identification; time to live; checksum.
-    headers.vary((at + 1, 5), (at + 8, 1), (at + 10, 2))
+    headers.note_varying((at + 1, 5), (at + 8, 1), (at + 10, 2))
     if control & (_MORE | _OFFSET):
         headers.fragment = Fragment(
             octets[at + 4 : at + 6] + octets[at + 9 : at + 10] + octets[at + 12 : at + 20],
@@ -84,7 +84,7 @@ def _ipv6(headers: Headers) -> int:
     _limit(headers, at, payload and payload + _IPV6_LENGTH, "IPv6 header")
     headers.add_packet(IPV6, at, octets[at + 8 : at + _IPV6_LENGTH])
     headers.lengths.append(Length(at + 4, headers.at))
-    headers.vary((at + 1, 5), (at + 7, 1))
+    headers.note_varying((at + 1, 5), (at + 7, 1))
     return PROTOCOL | protocol
 
 
@@ -117,7 +117,7 @@ def _authentication(headers: Headers) -> int:
     """RFC 4302 2.2: its length is in units of 4 octets, less 2."""
     at = headers.take(8, "authentication header")
     length = headers.octets[at + 1] * 4
-    headers.vary((headers.take(length, "authentication header"), length))
+    headers.note_varying((headers.take(length, "authentication header"), length))
     return PROTOCOL | headers.octets[at]
 
 
@@ -157,7 +157,7 @@ READERS: Final[dict[int, Reader]] = {
     PROTOCOL | 44: _fragment,
     PROTOCOL | 50: _encrypted,
     PROTOCOL | 51: _authentication,
-    PROTOCOL | 4: leads_to(IPV4, "IP"),
-    PROTOCOL | 41: leads_to(IPV6, "IP"),
+    PROTOCOL | 4: next_is(IPV4, "IP"),
+    PROTOCOL | 41: next_is(IPV6, "IP"),
     PROTOCOL | 97: _ether_ip,
 }

@@ -14,7 +14,7 @@ from typing import Final
 
 from scapy_mpa.capture.damage import CONVERT, UNFINISHED, DamagedError
 from scapy_mpa.capture.frame import MAXIMUM_CAPTURED, Frame, without_fcs
-from scapy_mpa.capture.interface import Interface, Lengths, parse_interface, sound_options
+from scapy_mpa.capture.interface import Interface, Lengths, good_options, parse_interface
 from scapy_mpa.capture.source import Source
 
 PCAPNG_MAGIC: Final = b"\x0a\x0d\x0d\x0a"
@@ -218,7 +218,7 @@ class _Reader:
     def _fcs_of_packet(self, octets: bytes) -> int:
         """Return the FCS length in a packet's options, in octets; 0 if it is not given."""
         order = self._order
-        found, fault = sound_options(octets, order.name, _LENGTHS)
+        found, fault = good_options(octets, order.name, _LENGTHS)
         if fault is not None:
             self._warn(
                 f"at octet {self._block}: options of a frame are wrong ({fault}) and not used"

@@ -23,7 +23,7 @@ from scapy_mpa.capture.headers import (
     Sum,
     uint16,
 )
-from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type, leads_to
+from scapy_mpa.capture.link import LLC_SNAP, LONGEST_802_3, ether_type, next_is
 from scapy_mpa.capture.link import READERS as LINK_READERS
 from scapy_mpa.capture.reason import NOT_TCP, NotFollowedError
 
@@ -59,7 +59,7 @@ def _mpls(headers: Headers) -> int:
     is_bottom = False
     while not is_bottom:
         at = headers.take(4, "MPLS label")
-        headers.vary((at + 3, 1))
+        headers.note_varying((at + 3, 1))
         is_bottom = bool(headers.octets[at + 2] & 1)
     at = headers.at
     headers.take(4, "MPLS payload")
@@ -67,7 +67,7 @@ def _mpls(headers: Headers) -> int:
     version = octets[at] >> 4
     if version == 0 and not (_is_ethernet(octets, at) and not _is_ethernet(octets, at + 4)):
         # The control word of a pseudowire (RFC 4385 3), with a sequence number.
-        headers.vary((at + 2, 2))
+        headers.note_varying((at + 2, 2))
         return ETHERNET_HEADER
     headers.at = at
     if version == 4 and _is_ipv4(octets, at):
@@ -96,7 +96,7 @@ def _pppoe(headers: Headers) -> int:
     headers.enter("PPPoE", headers.octets[at + 2 : at + 4])
     headers.limit(headers.at + uint16(headers.octets, at + 4))
     headers.lengths.append(Length(at + 4, headers.at))
-    headers.vary((at + 4, 2))
+    headers.note_varying((at + 4, 2))
     return _ppp(headers)
 
 
@@ -121,12 +121,12 @@ def _gre(headers: Headers) -> int:
     if flags & _GRE_CHECKSUM:
         checksum_at = headers.take(4, "GRE header")
         headers.sums.append(Sum(checksum_at, at))
-        headers.vary((checksum_at, 2))
+        headers.note_varying((checksum_at, 2))
     if flags & _GRE_KEY:
         key_at = headers.take(4, "GRE header")
         key = octets[key_at : key_at + 4]
     if flags & _GRE_SEQUENCE:
-        headers.vary((headers.take(4, "GRE header"), 4))
+        headers.note_varying((headers.take(4, "GRE header"), 4))
     headers.enter("GRE", key)
     if number == _ERSPAN_TYPE_2:
         return _erspan_1_or_2(headers, has_header=bool(flags & _GRE_SEQUENCE))
@@ -147,7 +147,7 @@ def _erspan_1_or_2(headers: Headers, *, has_header: bool) -> int:
     headers.enter("ERSPAN")
     if has_header:
         at = headers.take(8, "ERSPAN header")
-        headers.vary((at, 8))
+        headers.note_varying((at, 8))
     return ETHERNET_HEADER
 
 
@@ -155,11 +155,11 @@ def _erspan_3(headers: Headers) -> int:
     """draft-foschiano-erspan 4.3: O announces a platform's header, FT is the type of the frame."""
     headers.enter("ERSPAN")
     at = headers.take(12, "ERSPAN header")
-    headers.vary((at, 10), (at + 10, 1))
+    headers.note_varying((at, 10), (at + 10, 1))
     kind = headers.octets[at + 10] >> 2 & 0x1F
     if headers.octets[at + 11] & 1:
         at = headers.take(8, "ERSPAN header")
-        headers.vary((at, 8))
+        headers.note_varying((at, 8))
     return RAW_IP_HEADER if kind == 2 else ETHERNET_HEADER
 
 
@@ -174,11 +174,11 @@ def _udp(headers: Headers) -> int:
         headers.limit(at + length)
     headers.lengths.append(Length(at + 4, at))
     headers.optional_sums.append(at + 6)
-    headers.vary((at + 4, 4))
+    headers.note_varying((at + 4, 4))
     if source == _SCTP_PORT != target:
         # Answers come from that port.
         return UDP_PORT | source
-    headers.vary((at, 2))
+    headers.note_varying((at, 2))
     return UDP_PORT | target
 
 
@@ -201,7 +201,7 @@ def _geneve(headers: Headers) -> int:
     key = ether_type(headers, at + 2)
     options = (octets[at] & 0x3F) * 4
     headers.take(options, "GENEVE header")
-    headers.vary((at + 8, options))
+    headers.note_varying((at + 8, options))
     return key
 
 
@@ -212,19 +212,19 @@ READERS: Final[dict[int, Reader]] = {
     _PPPOE: _pppoe,
     LINK | 51: _pppoe,
     **dict.fromkeys((LINK | 9, LINK | 50, LINK | 166), _ppp_framed),
-    PPP | 0x0021: leads_to(IPV4, "PPP"),
-    PPP | 0x0057: leads_to(IPV6, "PPP"),
+    PPP | 0x0021: next_is(IPV4, "PPP"),
+    PPP | 0x0057: next_is(IPV6, "PPP"),
     PPP | 0x0281: _mpls,
     PPP | 0x0283: _mpls,
     _GRE: _gre,
-    ETHER_TYPE | 0x6558: leads_to(ETHERNET_HEADER, "GRE"),
+    ETHER_TYPE | 0x6558: next_is(ETHERNET_HEADER, "GRE"),
     _UDP: _udp,
     # The port of RFC 7348, and the one that Linux had before.
     UDP_PORT | 4789: vxlan,
     UDP_PORT | 8472: vxlan,
     UDP_PORT | 6081: _geneve,
     # SCTP over UDP (RFC 6951), GRE in UDP (RFC 8086), MPLS in UDP (RFC 7510).
-    UDP_PORT | _SCTP_PORT: leads_to(SCTP, "UDP"),
-    UDP_PORT | 4754: leads_to(_GRE, "UDP"),
-    UDP_PORT | 6635: leads_to(_MPLS, "UDP"),
+    UDP_PORT | _SCTP_PORT: next_is(SCTP, "UDP"),
+    UDP_PORT | 4754: next_is(_GRE, "UDP"),
+    UDP_PORT | 6635: next_is(_MPLS, "UDP"),
 }

@@ -70,7 +70,7 @@ def read_files(
                 status = max(
                     status,
                     FINDINGS if reading.has_findings else CLEAN,
-                    conclude(capture, attention, **reading.found()),
+                    conclude(capture, attention, **reading.remark_arguments()),
                 )
             number = reading.next_number
             has_selected = has_selected or reading.has_selected

@@ -249,7 +249,7 @@ class Reading:
         """The numbers of frames that were not followed, by reason; final at the end."""
         return unfollowed(self._decoder, self._flows, self._associations)
 
-    def found(self) -> dict[str, Any]:
+    def remark_arguments(self) -> dict[str, Any]:
         """Return arguments of :func:`~scapy_mpa.cli.remarks.remarks`; final at the end."""
         return {
             "not_followed": self.unfollowed,

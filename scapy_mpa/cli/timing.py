@@ -65,7 +65,7 @@ class _Responses:
         """For each latency, if the slowest are shown: the frame of the Request, the octets of the
         Response, its STag or MSN, and its TO."""
 
-    def each(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    def entries(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         """Yield each latency, the frame of the end of its Response, and its entry in ``shown``."""
         for at, (latency, end) in enumerate(zip(self.latencies, self.ends, strict=True)):
             yield latency, end, tuple(self.shown[_SHOWN * at : _SHOWN * (at + 1)])
@@ -155,7 +155,7 @@ class Timing:
 
     def _slowest(self, found: list[tuple[tuple[int, str], _Responses]]) -> list[list[str]]:
         """Return the rows of the slowest Responses; of two equal ones, the first counts."""
-        entries = ((*entry, key) for key, responses in found for entry in responses.each())
+        entries = ((*entry, key) for key, responses in found for entry in responses.entries())
         slowest = nlargest(self._top, entries, key=lambda entry: (entry[0], -entry[1]))
         return [_slow_row(*entry) for entry in slowest]
 

@@ -28,11 +28,11 @@ def number(name: str, value: object, low: int, high: int, *, least: str = "") ->
     if _is_whole(value) and low <= value <= high:
         return
     bounds = f"{least or low} to {high}"
-    if not low <= whole(name, value, f"in {bounds}") <= high:
+    if not low <= integer(name, value, f"in {bounds}") <= high:
         raise LocalProtocolError(f"{name} {quoted(value)} is not in {bounds}")
 
 
-def whole(name: str, value: object, wanted: str) -> int:
+def integer(name: str, value: object, wanted: str) -> int:
     """Return a value if it is a whole number.
 
     :param name: the name of the value, for the error.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from scapy_mpa.craft.given import as_octets, number, whole
+from scapy_mpa.craft.given import as_octets, integer, number
 from scapy_mpa.craft.options import SIDES
 from scapy_mpa.wire.ddp import DDPHeader, build_ddp, ddp_header_of, parse_ddp
 from scapy_mpa.wire.errors import LocalProtocolError
@@ -105,7 +105,7 @@ def _check_markers(value: object) -> None:
             "4 octets"
         )
     for index, octets in value.items():
-        whole("the index of a Marker", index, "from 0")
+        integer("the index of a Marker", index, "from 0")
         as_octets("a Marker", octets)
 
 
@@ -113,7 +113,7 @@ def _check_places(value: object) -> None:
     if not isinstance(value, tuple):
         raise LocalProtocolError(f"marker_places {quoted(value)} is no tuple of offsets")
     for place in value:
-        whole("the place of a Marker", place, "from 0")
+        integer("the place of a Marker", place, "from 0")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

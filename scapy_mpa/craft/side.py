@@ -12,7 +12,7 @@ from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from scapy_mpa.craft.endpoint import Endpoint
-from scapy_mpa.craft.given import as_octets, flag, number, whole
+from scapy_mpa.craft.given import as_octets, flag, integer, number
 from scapy_mpa.craft.options import SIDES, Options
 from scapy_mpa.craft.script import (
     FlushItem,
@@ -24,7 +24,7 @@ from scapy_mpa.craft.script import (
     SegmentItem,
     StartupItem,
 )
-from scapy_mpa.wire.ddp import DDPHeader, cut_up
+from scapy_mpa.wire.ddp import DDPHeader, ulpdus_of
 from scapy_mpa.wire.errors import LocalProtocolError
 from scapy_mpa.wire.rdmap import (
     AtomicRequest,
@@ -188,7 +188,7 @@ class Side:
         :param src_stag: Data Source STag, 32 bits.
         :param src_to: Data Source Tagged Offset, 64 bits.
         """
-        whole("size", size, "of octets")
+        integer("size", size, "of octets")
         read = ReadRequest(sink_stag, sink_to, size, src_stag, src_to)
         message = self._untagged(Opcode.READ_REQUEST, build_read_request(read), read=read)
         self._outstanding.append(message)
@@ -494,7 +494,7 @@ class Side:
             header = DDPHeader(
                 False, True, 0, version, control, None, None, invalidate_stag, *queued
             )
-        ulpdus = cut_up(header, payload, conversation.mulpdus[self.index])
+        ulpdus = ulpdus_of(header, payload, conversation.mulpdus[self.index])
         items = [FPDUItem(self.index, ulpdu, message) for ulpdu in ulpdus]
         conversation.add(message, items)
         return message

@@ -166,7 +166,7 @@ def build_ddp(header: DDPHeader) -> bytes:
         ) from error
 
 
-def cut_up(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
+def ulpdus_of(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     """Return the ULPDUs of a DDP message (RFC 5041 5.2).
 
     A message without octets has one segment.  Offsets that exceed their field wrap.

@@ -28,7 +28,7 @@ _WITH_ENHANCED_DATA = frozenset({FunctionCode.ENHANCED_INITIATE, FunctionCode.EN
 Data."""
 
 
-def speaks_ddp(init: InitChunk) -> bool:
+def offers_ddp(init: InitChunk) -> bool:
     """Return whether an INIT or INIT ACK offers DDP (RFC 5043 5.1)."""
     return init.adaptation == DDP_ADAPTATION
 

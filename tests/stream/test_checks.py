@@ -19,7 +19,7 @@ from scapy_mpa.craft.impairments import SnapLength
 from scapy_mpa.stream import checks
 from scapy_mpa.stream.checks import Checks
 from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, ErrorFound, Event, FPDURecovered
-from scapy_mpa.wire.ddp import cut_up
+from scapy_mpa.wire.ddp import ulpdus_of
 from tests.captures import OVER_TCP, PCAPS, capture_name
 from tests.craft.strategies import conversations
 from tests.stream.crafted import places
@@ -323,7 +323,7 @@ def test_atomic_response_whose_request_is_in_pieces(piece: int, captured: int) -
     *before, item = conversation.script
     assert isinstance(item, FPDUItem)
     conversation = conversation.with_script(before)
-    for ulpdu in cut_up(item.header, item.payload, item.header.length + piece):
+    for ulpdu in ulpdus_of(item.header, item.payload, item.header.length + piece):
         conversation.initiator.fpdu(ulpdu)
     conversation.responder.atomic_response(request_identifier=7)
     conversation.close()

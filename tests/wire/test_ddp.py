@@ -13,10 +13,10 @@ from scapy_mpa.wire.ddp import (
     UNTAGGED_LENGTH,
     DDPHeader,
     build_ddp,
-    cut_up,
     ddp_header_length,
     ddp_header_of,
     parse_ddp,
+    ulpdus_of,
 )
 from scapy_mpa.wire.errors import LocalProtocolError, MPAError, RemoteProtocolError
 from tests.truth import messages
@@ -122,23 +122,23 @@ def test_a_header_or_an_error(octets: bytes) -> None:
     st.integers(0, 2**64 - 600),
     st.sampled_from([bytes, bytearray, memoryview]),
 )
-def test_message_is_cut_up(
+def test_ulpdus_of_a_message(
     payload: bytes, mulpdu: int, number: int, to: int, kind: Callable[[bytes], bytes]
 ) -> None:
     """Segments are those of an independent generator (RFC 5041 5.2), for any kind of buffer."""
     tagged = DDPHeader(True, True, 0, 1, 0x40, number, to)
-    assert cut_up(tagged, kind(payload), mulpdu) == messages.write(number, to, payload, mulpdu)
+    assert ulpdus_of(tagged, kind(payload), mulpdu) == messages.write(number, to, payload, mulpdu)
     untagged = DDPHeader(False, False, 0, 1, 0x43, None, None, None, 0, number, 0)
-    assert cut_up(untagged, kind(payload), mulpdu) == messages.send(number, payload, mulpdu)
+    assert ulpdus_of(untagged, kind(payload), mulpdu) == messages.send(number, payload, mulpdu)
 
 
 def test_offset_wraps() -> None:
     """A Tagged Offset beyond 2^64 begins at 0 again."""
     header = DDPHeader(True, True, 0, 1, 0x40, 1, 2**64 - 2)
-    assert [parse_ddp(each).to for each in cut_up(header, b"1234", 16)] == [2**64 - 2, 0]
+    assert [parse_ddp(each).to for each in ulpdus_of(header, b"1234", 16)] == [2**64 - 2, 0]
 
 
 def test_no_room_for_a_segment() -> None:
     """MULPDU must have room for more than a header."""
     with pytest.raises(LocalProtocolError, match="14 octets"):
-        cut_up(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14)
+        ulpdus_of(DDPHeader(True, True, 0, 1, 0x40, 1, 0), b"1", 14)

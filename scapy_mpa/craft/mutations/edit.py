@@ -95,7 +95,7 @@ def octets_of(conversation: Conversation) -> list[bytes]:
     return [placed.octets for placed in conversation.layout()]
 
 
-def valued(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
+def evaluated(fields: dict[str, Any], *given: Any) -> dict[str, Any]:
     """Return fields with their values; a callable is called with the other arguments."""
     return {name: value(*given) if callable(value) else value for name, value in fields.items()}
 
@@ -113,7 +113,7 @@ def change_item(edit: Edit, where: Where) -> Change:
 
 def change_fields(where: Where, **fields: Any) -> Change:
     """Return a change that sets fields of one item; a callable takes the item and a generator."""
-    return change_item(lambda item, rng: replace(item, **valued(fields, item, rng)), where)
+    return change_item(lambda item, rng: replace(item, **evaluated(fields, item, rng)), where)
 
 
 def twice(item: Any, rng: Random) -> tuple[Any, Any]:
@@ -169,7 +169,7 @@ def first_fpdu(edit: Edit) -> Change:
 def header(**fields: Any) -> Edit:
     """Return an edit that sets fields of the DDP header; a callable takes it and a generator."""
 
-    return lambda item, rng: item.with_header(**valued(fields, item.header, rng))
+    return lambda item, rng: item.with_header(**evaluated(fields, item.header, rng))
 
 
 def control(**fields: Any) -> Edit:
@@ -177,7 +177,7 @@ def control(**fields: Any) -> Edit:
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse_control(item.header.rsvdulp)._asdict()
-        return item.with_header(rsvdulp=build_control(**now | valued(fields, rng)))
+        return item.with_header(rsvdulp=build_control(**now | evaluated(fields, rng)))
 
     return edit
 
@@ -195,7 +195,7 @@ def rdmap_header(
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse(item.payload)
-        return item.with_payload(build(now._replace(**valued(fields, now, rng))))
+        return item.with_payload(build(now._replace(**evaluated(fields, now, rng))))
 
     return edit
 
@@ -206,7 +206,7 @@ def override(**fields: Any) -> Edit:
     A callable takes the item and a generator.  If the field itself is to be a callable, it returns
     that one.
     """
-    return lambda item, rng: item.override(**valued(fields, item, rng))
+    return lambda item, rng: item.override(**evaluated(fields, item, rng))
 
 
 def longer_payload(item: FPDUItem, rng: Random) -> FPDUItem:

@@ -18,6 +18,7 @@ from scapy_mpa.craft.mutations.edit import (
     change_item,
     cut_short,
     ended,
+    evaluated,
     first,
     left_out,
     moved_before,
@@ -26,7 +27,6 @@ from scapy_mpa.craft.mutations.edit import (
     places,
     swapped,
     twice,
-    valued,
 )
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.script import CloseItem, FrameItem, IndicationItem
@@ -51,7 +51,7 @@ def _indication(phase: int, **fields: Any) -> Change:
     """Return a change that sets fields of an indication; a callable takes it and a generator."""
 
     def edit(item: IndicationItem, rng: Random) -> IndicationItem:
-        values = valued(fields, item.indication, rng)
+        values = evaluated(fields, item.indication, rng)
         return replace(item, indication=item.indication._replace(**values))
 
     return change_item(edit, _of_phase(phase))

@@ -18,7 +18,7 @@ from scapy_mpa.craft.conversation import Conversation
 from scapy_mpa.craft.mutations.catalogue import mutations
 from scapy_mpa.craft.mutations.edit import octets_of
 from scapy_mpa.craft.mutations.mutation import Change, Mutation
-from scapy_mpa.craft.mutations.random_fuzz import any_of_them
+from scapy_mpa.craft.mutations.random_fuzz import any_conversation
 from scapy_mpa.craft.recorded import events_of
 from scapy_mpa.craft.script import StartupItem
 from scapy_mpa.stream.checks import Checks
@@ -46,7 +46,7 @@ def mutations_of(conversation: Conversation) -> list[Mutation]:
         if not any(conversation.options.crc):
             named = [each for each in named if each.name.startswith(_ABOVE_MPA)]
     found = [replace(each, base=recorded, apply=_checked(each.apply)) for each in named]
-    at_random = [each for each in mutations() if each.base is any_of_them]
+    at_random = [each for each in mutations() if each.base is any_conversation]
     return found + [replace(each, base=recorded) for each in at_random]
 
 

@@ -56,7 +56,7 @@ _BITS_OF_STARTUP: Final = {
 }
 
 
-def any_of_them(rng: Random) -> Conversation:
+def any_conversation(rng: Random) -> Conversation:
     """Return one of the valid conversations, at random."""
     return rng.choice(_BASES)(rng)
 
@@ -181,7 +181,7 @@ def _startup_of(before: StartupItem, octets: bytes) -> StartupItem:
 
 
 MUTATIONS: Final[Table] = {
-    any_of_them: {
+    any_conversation: {
         "fuzz/fields/startup": _until_changed(change_item(_fields_of_startup, _any_startup)),
         "fuzz/fields/fpdu": _until_changed(change_fpdu(_fields_of_fpdu)),
         "fuzz/fields/ulpdu": _until_changed(_fields_of_ulpdu),

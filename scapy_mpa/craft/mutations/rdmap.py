@@ -16,6 +16,7 @@ from scapy_mpa.craft.mutations.edit import (
     change_item,
     control,
     cut_payload,
+    evaluated,
     first,
     fpdus,
     header,
@@ -25,7 +26,6 @@ from scapy_mpa.craft.mutations.edit import (
     rdmap_header,
     replaced,
     twice,
-    valued,
 )
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import RESPONDER
@@ -159,7 +159,7 @@ def _set(**fields: Any) -> Edit:
 
     def edit(item: FPDUItem, rng: Random) -> FPDUItem:
         now = parse_terminate(item.payload, mirrored=False)
-        values = {name: getattr(now, name) for name in _FIELDS} | valued(fields, rng)
+        values = {name: getattr(now, name) for name in _FIELDS} | evaluated(fields, rng)
         return item.with_payload(build_terminate(**values))
 
     return edit

@@ -13,11 +13,11 @@ from scapy_mpa.craft.mutations.edit import (
     Where,
     change_fields,
     change_item,
+    evaluated,
     first,
     fpdus,
     left_out,
     replaced,
-    valued,
 )
 from scapy_mpa.craft.mutations.mutation import Change, Table
 from scapy_mpa.craft.options import INITIATOR, RESPONDER
@@ -109,7 +109,7 @@ def _other_answer(code: FunctionCode) -> Change:
 def _segment(**fields: Any) -> Change:
     """Return a change that sets fields of the chunk of a DDP Segment; more Segments follow it."""
     return change_item(
-        lambda item, rng: chunk_of(item).override(**valued(fields, item, rng)),
+        lambda item, rng: chunk_of(item).override(**evaluated(fields, item, rng)),
         lambda conversation, rng: rng.choice([*fpdus(conversation)][2:-1]),
     )
 

@@ -43,7 +43,7 @@ from scapy_mpa.wire.sctp_rules import (
     data_violations,
     init_violations,
     length_violation,
-    speaks_ddp,
+    offers_ddp,
     stream_violation,
 )
 
@@ -177,7 +177,7 @@ class Association:
         self.tags[1 - direction] = init.initiate_tag
         self._inits[direction] = init
         tsns.begin(init.initial_tsn)
-        self.carries_ddp = self.carries_ddp or speaks_ddp(init)
+        self.carries_ddp = self.carries_ddp or offers_ddp(init)
         is_answer = chunk.type == ChunkType.INIT_ACK
         asked = self._inits[1 - direction] if is_answer else init
         # Without the INIT it is not known what it accepts.
