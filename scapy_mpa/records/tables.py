@@ -31,7 +31,7 @@ _DDP_HEADER: Final = (
     "tagged:flag? last:flag? ddp_version:octet? rdmap_version:octet? opcode:octet? "
     "message:message? stag:stag? to:wide? qn:word? msn:word? mo:word? invalidate_stag:stag?"
 )
-_BROUGHT: Final = "frames:number[] captured:moment? captured_from:moment?"
+_FRAMES: Final = "frames:number[] captured:moment? captured_from:moment?"
 _SEGMENT: Final = f"{_DDP_HEADER} payload_length:number? header:header? terminate:terminate?"
 _DEPTHS: Final = "private_data:hex ird:number? ord:number? control_flags:text?"
 STARTUP: Final = (
@@ -50,7 +50,7 @@ NEGOTIATED: Final = (
     "broken:text[]"
 )
 """The result of the negotiation (RFC 6581 9)."""
-_FOUND: Final = (
+_COMMON: Final = (
     "type:text connection:number src:text dst:text frame:number time:seconds timestamp:timestamp?"
 )
 
@@ -81,14 +81,14 @@ HEADERS: Final = (READ, ATOMIC_REQUEST, ATOMIC_RESPONSE, IMMEDIATE_DATA)
 
 RECORDS: Final = {
     "capture": "type:text version:version file:text timestamp:timestamp?",
-    "startup": f"{_FOUND} seq:word {STARTUP} {_BROUGHT}",
-    "streaming": f"{_FOUND} seq:word length:number {_BROUGHT}",
+    "startup": f"{_COMMON} seq:word {STARTUP} {_FRAMES}",
+    "streaming": f"{_COMMON} seq:word length:number {_FRAMES}",
     "fpdu": (
-        f"{_FOUND} seq:word offset:number? ulpdu_length:number markers:number crc:verdict "
-        f"located_by:located_by out_of_order:flag {_BROUGHT} {_SEGMENT}"
+        f"{_COMMON} seq:word offset:number? ulpdu_length:number markers:number crc:verdict "
+        f"located_by:located_by out_of_order:flag {_FRAMES} {_SEGMENT}"
     ),
     "message": (
-        f"{_FOUND} opcode:octet? message:message? length:number? captured_length:number "
+        f"{_COMMON} opcode:octet? message:message? length:number? captured_length:number "
         "fpdus:number complete:flag qn:word? msn:word? stag:stag? to:wide? missing:stretch[] "
         "cut_off:number duplicates:number overlaps:number conflicts:number messages:number "
         "answers:word? requested:flag? as_requested:flag? sink_stag:stag? sink_to:wide? "
@@ -96,31 +96,31 @@ RECORDS: Final = {
         "header:header? terminate:terminate? request_frame:number? latency:seconds? "
         "captured:moment? captured_from:moment? parts:part[]"
     ),
-    "gap": f"{_FOUND} seq:word? ddp_ssn:number? length:number reason:text",
-    "overlap": f"{_FOUND} seq:word length:number",
-    "error": f"{_FOUND} code:number? seq:word? tsn:word? text:text",
+    "gap": f"{_COMMON} seq:word? ddp_ssn:number? length:number reason:text",
+    "overlap": f"{_COMMON} seq:word length:number",
+    "error": f"{_COMMON} code:number? seq:word? tsn:word? text:text",
     "connection": (
-        f"{_FOUND} initiator:text? responder:text? dialect:dialect? revision:octet? "
+        f"{_COMMON} initiator:text? responder:text? dialect:dialect? revision:octet? "
         "markers:flag?{} fpdus:number{} octets:number{} crc_bad:number{} gaps:number{} "
         "out_of_order:number{} retransmitted:number{} crc:flag? crcs:text?{} errors:number "
         "ended:ending end:end? farthest_ahead:number{} rnics:rnic[]{}? "
         f"{TIMING} {NEGOTIATED}"
     ),
     "adaption_indication": (
-        f"{_FOUND} seq:word {INDICATION} crc:verdict dialect:dialect {_BROUGHT}"
+        f"{_COMMON} seq:word {INDICATION} crc:verdict dialect:dialect {_FRAMES}"
     ),
     "ift_frame": (
-        f"{_FOUND} seq:word offset:number? header_size:number payload_size:number vtag:number "
+        f"{_COMMON} seq:word offset:number? header_size:number payload_size:number vtag:number "
         "header_crc:verdict payload_crc:verdict located_by:located_by out_of_order:flag "
-        f"placed:text {_BROUGHT} {_SEGMENT}"
+        f"placed:text {_FRAMES} {_SEGMENT}"
     ),
     "session_control": (
-        f"{_FOUND} stream:number tsn:word {_FUNCTION} pd_length:number {_DEPTHS} unordered:flag "
-        f"out_of_order:flag {_BROUGHT} dialect:dialect"
+        f"{_COMMON} stream:number tsn:word {_FUNCTION} pd_length:number {_DEPTHS} unordered:flag "
+        f"out_of_order:flag {_FRAMES} dialect:dialect"
     ),
     "ddp_segment": (
-        f"{_FOUND} stream:number tsn:word ddp_ssn:number ulpdu_length:number unordered:flag "
-        f"crc:verdict out_of_order:flag {_BROUGHT} {_SEGMENT}"
+        f"{_COMMON} stream:number tsn:word ddp_ssn:number ulpdu_length:number unordered:flag "
+        f"crc:verdict out_of_order:flag {_FRAMES} {_SEGMENT}"
     ),
     "capture_end": f"type:text file:text frames:number {NOT_FOLLOWED}:counts",
 }
@@ -144,4 +144,4 @@ def fields(text: str) -> dict[str, str]:
 @cache
 def specific_fields(kind: str) -> str:
     """Return the fields of a type of record that not all types have."""
-    return RECORDS[kind].removeprefix(_FOUND)
+    return RECORDS[kind].removeprefix(_COMMON)

@@ -62,8 +62,8 @@ def test_tcp(route: Any) -> None:
     """RFC 9293 3.1, on either route. Padding after the packet changes nothing."""
     link_type, link, ether_type, ip = route
     for name, (segment, cut, expected) in HEADERS.items():
-        there = segment[: int(name.split()[0])] if name.endswith(" octets") else segment
-        octets = link(ip(there), ether_type)
+        tcp_octets = segment[: int(name.split()[0])] if name.endswith(" octets") else segment
+        octets = link(ip(tcp_octets), ether_type)
         wanted = {expected: 1} if isinstance(expected, str) else expected
         for padding in (b"",) if cut else (b"", bytes(60)):
             whole = octets + padding

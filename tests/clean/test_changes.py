@@ -142,11 +142,11 @@ def test_holes_stay() -> None:
     sent = conversation.segments()
     lost = next(each for each in sent if len(each.octets) > 1000 and each.side == 0)
     holed = clean(conversation.frames([each for each in sent if each is not lost]))
-    there = {(each.flow, each.seq, each.payload) for each in segments(whole.frames)}
+    complete = {(each.flow, each.seq, each.payload) for each in segments(whole.frames)}
     remaining = {(each.flow, each.seq, each.payload) for each in segments(holed.frames)}
-    assert {each for each in remaining if each[2]} < {each for each in there if each[2]}
+    assert {each for each in remaining if each[2]} < {each for each in complete if each[2]}
     assert holed.report.holes == 1
-    missing = sum(len(each[2]) for each in there) - sum(len(each[2]) for each in remaining)
+    missing = sum(len(each[2]) for each in complete) - sum(len(each[2]) for each in remaining)
     assert holed.report.missing == missing > 1000
     assert any(f": {missing} octets before this are missing; " in each for each in holed.comments)
 
@@ -166,9 +166,9 @@ def test_an_rtr_frame_is_removed(lost: tuple[int, ...]) -> None:
     assert "1 Rtr Frame removed" in list(cleaned.report.lines())
     assert cleaned.report.startup_frames == len(lost)
     assert not any(b"MPA ID Rtr" in each.payload for each in segments(cleaned.frames))
-    there = fpdus(conversation.frames(sent))
-    assert there.total() == 8
-    assert fpdus(cleaned.frames) == there
+    expected = fpdus(conversation.frames(sent))
+    assert expected.total() == 8
+    assert fpdus(cleaned.frames) == expected
     assert cleaned.report.holes == 0
 
 

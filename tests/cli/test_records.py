@@ -139,8 +139,8 @@ def test_octets_of_messages(kind: str, name: str, tmp_path: Path) -> None:
         found = [each for each in records("--type", "message", "--payload", path) if each["stag"]]
         parts = [each for each in found if each["message"] == name]
         assert all(not each["complete"] for each in parts)
-        there = [LONG[name][:begin].hex(), LONG[name][end:].hex()]
-        assert [each["payload"] for each in parts] == there
+        expected = [LONG[name][:begin].hex(), LONG[name][end:].hex()]
+        assert [each["payload"] for each in parts] == expected
         return
     found = messages(path)[name]
     assert found["missing"] == [[hole["offset"], hole["length"]]]

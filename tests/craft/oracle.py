@@ -76,11 +76,11 @@ def oracle_of(conversation: Conversation, segments: Sequence[Segment]) -> Oracle
     wanted = findable((one, other), captured, dimensions)
     whole = set()
     for side, half in enumerate((one, other)):
-        there = Captured(captured, half, side)
+        captured_half = Captured(captured, half, side)
         whole |= {
             (side, (half.base + fpdu.seq_offset) % 2**32)
             for fpdu in half.truth
-            if there.is_whole(fpdu.start, fpdu.end)
+            if captured_half.is_whole(fpdu.start, fpdu.end)
         }
     endpoints = str(conversation.initiator.endpoint), str(conversation.responder.endpoint)
     return Oracle(endpoints, wanted, whole)

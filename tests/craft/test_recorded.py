@@ -92,8 +92,8 @@ def test_a_real_connection_is_recorded(name: str) -> None:
     dialects = {each["dialect"] for each in plain(again.frames()) if each["type"] == "connection"}
     assert dialects <= {each["dialect"] for each in captured if each["type"] == "connection"}
     numbers = [each["connection"] for each in captured if each["type"] == "fpdu"]
-    there = contents([each for each in captured if each["connection"] == numbers[0]], numbers[0])
-    assert contents(plain(again.frames())) == there
+    wanted = contents([each for each in captured if each["connection"] == numbers[0]], numbers[0])
+    assert contents(plain(again.frames())) == wanted
 
 
 def test_a_recorded_conversation_may_break_rules() -> None:

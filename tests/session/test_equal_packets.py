@@ -39,9 +39,9 @@ CONNECTION = ConnectionId(0, bytes(12))
 
 def assert_alike(found: Iterable[Packet], wanted: Iterable[Packet]) -> None:
     """Check that both have equal packets in the same order."""
-    for number, (one, other) in enumerate(zip_longest(found, wanted)):
-        assert one is not None and other is not None, number
-        assert state(one) == state(other), number
+    for number, (packet, expected) in enumerate(zip_longest(found, wanted)):
+        assert packet is not None and expected is not None, number
+        assert state(packet) == state(expected), number
 
 
 def from_pcap(path: pathlib.Path) -> list[Packet]:
@@ -85,21 +85,21 @@ def test_methods_of_packets(name: str) -> None:
     """
     path = PCAPS / f"{name}.pcap"
     found = sniff(offline=str(path), session=MPASession, quiet=True)
-    for one, other in zip(found, from_pcap(path), strict=True):
-        assert bytes(one) == bytes(other)
-        assert one.show(dump=True) == other.show(dump=True)
-        assert one.show2(dump=True) == other.show2(dump=True)
-        assert one.command() == other.command()
-        assert repr(one) == repr(other)
-        assert state(one.copy()) == state(other.copy())
-        assert bytes(one / b"more") == bytes(other / b"more")
-        if TCP in one:
-            one[TCP].flags.P = other[TCP].flags.P = True
-            one[TCP].options.append(("NOP", None))
-            other[TCP].options.append(("NOP", None))
-            one[TCP].dport = other[TCP].dport = 7
-            assert bytes(one) == bytes(other)
-        for layer in layers(one):
+    for packet, expected in zip(found, from_pcap(path), strict=True):
+        assert bytes(packet) == bytes(expected)
+        assert packet.show(dump=True) == expected.show(dump=True)
+        assert packet.show2(dump=True) == expected.show2(dump=True)
+        assert packet.command() == expected.command()
+        assert repr(packet) == repr(expected)
+        assert state(packet.copy()) == state(expected.copy())
+        assert bytes(packet / b"more") == bytes(expected / b"more")
+        if TCP in packet:
+            packet[TCP].flags.P = expected[TCP].flags.P = True
+            packet[TCP].options.append(("NOP", None))
+            expected[TCP].options.append(("NOP", None))
+            packet[TCP].dport = expected[TCP].dport = 7
+            assert bytes(packet) == bytes(expected)
+        for layer in layers(packet):
             layer.post_transforms.append(bytes)
             layer.fields["extra"] = 1
 

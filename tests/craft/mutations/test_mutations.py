@@ -297,17 +297,17 @@ def items_stay(mutation: Mutation, case: Case) -> None:
         if placed.number in case.touched:
             continue
         is_later = placed.number >= case.touched.stop
-        other = before[placed.number - (shifted if is_later else 0)]
-        assert placed.item == other.item
-        if placed.octets == other.octets:
+        old = before[placed.number - (shifted if is_later else 0)]
+        assert placed.item == old.item
+        if placed.octets == old.octets:
             continue
         # The item has moved, and so have its Markers.
         assert is_later
-        assert placed.phase is not None and placed.phase != other.phase
-        moved, there = (
-            anatomy.without_markers(each.octets, each.phase)[0] for each in (placed, other)
+        assert placed.phase is not None and placed.phase != old.phase
+        new_octets, old_octets = (
+            anatomy.without_markers(each.octets, each.phase)[0] for each in (placed, old)
         )
-        assert moved[:-4] == there[:-4]
+        assert new_octets[:-4] == old_octets[:-4]
         assert anatomy.fpdu(placed.octets, placed.phase)["crc"]
 
 
@@ -328,9 +328,9 @@ def only_fields_change(case: Case, pattern: str) -> None:
     """In touched items exactly the fields of the table differ."""
     found = pairs(case)
     assert found
-    for one, other in found:
+    for old, new in found:
         differing = anatomy.differences(
-            fields_of(one, case.valid), fields_of(other, case.conversation)
+            fields_of(old, case.valid), fields_of(new, case.conversation)
         )
         # A pad changes with what precedes it. All other fields of the table must differ.
         assert differing and differing <= CHANGED[pattern]
@@ -338,15 +338,15 @@ def only_fields_change(case: Case, pattern: str) -> None:
 
 def only_places_of_markers_change(case: Case, pattern: str) -> None:
     """Without its Markers, the FPDU has the same octets as before, and its CRC is right."""
-    ((one, other),) = pairs(case)
-    assert isinstance(other.item, FPDUItem) and other.item.overrides is not None
-    places = other.item.overrides.marker_places
+    ((old, new),) = pairs(case)
+    assert isinstance(new.item, FPDUItem) and new.item.overrides is not None
+    places = new.item.overrides.marker_places
     assert places is not None
-    starts, ends = (0, *(place + 4 for place in places)), (*places, len(other.octets))
-    bare = b"".join(other.octets[at:end] for at, end in zip(starts, ends, strict=True))
-    there, markers = anatomy.without_markers(one.octets, one.phase)
-    assert bare[:-4] == there[:-4]
-    assert anatomy.fpdu(other.octets, None)["crc"]
+    starts, ends = (0, *(place + 4 for place in places)), (*places, len(new.octets))
+    bare = b"".join(new.octets[at:end] for at, end in zip(starts, ends, strict=True))
+    conforming, markers = anatomy.without_markers(old.octets, old.phase)
+    assert bare[:-4] == conforming[:-4]
+    assert anatomy.fpdu(new.octets, None)["crc"]
     assert abs(len(places) - len(markers)) == (0 if "misplaced" in pattern else 1)
 
 
