@@ -93,8 +93,8 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     segments = directions[0].segments + directions[1].segments
     connection.is_ordinary = False
     connection.segments += segments
-    connection.hasty = 0 if segments >= _WORTH_IT else connection.hasty + 1
-    if connection.hasty > _SHORT_STAYS:
+    connection.short_stays = 0 if segments >= _WORTH_IT else connection.short_stays + 1
+    if connection.short_stays > _SHORT_STAYS:
         connection.resume_at = connection.segments + _WORTH_IT
     startup = connection.startup
     startup.is_silent = startup.is_silent and any(each.awaits for each in directions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A TCP connection: a segment to its direction, and what the two half connections ask of it."""
+"""A TCP connection in recovery: passes segments to its two directions, and reports its end."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Connection:
 
     :param identity: number and flow.
     :param common: what all connections have in common.
-    :param segment: its first one, which is yet to be received.
-    :param dialect: what the user says is spoken.
+    :param segment: its first segment, which :meth:`receive` has not taken yet.
+    :param dialect: the dialect that the user has given, if any.
     """
 
     __slots__ = (
@@ -65,7 +65,6 @@ class Connection:
         "failed",
         "frame",
         "halves",
-        "hasty",
         "identity",
         "is_ordinary",
         "lingers",
@@ -76,6 +75,7 @@ class Connection:
         "resume_at",
         "reverse",
         "segments",
+        "short_stays",
         "startup",
         "terminated",
         "time_ns",
@@ -92,54 +92,54 @@ class Connection:
         self.identity = identity
         self.common = common
         self.frame = segment.frame
-        """The frame that brought the last segment, which has shown what is found now."""
+        """The frame of the last segment.  Events carry its number."""
         self.time_ns = segment.time_ns
         self.times = Timed(segment)
         self.reverse = reverse_flow(identity.flow)
-        """The flow of direction 1; whoever keeps it keeps the same object."""
+        """The flow of direction 1.  All tables share this object."""
         self.halves = HalfConnection(0, self), HalfConnection(1, self)
         for half in self.halves:
             half.reader = Streaming(half)
         self.segments = 0
         self.startup = StartupPhase(self.halves, dialect)
         self.other: OtherFraming | None = None
-        """What is known of another framing, once something of it was seen."""
+        """What is known of another framing than MPA's; None before any sign of one."""
         self.errors = 0
         """Errors reported so far."""
         self.failed = False
-        """Whether a fault of this program keeps it from being followed (:meth:`fail`)."""
+        """Whether a fault of this program has ended the reading (:meth:`fail`)."""
         self.reset: Reset | None = None
-        """The RST with which it may have ended."""
+        """The RST that may have ended the connection."""
         self.closer: Closer | None = None
         """The first FIN."""
         self.terminated: Closer | None = None
         """The first Terminate."""
         self.rejected_in = 0
-        """The frame that completed the last Reply that rejects."""
+        """The frame that completed the last Reply with the R bit set."""
         self.met_key: tuple[HalfConnection, int] | None = None
-        """Where a startup frame stands that was met where an FPDU must begin."""
+        """Position of a startup frame found where an FPDU must begin."""
         self.is_ordinary = False
-        """Whether the straight path has it (:mod:`~scapy_mpa.stream.handover`)."""
-        self.hasty = 0
-        """Times in a row that the straight path had it and took few segments."""
+        """Whether the straight path follows it (:mod:`~scapy_mpa.stream.handover`)."""
+        self.short_stays = 0
+        """Stays on the straight path, in a row, that took few segments."""
         self.resume_at = 0
-        """Segments before the next time."""
+        """Segments received before the straight path may have it again."""
         self.lingers = False
-        """For the use of who follows all connections: whether it is known to be over."""
+        """Whether the connection table keeps it only for late copies.  Set by that table."""
 
     # -- in ----------------------------------------------------------------------------------
 
     def half(self, flow: bytes) -> HalfConnection:
-        """Return the direction that a flow is."""
+        """Return the direction of a flow."""
         return self.pair(flow)[0]
 
     def pair(self, flow: bytes) -> tuple[HalfConnection, HalfConnection]:
-        """Return the direction that a flow is, and the other one.
+        """Return the direction of a flow, and the opposite direction.
 
-        A connection from an endpoint to itself has one flow for both: that is direction 0.
+        A connection from an endpoint to itself has one flow.  It counts as direction 0.
         """
-        one, other = self.halves
-        return (one, other) if flow == self.identity.flow else (other, one)
+        first, second = self.halves
+        return (first, second) if flow == self.identity.flow else (second, first)
 
     def receive(self, segment: Segment) -> None:
         """Take a segment of this connection."""
@@ -152,7 +152,7 @@ class Connection:
         direction = 0 if segment.flow == self.identity.flow else 1
         half, peer = self.halves[direction], self.halves[1 - direction]
         waiting = self.waiting if self.times.is_late(segment.time_ns) else 0
-        progress = [each.progress for each in self.halves]
+        progress = [one.progress for one in self.halves]
         had_fin = half.fin is not None
         if flags & ACK and not flags & RST:
             peer.acknowledge(segment.ack)
@@ -164,11 +164,11 @@ class Connection:
         if self.times.is_opening:
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
-        elif [each.progress for each in self.halves] != progress:
+        elif [one.progress for one in self.halves] != progress:
             if waiting:
                 self.times.end_stall(segment.frame, segment.time_ns, waiting)
             self.times.move(segment.time_ns)
-        if not had_fin and half.fin is not None and self._closes(half, peer, segment):
+        if not had_fin and half.fin is not None and self._is_first_fin(half, peer, segment):
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
             self.reset = None
@@ -185,20 +185,20 @@ class Connection:
         if startup.is_silent and direction != startup.initiator:
             self.hear(segment)
 
-    def _closes(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
-        """Tell whether a FIN is the first of the two, whichever was captured first."""
+    def _is_first_fin(self, half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
+        """True if this FIN was sent first, whichever FIN was captured first."""
         if peer.fin is None or half.fin is None or self.closer is None:
             return self.closer is None
-        # The other one has acknowledged it, so this one has not acknowledged the other one.
+        # The peer has acknowledged this FIN, and this FIN does not acknowledge the peer's.
         was_first = half.acknowledged is not None and half.acknowledged > half.fin
         return was_first and unwrap(segment.ack, peer.fin) <= peer.fin
 
     def fail(self, error: Exception, segment: Segment | None = None) -> None:
-        """Report a fault of this program, and follow this connection no further.
+        """Report a fault of this program, and read this connection no further.
 
-        The other connections of the capture must not pay for it.
+        Other connections of the capture go on.
 
-        :param segment: the one that led to it, None if none of this connection did.
+        :param segment: the segment of this connection that led to the fault, None if none did.
         """
         if self.failed:
             return
@@ -209,11 +209,14 @@ class Connection:
             half, position = self.half(segment.flow), segment.seq
         text = f"a fault of scapy-mpa ends what is read of this connection: {error!r}"
         half.wrong(None, position, text)
-        for each in self.halves:
-            transitions.abandon(each)
+        for half in self.halves:
+            transitions.abandon(half)
 
     def hear(self, segment: Segment) -> None:
-        """See whether the Responder speaks too early, with a segment that was taken already."""
+        """Report a Responder that sends too early.
+
+        :param segment: of the Responder; :meth:`receive` has taken it already.
+        """
         startup = self.startup
         breach = breaches.hear(startup, segment)
         self.report(breach)
@@ -221,35 +224,35 @@ class Connection:
             startup.negotiating.take_breach(breach.text)
 
     def carries_mpa(self, flow: bytes) -> bool:
-        """Tell whether what a direction carries now is MPA: octets after its startup frame."""
+        """True if a direction is past its startup frame and carries FPDUs."""
         return self.half(flow).phase is not Phase.STREAMING
 
     def take_octets(self, *_: object) -> bool:
-        """Take no octets: of a connection that was in recovery, the straight path refuses them."""
+        """Take nothing: the straight path refuses octets of a connection from recovery."""
         return False
 
     def reach(self, flow: bytes) -> int | None:
-        """Return the sequence number after the octets that were captured of a direction, if any
-        were."""
+        """Return the sequence number after the captured octets of a direction, None if there are
+        none."""
         _, end = span(self.half(flow))
         return sequence_number(end) if end else None
 
     def spans(self) -> tuple[Span, Span]:
-        """Return where the octets of direction 0 and direction 1 lie."""
+        """Return the range of captured octets of direction 0 and of direction 1."""
         return span(self.halves[0]), span(self.halves[1])
 
     def tails(self) -> tuple[Tail, Tail]:
-        """Return what is known of the last octets of direction 0 and direction 1."""
+        """Return the last captured octets of direction 0 and of direction 1."""
         return tail(self.halves[0]), tail(self.halves[1])
 
     @property
     def waiting(self) -> int:
-        """Which directions have octets that were not acknowledged: 1 << direction, or both."""
+        """The directions with unacknowledged octets, as bits: 1 << direction."""
         return sum(1 << half.direction for half in self.halves if waits(half))
 
     @property
     def was_reset(self) -> bool:
-        """Whether a RST was captured, and nothing after it shows that its receiver dropped it."""
+        """Whether a RST was captured, and no later segment shows that its receiver dropped it."""
         return self.reset is not None
 
     @property
@@ -258,23 +261,23 @@ class Connection:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing but late copies is to be expected."""
+        """Whether it has ended, so that only late copies can follow."""
         if self._is_reset:
             return True
-        one, other = self.halves
-        # Asked of each segment: most come before any FIN.
-        return one.fin is not None and is_complete(one) and is_complete(other)
+        first, second = self.halves
+        # Every segment asks this, and most come before any FIN.
+        return first.fin is not None and is_complete(first) and is_complete(second)
 
     @property
     def is_captured(self) -> bool:
-        """Whether all of it was captured, so that nothing of it is to be expected but copies."""
+        """Whether all its octets were captured, so that only copies can follow."""
         return all(map(is_captured, self.halves))
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:
-        """Report what can be said now that nothing more will come.
+        """Report all that is left, now that no more segments come.
 
-        :param reason: why holes will not be filled.
-        :param ending: how the connection ended, if the connection itself does not know.
+        :param reason: why holes stay open.
+        :param ending: how the connection ended, None if its own segments show it.
         """
         if not self.failed:
             try:
@@ -285,38 +288,38 @@ class Connection:
         _leave(self, "failed")
 
     def relieve(self, half: HalfConnection) -> None:
-        """Have a half connection hold fewer octets, if that is possible."""
+        """Make a half connection hold fewer octets, if it can."""
         if not self.is_ordinary:
             try:
                 holes.relieve(half)
             except Exception as error:
-                # Another connection needs the room, and must not pay for a fault in this one.
+                # Another connection needs the memory, and must not fail with this one.
                 self.fail(error)
 
     # -- what the halves report ----------------------------------------------------------------
 
     def on_startup(self, half: HalfConnection, island: Island, found: FoundStartup) -> None:
-        """Take a startup frame, pass it on, and go on after it (RFC 5044 7.1.2)."""
+        """Take a startup frame, report it, and read on after it (RFC 5044 7.1.2)."""
         frames = island.frames(found.position, found.position + len(found.octets))
         taken = self.startup.take(half, found)
         if taken is None:
             return
-        what, again = taken
-        # Of one that reaches into a hole nobody knows what it says, but it is known to be there.
+        step, again = taken
+        # A frame that reaches into a hole counts, but it is not reported: its content is unknown.
         has_hole = found.lacking > 0 and span(half)[1] > found.end - found.lacking
         self.report_streaming(half, found.position)
         if not has_hole:
             self._report_startup(half, found, frames)
-            for breach in breaches.of_frame(self.startup, half, found, what):
+            for breach in breaches.of_frame(self.startup, half, found, step):
                 self.report(breach)
         time_ns = self.time_ns if self.frame in frames else None
-        if what is Step.ACCEPT:
+        if step is Step.ACCEPT:
             self.times.end_startup(time_ns)
-        elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
+        elif step in (Step.REQUEST, Step.REQUEST_AGAIN):
             self.times.begin_startup(time_ns)
-        if what is Step.REJECT:
+        if step is Step.REJECT:
             self.rejected_in = max(frames)
-        self.startup.go_on(half, found, what, again=again)
+        self.startup.go_on(half, found, step, again=again)
 
     def _report_startup(
         self, half: HalfConnection, found: FoundStartup, frames: tuple[int, ...]
@@ -335,9 +338,9 @@ class Connection:
         )
 
     def report_streaming(self, half: HalfConnection, upto: int | None = None) -> None:
-        """Report the octets of streaming mode that are held and were not reported.
+        """Report the held octets of streaming mode that were not reported yet.
 
-        :param upto: position before which they lie; None: they lie before nothing.
+        :param upto: position after the last of them; None for all.
         """
         if half.phase is Phase.FULL or half.phase is Phase.OTHER:
             return
@@ -358,9 +361,9 @@ class Connection:
             )
 
     def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
-        """Report an FPDU, and see what it says of the connection.
+        """Report an FPDU, and note a Terminate or an RTR indication in it.
 
-        :param ulpdu: as far as a receiver takes it for what it is.
+        :param ulpdu: its ULPDU, as far as a receiver accepts it.
         """
         startup = self.startup
         if half.direction == startup.initiator and startup.negotiating is not None:
@@ -371,14 +374,14 @@ class Connection:
             self.terminated = closer_of(half, ulpdu, by_responder=by_responder)
 
     def report(self, breach: Breach | None) -> None:
-        """Report what breaks a rule of startup."""
+        """Report a broken rule of startup, if there is one."""
         if breach is not None:
             breach.half.wrong(breach.code, breach.position, breach.text)
 
     def _read_key(self, half: HalfConnection, position: int) -> None:
-        """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
+        """Return to streaming mode at a startup frame found where an FPDU must begin.
 
-        If it begins no startup, FPDUs go on after it as before.
+        If no new startup begins there, FPDUs go on after the frame.
         """
         self.met_key = None
         framing, island = half.reader, half.islands.at(position)
@@ -393,7 +396,7 @@ class Connection:
         if not goes_on:
             while items[0] is not island:
                 holes.give_up(half, "acknowledged")
-            # What was captured before the frame is done with, Keys in it, too.
+            # All octets before the frame are finished, and so are the Keys in them.
             self.met_key = None
             transitions.leave_full_operation(half, position, found.end)
         self.on_startup(half, island, found)
@@ -401,7 +404,7 @@ class Connection:
             text = "FPDUs before a Request (RFC 5044 7.1.2 rule 1)"
             half.wrong(ErrorCode.INVALID_STARTUP_FRAME, position, text)
         if goes_on:
-            # FPDUs that follow it were found before, or may follow others yet to be captured.
+            # FPDUs after the frame were found already, or may follow octets still to be captured.
             framing.pass_over(island, position, found.end)
             half.advance(island)
         elif half.phase is Phase.STREAMING:
@@ -414,51 +417,51 @@ class Connection:
             )
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame must wait for what was sent before it."""
+        """True if a startup frame must wait for frames that were sent before it."""
         return order.must_wait(self.startup, half, island, found)
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
-        """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
+        """Read the FPDUs before a startup frame in streaming mode; return whether there are any."""
         return self.startup.read_before(half, island, found)
 
     def on_refuted(self, half: HalfConnection) -> None:
-        """Forget a startup frame that was part of a payload."""
+        """Forget a startup frame that turned out to be payload."""
         self.startup.refute(half)
 
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
-        """Tell whether the last startup frame of a direction ends at a position."""
+        """True if the last startup frame of a direction ends at a position."""
         return self.startup.ends_at(half.direction, position)
 
     def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
-        """Find out what a direction carries whose startup frames were not captured.
+        """Find out what a direction without captured startup frames carries.
 
-        :param must_decide: with what is there, as if nothing more came.  May be asked for more than
-            once: also where octets have become many, or memory short.
+        :param must_decide: decide now, as if no more octets came.  Many held octets, or lack of
+            memory, also force this, so it may happen more than once.
         """
         if must_decide:
             order.wait_no_more(self.startup)
-        if self.spoken is None:
+        if self.active_framing is None:
             find_out = beginnings.decide if must_decide else beginnings.look
             find_out(self.startup, half)
 
     def standing(self) -> ConnectionEnded:
-        """Return what would be reported of it as a whole if it ended now."""
+        """Return the report on the whole connection as if it ended now."""
         return _ended(self, "failed" if self.failed else _ending_of(self))
 
     @property
-    def spoken(self) -> OtherFraming | None:
-        """What is known of the other framing that it speaks, None if it speaks none."""
+    def active_framing(self) -> OtherFraming | None:
+        """The framing other than MPA's that it was reported to use, None if there is none."""
         return self.other if self.other is not None and self.other.is_begun else None
 
 
 def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) -> None:
-    """Report what is still to be said of a connection, and let go of what it consists of.
+    """Report all that is left of a connection, and take it apart.
 
-    :param reason: why holes will not be filled.
-    :param ending: how the connection ended, if the connection itself does not know.
+    :param reason: why holes stay open.
+    :param ending: how the connection ended, None if its own segments show it.
     """
-    one, other = connection.halves
-    other_framing = connection.spoken
+    first, second = connection.halves
+    other_framing = connection.active_framing
     ending = ending or _ending_of(connection)
     if other_framing is None:
         _conclude_startup(connection)
@@ -468,7 +471,7 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
         initiator = other_framing.initiator
     if connection.reset is not None:
         connection.reset.acknowledge()
-    for half in (other, one) if initiator else (one, other):
+    for half in (second, first) if initiator else (first, second):
         if other_framing is None and initiator is not None:
             connection.report_streaming(half)
         holes.finish(half, reason)
@@ -476,14 +479,14 @@ def _conclude(connection: Connection, reason: GapReason, ending: Ending | None) 
 
 
 def _leave(connection: Connection, ending: Ending) -> None:
-    """Report that a connection ended, and let go of what it consists of."""
+    """Report that a connection ended, and take it apart."""
     connection.common.emit(_ended(connection, ending))
     for half in connection.halves:
         half.leave()
 
 
 def _conclude_startup(connection: Connection) -> None:
-    """Find out, for the last time, what MPA carried, and what its startup lacked."""
+    """Decide finally what the directions carry, and report what the startup lacked."""
     startup = connection.startup
     order.wait_no_more(startup)
     if startup.state is StartupState.ACCEPTED:
@@ -498,14 +501,15 @@ def _conclude_startup(connection: Connection) -> None:
 
 
 def _how_it_ended(connection: Connection) -> str | None:
-    """Return how a connection ended, as a word; None if that was not captured."""
+    """Return "reset" or "closed"; None if no end of the connection was captured."""
     return {"reset": "reset", "capture ended": None}.get(_ending_of(connection), "closed")
 
 
 def _ending_of(connection: Connection) -> Ending:
-    """Return how a connection ended, by what was captured of it.
+    """Return how a connection ended, as its captured segments show.
 
-    After both FINs a RST resets nothing (RFC 9293 3.10.7.4), unless octets had not arrived.
+    A RST after both FINs resets nothing (RFC 9293 3.10.7.4), unless octets were still missing at
+    the receiver.
     """
     reset, halves = connection.reset, connection.halves
     closed = [half.fin is not None for half in halves]
@@ -518,12 +522,12 @@ def _ending_of(connection: Connection) -> Ending:
 
 
 def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
-    """Return what is reported of a connection as a whole."""
-    startup, spoken = connection.startup, connection.spoken
+    """Return the report on a whole connection."""
+    startup, other_framing = connection.startup, connection.active_framing
     initiator, last = startup.initiator, startup.last
-    if spoken is not None:
-        initiator, last = spoken.initiator, None
-    one, other = connection.halves
+    if other_framing is not None:
+        initiator, last = other_framing.initiator, None
+    first, second = connection.halves
     endpoints = connection.identity.endpoints
     is_rejected = startup.state is StartupState.REJECTED
     return ConnectionEnded(
@@ -533,11 +537,11 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
         time_ns=connection.time_ns,
         initiator=None if initiator is None else endpoints[initiator],
         responder=None if initiator is None else endpoints[1 - initiator],
-        dialect=startup.dialect if spoken is None else spoken.dialect,
+        dialect=startup.dialect if other_framing is None else other_framing.dialect,
         revision=None if last is None else last.revision,
-        crc=startup.uses_crc if spoken is None else None,
+        crc=startup.uses_crc if other_framing is None else None,
         rejected=is_rejected,
-        halves=(one.summary(), other.summary()),
+        halves=(first.summary(), second.summary()),
         errors=connection.errors,
         ending=ending,
         rnics=startup.rnics,

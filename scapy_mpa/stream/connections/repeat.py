@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A SYN of a connection that is over comes again: a copy of all of it, or the next connection.
+"""Repeated SYNs of a connection that is over: a copy of that connection, or a new connection.
 
-Copies come as late as the capture was written: two interfaces a buffer at a time, or one file
-appended to another.  But some senders begin with the same number each time.  Only what follows the
-SYN tells, so it is held until then.
+Copies can come late: a capture may take two interfaces a buffer at a time, or one file may be
+appended to another.  But some senders use the same initial sequence number for each connection.
+Only the segments after the SYN show which case it is, so all are held until then.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 HELD_REPEATS: Final = 4 << 20
-"""Octets held of all that may be copies.  When there are more, the first ones are taken for copies:
-what they could be compared with is forgotten by then."""
+"""Octets of memory for all held segments.  Beyond that, the first ones count as copies: the octets
+to compare them with are forgotten by then."""
 
 
 class Repeat:
-    """The segments from the SYN on.
+    """The held segments, from the repeated SYN on.
 
-    :param former: the connection that is over, None if it was ended.
+    :param former: the connection that is over, None if the connection table has dropped it.
     """
 
     __slots__ = ("_closed", "former", "octets", "segments")
@@ -38,11 +38,11 @@ class Repeat:
         self.segments: list[Segment] = []
         """In the order of capture."""
         self.octets = 0
-        """What they take in memory."""
+        """Octets of memory that the segments take."""
         self._closed: set[bytes] = set()
 
     def hold(self, segment: Segment) -> bool:
-        """Hold a segment; tell whether the whole connection has come again with it."""
+        """Hold a segment; return whether the whole connection is repeated now."""
         self.segments.append(segment)
         self.octets += len(segment.payload) + CHUNK_OVERHEAD
         if segment.flags & FIN:
@@ -51,10 +51,10 @@ class Repeat:
 
 
 def begin(connection: Connection | None, past: PastConnections, segment: Segment) -> Repeat | None:
-    """Return where to hold a segment if it may be a copy of the SYN of a connection that is over.
+    """Return a new :class:`Repeat` if a segment may copy the SYN of a connection that is over.
 
-    :param connection: the one that has the ports, if there is one.
-    :param past: those that were ended.
+    :param connection: the connection that has the ports now, if there is one.
+    :param past: connections that the connection table has dropped.
     """
     if not segment.flags & SYN or (connection is not None and not connection.lingers):
         return None
@@ -64,10 +64,10 @@ def begin(connection: Connection | None, past: PastConnections, segment: Segment
 
 
 def shows_new(connection: Connection | None, past: PastConnections, segment: Segment) -> bool:
-    """Tell whether a segment after such a SYN shows that the next connection has begun.
+    """True if a segment after a repeated SYN shows that a new connection has begun.
 
-    :param connection: the one that is over, None if it was ended.
-    :param past: those that were ended.
+    :param connection: the connection that is over, None if the connection table has dropped it.
+    :param past: connections that the connection table has dropped.
     """
     if connection is None:
         return past.contradicts(segment)
@@ -82,11 +82,11 @@ def shows_new(connection: Connection | None, past: PastConnections, segment: Seg
     if half.fin is not None and end > half.fin:
         return True
     if segment.flags & FIN and end < half.high:
-        # There are octets after it.
+        # The connection that is over has octets after this FIN.
         return True
     if segment.length <= 1 or half.differs:
-        # A keep-alive probe need not repeat its octet rightly (RFC 9293 3.8.4).  And where copies
-        # differed before, they will again.
+        # A keep-alive probe may carry any octet (RFC 9293 3.8.4).  And if earlier copies differed,
+        # a difference shows nothing.
         return False
     recent = connection.common.recent
     return recent.differing(position, segment.payload, half.islands, half) is not None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A RST, and whether its receiver dropped it (RFC 9293 3.10.7.4, RFC 5961 3.2).
 
-A receiver accepts a RST only at the very number that it expects next.  It drops any other, or
-answers it with a challenge.  The capture may lack octets, so what was expected is not always known.
-But an acknowledgement captured after the RST can show that the connection goes on.
+A receiver accepts a RST only with the sequence number that it expects next.  It drops any other
+RST, or answers with a challenge ACK.  The capture may lack octets, so the expected number is not
+always known.  But an acknowledgement captured after the RST can show that the connection goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Reset:
 
     :param half: the direction of its sender.
     :param peer: the other direction.
-    :param segment: the RST, which neither has received yet.
+    :param segment: the RST, which neither direction has taken yet.
     """
 
     __slots__ = ("_ack", "_at", "_half", "_peer", "_peer_end", "closer", "is_expected")
@@ -37,30 +37,30 @@ class Reset:
         end = end_of_captured(half)
         self._peer_end = max(end_of_captured(peer), peer.acknowledged or 0)
         acknowledged = half.acknowledged or 0
-        # One that answers a SYN has a number that says nothing (RFC 9293 3.5.2).  A FIN that was
-        # not captured has one, too.
+        # The number of a RST that answers a SYN says nothing (RFC 9293 3.5.2).  A FIN that was not
+        # captured takes a number, too.
         self._at = None if half.high is None else unwrap(segment.seq, end)
         self.is_expected = self._at is None or (
             self._at >= acknowledged and self._at in {end, end + 1, acknowledged}
         )
-        """Whether its receiver expected this number, as far as is known when it comes."""
+        """Whether its receiver expected this number, as far as the capture shows before the RST."""
 
     def acknowledge(self) -> None:
-        """Count what the RST acknowledges and nobody captured, now that it has ended the
+        """Count octets that the RST acknowledges but the capture lacks.  For the end of the
         connection."""
         end = end_of_captured(self._peer)
         if self.is_expected and self._ack is not None and unwrap(self._ack, end) > end:
             self._peer.acknowledge(self._ack)
 
     def is_dropped(self, segment: Segment, direction: int) -> bool:
-        """Tell whether a later segment shows that the receiver of the RST dropped it.
+        """True if a later segment shows that the receiver of the RST dropped it.
 
-        So it is if the receiver acknowledges octets beyond the RST.  Those before it were sent
-        before it, whenever they were captured.  If the RST was not expected, it is enough that its
-        sender acknowledges octets captured after it.
+        The receiver shows this if it acknowledges octets beyond the RST.  Octets before the RST
+        were sent earlier, even if they were captured later.  If the RST was not expected, its
+        sender shows it, too, by acknowledging octets captured after the RST.
 
-        :param segment: without RST; the connection has received it.
-        :param direction: of that segment.
+        :param segment: without RST; the connection has taken it already.
+        :param direction: the direction of that segment.
         """
         if self._at is None or not segment.flags & ACK:
             return False

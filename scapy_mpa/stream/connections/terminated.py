@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a Terminate says of the end of a connection, and of which FPDU its sender complains."""
+"""Terminates: who ends the connection, why, and which FPDU was at fault."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from scapy_mpa.wire.terminate import Terminate, parse_terminate
 
 
 def closer_of(half: HalfConnection, ulpdu: bytes, *, by_responder: bool) -> Closer | None:
-    """Return who ends a connection with a Terminate, and why; None if it cannot be read.
+    """Return who ends a connection with a Terminate, and why; None if the Terminate is malformed.
 
-    :param half: the direction that carries it.
+    :param half: the direction that carries the Terminate.
+    :param ulpdu: the ULPDU of the Terminate.
     """
     try:
         found = parse_terminate(ulpdu[UNTAGGED_LENGTH:], by_responder=by_responder)
@@ -28,11 +29,11 @@ def closer_of(half: HalfConnection, ulpdu: bytes, *, by_responder: bool) -> Clos
 
 
 def _place_of(terminate: Terminate, half: HalfConnection) -> str:
-    """Return where the FPDU lies that a Terminate complains of; empty if it is not known."""
+    """Return the place of the FPDU that a Terminate complains of; empty if it is unknown."""
     peer = half.owner.halves[1 - half.direction]
     header = terminate.ddp_header or b""
     request = terminate.rdmap_header if terminate.problem is None else None
-    # siw writes the size of a Read Request where its MSN was.
+    # siw writes the size of a Read Request over its MSN, so compare the RDMAP header alone, too.
     copied = [(header + (request or b""), 0), (request, len(header))]
     for octets, before in copied:
         known = half.owner.common.recent.place_of(peer, peer.islands, octets) if octets else None
