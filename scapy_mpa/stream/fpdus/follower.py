@@ -158,7 +158,7 @@ class Follower:
             island.need = reach
         elif reach:
             self._sink.meets_startup(run.end)
-            run.awaits = True
+            run.awaits_startup = True
             island.need = NOWHERE
         return reach > 0
 
@@ -169,7 +169,7 @@ class Follower:
         :param end: where the frame ends.
         """
         run = next(run for run in island.runs if run.end == start)
-        run.awaits = False
+        run.awaits_startup = False
         run.end = run.last = end
         island.look_again()
         self._sink.release(island, run.start, end)
@@ -200,7 +200,7 @@ class Follower:
         :param limit: where the next run begins, or the island ends.
         :param final: no octets will be added before the limit.
         """
-        run.awaits = False
+        run.awaits_startup = False
         while True:
             if run.broken_at is None:
                 self._chain(island, run, limit, final=final)
@@ -246,14 +246,14 @@ class Follower:
         if end is not None and end >= limit:
             # The end of the last FPDU, or of the next, may settle the search.
             wait = min(wait, end - limit or SHORTEST)
-        island.need = run.searching().at = limit + wait
+        island.need = run.ensure_search().at = limit + wait
         return False
 
     def _path(self, island: Island, run: Run, begin: int, limit: int, *, final: bool) -> Path:
         """Return the cheapest path through the octets from ``begin`` on."""
         purse = self._sink.purse
         allowance = purse.lend(_WANTED)
-        region = Region(self.reader, allowance, island, begin, limit, run.searching())
+        region = Region(self.reader, allowance, island, begin, limit, run.ensure_search())
         ends_at_known_fpdu = limit < island.end
         entries = [(begin, 0.0)] if run.is_certain else []
         if not run.is_certain and run.is_empty and begin == island.start:

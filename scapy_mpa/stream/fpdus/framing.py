@@ -287,7 +287,7 @@ class Framing(Follower):
         """Report the FPDUs between two runs, and join the runs; return whether that was done."""
         was_empty = run.is_empty
         self._follow(island, run, right.start, final=True)
-        if run.awaits:
+        if run.awaits_startup:
             return False
         self._abandon(island, run, right.start)
         if was_empty and not run.is_certain:

@@ -93,7 +93,7 @@ class Candidates:
         # No FPDU begins before the phase.
         begin = island.start if known.origin is None else max(island.start, known.origin)
         self.stretch = Stretch(island, begin, island.end)
-        self.boundaries = dict.fromkeys(island.telling_boundaries(begin, island.end))
+        self.boundaries = dict.fromkeys(island.segment_starts(begin, island.end))
         """The beginnings of segments that are not tiny."""
         self._explained = bytearray(len(self.stretch.octets))
         self.allowance = allowance

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of one direction that were captured, and startup frames among them."""
+"""The captured octets of one direction, and the startup frames in them."""

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of a segment, as they are held."""
+"""A chunk: the octets held of one segment."""
 
 from typing import Final, NamedTuple
 
 CHUNK_OVERHEAD: Final = 150
-"""Octets of memory that a chunk takes beside those that it carries."""
+"""Octets of memory that a chunk takes besides its stream octets."""
 
 
 class Chunk(NamedTuple):
-    """Octets of one segment that no earlier segment had brought."""
+    """Octets of one segment that no earlier segment carried."""
 
     position: int
     octets: bytes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A contiguous stretch of captured octets, and how far it was framed."""
+"""An island: contiguous captured octets, and how far FPDUs were found in them."""
 
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Final
@@ -14,39 +14,40 @@ if TYPE_CHECKING:
 
 
 _SEAM: Final = STARTUP_HEADER_LENGTH
-"""Octets after the place where islands join that are looked at again: a startup header's."""
+"""Octets to scan again after the place where two islands join: a startup header."""
 
-_TELLING_SEGMENT: Final = 64
-"""Octets from which on it tells something where a segment begins: smaller ones begin anywhere."""
+_NOT_TINY: Final = 64
+"""Octets of the smallest segment whose boundaries are evidence.  Tiny segments begin anywhere."""
 
 
 class Search:
-    """How far it was looked for where FPDUs begin after one that is not verified."""
+    """What the search after a broken chain of lengths has found so far, by position."""
 
     __slots__ = ("at", "crcs", "edges", "ends", "headers")
 
     def __init__(self) -> None:
         self.at = 0
-        """How far octets must reach before another search is worth its cost."""
+        """Position that octets must reach before another search is worth its cost."""
         self.crcs: dict[tuple[int, int], bool] = {}
-        """Whether octets have a good CRC, by where they begin and end."""
+        """Whether the octets between two positions have a good CRC."""
         self.edges: dict[int, Any] = {}
-        """Without CRCs, FPDUs of which all octets are there, by where they begin."""
+        """FPDUs that more octets cannot change, by position."""
         self.headers: dict[int, bool] = {}
-        """Whether a header that makes sense stands where none begins that has a good CRC."""
+        """Whether a header makes sense, where no FPDU with a good CRC begins."""
         self.ends: dict[int, SoundLength] = {}
-        """Up to where FPDUs do not end that lie about their length, by where they begin."""
+        """The CRC calculated so far from each position, to find the end of an FPDU whose length is
+        wrong."""
 
 
 class Run:
-    """A stretch of FPDUs, back to back, that were passed on.
+    """Reported FPDUs that follow each other without a gap.
 
-    :param position: where it begins.
-    :param located_by: what says that an FPDU begins there.
+    :param position: where the first FPDU begins.
+    :param located_by: what shows that it begins there.
     """
 
     __slots__ = (
-        "awaits",
+        "awaits_startup",
         "broken_at",
         "end",
         "is_certain",
@@ -62,33 +63,33 @@ class Run:
         self.end = position
         """Where the next FPDU begins."""
         self.last = position
-        """Where the last FPDU that was passed on began."""
+        """Where the last reported FPDU begins."""
         self.next_by: LocatedBy = located_by
-        """What says that an FPDU begins at ``end``."""
+        """What shows that an FPDU begins at ``end``."""
         self.broken_at: int | None = None
-        """Where the FPDU began after which the chain of lengths broke, if it did."""
+        """Position of the FPDU at or after which the chain of lengths breaks; None if it holds."""
         self.search: Search | None = None
-        """What was done to find the way back from there."""
+        """State of the search from ``broken_at`` on."""
         self.is_certain = True
-        """Whether an FPDU begins at ``end``, if the lengths before it are right."""
+        """Whether an FPDU begins at ``end``, provided that the lengths before it are right."""
         self.phase: int | None = None
-        """Phase of what begins at ``end``, where that does not follow from its position."""
-        self.awaits = False
-        """Whether a startup frame stands where it ends, and was not read yet."""
+        """Marker phase of the FPDU at ``end``, if its position does not show the phase."""
+        self.awaits_startup = False
+        """Whether a startup frame begins at ``end`` and was not read yet."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether this is but a place from which a search goes on."""
+        """Whether it has no FPDU and only marks where a search begins."""
         return not self.is_certain and self.end == self.start
 
-    def searching(self) -> Search:
-        """Return what was done to find the way back, which is nothing at first."""
+    def ensure_search(self) -> Search:
+        """Return the state of the search; create it on first use."""
         if self.search is None:
             self.search = Search()
         return self.search
 
     def end_like(self, right: "Run") -> None:
-        """End as a run does that lies after this one, and so go on as it would have."""
+        """Take over the end of a later run, to go on from there."""
         self.end = right.end
         self.last = right.last
         self.broken_at = right.broken_at
@@ -97,9 +98,9 @@ class Run:
 
 
 class Island:
-    """Contiguous captured octets, and how far framing has come in them.
+    """Contiguous captured octets, and how far FPDUs were found in them.
 
-    Octets whose work is done are released, but still count as captured.
+    Octets that are needed no more are released, but still count as captured.
     """
 
     __slots__ = (
@@ -121,29 +122,29 @@ class Island:
     def __init__(self, position: int) -> None:
         self.start = position
         self.end = position
-        # Ascending, so that (position,) finds the first that begins there or after.
+        # Ascending, so that bisect with (position,) finds the first chunk at or after a position.
         self._chunks: list[Chunk] | None = None
         self.absent: list[tuple[int, int]] | None = None
-        """Stretches that the capture's snap length cut off; they read as zeros."""
+        """Stretches that the snap length of the capture cut off; they read as zeros."""
         self.open_left = True
         """Whether the hole before this island may yet be filled."""
         self.runs: tuple[Run, ...] = ()
-        """What was passed on: one run, or more if nothing is known yet of what lies between."""
+        """The reported FPDUs: one run, or several while the octets between runs are undecided."""
         self.joined = False
-        """Whether a hole was filled since framing last looked at what lies between runs."""
+        """Whether a hole was filled since the octets between runs were last searched."""
         self.need = position
-        """Nothing can come of another try before the island reaches this position."""
+        """Position that the island must reach before another try can find something."""
         self.scan = position
-        """Up to here it was scanned for startup frames."""
+        """Position up to which it was scanned for startup frames."""
         self.scanned: list[tuple[int, int]] | None = None
-        """Stretches after ``scan`` that were, too, ascending."""
+        """Stretches after ``scan`` that were scanned, too; ascending."""
         self.leads: Leads | None = None
-        """Where its Markers say that FPDUs begin, as long as none was found."""
+        """Positions to which its Markers point, until an FPDU is found."""
         self.has_hole = False
-        """Whether octets in its midst or at its start were released unframed, so that nothing leads
-        across: no island before it is joined to it."""
+        """Whether octets at its start or inside it were released without being read.  No length
+        leads across them, so no earlier island is joined to this one."""
         self.settled = False
-        """Whether what lies before the first run was searched for good."""
+        """Whether the search before the first run is final."""
 
     def append(self, chunk: Chunk) -> None:
         """Add octets that directly follow the end."""
@@ -151,22 +152,22 @@ class Island:
         self.end += len(chunk.octets)
 
     def put_back(self, chunk: Chunk) -> None:
-        """Hold octets again that were released, after all others that are held."""
+        """Hold released octets again.  They come after all held octets."""
         if self._chunks is None:
             self._chunks = [chunk]
         else:
             self._chunks.append(chunk)
 
     def join(self, right: "Island") -> None:
-        """Take over all of the island that begins where this one ends."""
-        mine, others = self._chunks or [], right._chunks or []
-        if len(mine) < len(others):
-            # The short side moves, so that a long island that grows to the left costs little.
-            others[:0] = mine
-            self._chunks = others
-        elif others:
-            mine += others
-        # A Key may lie across the seam; what lies after that was scanned.
+        """Append the island that begins where this island ends."""
+        left_chunks, right_chunks = self._chunks or [], right._chunks or []
+        if len(left_chunks) < len(right_chunks):
+            # Move the shorter list, so that a long island can grow to the left at little cost.
+            right_chunks[:0] = left_chunks
+            self._chunks = right_chunks
+        elif right_chunks:
+            left_chunks += right_chunks
+        # A Key may lie across the seam.  Octets after that were scanned.
         self.scanned = self.scanned or []
         if right.start + _SEAM < right.scan:
             self.scanned.append((right.start + _SEAM, right.scan))
@@ -174,30 +175,30 @@ class Island:
         if right.absent:
             self.absent = self.absent or []
             self.absent += right.absent
-        # Where a search had come to is of no account now that a length may lead on.
+        # Empty runs only mark where a search begins.  Now a length may lead there.
         self.runs += tuple(run for run in right.runs if not run.is_empty)
         self.end = right.end
         self.joined = True
         self.need = self.start
         leads = right.leads
         if leads and (self.leads is None or leads.length > self.leads.length):
-            # The Markers of the shorter side are read again.
+            # The Markers of the shorter island are read again.
             self.leads = leads
 
     @property
     def held(self) -> int:
-        """Where the first octets begin that were not released, ``end`` if there are none.
+        """Position of the first held octet, ``end`` if all were released.
 
-        As long as it has no runs, all after that are held.
+        While there are no runs, all octets from here on are held.
         """
         return self._chunks[0].position if self._chunks else self.end
 
     def holds(self, start: int, end: int | None = None) -> bool:
-        """Tell whether the octets from ``start`` up to ``end`` are held: there, and not released.
+        """True if the octets from ``start`` up to ``end`` were captured and not released.
 
-        Those of runs are released, and octets before a run may be held.
+        The octets of runs are released.  Octets before a run may be held.
 
-        :param end: None: it is the octet at ``start`` alone that counts.
+        :param end: None for the octet at ``start`` alone.
         """
         at = start
         upto = start + 1 if end is None else end
@@ -208,14 +209,14 @@ class Island:
         return at >= upto
 
     def look_again(self) -> None:
-        """Have framing look at it again, though it has not grown."""
+        """Have FPDUs searched again although the island has not grown."""
         self.need = self.start
         self.joined = self.joined or len(self.runs) > 1
 
     def read(self, start: int, end: int) -> bytes:
         """Return the octets from ``start`` up to ``end``.
 
-        :raises IndexError: the first of them were released.
+        :raises IndexError: the first octets were released.
         """
         chunks = self._chunks or ()
         index = bisect_left(chunks, (start + 1,)) - 1
@@ -237,15 +238,13 @@ class Island:
         return b"".join(pieces)
 
     def frames(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the frames that brought the octets from ``start`` up to ``end``."""
+        """Return the frames that carried the octets from ``start`` up to ``end``."""
         return tuple(dict.fromkeys(chunk.frame for chunk in self.chunks(start, end)))
 
-    def telling_boundaries(self, start: int, end: int) -> list[int]:
-        """Return where segments begin, from ``start`` up to ``end``, that are not tiny."""
+    def segment_starts(self, start: int, end: int) -> list[int]:
+        """Return where segments that are not tiny begin, from ``start`` up to ``end``."""
         return [
-            chunk.position
-            for chunk in self.chunks(start, end)
-            if len(chunk.octets) >= _TELLING_SEGMENT
+            chunk.position for chunk in self.chunks(start, end) if len(chunk.octets) >= _NOT_TINY
         ]
 
     def count(self, start: int) -> int:
@@ -260,7 +259,7 @@ class Island:
         return chunks[first : bisect_left(chunks, (end,))]
 
     def cut_out(self, start: int, end: int) -> list[Chunk]:
-        """Return the octets from ``start`` up to ``end`` as chunks that hold no others."""
+        """Return copies of the chunks, trimmed to the octets from ``start`` up to ``end``."""
         return [
             Chunk(
                 max(start, chunk.position),
@@ -271,7 +270,7 @@ class Island:
         ]
 
     def to_scan(self) -> list[tuple[int, int]]:
-        """Return the stretches that were not scanned for startup frames."""
+        """Return the stretches not scanned for startup frames yet."""
         left = []
         begin = self.scan
         for start, end in self.scanned or ():
@@ -283,25 +282,25 @@ class Island:
         return left
 
     def fills_segments(self, start: int, end: int) -> bool:
-        """Tell whether segments begin at ``start`` and end at ``end``, and not just anywhere.
+        """True if segments begin at ``start`` and end at ``end``, and this is evidence.
 
-        Where segments are a few octets long, every place is a boundary and says nothing.
+        Boundaries of tiny segments are no evidence: nearly every position is one.
         """
         chunks = self._chunks or ()
         index = bisect_left(chunks, (start,))
         if index == len(chunks) or chunks[index].position != start:
             return False
-        if len(chunks[index].octets) < min(end - start, _TELLING_SEGMENT):
+        if len(chunks[index].octets) < min(end - start, _NOT_TINY):
             return False
         index = bisect_left(chunks, (end,))
         return end == self.end or (index < len(chunks) and chunks[index].position == end)
 
     def captured(self, start: int, end: int) -> list[Chunk]:
-        """Return what was captured of the chunks that reach from ``start`` up to ``end``."""
+        """Return :meth:`chunks` without the octets that the snap length cut off."""
         chunks = self.chunks(start, end)
         if not self.absent:
             return chunks
-        # What was cut off lies at the end of a chunk.
+        # Cut octets lie at the end of a chunk.
         upto = [self.captured_until(chunk.position, chunk.end) for chunk in chunks]
         return [
             Chunk(position, octets[: until - position], frame)
@@ -309,7 +308,7 @@ class Island:
         ]
 
     def captured_until(self, start: int, end: int) -> int:
-        """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
+        """Return the position of the first cut octet from ``start`` up to ``end``, else ``end``."""
         absent = self.absent or []
         index = max(0, bisect_right(absent, (start, 0)) - 1)
         for gap_start, gap_end in absent[index : index + 2]:
@@ -318,11 +317,11 @@ class Island:
         return end
 
     def is_captured(self, start: int, end: int) -> bool:
-        """Tell whether the snap length cut off none of the octets from ``start`` up to ``end``."""
+        """True if the snap length cut off no octet from ``start`` up to ``end``."""
         return not self.absent or self.captured_until(start, end) == end
 
     def release(self, start: int, end: int) -> list[Chunk]:
-        """Give up the chunks that lie wholly between ``start`` and ``end``; return them."""
+        """Drop and return the chunks that lie wholly between ``start`` and ``end``."""
         chunks = self._chunks or []
         first = bisect_left(chunks, (start,))
         last = bisect_left(chunks, (end,))
@@ -339,7 +338,7 @@ class Island:
             gone = chunks[first:last]
             del chunks[first:last]
         if self.absent:
-            # What was cut off lies at the end of a chunk, and goes with it.
+            # Cut octets lie at the end of a chunk, and go with it.
             lower = bisect_left(self.absent, (gone[0].position, 0))
             upper = bisect_left(self.absent, (gone[-1].position + len(gone[-1].octets), 0), lower)
             del self.absent[lower:upper]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of one half connection as they were captured: islands between holes.
+"""The captured octets of one direction: islands, with holes between them.
 
-:class:`Islands` keeps them in order, and joins two when the hole between them fills.  The first
-captured copy of an octet counts (RFC 5044 A.3).  A hole is *open* while the receiver may wait for
-it.
+:class:`Islands` keeps the islands in order.  It joins two islands when the hole between them is
+filled.  The first captured copy of an octet counts (RFC 5044 A.3).  A hole is *open* while the
+receiver may still wait for its octets.
 """
 
 from bisect import bisect_right, insort
@@ -16,37 +16,38 @@ from scapy_mpa.stream.octets.island import Island
 
 _start_of: Final = attrgetter("start")
 _NO_ISLANDS: Final[list[Island]] = []
-"""What all begin with; never added to, since the first island brings a list of its own."""
+"""The shared empty list of directions without octets.  It stays empty: the first island makes a new
+list."""
 
 
 class Inserted(NamedTuple):
-    """What became of the octets of one segment."""
+    """Where the octets of one segment went."""
 
     islands: list[Island]
     """The islands that grew."""
     fresh: int
     """How many octets were new."""
     repeated: list[tuple[int, int]]
-    """Stretches that had been captured before."""
+    """Stretches that were captured before."""
     chunks: int
-    """Chunks that were made of what was new."""
+    """How many chunks the new octets made."""
 
 
 class Islands:
-    """All islands of a half connection, ascending."""
+    """All islands of one direction, ascending."""
 
     __slots__ = ("floor", "front", "items")
 
     def __init__(self) -> None:
         self.items = _NO_ISLANDS
         self.floor = 0
-        """Octets below this position are no longer taken."""
+        """Octets before this position are no longer taken."""
         self.front: int | None = None
-        """Where the first island must start not to lie beyond an open hole; None as long as nothing
-        was captured."""
+        """An island that starts at or before this position has no open hole before it.  None until
+        octets are captured."""
 
     def insert(self, position: int, octets: bytes, frame: int) -> Inserted:
-        """Take the octets of a segment that begins at ``position``; first captured wins."""
+        """Take the octets of a segment that begins at ``position``; the first copy counts."""
         items = self.items
         end = position + len(octets)
         if items and position == items[-1].end:
@@ -86,7 +87,7 @@ class Islands:
         return bisect_right(self.items, position, key=_start_of) - 1
 
     def _place(self, index: int, chunk: Chunk) -> Island:
-        """Add a chunk after the island at ``index``, touching it or not."""
+        """Append a chunk to the island at ``index`` if they touch, else make a new island."""
         items = self.items
         if index >= 0 and items[index].end == chunk.position:
             island = items[index]
@@ -96,7 +97,7 @@ class Islands:
             if items:
                 items.insert(index, island)
             else:
-                # A list that is made with its item is no longer than that.
+                # A list made with its one item takes less memory.
                 items = self.items = [island]
         island.append(chunk)
         following = items[index + 1] if index + 1 < len(items) else None
@@ -105,7 +106,7 @@ class Islands:
         return island
 
     def mark_absent(self, start: int, end: int) -> None:
-        """Note that the octets from ``start`` up to ``end`` read as zeros but were not captured."""
+        """Note that the octets from ``start`` up to ``end`` were cut off, and read as zeros."""
         for island in self.items[max(0, self._index_of(start)) :]:
             if island.start >= end:
                 break
@@ -113,7 +114,7 @@ class Islands:
                 island.absent = []
             insort(island.absent, (max(start, island.start), min(end, island.end)))
 
-    # -- what is there -------------------------------------------------------------------------
+    # -- islands and holes ---------------------------------------------------------------------
 
     def at(self, position: int) -> Island | None:
         """Return the island that holds the octet at a position."""
@@ -121,13 +122,13 @@ class Islands:
         return self.items[index] if index >= 0 and position < self.items[index].end else None
 
     def whole(self) -> list[Island]:
-        """Return the islands of which no octets were released."""
+        """Return the islands whose first octets were not released."""
         return [island for island in self.items if island.held == island.start]
 
     def holes(self, begin: int = 0) -> Iterator[tuple[int, int]]:
-        """Yield where octets are missing before others that were captured, open or closed.
+        """Yield the holes before captured octets, open or closed.
 
-        :param begin: what lies before this position is no matter.
+        :param begin: position before which holes are left out.
         """
         at = max(begin, self.floor)
         for island in self.items:
@@ -136,18 +137,18 @@ class Islands:
             at = max(at, island.end)
 
     def lies_beyond(self, island: Island) -> bool:
-        """Tell whether a hole that may yet be filled lies before an island."""
+        """True if an open hole lies before an island."""
         return self.front is not None and island.start > self.front
 
     def is_ahead(self, island: Island, position: int) -> bool:
-        """Tell whether octets before a position are missing that may yet be captured."""
+        """True if octets before a position are missing or undecided, and may yet be found."""
         runs = island.runs
         return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
 
     def is_settled_before(self, position: int) -> bool:
-        """Tell whether nothing will be found any more before an FPDU that was found at a position.
+        """True if no more FPDUs can be found before the FPDU at a position.
 
-        No octets are missing that a late copy may still bring, and what was captured was looked at.
+        Late segments can bring no missing octets there, and all captured octets were searched.
         """
         island = self.items[0]
         runs = island.runs
@@ -174,6 +175,6 @@ class Islands:
     def delivery_point(self, island: Island) -> int:
         """Return the position of the first octet that was neither captured nor given up.
 
-        :param island: in which an FPDU was found that lies after it.
+        :param island: contains an FPDU after that position.
         """
         return self.front_end() if self.lies_beyond(island) else island.runs[0].end

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames in streaming mode octets (RFC 5044 7.1.2, 7.1.3).
+"""Finds startup frames in streaming mode octets (RFC 5044 7.1.2, 7.1.3).
 
 A Request comes first, after octets of the ULP (delayed startup), or again after a rejection.  A Key
-alone is no proof: it stands in the RFCs, which travel over TCP, too.  So after the very beginning
-of a direction, the frame must be one that a receiver may accept.
+alone is no proof: a copy of an RFC, sent over TCP, contains it, too.  So only at the very beginning
+of a direction may a frame have errors.  Elsewhere a receiver must be able to accept it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from scapy_mpa.wire.startup import (
 
 KEY_PREFIX: Final = b"MPA ID R"
 LEAST_OF_KEY: Final = 12
-"""Octets that, right and first thing on a connection, show that a Key was meant."""
+"""Correct octets of the first 16 on a connection that show an intended Key."""
 
 
 class FoundStartup(NamedTuple):
@@ -32,7 +32,7 @@ class FoundStartup(NamedTuple):
 
     position: int
     octets: bytes
-    """As far as they were captured."""
+    """The captured octets of the frame."""
     startup: StartupFrame
     end: int
     """Position after its Private Data."""
@@ -41,26 +41,25 @@ class FoundStartup(NamedTuple):
 
     @property
     def lacking(self) -> int:
-        """Octets of its Private Data that are in no segment that was captured."""
+        """Octets of its Private Data that no captured segment carries."""
         return 0 if self.is_cut else self.end - self.position - len(self.octets)
 
 
 def find_startups(
     island: Island, begin: int | None, *, final: bool = False
 ) -> Iterator[FoundStartup]:
-    """Yield the startup frames at or after ``island.scan``, which moves along.
+    """Yield the startup frames at or after ``island.scan``, and move ``island.scan`` to each.
 
-    Whoever takes them moves it on, past each of them or into it.
+    The caller moves ``island.scan`` past each frame, or into it.
 
     :param begin: where the half connection begins, if that is known.
-    :param final: nothing will be added to the island: a frame that lacks Private Data is
-        yielded as it is.
+    :param final: the island will not grow: yield a frame even if it lacks Private Data.
     """
     is_done = False
     while not is_done:
         is_done = True
         for start, end in _pieces(island.to_scan()):
-            # What begins before the end of a piece may end after it.
+            # A frame may begin in this piece and end after it.
             octets = island.read(start, min(end + STARTUP_HEADER_LENGTH, island.end))
             at = octets.find(KEY_PREFIX)
             while 0 <= at < end - start:
@@ -74,7 +73,7 @@ def find_startups(
                     continue
                 island.scan = position
                 if found.end > island.end and not final:
-                    # Nothing can be said before its Private Data are there.
+                    # Wait for its Private Data.
                     island.need = found.end
                     return
                 yield found
@@ -83,14 +82,14 @@ def find_startups(
                     break
                 at = octets.find(KEY_PREFIX, island.scan - start)
             if not is_done:
-                # It goes on elsewhere.
+                # The caller has moved island.scan out of this piece.
                 break
     island.scan = max(island.scan, island.end - len(KEY_PREFIX) + 1)
     island.scanned = None
 
 
 def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield stretches in pieces: whoever finds something in the first reads no others."""
+    """Yield stretches in pieces, so that a frame in the first piece costs little."""
     for start, end in stretches:
         size = READ_FIRST
         while start < end:
@@ -100,8 +99,10 @@ def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _found(island: Island, position: int) -> FoundStartup | None:
-    """Return the startup frame at a position, as far as it was captured; None if there is none
-    whose header was."""
+    """Return the startup frame at a position, None if no captured header is there.
+
+    Private Data may be incomplete.
+    """
     header_end = position + STARTUP_HEADER_LENGTH
     if header_end > island.end:
         return None
@@ -110,33 +111,38 @@ def _found(island: Island, position: int) -> FoundStartup | None:
         return None
     startup = parse_startup(octets)
     frame_end = position + startup.length
-    there = min(frame_end, island.end)
-    upto = island.captured_until(position, there) if island.absent else there
+    limit = min(frame_end, island.end)
+    upto = island.captured_until(position, limit) if island.absent else limit
     if upto > header_end:
         octets = island.read(position, upto)
         startup = parse_startup(octets)
-    return FoundStartup(position, octets, startup, frame_end, upto < there)
+    return FoundStartup(position, octets, startup, frame_end, upto < limit)
 
 
-def _held(island: Island, position: int) -> FoundStartup | None:
-    """Return the same where octets may have been released: these were FPDUs."""
+def _found_if_held(island: Island, position: int) -> FoundStartup | None:
+    """Return the startup frame at a position, None also if its octets were released.
+
+    Released octets were FPDUs.
+    """
     return _found(island, position) if island.holds(position) else None
 
 
 def startup_at(island: Island, position: int) -> FoundStartup | None:
-    """Return the whole startup frame that a receiver may accept at a position."""
-    found = _held(island, position)
+    """Return the startup frame at a position if it is whole and a receiver may accept it."""
+    found = _found_if_held(island, position)
     if found is None or found.end > island.end or found.startup.problems():
         return None
     return found
 
 
 def startup_reach(island: Island, position: int) -> int:
-    """Return up to where a startup frame reaches that begins at a position, as far as its first
-    octets tell; 0 if none begins there, or if they were released."""
+    """Return the end of the startup frame at a position; of its header while that is incomplete.
+
+    Return 0 if no startup frame begins there, or if its octets were released.
+    """
     end = min(position + STARTUP_HEADER_LENGTH, island.end)
-    is_there = island.holds(position) and island.is_captured(position, end)
-    head = island.read(position, end) if is_there else b""
+    is_readable = island.holds(position) and island.is_captured(position, end)
+    head = island.read(position, end) if is_readable else b""
     if not head or not any(key.startswith(head[:KEY_LENGTH]) for key in KIND_OF_KEY):
         return 0
     if len(head) < STARTUP_HEADER_LENGTH:
@@ -146,24 +152,22 @@ def startup_reach(island: Island, position: int) -> int:
 
 
 def has_key(island: Island, position: int, kind: StartupKind) -> bool:
-    """Tell whether the Key of a kind of startup frame stands at a position."""
+    """True if the Key of a kind of startup frame is at a position."""
     end = position + KEY_LENGTH
     return island.holds(position, end) and island.read(position, end) == KEYS[kind]
 
 
 def may_be_rtr(island: Island, position: int) -> bool:
-    """Tell whether the Key of an Rtr Frame stands at a position, as far as it was captured."""
+    """True if the captured octets at a position are, or begin, the Key of an Rtr Frame."""
     end = min(position + KEY_LENGTH, island.end)
     head = island.read(position, island.captured_until(position, end))
-    one, other = RTR_KEYS
-    return one.startswith(head) or other.startswith(head)
+    return any(key.startswith(head) for key in RTR_KEYS)
 
 
 def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool | None:
-    """Return the Rtr Frame at a position, False if there is none, None if more octets would tell.
+    """Return the Rtr Frame at a position, False if there is none, None if more octets are needed.
 
-    :param final: nothing will be added to the island: a frame that lacks Private Data is returned
-        as it is.
+    :param final: the island will not grow: return a frame even if it lacks Private Data.
     """
     if not may_be_rtr(island, position):
         return False
@@ -172,12 +176,13 @@ def rtr_at(island: Island, position: int, *, final: bool) -> FoundStartup | bool
 
 
 def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]:
-    """Say why a receiver must not accept the startup frame at a position; empty if it may, or if
-    there is none whose header is whole.
+    """Return the reasons why a receiver must not accept the startup frame at a position.
 
-    :param holds_fpdus: whether FPDUs are among the octets after the header.
+    Empty if it may accept the frame, or if no whole header is there.
+
+    :param holds_fpdus: whether the octets after the header contain FPDUs.
     """
-    found = _held(island, position)
+    found = _found_if_held(island, position)
     if found is None:
         return []
     startup = found.startup
@@ -192,9 +197,9 @@ def refused_at(island: Island, position: int, *, holds_fpdus: bool) -> list[str]
 
 
 def undecided_from(island: Island) -> int:
-    """Return from where on octets may be those of a startup frame that is not whole, else the end.
+    """Return where an incomplete startup frame may begin, else the end of the island.
 
-    Octets before ``island.scan`` are not.
+    The position is at or after ``island.scan``.
     """
     begin = max(island.start, island.scan)
     octets = island.read(begin, island.end) if begin < island.end else b""
@@ -207,15 +212,15 @@ def undecided_from(island: Island) -> int:
 
 
 def begins_like_key(octets: bytes) -> bool:
-    """Tell whether a Key may begin with octets, as far as they go; False if there are none."""
+    """True if a Key may begin with these octets, even if they are few; False if there are none."""
     return bool(octets) and KEY_PREFIX.startswith(octets[: len(KEY_PREFIX)])
 
 
 def almost_key(octets: bytes) -> bool:
-    """Tell whether 16 octets were meant to be a Key but are none."""
+    """True if 16 octets are not a Key but nearly one."""
     if octets in KIND_OF_KEY:
         return False
     return any(
-        sum(one == other for one, other in zip(octets, key, strict=False)) >= LEAST_OF_KEY
+        sum(got == right for got, right in zip(octets, key, strict=False)) >= LEAST_OF_KEY
         for key in KIND_OF_KEY
     )

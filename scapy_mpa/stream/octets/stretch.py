@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets of an island from one place to another, read once."""
+"""A copy of octets of an island, read once."""
 
 from scapy_mpa.stream.octets.island import Island
 
 
 class Stretch:
-    """Reads as the island does.
+    """Octets of an island between two positions.  It has the island's methods for reading.
 
-    :param begin: position of the first of the octets, which is held.
-    :param end: position after the last.
+    :param begin: position of the first octet, which the island must hold.
+    :param end: position after the last octet.
     """
 
     __slots__ = ("absent", "begin", "end", "island", "octets")
@@ -19,20 +19,20 @@ class Stretch:
         self.end = end
         self.octets = island.read(begin, end) if begin < end else b""
         self.absent = island.absent
-        """Stretches that the capture's snap length cut off; they read as zeros."""
+        """Stretches that the snap length of the capture cut off; they read as zeros."""
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the octets from ``start`` up to ``end``, as far as they are there."""
+        """Return the octets from ``start`` up to ``end``, fewer if the stretch ends before."""
         return self.octets[start - self.begin : end - self.begin]
 
     def number(self, start: int, end: int) -> int:
-        """Return what octets say."""
+        """Return the octets from ``start`` up to ``end`` as a number."""
         return int.from_bytes(self.octets[start - self.begin : end - self.begin], "big")
 
     def captured_until(self, start: int, end: int) -> int:
-        """Return where, from ``start`` up to ``end``, the first octet was cut off, else ``end``."""
+        """Return the position of the first cut octet from ``start`` up to ``end``, else ``end``."""
         return self.island.captured_until(start, end) if self.absent and start < end else end
 
     def is_captured(self, start: int, end: int) -> bool:
-        """Tell whether all octets from ``start`` up to ``end`` are there and were captured."""
+        """True if the stretch contains all octets up to ``end``, and none of them was cut off."""
         return end <= self.end and (not self.absent or self.island.is_captured(start, end))
