@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Moves a connection from recovery to the straight path, and back.
 
-Recovery (:mod:`~scapy_mpa.stream.connections`) can follow a connection in any state, and takes a
-hundred steps for each segment.  So a connection in order leaves it: two
+Recovery (:mod:`~scapy_mpa.stream.connections`) follows a connection in any state, but takes a
+hundred steps for each segment.  So a connection in order moves to the straight path: two
 :class:`~scapy_mpa.stream.direction.Direction` objects follow it until one refuses a segment.
-One that is ordinary from its SYN on (:mod:`~scapy_mpa.stream.ordinary_connection`) comes to
-recovery only then.
+A connection that is ordinary from its SYN on (:mod:`~scapy_mpa.stream.ordinary_connection`) begins
+on the straight path.  It comes to recovery when it refuses a segment.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from scapy_mpa.stream.shapes import Kind
 from scapy_mpa.stream.startup.steps import StartupState
 from scapy_mpa.wire.startup import KEY_LENGTH
 
-_WORTH_IT: Final = 16
-"""Segments that the straight path must take, or a stay there is short."""
+_SHORT_STAY: Final = 16
+"""A stay on the straight path with fewer segments is short."""
 
 _SHORT_STAYS: Final = 4
-"""Short stays in a row before a connection stays in recovery for a while.  Some are short while a
-connection begins."""
+"""Short stays in a row before a connection stays in recovery for a while.  A few short stays are
+usual while a connection begins."""
 
 
 def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction, Direction] | None:
     """Take a connection out of recovery if a direction is in order; else return None.
 
-    A direction that is not takes no octets.
+    A direction that is not in order takes no octets on the straight path.
     """
-    one, other = connection.halves
+    first, second = connection.halves
     startup = connection.startup
     if (
         connection.was_reset
         or connection.failed
-        or not (one.phase is Phase.FULL or other.phase is Phase.FULL)
+        or not (first.phase is Phase.FULL or second.phase is Phase.FULL)
         or connection.segments < connection.resume_at
         # A connection from an endpoint to itself: its directions cannot be distinguished.
         or connection.identity.flow == connection.reverse
-        or one.acknowledged is None
-        or other.acknowledged is None
+        or first.acknowledged is None
+        or second.acknowledged is None
         # A startup frame may stand where an FPDU must begin.
         or startup.state is StartupState.REJECTED
-        or (startup.state is StartupState.REQUESTED and None in (one.framing, other.framing))
-        # The next FPDU may be the RTR indication, which is looked at more closely.
+        or (startup.state is StartupState.REQUESTED and None in (first.framing, second.framing))
+        # The next FPDU may be the RTR indication, which recovery checks.
         or (startup.negotiating is not None and startup.negotiating.holds_back())
     ):
         return None
@@ -67,16 +67,16 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
     if silent is not None and (
         connection.halves[silent].fpdus or connection.halves[1 - silent].crc_bad
     ):
-        # It spoke before it was to, and what it said may still be needed to judge that.  Nor may it
-        # speak after a damaged FPDU: the straight path does not know that its peer sent one.
+        # The Responder sent too early, and its octets may still be needed to judge that.  Nor may
+        # it send after a damaged FPDU of its peer, of which the straight path knows nothing.
         return None
     ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
-    if not any(each and index != silent for index, each in enumerate(ready)):
+    if not any(is_ready and index != silent for index, is_ready in enumerate(ready)):
         return None
-    acks = sequence_number(other.acknowledged), sequence_number(one.acknowledged)
+    acks = sequence_number(second.acknowledged), sequence_number(first.acknowledged)
     directions = (
-        _direction(connection, one, acks, shared, is_ready=ready[0]),
-        _direction(connection, other, acks, shared, is_ready=ready[1]),
+        _direction(connection, first, acks, shared, is_ready=ready[0]),
+        _direction(connection, second, acks, shared, is_ready=ready[1]),
     )
     for direction in directions:
         direction.peer = directions[1 - direction.index]
@@ -87,17 +87,17 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
 
 
 def to_recovery(directions: tuple[Direction, Direction]) -> None:
-    """Give a connection back to recovery, as the straight path has left it."""
+    """Give a connection back to recovery, in the state in which the straight path leaves it."""
     connection = directions[0].connection
     assert isinstance(connection, Connection)
     segments = directions[0].segments + directions[1].segments
     connection.is_ordinary = False
     connection.segments += segments
-    connection.short_stays = 0 if segments >= _WORTH_IT else connection.short_stays + 1
+    connection.short_stays = 0 if segments >= _SHORT_STAY else connection.short_stays + 1
     if connection.short_stays > _SHORT_STAYS:
-        connection.resume_at = connection.segments + _WORTH_IT
+        connection.resume_at = connection.segments + _SHORT_STAY
     startup = connection.startup
-    startup.is_silent = startup.is_silent and any(each.awaits for each in directions)
+    startup.is_silent = startup.is_silent and any(direction.awaits for direction in directions)
     for direction in directions:
         half = _half(direction)
         half.count_copies(direction.copies, direction.copied)
@@ -106,11 +106,11 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
             _to_recovery(direction)
         direction.held = 0
         direction.shared.budget.count(direction)
-    one, other = connection.halves
-    one.acknowledge(directions[1].ack)
-    other.acknowledge(directions[0].ack)
+    first, second = connection.halves
+    first.acknowledge(directions[1].ack)
+    second.acknowledge(directions[0].ack)
     for direction in directions:
-        # They refer to each other, and would stay until the collector comes.
+        # The two refer to each other, and would stay in memory until garbage is collected.
         del direction.peer
         if direction.is_stuck:
             half = _half(direction)
@@ -118,14 +118,14 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
 
 
 def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
-    """Return what recovery makes of an ordinary connection, as it stands.
+    """Return an ordinary connection as recovery follows it, in the same state.
 
-    It reads the first segments once more.  What it finds was reported before.
+    Recovery reads the first segments again.  Their events were reported already, and are dropped.
     """
-    apart = Common(Budget(Limits()))
-    apart.emit = _ignore
+    mute = Common(Budget(Limits()))
+    mute.emit = _ignore
     beginning = list(ordinary.beginning())
-    connection = Connection(ordinary.identity, apart, beginning[0])
+    connection = Connection(ordinary.identity, mute, beginning[0])
     connection.reverse = ordinary.reverse
     fault: tuple[Exception, Segment] | None = None
     for segment in beginning:
@@ -144,7 +144,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
     directions, carries_fpdus = ordinary.directions, ordinary.carries_fpdus
     for direction, half in zip(directions, connection.halves, strict=False):
         if ordinary.has_begun:
-            # Nothing was kept of it before.
+            # Before, no octets of the direction were kept for comparison.
             common.recent.hand_over(direction, half)
         half.fin = compact(direction.position) if direction.is_closed else None
         direction.connection, direction.half = connection, half
@@ -155,7 +155,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
         connection.startup.negotiating = ordinary.negotiating
         to_recovery((directions[0], directions[1]))
     else:
-        connection.segments = sum([each.segments for each in directions])
+        connection.segments = sum([direction.segments for direction in directions])
         for direction in directions:
             direction.held = 0
             common.budget.count(direction)
@@ -168,28 +168,28 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
 
 
 def _ignore(event: object) -> None:
-    """Do nothing with an event."""
+    """Drop an event."""
 
 
 def _is_ordinary(half: HalfConnection, *, may_begin: bool) -> bool:
-    """Tell whether a direction is in its ordinary state.
+    """True if the straight path can follow a direction.
 
-    :param may_begin: whether a direction with no FPDU yet counts.
+    :param may_begin: whether a direction without FPDUs counts.
     """
     if _begins(half):
         framing = half.framing
-        # Without CRCs, the first FPDU is looked at more closely than here.
+        # Without CRCs, recovery must check the first FPDU.
         is_ready = may_begin and framing is not None and framing.crc
     else:
         is_ready = _last_run(half) is not None
-    # If sequence numbers wrap in between, they hide that octets not captured were acknowledged.
+    # A wrap of the sequence numbers would hide that missing octets were acknowledged.
     return is_ready and (
         (half.acknowledged or 0) // SEQUENCE_SPACE <= half.islands.items[0].end // SEQUENCE_SPACE
     )
 
 
 def _begins(half: HalfConnection) -> bool:
-    """Tell whether the next octet of a direction is the first of its first FPDU."""
+    """True if the next octet of a direction begins its first FPDU."""
     framing, items = half.framing, half.islands.items
     if not isinstance(framing, Framing) or len(items) != 1 or half.fin is not None:
         return False
@@ -205,7 +205,7 @@ def _begins(half: HalfConnection) -> bool:
 
 
 def _last_run(half: HalfConnection) -> Run | None:
-    """Return the run that a direction goes on with if it is in its ordinary state, else None."""
+    """Return the run after which a direction in order goes on; None if it is not in order."""
     items = half.islands.items
     if not isinstance(half.framing, Framing) or len(items) != 1 or half.fin is not None:
         return None
@@ -217,9 +217,9 @@ def _last_run(half: HalfConnection) -> Run | None:
         or island.absent
         or half.islands.lies_beyond(island)
         or island.count(run.end) > PIECES
-        # All that the FPDU will take counts from now on.
+        # The budget must have room for the whole FPDU.
         or island.need - run.end > half.budget.room
-        # A startup frame where an FPDU must begin.
+        # A startup frame may begin where an FPDU must begin.
         or (
             run.end < island.end
             and begins_like_key(island.read(run.end, min(run.end + KEY_LENGTH, island.end)))
@@ -237,11 +237,11 @@ def _direction(
     *,
     is_ready: bool,
 ) -> Direction:
-    """Return a direction that goes on where recovery stands."""
+    """Return a direction that goes on where recovery stops."""
     index = half.direction
     ack, acknowledged = acks[index], acks[1 - index]
     if not is_ready:
-        # It may still send what carries nothing, and acknowledge what was acknowledged before.
+        # It may still send segments without octets that acknowledge nothing new.
         direction = Direction(
             shared, connection, index, half, shared.unread_shapes, acknowledged, 0, ack
         )
@@ -253,7 +253,7 @@ def _direction(
 
 
 def _following(connection: Connection, half: HalfConnection, ack: int, shared: Shared) -> Direction:
-    """Return a direction that goes on in the octets of its island, with what it needs of them."""
+    """Return a direction that goes on after the reported FPDUs, and move the held octets to it."""
     framing, island = half.framing, half.islands.items[0]
     assert isinstance(framing, Framing)
     table = shared.tables[Kind(framing.crc, framing.markers, framing.from_start)]
@@ -265,16 +265,16 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
     direction.settled = half.islands.is_settled_before(run.last)
     held = island.chunks(island.start, island.end)
     first = island.runs[0].start
-    # What lies before the first FPDU is the end of one whose beginning may yet come.
+    # Octets before the first FPDU end an FPDU whose beginning may still be captured.
     if framing.crc:
         before = island.cut_out(island.start, first)
     else:
-        before = [each for each in held if each.position < first]
+        before = [chunk for chunk in held if chunk.position < first]
         direction.last = run.last - origin
         direction.tail = held[len(before) :]
     pieces = island.cut_out(run.end, island.end)
     if pieces:
-        direction.begin_with([(each.octets, each.frame) for each in pieces])
+        direction.begin_with([(chunk.octets, chunk.frame) for chunk in pieces])
     half.let_go(island, island.start, island.end)
     half.hold_again(island, before)
     half.budget.count(half)
@@ -287,7 +287,7 @@ def _half(direction: Direction) -> HalfConnection:
 
 
 def _to_recovery(direction: Direction) -> None:
-    """Have recovery stand where a direction stands."""
+    """Set a half connection to the state of its direction on the straight path."""
     half, origin = _half(direction), direction.origin
     end = compact(direction.position)
     half.high = max(half.high or 0, end)
@@ -331,7 +331,7 @@ def _to_recovery(direction: Direction) -> None:
 
 
 def _note_placed(island: Island, start: int, length: int, located_by: LocatedBy) -> None:
-    """Note that the FPDUs of a segment after a hole were found."""
+    """Note the FPDUs found in a segment after a hole."""
     run = island.runs[-1] if island.runs else None
     if run is None or run.end != start:
         run = Run(start, located_by)

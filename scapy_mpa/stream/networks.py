@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections with the same addresses and ports in different networks.
 
-VLANs, virtual networks and tunnels may use the same addresses.  A router, or the end of a tunnel,
-shows one connection in two of them.  One rule tells which it is:
+VLANs, virtual networks and tunnels may use the same addresses for different connections.  But at a
+router, or at the end of a tunnel, one connection appears in two networks.  One rule decides:
 
-The network in which addresses and ports are first seen has them.  A segment of another network
-belongs to the same connection if its numbers fit: its sequence number lies near the octets that
-were captured of its direction, and its acknowledgement near those of the other.  If they do not,
-the other network has a connection of its own.  The first segment decides, and each SYN.
+The network in which addresses and ports are first seen owns them.  A segment of another network
+belongs to the same connection if its numbers fit.  Its sequence number must be near the captured
+octets of its direction, its acknowledgement number near those of the opposite direction.  If they
+do not fit, the other network has a separate connection.  The first segment decides, and again each
+SYN.
 """
 
 from __future__ import annotations
@@ -20,34 +21,34 @@ from scapy_mpa.stream.sequence import SEQUENCE_SPACE
 from scapy_mpa.wire.crc import crc32c
 
 _NEAR: Final = 1 << 24
-"""Octets: what is captured on one side of a router before the same is captured on the other, in a
-few milliseconds at 100 Gbit/s.  Numbers of two connections are as near in 1 of 16,384 cases, those
-of a SYN, which has no acknowledgement, in 1 of 128."""
-_MOST: Final = 1 << 16
-"""Flows that are remembered.  One that was forgotten is decided anew."""
+"""Octets that one side of a router may be ahead of the other in a capture: a few milliseconds at
+100 Gbit/s.  By chance, the numbers of two connections are as near in 1 of 16,384 cases.  For a SYN,
+which has no acknowledgement, it is 1 of 128."""
+_MAX_FLOWS: Final = 1 << 16
+"""Flows that are remembered.  A forgotten flow is decided anew."""
 
 
 class Networks:
-    """Tells which connection a segment belongs to.
+    """Decides which connection a segment belongs to.
 
-    :param reach: returns the sequence number after the octets that were captured of a flow, None
-        if there are none; raises KeyError if there is no connection of that flow.
+    :param reach: returns the sequence number after the captured octets of a flow, None if there
+        are none; raises KeyError if there is no connection of that flow.
     """
 
-    __slots__ = ("_own", "_reach", "owners")
+    __slots__ = ("_placed", "_reach", "owners")
 
     def __init__(self, reach: Callable[[bytes], int | None]) -> None:
         self._reach = reach
         self.owners: dict[bytes, bytes] = {}
-        """By flow, the network that has its addresses and ports, if others were seen than the
-        usual one."""
-        self._own: dict[tuple[bytes, bytes], bytes] = {}
-        """By flow and network, the flow of the connection in other networks than the owner."""
+        """By flow, the network that owns its addresses and ports.  Only for flows seen in a network
+        other than the usual one."""
+        self._placed: dict[tuple[bytes, bytes], bytes] = {}
+        """By flow and network, the flow of the connection, for networks other than the owner."""
 
     def place(self, segment: Segment) -> Segment:
-        """Return the segment, with the flow of the connection that it belongs to.
+        """Return the segment with the flow of the connection to which it belongs.
 
-        It is the same segment if its network is the owner of its flow.
+        Return the same object if the flow stays as it is.
         """
         flow, network = segment.flow, segment.network
         owner = self.owners.get(flow)
@@ -59,24 +60,24 @@ class Networks:
             except KeyError:
                 owner = network
             else:
-                # Of the usual network, which is not taken note of.
+                # The connection is of the usual network, which is never noted here.
                 owner = b""
-            _keep(self.owners, {each: owner for each in (flow, reverse_flow(flow))})
+            _keep(self.owners, {flow: owner, reverse_flow(flow): owner})
         if owner == network:
             return segment
         key = flow, network
-        placed = self._own.get(key)
+        placed = self._placed.get(key)
         if placed is None or segment.flags & SYN:
             placed = flow if self._fits(segment) else crc32c(network).to_bytes(4, "big") + flow
             reverse = reverse_flow(flow), network
-            _keep(self._own, {key: placed, reverse: reverse_flow(placed)})
+            _keep(self._placed, {key: placed, reverse: reverse_flow(placed)})
         if placed == flow:
             return segment
-        # The flow says it from now on.
+        # From now on the flow identifies the network.
         return segment._replace(flow=placed, network=b"")
 
     def _fits(self, segment: Segment) -> bool:
-        """Tell whether a segment may be of the connection that its addresses and ports have."""
+        """True if the numbers of a segment fit the connection that has its addresses and ports."""
         pairs = [(segment.flow, segment.seq)]
         if segment.flags & ACK:
             pairs.append((reverse_flow(segment.flow), segment.ack))
@@ -86,17 +87,17 @@ class Networks:
             return False
 
 
-def _is_near(number: int, other: int | None) -> bool:
-    return other is None or (number - other + _NEAR) % SEQUENCE_SPACE <= 2 * _NEAR
+def _is_near(number: int, reached: int | None) -> bool:
+    return reached is None or (number - reached + _NEAR) % SEQUENCE_SPACE <= 2 * _NEAR
 
 
 _Key = TypeVar("_Key")
 
 
 def _keep(kept: dict[_Key, bytes], more: dict[_Key, bytes]) -> None:
-    """Add to what is remembered; forget the older half when it is too much."""
+    """Add entries, and drop the older half of all if there are too many."""
     kept.update(more)
-    if len(kept) > _MOST:
+    if len(kept) > _MAX_FLOWS:
         later = list(kept.items())[len(kept) // 2 :]
         kept.clear()
         kept.update(later)

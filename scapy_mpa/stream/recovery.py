@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The door of recovery: segments that are not ordinary, and connections that are not."""
+"""Recovery: follows connections that the straight path does not.
+
+Takes each segment that is not ordinary, and moves connections between recovery and the straight
+path.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ from scapy_mpa.wire.dialect import Dialect
 class Recovery:
     """Follows connections in any state.
 
-    :param table: where connections are found.
-    :param directions: by flow, those that the straight path has.
-    :param shared: what these share.
-    :param common: what connections in recovery have in common.
-    :param limits: what may be held in memory.
-    :param dialect: what the user says is spoken.
+    :param table: the connection table.
+    :param directions: the directions on the straight path, by flow.
+    :param shared: what directions on the straight path share.
+    :param common: what connections in recovery share.
+    :param limits: limits of memory.
+    :param dialect: the dialect that the user has given, if any.
     """
 
     __slots__ = (
@@ -57,21 +61,21 @@ class Recovery:
         self._common = common
         self._limits = limits
         self._dialect = dialect
-        # By what _ports() returns.
+        # By the result of _ports().
         self._repeats: dict[bytes, Repeat] = {}
         self._held = 0
         self.late_copies = 0
-        """Segments with nothing but octets of connections that were ended before."""
+        """Segments with only octets of connections that have ended."""
 
     # -- to the straight path and back -------------------------------------------------------------
 
     def connection(self, flow: bytes) -> Connection | None:
-        """Return the connection of a flow, None if there is none; recovery has it from now on."""
+        """Move the connection of a flow to recovery and return it; None if there is none."""
         connection = self._table.find(flow)
         return None if connection is None else self.to_recovery(connection)
 
     def to_straight_path(self, flow: bytes) -> None:
-        """Let the straight path have the connection of a flow if all is as it should be."""
+        """Move the connection of a flow to the straight path, if it is in order."""
         connection = self.connection(flow)
         if connection is None or connection.lingers:
             return
@@ -81,19 +85,19 @@ class Recovery:
             self._directions[connection.reverse] = directions[1]
 
     def to_recovery(self, connection: Either) -> Connection:
-        """Let recovery have a connection, if the straight path has it; return it."""
+        """Move a connection to recovery if it is on the straight path; return it."""
         if isinstance(connection, OrdinaryConnection):
             self._forget_directions(connection)
             recovered = recover(connection, self._common)
             self._table.exchange(connection, recovered)
             return recovered
         if connection.is_ordinary:
-            one = self._directions.pop(connection.identity.flow)
-            to_recovery((one, self._directions.pop(connection.reverse)))
+            first = self._directions.pop(connection.identity.flow)
+            to_recovery((first, self._directions.pop(connection.reverse)))
         return connection
 
     def fail(self, segment: Segment, error: Exception) -> None:
-        """Report a fault of this program, which costs the connection of a segment and no other."""
+        """Report a fault of this program, and end the reading of the segment's connection."""
         known = self._table.find(segment.flow)
         if known is None:
             raise error
@@ -115,7 +119,7 @@ class Recovery:
     # -- in ----------------------------------------------------------------------------------------
 
     def take(self, segment: Segment) -> None:
-        """Take a segment that is not ordinary, or of a connection that is not."""
+        """Take a segment that is not ordinary, or whose connection is not."""
         if segment.flags & SYN or self._repeats:
             self._hold_or_take(segment)
         else:
@@ -125,12 +129,12 @@ class Recovery:
         table = self._table
         connection = self.connection(segment.flow)
         if segment.flags & TURNS or connection is None or connection.lingers:
-            # No other segment says what time it is, so that most need not come here to do so.
+            # Only these segments move the time on.  So most segments cost nothing here.
             table.expire(connection, segment.time_ns)
             connection = self.connection(segment.flow)
         if connection is None or not self._is_of(connection, segment):
             if not segment.length and not segment.flags & SYN:
-                # It carries nothing and opens nothing: a late word of a connection that is over.
+                # It has no octets and opens no connection: a late segment of one that is over.
                 return
             if table.past.spans(segment) or table.past.begins(segment):
                 self.late_copies += 1
@@ -140,7 +144,7 @@ class Recovery:
             connection = self._open(segment)
         connection.receive(segment)
         if connection.lingers and not connection.is_over:
-            # A RST seemed to have ended it.
+            # A RST had seemed to end it.
             table.linger_no_more(connection)
         elif connection.lingers:
             table.lingering.refresh(connection, segment.time_ns)
@@ -154,26 +158,26 @@ class Recovery:
         return connection
 
     def _is_of(self, connection: Connection, segment: Segment) -> bool:
-        """Tell whether a segment is of the connection that has its ports."""
+        """True if a segment belongs to the connection that has its ports."""
         half, peer = connection.pair(segment.flow)
         if not belongs(half, peer, segment):
             return False
         number, high = segment.seq, half.high
         if high is None:
             number, high = segment.ack, peer.high or 0
-        # So far off it is rather of the connection before, where that had octets there.
+        # A number so far off belongs to an earlier connection, if that had octets there.
         is_far = abs(unwrap(number, high) - high) > PAST_OCTETS
         past = self._table.past
         return not (is_far and (past.spans(segment) or past.begins(segment)))
 
-    # -- what may be copies ------------------------------------------------------------------------
+    # -- segments that may be copies ---------------------------------------------------------------
 
     def holds(self, flow: bytes) -> bool:
-        """Whether segments of these ports are held until it is known whether they are copies."""
+        """True while segments of these ports are held as possible copies."""
         return bool(self._repeats) and _ports(flow) in self._repeats
 
     def take_all_copies(self) -> None:
-        """Take all that is held, now that the capture has ended: it may be copies."""
+        """Take all held segments as copies, at the end of the capture."""
         for ports in list(self._repeats):
             self._take_copies(ports)
 
@@ -190,15 +194,15 @@ class Recovery:
             self._repeats[ports] = repeat
         elif shows_new(self._former(repeat), table.past, segment):
             if segment.flags & (SYN | ACK) == SYN:
-                # Another beginning.  The one before it may be copies.
+                # Yet another connection begins.  The segments held so far count as copies.
                 self._take_copies(ports)
                 self._hold_or_take(segment)
                 return
             if connection is not None:
                 table.end(connection)
-            following = self._open(repeat.segments[0])
-            for each in self._let_go(ports):
-                following.receive(each)
+            new = self._open(repeat.segments[0])
+            for held in self._stop_holding(ports):
+                new.receive(held)
             self._take(segment)
             return
         if connection is not None:
@@ -210,27 +214,27 @@ class Recovery:
             self._take_copies(next(iter(self._repeats)))
 
     def _former(self, repeat: Repeat) -> Connection | None:
-        """Return the connection that is over, None if it was ended."""
+        """Return the connection that is over, None if the connection table has dropped it."""
         former = repeat.former
-        is_there = former is not None and self._table.find(former.identity.flow) is former
-        return former if is_there else None
+        is_in_table = former is not None and self._table.find(former.identity.flow) is former
+        return former if is_in_table else None
 
     def _take_copies(self, ports: bytes) -> None:
-        """Take the segments held of some ports, which are copies."""
+        """Take the held segments of two ports as copies."""
         former = self._former(self._repeats[ports])
-        segments = self._let_go(ports)
+        segments = self._stop_holding(ports)
         if former is None:
             self._table.past.renew(segments[-1])
-        for each in segments:
-            self._take(each)
+        for segment in segments:
+            self._take(segment)
 
-    def _let_go(self, ports: bytes) -> list[Segment]:
-        """Hold the segments of some ports no more; return them."""
+    def _stop_holding(self, ports: bytes) -> list[Segment]:
+        """Return the held segments of two ports, and hold them no more."""
         repeat = self._repeats.pop(ports)
         self._held -= repeat.octets
         return repeat.segments
 
 
 def _ports(flow: bytes) -> bytes:
-    """Return what names the ports of a flow and of its reverse."""
+    """Return the same key for a flow and its reverse."""
     return min(flow, reverse_flow(flow))

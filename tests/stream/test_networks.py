@@ -102,7 +102,7 @@ def test_interfaces() -> None:
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory for networks and connections is bounded."""
-    monkeypatch.setattr(networks, "_MOST", 1 << 9)
+    monkeypatch.setattr(networks, "_MAX_FLOWS", 1 << 9)
 
     def reach(flow: bytes) -> int:
         return 0
