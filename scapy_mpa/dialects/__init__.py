@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other carriers of DDP than MPA.  The stream core does not know them."""
+"""Carriers of DDP other than MPA.  The stream core does not know them."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ __all__ = ["other_framings"]
 
 
 def other_framings() -> OtherFramings[HalfConnection]:
-    """Return what finds other framings than MPA's over TCP, for ``Flows``."""
+    """Return the finder of framings over TCP other than MPA's, for ``Flows``."""
     return Indications()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Adaption indications of a direction in streaming mode (draft-williams-iwarp-ift-01 section 4)."""
+"""Looks for adaption indications in streaming mode (draft-williams-iwarp-ift-01 section 4)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _INDICATION = Beginning("an adaption indication", INDICATION_LENGTH, f"{DOCUMENT
 
 
 class Indications:
-    """Finds connections that speak iWARP Framing for TCP."""
+    """Finds connections that use iWARP Framing for TCP."""
 
     def look(self, half: HalfConnection, island: Island, position: int) -> None:
-        """Take what may be adaption indications.
+        """Look for adaption indications, and take those found.
 
-        :param position: from where on they are looked for.
+        :param position: where the search begins.
         """
         begin = max(position, island.held)
         end = begin + INDICATION_LENGTH
@@ -38,16 +38,17 @@ class Indications:
                 return
             found = find_indication(island, found.end)
         if found is not None:
-            # A startup frame may still come, too, and until it is whole there are few octets.
+            # Keep the octets of the incomplete indication, and scan these few again: a startup
+            # frame may still come, too.
             island.scan = found
 
     def begins(self, island: Island, position: int) -> Beginning | None:
-        """Return that octets begin like an adaption indication, if they do."""
+        """Describe an adaption indication if octets begin like one, else return None."""
         return _INDICATION if begins_indication(island, position) else None
 
 
 def _phase_of(half: HalfConnection) -> IFTPhase:
-    """Return what is known of the indications of a connection."""
+    """Return the indications of a connection; create the object on first use."""
     owner = half.owner
     if not isinstance(owner.other, IFTPhase):
         owner.other = IFTPhase(owner.halves)

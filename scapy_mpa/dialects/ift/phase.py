@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The adaption indications of a connection, and what they agree on (draft-williams-iwarp-ift-01 4).
+"""The adaption indications of a connection, and their result (draft-williams-iwarp-ift-01 4).
 
-One with which a direction begins is reported at once.  One after octets in streaming mode may be
-part of a file: it counts if the other direction has one, too, of the other phase.  Frames are read
-once there is one in each direction, since only then their VTags are known.
+An indication at the beginning of a direction is reported at once.  An indication after other octets
+may be part of a file.  It counts if the opposite direction has an indication of the other phase.
+Frames are read after both indications, since only these give the VTags.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scapy_mpa.wire.ift_negotiation import negotiate
 
 
 class IFTPhase:
-    """What is known of a connection that may speak iWARP Framing for TCP.
+    """The indications of a connection that may use iWARP Framing for TCP.
 
     :param halves: both half connections, by direction.
     """
@@ -35,16 +35,16 @@ class IFTPhase:
     def __init__(self, halves: tuple[HalfConnection, HalfConnection]) -> None:
         self._halves = halves
         self._seen: list[FoundIndication | None] = [None, None]
-        """By direction, the first that was found."""
+        """The first indication of each direction."""
         self._received: list[int | None] = [None, None]
-        """What the sender of each had received then, as a sequence number."""
+        """The acknowledgement number sent with each indication."""
         self._unreported: list[AdaptionIndicationSeen] = []
         self.is_begun = False
         """Whether an indication was reported."""
 
     @property
     def initiator(self) -> int | None:
-        """The direction of phase 0, None if that is not known."""
+        """The direction of phase 0, None if it is not known."""
         for direction, found in enumerate(self._seen):
             if found is not None:
                 return 1 - direction if found.indication.ph else direction
@@ -58,13 +58,13 @@ class IFTPhase:
         *,
         is_first: bool,
     ) -> None:
-        """Take an indication, report those that count now, and go on with frames if both do.
+        """Take an indication, and report the indications that count now.
 
-        :param frames: that brought it.
+        :param frames: the frames that carried it.
         :param is_first: whether its direction begins with it.
         """
         seen, direction = self._seen, half.direction
-        if seen[direction] or any(each.phase is not Phase.STREAMING for each in self._halves):
+        if seen[direction] or any(one.phase is not Phase.STREAMING for one in self._halves):
             return
         seen[direction] = found
         self._received[direction] = acknowledged_with(half, found.position, found.end)
@@ -83,9 +83,9 @@ class IFTPhase:
             self._report()
 
     def _report(self) -> None:
-        """Report indications, and what is wrong with each and with both; begin to read frames."""
-        one, other = self._seen
-        agreement = negotiate(one.indication, other.indication) if one and other else None
+        """Report indications and their faults; after both, begin to read frames."""
+        first, second = self._seen
+        agreement = negotiate(first.indication, second.indication) if first and second else None
         for event in self._unreported:
             half, found = self._halves[event.direction], self._seen[event.direction]
             assert found is not None
@@ -96,27 +96,27 @@ class IFTPhase:
             for problem in problems:
                 half.wrong(None, found.position, str(problem))
         self._unreported = []
-        if agreement is None or one is None or other is None:
+        if agreement is None or first is None or second is None:
             return
-        self._check_order(one, other)
-        for half, found in zip(self._halves, (one, other), strict=True):
+        self._check_order(first, second)
+        for half, found in zip(self._halves, (first, second), strict=True):
             agreed = agreement.directions[half.direction]
             framing = IFTFraming(half, found.end, agreed, agreement.rdma)
             enter_other(half, framing, found.end)
 
-    def _check_order(self, one: FoundIndication, other: FoundIndication) -> None:
-        """Report a phase 1 whose sender had not received phase 0, which it answers."""
-        if one.indication.ph == other.indication.ph:
+    def _check_order(self, first: FoundIndication, second: FoundIndication) -> None:
+        """Report a phase 1 that was sent before its sender had received phase 0."""
+        if first.indication.ph == second.indication.ph:
             return
-        answer, asked = (one, other) if one.indication.ph else (other, one)
-        half = self._halves[answer is other]
+        answer, request = (first, second) if first.indication.ph else (second, first)
+        half = self._halves[answer is second]
         received = self._received[half.direction]
-        if received is not None and unwrap(received, asked.end) < asked.end:
+        if received is not None and unwrap(received, request.end) < request.end:
             problem = Problem("phase 1 was sent before phase 0 was received", "4.2")
             half.wrong(None, answer.position, str(problem))
 
     def conclude(self, how: str | None) -> None:
-        """Report an indication that was not answered, now that nothing more will come.
+        """Report an indication without an answer, at the end of the connection.
 
         :param how: how the connection ended; None if that was not captured.
         """
@@ -124,16 +124,19 @@ class IFTPhase:
             peer = self._halves[1 - half.direction]
             if found is None or self._seen[peer.direction] is not None:
                 continue
-            if (other := _begins_otherwise(peer)) is not None:
+            if (position := _begins_otherwise(peer)) is not None:
                 problem = Problem("no adaption indication answers the one of the peer", "4.2")
-                peer.wrong(None, other, str(problem))
+                peer.wrong(None, position, str(problem))
             elif how and not found.indication.ph and is_whole(half) and is_whole(peer):
                 problem = Problem(f"the connection was {how} before phase 0 was answered", "4.2")
                 half.wrong(None, found.end, str(problem))
 
 
 def _begins_otherwise(half: HalfConnection) -> int | None:
-    """Return where a direction begins, if what was captured there cannot become an indication."""
+    """Return where a direction begins, None if the octets captured there may begin an indication.
+
+    None also if no octets were captured there.
+    """
     begin = half.begin
     island = None if begin is None else half.islands.at(begin)
     if begin is None or island is None or may_become_indication(island, begin):

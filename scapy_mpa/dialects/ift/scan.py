@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Adaption indications in streaming mode octets (draft-williams-iwarp-ift-01 section 4).
+"""Finds adaption indications in streaming mode octets (draft-williams-iwarp-ift-01 section 4).
 
-Where octets begin, two of these make an indication: its magic number; its CRC; versions, reserved
-flags and reserved octets that are as they must be.  After other octets, such as those with which
-the ULP agrees on RDMA, it must be one that a receiver may accept; and captures travel over TCP,
-too, so such a one is still doubtful (:mod:`~scapy_mpa.dialects.ift.phase`).
+At the beginning of a direction, two of three signs are enough: the magic number; a good CRC;
+correct versions, reserved flags and reserved octets.  Elsewhere, such as after octets with which
+the ULP agrees on RDMA, a receiver must be able to accept the indication.  Even then it is doubtful,
+since it may be part of a capture sent over TCP (:mod:`~scapy_mpa.dialects.ift.phase`).
 """
 
 from typing import Final, NamedTuple
@@ -32,18 +32,18 @@ class FoundIndication(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Position after it."""
+        """Position after the indication."""
         return self.position + INDICATION_LENGTH
 
 
 def find_indication(
     island: Island, start: int, *, is_first: bool = False
 ) -> FoundIndication | int | None:
-    """Return the next indication from a place on.
+    """Return the first indication at or after a position.
 
-    Return where one has begun that is not whole; None if there is none.
+    If it is incomplete, return its position.  If there is none, return None.
 
-    :param is_first: one that is not quite right may stand at ``start``, where octets begin.
+    :param is_first: the direction begins at ``start``, where an indication may have faults.
     """
     octets = island.read(start, island.end) if start < island.end else b""
     at = 0 if is_first and _may_begin(octets) else octets.find(_MAGIC)
@@ -59,13 +59,13 @@ def find_indication(
 
 
 def begins_indication(island: Island, start: int) -> bool:
-    """Tell whether octets begin with the magic number and the versions of an indication."""
+    """True if octets begin with the magic number and the versions of an indication."""
     end = start + _VERSIONS_AT + len(_VERSIONS)
     return island.holds(start, end) and island.read(start, end) == _MAGIC + _VERSIONS
 
 
 def may_become_indication(island: Island, start: int) -> bool:
-    """Tell whether an indication that was not captured to its end may begin at a place."""
+    """True if an indication without its last octets may begin at a position."""
     end = island.captured_until(start, min(start + INDICATION_LENGTH, island.end))
     if end == start + INDICATION_LENGTH:
         return False
@@ -73,16 +73,16 @@ def may_become_indication(island: Island, start: int) -> bool:
 
 
 def _may_begin(octets: bytes) -> bool:
-    """Tell whether octets begin like an indication, as far as they go."""
+    """True if octets, even a few, begin like an indication."""
     end = _VERSIONS_AT + len(_VERSIONS)
     return _MAGIC.startswith(octets[:_VERSIONS_AT]) or octets[_VERSIONS_AT:end] == _VERSIONS
 
 
 def _is_meant(indication: AdaptionIndication) -> bool:
-    """Tell whether octets that begin like an indication are one, right or wrong."""
-    is_as_known = (
+    """True if octets that begin like an indication are meant as one, even with faults."""
+    has_known_values = (
         indication.version == indication.bc_version == VERSION
         and not indication.reserved_flags
         and not any(indication.reserved)
     )
-    return (indication.magic == MAGIC) + indication.crc_is_good() + is_as_known > 1
+    return (indication.magic == MAGIC) + indication.crc_is_good() + has_known_values > 1
