@@ -56,7 +56,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
         or connection.identity.flow == connection.reverse
         or first.acknowledged is None
         or second.acknowledged is None
-        # A startup frame may stand where an FPDU must begin.
+        # A startup frame may follow where an FPDU must begin.
         or startup.state is StartupState.REJECTED
         or (startup.state is StartupState.REQUESTED and None in (first.framing, second.framing))
         # The next FPDU may be the RTR indication, which recovery checks.

@@ -103,7 +103,7 @@ class Connection:
         self.segments = 0
         self.startup = StartupPhase(self.halves, dialect)
         self.other: OtherFraming | None = None
-        """What is known of another framing than MPA's; None before any sign of one."""
+        """The framing other than MPA's that it may use; None before any sign of one."""
         self.errors = 0
         """Errors reported so far."""
         self.failed = False
@@ -115,7 +115,7 @@ class Connection:
         self.terminated: Closer | None = None
         """The first Terminate."""
         self.rejected_in = 0
-        """The frame that completed the last Reply with the R bit set."""
+        """The frame that completed the last rejecting Reply."""
         self.met_key: tuple[HalfConnection, int] | None = None
         """Position of a startup frame found where an FPDU must begin."""
         self.is_ordinary = False
@@ -270,7 +270,7 @@ class Connection:
 
     @property
     def is_captured(self) -> bool:
-        """Whether all its octets were captured, so that only copies can follow."""
+        """Whether all its octets were captured, so that only copies of them can follow."""
         return all(map(is_captured, self.halves))
 
     def finish(self, reason: GapReason, ending: Ending | None = None) -> None:

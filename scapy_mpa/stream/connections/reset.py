@@ -46,8 +46,10 @@ class Reset:
         """Whether its receiver expected this number, as far as the capture shows before the RST."""
 
     def acknowledge(self) -> None:
-        """Count octets that the RST acknowledges but the capture lacks.  For the end of the
-        connection."""
+        """Count octets that the RST acknowledges but the capture lacks.
+
+        Call this when the RST has ended the connection.
+        """
         end = end_of_captured(self._peer)
         if self.is_expected and self._ack is not None and unwrap(self._ack, end) > end:
             self._peer.acknowledge(self._ack)

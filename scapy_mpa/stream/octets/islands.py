@@ -141,7 +141,7 @@ class Islands:
         return self.front is not None and island.start > self.front
 
     def is_ahead(self, island: Island, position: int) -> bool:
-        """True if octets before a position are missing or undecided, and may yet be found."""
+        """True if missing octets before a position may yet be captured."""
         runs = island.runs
         return self.lies_beyond(island) or (len(runs) > 1 and position >= runs[1].start)
 

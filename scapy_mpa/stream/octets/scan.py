@@ -99,7 +99,7 @@ def _pieces(stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _found(island: Island, position: int) -> FoundStartup | None:
-    """Return the startup frame at a position, None if no captured header is there.
+    """Return the startup frame at a position, None if no whole header was captured there.
 
     Private Data may be incomplete.
     """
