@@ -108,10 +108,10 @@ class Messages:
         half, other = halves[direction], halves[1 - direction]
         if not segment.is_acceptable:
             # It may be a Request.  The segments after it show whether it leaves a hole.
-            half.asked.is_whole = False
+            half.requests.is_whole = False
             return
-        half.asked.now = other.asked.now = frame
-        if half.asked.hidden:
+        half.requests.now = other.requests.now = frame
+        if half.requests.may_lack_some:
             # All Requests of earlier frames are known now.
             other.responses.release()
         half.take(segment)
@@ -126,10 +126,10 @@ class Messages:
         halves = self._halves.get(connection)
         if halves is None:
             out = self._out
-            asked = Requests(out), Requests(out)
+            requests = Requests(out), Requests(out)
             halves = self._halves[connection] = (
-                HalfMessages(out, asked[0], Responses(out, asked[1])),
-                HalfMessages(out, asked[1], Responses(out, asked[0])),
+                HalfMessages(out, requests[0], Responses(out, requests[1])),
+                HalfMessages(out, requests[1], Responses(out, requests[0])),
             )
         self._last = connection, halves
         return halves
@@ -141,11 +141,11 @@ class Messages:
         for half, summary in zip(halves, event.halves, strict=False):
             half.flush()
             if summary.may_lack_end:
-                half.asked.is_whole = False
+                half.requests.is_whole = False
         for half in halves:
             half.finish()
         for half in halves:
-            half.asked.finish()
+            half.requests.finish()
             self._weigh(half)
 
     def _weigh(self, half: HalfMessages) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One DDP message as far as its segments are there (RFC 5041 5.2).
+"""One DDP message, assembled from the segments recovered so far (RFC 5041 5.2).
 
-A segment says where its octets lie: at a Message Offset, which begins at 0, or at a Tagged Offset,
-which begins anywhere.  The one with the Last flag says where the message ends.
+Each segment has the offset of its octets: a Message Offset, which begins at 0, or a Tagged Offset,
+which begins anywhere.  The segment with the Last flag shows where the message ends.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from scapy_mpa.wire.rdmap import parse_atomic_request, parse_read_request
 from scapy_mpa.wire.rdmap_names import Opcode
 
 LISTED_STRETCHES: Final = 64
-"""Missing stretches that are listed of one message."""
+"""Missing stretches listed of one message, at most."""
 
 LISTED_PARTS: Final = 4096
-"""Segments that are listed of one message.  As many stretches with holes between are kept: more are
-no loss but an attack, and do not count."""
+"""Segments listed of one message, at most, and stretches with holes between them.  More stretches
+come from an attack, not from loss; they are ignored."""
 
 
 @dataclass(slots=True, eq=False)
 class DDPMessage:
-    """A message as far as it is there."""
+    """A message, with the segments recovered so far."""
 
     first: DDPSegment
-    """Its first segment in the stream."""
+    """Its first recovered segment in the stream."""
     begun: bool = True
-    """Whether that is known to be the very first one, if the message is Tagged."""
+    """True if ``first`` is known to be the first segment sent, if the message is Tagged."""
     is_late: bool = False
-    """Whether messages with higher MSNs were seen before."""
+    """True if messages with higher MSNs were seen before."""
     repeats: bool = False
-    """Whether a message with the same QN and MSN was complete before."""
+    """True if a message with the same QN and MSN was complete before."""
     holes: int = 0
-    """How many the direction had when the message before it began on its queue."""
+    """Holes of the direction when the message before it on its queue began."""
     completed_by: Origin = field(init=False)
-    """What was captured last of it, whichever place that has in the stream."""
+    """The segment captured last, wherever it lies in the stream."""
     segments: int = 0
     next_offset: int = 0
-    """The offset after the last segment taken."""
+    """The offset after the last segment added."""
     lost_after: int = 0
-    """Octets of the stream that are missing after the last segment taken."""
-    asks: Request | None = None
-    """What it asks for, if it is a Request and whole."""
+    """Octets of the stream that are missing after the last segment added."""
+    own_request: Request | None = None
+    """The Request that this message is, if it is whole."""
     request: Request | None = None
     """The Request that it answers, if it is a Response."""
     requested: bool | None = None
@@ -61,7 +61,7 @@ class DDPMessage:
     _overlaps: int = 0
     _conflicts: int = 0
     _last_captured: int = 0
-    """The last frame that brought octets of it."""
+    """The last frame that brought its octets."""
     _first_captured: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,13 +77,13 @@ class DDPMessage:
 
     @property
     def lacks_header(self) -> bool:
-        """Whether octets of the RDMAP header are missing that is all it has."""
+        """True if it is only an RDMAP header, and octets of that header are missing."""
         first = self.first
         has_header = first.opcode in WITH_HEADER and not first.header.tagged
         return has_header and (first.cut_off > 0 or not first.is_message)
 
-    def what_it_asks(self) -> Request | None:
-        """Return the Request that an Untagged message is, None if it is none."""
+    def parse_request(self) -> Request | None:
+        """Return an Untagged message as a Request, None if it is no whole Request."""
         first = self.first
         msn, opcode, body = first.header.msn, first.opcode, first.rdmap_header
         if msn is None or opcode not in REQUESTS or len(body) != WITH_HEADER[opcode]:
@@ -94,7 +94,7 @@ class DDPMessage:
         return Request(msn, first.origin, first.captured, identifier=identifier)
 
     def add(self, segment: DDPSegment) -> int:
-        """Add a segment; return how much more is held than before."""
+        """Add a segment; return how many octets of memory more are held."""
         at = segment.offset
         end = at + segment.length
         last = segment.header.last
@@ -123,7 +123,7 @@ class DDPMessage:
             self._conflicts += 1
         if self.repeats:
             self._duplicates += 1
-        # In stream order, all but the odd segment follows the one before.
+        # Nearly every segment follows the one before it in the stream.
         if stretches and highest == at:
             stretches[-1] = (stretches[-1][0], end)
             self._cut_off += segment.cut_off
@@ -132,7 +132,7 @@ class DDPMessage:
         return self.held - before
 
     def _insert(self, at: int, end: int, cut_off: int) -> None:
-        """Add a stretch, and count what of it was there."""
+        """Add a stretch, and count its octets that were there before."""
         stretches = self._stretches
         first = bisect_left(stretches, (at, at))
         if first and stretches[first - 1][1] >= at:
@@ -154,11 +154,11 @@ class DDPMessage:
         elif len(stretches) < LISTED_PARTS:
             stretches.insert(first, (at, end))
 
-    # -- what there is to say -------------------------------------------------------------------
+    # -- report ---------------------------------------------------------------------------------
 
     @property
     def _asked_for(self) -> tuple[int, int] | None:
-        """Where the octets lie that an RDMA Read asked for, if this brings any of them."""
+        """Begin and end of the octets that the RDMA Read Request asks for, if it asks for any."""
         request = self.request
         if request is None or request.read is None or not request.size:
             # The STag and TO of a message without octets mean nothing (RFC 5041 5.2).
@@ -167,7 +167,7 @@ class DDPMessage:
 
     @property
     def _begin(self) -> int | None:
-        """Where the message begins, if that is known."""
+        """The offset at which the message begins, if known."""
         if not self.first.header.tagged:
             return 0
         if self._asked_for is not None:
@@ -177,21 +177,21 @@ class DDPMessage:
 
     @property
     def _expected_end(self) -> int | None:
-        """Where the message ends, by its Last segment or by its Request."""
+        """The offset at which the message ends, by its Last segment or by its Request."""
         if self._end is None and self._asked_for is not None:
             return self._asked_for[1]
         return self._end
 
     @property
     def has_all_segments(self) -> bool:
-        """Whether every segment is there, and none denies it."""
+        """True if every segment is there, and none contradicts another."""
         if self._end is None or self._conflicts or len(self._stretches) > 1:
             return False
         low, high = self._stretches[0] if self._stretches else (self._lowest, self._lowest)
         return low == self._begin and high == self._end
 
     def missing(self) -> tuple[tuple[int | None, int | None], ...]:
-        """Return the stretches that no segment brought, as :class:`MessageRecovered` has them."""
+        """Return the missing stretches, in the form of :class:`MessageRecovered`."""
         found: list[tuple[int | None, int | None]] = []
         begin = self._begin
         end = self._expected_end
@@ -215,24 +215,24 @@ class DDPMessage:
 
     @property
     def _length(self) -> int | None:
-        """Octets that were sent, if that is known."""
+        """Octets that were sent, if known."""
         begin, end = self._begin, self._expected_end
         return None if begin is None or end is None else end - begin
 
     @property
     def as_requested(self) -> bool | None:
-        """Whether the length of an RDMA Read Response is what its Request asks for, if known."""
+        """True if an RDMA Read Response is as long as its Request asks for; None if unknown."""
         request, length = self.request, self._length
         if request is None or request.read is None or self._end is None or length is None:
             return None
         return length == request.size
 
     def event(self) -> MessageRecovered:
-        """Return what there is to say of it."""
+        """Return the message as an event."""
         header = self.first.header
         connection, direction, frame, time_ns, _ = self.completed_by
         request = self.request
-        details = self.asks or request
+        details = self.own_request or request
         whole = self.has_all_segments
         return MessageRecovered(
             connection=connection,

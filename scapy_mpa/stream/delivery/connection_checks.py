@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The segments of one connection, checked against the rules above MPA, each by itself and in order.
+"""Check the segments of one connection against the rules above MPA, alone and in order.
 
-After octets that are missing, no error of order is reported until the order is known again.  No
-error is reported that needs a count from the beginning.
+After missing octets, errors of order are reported only when the order is known again.  Errors that
+need a count from the beginning are not reported any more.
 """
 
 from __future__ import annotations
@@ -50,39 +50,39 @@ _DDP_VERSION: Final = "RFC 5041 4.1"
 
 @dataclass(slots=True, eq=False)
 class _Half:
-    """What counts of one direction."""
+    """The state of one direction."""
 
     order: QueueOrder = field(default_factory=QueueOrder)
     turns: Turns = field(default_factory=Turns)
     has_begun: bool = False
-    """Whether its beginning was seen: without it nobody knows what else was not."""
+    """True if its beginning was captured.  If not, it is unknown how much is missing."""
     is_whole: bool = True
-    """Whether all from there on was seen."""
+    """True if nothing is missing since the first captured segment."""
     has_terminated: bool = False
-    """Whether it sent a Terminate, until anything follows that."""
-    asked: Outstanding = field(default_factory=Outstanding)
+    """True after a Terminate, until a message after it was reported."""
+    outstanding: Outstanding = field(default_factory=Outstanding)
     agreed: Negotiation | None = None
-    """Of the Initiator, what Request and Reply have agreed on."""
+    """For the Initiator, what Request and Reply have agreed on."""
 
 
 @dataclass(slots=True, eq=False)
 class ConnectionChecks:
-    """What counts of a connection."""
+    """The checks of one connection."""
 
     errors: int = 0
-    """How many were found in all."""
+    """Number of all errors found."""
     found: list[ErrorFound] = field(default_factory=list)
-    """Those that were not passed on yet."""
+    """Errors that were not passed on yet."""
     halves: tuple[_Half, _Half] = field(default_factory=lambda: (_Half(), _Half()))
     irds: list[int | None] = field(default_factory=lambda: [None, None])
     """By direction, how many RDMA Read Requests it may have outstanding."""
     request: StartupFrame | None = None
     version: int | None = None
-    """DV of both directions (RFC 5044 C.1), None while nothing tells."""
+    """DV of both directions (RFC 5044 C.1), None if unknown."""
     broken: tuple[str, ...] = ()
-    """What is broken of what was negotiated, which is known in the end."""
+    """Negotiated terms that were broken; known only at the end."""
     held: int = 0
-    """Octets of memory that what waits takes, roughly."""
+    """Octets of memory taken, roughly."""
 
     def _report(self, origin: Origin, what: Violation) -> None:
         self.errors += 1
@@ -92,9 +92,9 @@ class ConnectionChecks:
     # -- startup -----------------------------------------------------------------------------------
 
     def take_startup(self, event: StartupSeen | SessionControlSeen, startup: StartupFrame) -> None:
-        """Hold a Reply against its Request (RFC 6581 9).
+        """Take a Request, or check a Reply against its Request (RFC 6581 9).
 
-        :param startup: the startup frame, or what an enhanced session control message says.
+        :param startup: the startup frame, or the equivalent of an enhanced session control message.
         """
         if startup.kind is StartupKind.REQUEST:
             self.request = startup
@@ -103,7 +103,7 @@ class ConnectionChecks:
         if startup.kind is not StartupKind.REPLY:
             return
         request, self.request = self.request, None
-        # With revision 0 it may be either: Linux siw has version 1 there.
+        # With revision 0, DV may be 0 or 1: Linux siw sends 1.
         self.version = 1 if startup.revision in (1, 2) else None
         if request is None:
             return
@@ -112,7 +112,7 @@ class ConnectionChecks:
         self.halves[1 - event.direction].agreed = agreed
         if agreed is None:
             return
-        # Each side is bound by the IRD of the other.
+        # The IRD of each side limits the Requests of the other.
         of_initiator, of_responder = agreed.ird
         self.irds[1 - event.direction] = of_responder
         self.irds[event.direction] = of_initiator
@@ -122,21 +122,23 @@ class ConnectionChecks:
     # -- segments ----------------------------------------------------------------------------------
 
     def take_segment(self, segment: DDPSegment) -> None:
-        """Check a segment, now or in its turn."""
+        """Check a segment by itself now, and its order when its turn comes."""
         half = self.halves[segment.origin[1]]
         is_first = half.turns.expected is None
         if is_first and segment.place[1] is not None:
             half.has_begun = True
         elif is_first:
-            # Nobody knows what came before it.
+            # Segments before it may be missing.
             half.is_whole = False
             half.order.forget()
-        segment.has_header = segment.is_acceptable and self._judge(segment)
+        segment.has_header = segment.is_acceptable and self._check_alone(segment)
         self._deliver(half, half.turns.take(segment))
 
-    def _judge(self, segment: DDPSegment) -> bool:
-        """Hold a segment against the rules for itself, and the message that it makes whole; tell
-        whether anything can be reported of it."""
+    def _check_alone(self, segment: DDPSegment) -> bool:
+        """Check a segment by itself, and the message if it is whole in it.
+
+        :return: whether its header is valid, so that its order can be checked.
+        """
         header, length, opcode = segment.header, segment.length, segment.opcode
         ulpdu_length = length + header.length if segment.has_header else length
         if ulpdu_length > LARGEST_MULPDU and segment.is_fpdu:
@@ -148,12 +150,12 @@ class ConnectionChecks:
                 self._report(segment.origin, found)
             return False
         found = header_violation(header, length)
-        # Few senders cut up an RDMAP header: MULPDU is 128 at least (RFC 5044 4.5).
+        # Few senders cut an RDMAP header up: MULPDU is 128 at least (RFC 5044 4.5).
         is_header = opcode in HEADER_OPCODES and header.last and not segment.offset
         if found is None and is_header and not segment.cut_off:
             found = message_violation(opcode, segment.body, length)
         if found is not None:
-            # What else would be wrong because of it is not another fault.
+            # Further errors would only follow from this one.
             self._report(segment.origin, found)
             return False
         if self.version is None:
@@ -165,15 +167,15 @@ class ConnectionChecks:
         if opcode in HEADER_OPCODES:
             self._note_atomic(segment)
         elif opcode == Opcode.READ_RESPONSE and header.last:
-            # As it is recovered, not in turn: a Response answers its Request even if the capture
-            # has missed something before it.
-            self.halves[1 - segment.origin[1]].asked.answer_read(segment)
+            # When it is recovered, not when its turn comes: it answers its Request even if
+            # segments before it are missing.
+            self.halves[1 - segment.origin[1]].outstanding.add_read_response(segment)
         return True
 
     def _is_rtr(self, segment: DDPSegment) -> bool:
-        """Tell whether an FPDU without a DDP header is the RTR indication that was agreed on.
+        """True if an FPDU without a DDP header is the RTR indication that was agreed on.
 
-        An FPDU of no octets is one by Send, to the letter of RFC 6581 9.2.
+        By the wording of RFC 6581 9.2, an FPDU without octets is an RTR indication by Send.
         """
         agreed = self.halves[segment.origin[1]].agreed
         _, offset, leading, _ = segment.place
@@ -183,47 +185,46 @@ class ConnectionChecks:
         return kind is not None and breach is None
 
     def weigh(self) -> None:
-        """Work out how much is held."""
-        one, other = self.halves
-        count = len(one.turns.waiting) + len(one.asked)
-        self.held = (count + len(other.turns.waiting) + len(other.asked)) * HELD_BY_EACH
+        """Set ``held``."""
+        first, second = self.halves
+        waiting = len(first.turns.waiting) + len(second.turns.waiting)
+        self.held = (waiting + len(first.outstanding) + len(second.outstanding)) * HELD_BY_EACH
 
     def relieve(self) -> None:
-        """Hold less.
+        """Free memory: check the waiting segments now.
 
-        Segments that wait are checked now.  Atomic Requests without a Response are forgotten, and
-        so is what only the end proves.
+        Atomic Requests without a Response are forgotten, and errors that only the end proves.
         """
         self.flush()
         for half in self.halves:
-            if len(half.asked):
-                half.asked.forget()
+            if len(half.outstanding):
+                half.outstanding.forget()
         self.weigh()
 
     def flush(self) -> None:
-        """Look at what waits."""
+        """Check the segments that still wait."""
         for half in self.halves:
             self._deliver(half, half.turns.due())
 
     def finish(self) -> None:
-        """Look at what still waits, and report what has turned out to be wrong."""
+        """Check the segments that still wait, and report the errors that only the end proves."""
         self.flush()
         halves = self.halves
-        if all(half.has_begun and half.is_whole and half.asked.is_known for half in halves):
+        if all(half.has_begun and half.is_whole and half.outstanding.is_known for half in halves):
             for half in halves:
-                exceeding = half.asked.exceeding()
-                proven = [*half.asked.unasked(), *exceeding]
-                self.broken += tuple(each.text for each in exceeding)
+                too_many = half.outstanding.too_many_reads()
+                proven = [*half.outstanding.responses_without_request(), *too_many]
+                self.broken += tuple(error.text for error in too_many)
                 self.errors += len(proven)
                 self.found += proven
 
     def _deliver(self, half: _Half, due: Iterator[DDPSegment]) -> None:
-        """Look at what is due."""
+        """Check the order of the segments that are due."""
         for segment in due:
-            self._look_at(half, segment)
+            self._check_order(half, segment)
 
-    def _look_at(self, half: _Half, segment: DDPSegment) -> None:
-        """Hold a segment against those before it."""
+    def _check_order(self, half: _Half, segment: DDPSegment) -> None:
+        """Check a segment against the segments before it."""
         expected = half.turns.expected
         assert expected is not None
         if segment.start < expected:
@@ -247,23 +248,23 @@ class ConnectionChecks:
         if opcode == Opcode.TERMINATE:
             half.has_terminated = True
         elif opcode == Opcode.READ_REQUEST and header.last:
-            half.asked.ask_to_read(segment, self.irds[segment.origin[1]])
+            half.outstanding.add_read_request(segment, self.irds[segment.origin[1]])
 
     # -- Requests and Responses --------------------------------------------------------------------
 
     def _note_atomic(self, segment: DDPSegment) -> None:
-        """Take note of a message if it is an Atomic Request or an Atomic Response, likewise."""
+        """Note an Atomic Request or an Atomic Response when it is recovered."""
         opcode, direction, octets = segment.opcode, segment.origin[1], segment.rdmap_header
         if opcode == Opcode.ATOMIC_REQUEST:
-            asked = self.halves[direction].asked
+            outstanding = self.halves[direction].outstanding
             if octets:
-                asked.ask(parse_atomic_request(octets).request_identifier)
+                outstanding.add_atomic_request(parse_atomic_request(octets).request_identifier)
             else:
-                # Cut up by its sender, or by the snap length: nobody knows its identifier.
-                asked.forget()
+                # Its sender or the snap length has cut it: its identifier is unknown.
+                outstanding.forget()
         elif opcode == Opcode.ATOMIC_RESPONSE and octets:
             identifier = parse_atomic_response(octets).original_request_identifier
-            self.halves[1 - direction].asked.answer(segment, identifier)
+            self.halves[1 - direction].outstanding.add_atomic_response(segment, identifier)
 
 
 _MPA_CODES: Final[dict[TerminateCode, ErrorCode]] = {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The DDP segments of one direction in the order of its stream (RFC 5041 5, RFC 5040 4).
 
-Only the order says where a Tagged message begins, and whether anything is missing that may have
-been one.  So what was recovered ahead of it waits here.  That makes an FPDU's record a matter of
-Placement, and a message's one of Delivery (RFC 5041 5.4).
+Only the order shows where a Tagged message begins, and whether a message may be missing.  So
+segments that were recovered out of order wait here.  The record of an FPDU is its Placement, the
+record of a message its Delivery (RFC 5041 5.4).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class HalfMessages:
     """The messages of one direction."""
 
     out: InitVar[list[MessageRecovered]]
-    """Where they go."""
-    asked: Requests
+    """Takes the messages."""
+    requests: Requests
     """The Requests of this direction."""
     responses: Responses
     """The Responses of this direction."""
@@ -45,22 +45,21 @@ class HalfMessages:
     held: int = 0
     """Octets of memory taken, roughly."""
     is_at_rest: bool = False
-    """Whether nothing waited in either direction after the last segment of a message in parts, so
-    that a message in one FPDU changes nothing but what comes next."""
+    """True if nothing waited in either direction after the last segment not taken by
+    :meth:`take_whole`.  Then a message in one FPDU changes only the expected position and MSN."""
 
     def __post_init__(self, out: list[MessageRecovered]) -> None:
         self._tagged = TaggedMessages(out)
-        self._untagged = UntaggedMessages(out, self.asked, self.responses)
+        self._untagged = UntaggedMessages(out, self.requests, self.responses)
 
     # -- in --------------------------------------------------------------------------------------
 
     def take(self, segment: DDPSegment) -> None:
-        """Take a segment that a receiver accepts."""
+        """Take a segment that a receiver accepts, in order of recovery."""
         turns = self._turns
         if turns.expected is None and segment.place[1] is None:
             self._begin_unknown()
         if segment.is_lost:
-            # It is as good as missing.
             turns.place(segment)
         else:
             self._deliver(turns.take(segment))
@@ -69,11 +68,11 @@ class HalfMessages:
             self.responses.settle(segment.start)
 
     def take_whole(self, row: Row, shape: MessageShape) -> Row | None:
-        """Take an FPDU that is a message and the next one of its stream; return the message's row.
+        """Take the next FPDU of the stream if it is a whole message; return the message's row.
 
-        None if it is not the next one, or if more must be seen to; then nothing was taken.
+        None, and nothing is taken, if the FPDU or its MSN is not next, or its MO is not 0.
         """
-        turns, responses = self._turns, self.responses
+        turns, requests, responses = self._turns, self.requests, self.responses
         frame, time_ns, direction, at, fpdu, first, second, third, frames, octets, ack = row
         start = turns.expected
         if start is None or (direction.origin + at - start) & SEQUENCE_MASK:
@@ -81,9 +80,9 @@ class HalfMessages:
         if not shape.tagged and (third or not self._untagged.take_send(second)):
             return None
         turns.expected = start + fpdu.size
-        asked = self.asked
-        asked.shown = frame
-        asked.captured = max(asked.captured, frames if isinstance(frames, int) else max(frames))
+        requests.shown = frame
+        last = frames if isinstance(frames, int) else max(frames)
+        requests.captured = max(requests.captured, last)
         if direction.settled:
             responses.settled = max(responses.settled, start)
         return frame, time_ns, direction, at, shape, first, second, third, frames, octets, ack
@@ -102,50 +101,50 @@ class HalfMessages:
             self.responses.settle(end)
 
     def _note_last_gap(self) -> None:
-        """Take note of octets given up that no segment follows."""
+        """Note a hole if no segment follows the octets given up."""
         if self._turns.expected is not None and self._given_up > self._turns.expected:
             self._note_hole()
 
     def _note_hole(self) -> None:
         self._untagged.holes += 1
-        self.asked.is_whole = False
+        self.requests.is_whole = False
 
     def flush(self) -> None:
-        """Look at what still waits."""
+        """Deliver the segments that still wait."""
         if self._turns.waiting:
             self._deliver(self._turns.due())
             self._note_last_gap()
 
     def finish(self) -> None:
-        """Report what stays incomplete; nothing more will come."""
+        """Report the incomplete messages; no more segments will come."""
         self._tagged.close()
         self._untagged.close()
         self.responses.finish()
 
     def relieve(self) -> None:
-        """Hold less: report all that can still change as it is."""
+        """Free memory: report all open messages as they are now."""
         self.flush()
         self._tagged.close()
         self._untagged.close()
         self.responses.relieve()
-        self.asked.give_up()
+        self.requests.give_up()
         self.weigh()
 
     @property
     def waits(self) -> bool:
-        """Whether anything waits for another segment."""
-        parts = self._turns.waiting, self.responses.waiting, self.asked.unanswered
+        """True if anything waits for another segment."""
+        parts = self._turns.waiting, self.responses.waiting, self.requests.unanswered
         return any(parts) or self._tagged.is_open or self._untagged.is_open
 
     def weigh(self) -> None:
-        """Find out what is held."""
+        """Set ``held``."""
         waiting = len(self._turns.waiting) * HELD_BY_EACH
-        parts = self._tagged, self._untagged, self.responses, self.asked
+        parts = self._tagged, self._untagged, self.responses, self.requests
         self.held = waiting + sum([each.held for each in parts])
 
     def _begin_unknown(self) -> None:
-        """Take it that nobody knows what came before the first segment."""
-        self.asked.hidden = True
+        """Note that the capture may lack segments before the first one."""
+        self.requests.may_lack_some = True
         self.responses.begin_unsure()
         self._tagged.begin_unsure()
         self._untagged.begin_unknown()
@@ -153,29 +152,29 @@ class HalfMessages:
     # -- in the order of the stream --------------------------------------------------------------
 
     def _deliver(self, due: Iterator[DDPSegment]) -> None:
-        """Look at what is due."""
+        """Deliver the segments that are due."""
         for segment in due:
-            self._look_at(segment)
+            self._deliver_one(segment)
 
-    def _look_at(self, segment: DDPSegment) -> None:
-        """Look at the segment whose turn it is, or was."""
+    def _deliver_one(self, segment: DDPSegment) -> None:
+        """Add the next segment, or a late one, to its message."""
         turns, start = self._turns, segment.start
         assert turns.expected is not None
         is_late = start < turns.expected
         if start > turns.expected:
-            self._lose(segment)
+            self._note_hole_before(segment)
         if segment.end > turns.expected:
             turns.expected = segment.end
         if not segment.has_header:
             return
-        asked = self.asked
-        asked.shown = asked.now
-        if segment.captured > asked.captured:
-            asked.captured = segment.captured
+        requests = self.requests
+        requests.shown = requests.now
+        if segment.captured > requests.captured:
+            requests.captured = segment.captured
         if not segment.header.tagged:
             self._untagged.add(segment)
         elif is_late:
-            # What lies before and after it was looked at long ago.
+            # The segments before and after it were delivered earlier.
             message = DDPMessage(segment, begun=False)
             message.add(segment)
             is_response = segment.opcode == Opcode.READ_RESPONSE
@@ -185,16 +184,16 @@ class HalfMessages:
         else:
             self._tagged.add(segment)
 
-    def _lose(self, segment: DDPSegment) -> None:
-        """Take note of a hole before a segment."""
+    def _note_hole_before(self, segment: DDPSegment) -> None:
+        """Note the hole before a segment, and how many octets it had without Markers."""
         assert self._turns.expected is not None
         self._note_hole()
         start = segment.start
         octets = start - self._turns.expected
         phase = segment.phase if segment.has_header else None
         if phase is not None:
-            # Markers, the first of them at or after the beginning of the hole.
+            # Position of the first Marker at or after the beginning of the hole.
             first = self._turns.expected + (octets - phase) % MARKER_INTERVAL
             octets -= MARKER_LENGTH * max(0, -((first - start) // MARKER_INTERVAL))
-        self._tagged.lose()
+        self._tagged.note_hole()
         self.responses.take(Hole(octets, segment.captured if segment.has_header else 0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Memory for DDP segments that wait until there is something to report.
+"""Limits for the memory of DDP segments and messages that wait to be reported.
 
-Memory alone bounds it, so each thing counts for about what it takes, the largest of its kind.
+There is no other limit.  So each item counts with the octets that the largest of its kind takes.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 HELD_IN_TOTAL: Final = 64 << 20
-"""Octets of memory, roughly, that may be held by messages that are not reported, by their payload,
-and by checks.  If there are more, the connection that has held some for longest gives some up."""
+"""Octets of memory, roughly, for unreported messages, for their payload, and for checks: each may
+hold that many.  Beyond it, the connection that has held memory for longest gives some up."""
 
 HELD_BY_EACH: Final = 1000
 """Octets of memory that a waiting segment, message, Request or error takes."""
 
 HELD_BY_PIECE: Final = 250
-"""Octets of memory that a small piece takes: a stretch or a part of a message, a stretch of skipped
-MSNs, or the place of a payload in a table."""
+"""Octets of memory that a small item takes: a stretch or a part of a message, a stretch of skipped
+MSNs, or the entry of a payload."""

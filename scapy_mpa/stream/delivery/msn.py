@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Message Sequence Numbers of one queue: which come next, which were skipped (RFC 5041 4.3).
+"""Message Sequence Numbers of one queue: the next one, and those skipped (RFC 5041 4.3).
 
-The first message on a queue has MSN 1, each further one the next number, and 0 follows
-0xFFFFFFFF.  Inside, a number that never wraps stands for an MSN, as positions do for TCP sequence
-numbers (:mod:`~scapy_mpa.stream.sequence`).
+The first message on a queue has MSN 1, each further one the next MSN, and 0 follows 0xFFFFFFFF.
+Here, each MSN has a number that never wraps, as TCP sequence numbers have positions
+(:mod:`~scapy_mpa.stream.sequence`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST_MSN: Final = 1
 
 
 class Skipped(NamedTuple):
-    """MSNs with others after them, of which no segment was seen."""
+    """Consecutive MSNs without a segment, before an MSN with one."""
 
     qn: int
     first: int
@@ -29,7 +29,7 @@ class Skipped(NamedTuple):
     position: int
     """Position in the stream before which their segments lie."""
     follows: Origin
-    """What begins there."""
+    """The origin of the segment at that position."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,32 +39,32 @@ class MSNSequence:
     _qn: int
     """The Queue Number."""
     next: int | None
-    """What stands for the MSN that comes next; None: the beginning was not captured."""
+    """The number of the next MSN; None if the beginning was not captured."""
     holes: int
-    """How many holes the direction had when the last message began, as its owner counts; fewer
-    if others may have been sent before the first one, which then may lack what they lie in."""
+    """Holes of the direction when the newest message began.  At first 0, or -1 if the beginning
+    was not captured: then messages before the first one may be missing."""
     newest: DDPMessage | None = None
     """The message with the highest MSN, while it is open."""
     skipped: list[Skipped] = field(default_factory=list)
-    """What was skipped and may yet be filled, in the order in which it was noticed: as many
-    stretches as holes that a late copy may fill."""
+    """Skipped MSNs that may still come, oldest first: as many stretches as holes that a late copy
+    may fill."""
     _known_from: int = 0
-    """From this MSN on it is known which were used.  Those before it were skipped, or were used
-    before the capture."""
+    """From this number on, it is known which MSNs were used.  Earlier ones were skipped, or may
+    have been used before the capture."""
 
     def place(self, msn: int) -> int:
-        """Return the number that stands for an MSN."""
+        """Return the number of an MSN."""
         return first_position(msn) if self.next is None else unwrap(msn, self.next)
 
     def note(self, number: int, position: int, origin: Origin) -> Skipped | None:
-        """Take note of a message; return what it skips, if it does.
+        """Note a message; return the MSNs that it skips, if any.
 
-        :param position: of its first octet in the stream.
-        :param origin: what brought it.
+        :param position: its first octet in the stream.
+        :param origin: the origin of its first segment.
         """
         expected = self.next
         if expected is None:
-            # Nobody knows which were used before the capture.
+            # It is unknown which MSNs were used before the capture.
             expected = self._known_from = number
         self.next = max(expected, number + 1)
         if number <= expected:
@@ -72,12 +72,12 @@ class MSNSequence:
         return Skipped(self._qn, expected, number, position, origin)
 
     def settle(self, skipped: Skipped) -> None:
-        """Wait no more for what was skipped."""
+        """Wait no more for skipped MSNs."""
         self._known_from = max(self._known_from, skipped.end)
 
     def due(self, position: float = -1) -> Iterator[Skipped]:
-        """Wait no more for what was skipped before a position, nor for the oldest if there is too
-        much; give it."""
+        """Wait no more for MSNs skipped before a position, nor for the oldest of too many; yield
+        them."""
         skipped = self.skipped
         while skipped and (skipped[0].position <= position or len(skipped) > LATE_SEGMENTS):
             oldest = skipped.pop(0)
@@ -85,7 +85,7 @@ class MSNSequence:
             yield oldest
 
     def comes_again(self, number: int) -> bool:
-        """Take note of a message that comes late; tell whether one with its MSN came before."""
+        """Note a late message; return whether a message with its MSN came before."""
         skipped = self.skipped
         for index, stretch in enumerate(skipped):
             if stretch.first <= number < stretch.end:
@@ -95,5 +95,5 @@ class MSNSequence:
         return number >= self._known_from
 
     def is_late(self, number: int) -> bool:
-        """Tell whether a message with a higher MSN was noted before."""
+        """True if a message with a higher MSN was noted before."""
         return self.next is not None and number < self.next

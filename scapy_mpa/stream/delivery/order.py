@@ -14,17 +14,17 @@ from scapy_mpa.wire.rules import MSN_RANGE, Violation
 
 @dataclass(slots=True, eq=False)
 class _Queue:
-    """The message that is due on a queue, as far as it is there."""
+    """The message that is due on a queue, with the segments taken so far."""
 
     msn: int | None
-    """Its MSN; None: that of whatever comes next."""
+    """Its MSN; None if any MSN may come next."""
     segments: int = 0
     octets: int = 0
     end: int | None = None
-    """Octets of the message, once its Last segment is there."""
+    """Octets of the whole message; None before its Last segment."""
 
     def begin(self, msn: int | None) -> None:
-        """Turn to a message of which nothing is there."""
+        """Begin a message that has no segments yet."""
         self.msn = msn
         self.segments = 0
         self.octets = 0
@@ -33,24 +33,23 @@ class _Queue:
 
 @dataclass(slots=True, eq=False)
 class QueueOrder:
-    """Tells whether the segments of one direction, in the order of its stream, have MSNs that are
-    due.
+    """Checks that each MSN is due, in the order of the stream of one direction.
 
-    That octets of a message are missing or come twice is no fault to a Data Sink (RFC 5041 5.2).
+    To a Data Sink, octets that a message lacks or has twice are no error (RFC 5041 5.2).
     """
 
     _first: int | None = FIRST_MSN
-    """The MSN that is due first on a queue; None: any may be."""
+    """The MSN that is due first on a queue; None if any MSN may come first."""
     _queues: dict[int, _Queue] = field(default_factory=dict)
-    """Those on which there were segments."""
+    """The queues that had segments."""
 
     def forget(self) -> None:
-        """Take note that octets of the stream are missing: any MSN may come next."""
+        """Note that octets of the stream are missing: any MSN may come next."""
         self._first = None
         self._queues.clear()
 
     def take(self, header: DDPHeader, length: int) -> Violation | None:
-        """Take an Untagged segment; return what is wrong with its MSN, None if nothing is.
+        """Take an Untagged segment; return the violation if its MSN is not due.
 
         :param length: octets after its header.
         """
@@ -63,10 +62,10 @@ class QueueOrder:
         if queue.msn is None:
             queue.msn = msn
         elif msn != queue.msn:
-            # A message whose Last segment never came is of no account any more.
+            # The next message may begin even if this one never got its Last segment.
             if not queue.segments or msn != sequence_number(queue.msn + 1):
                 due = queue.msn
-                # Which one of the two was meant shows what follows.
+                # The next segment shows which of the two MSNs was meant.
                 queue.begin(None)
                 return Violation(
                     f"MSN {msn} on queue {qn}, where {due} is due", "RFC 5041 4.3", MSN_RANGE

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Requests of one direction that the other one has not answered, and how many there may be.
+"""Checks on the outstanding Requests of one direction.
 
 An Atomic Response answers an Atomic Request (RFC 7306 5.2.2).  No more RDMA Read Requests are
-outstanding than the peer allows (RFC 6581 9.1).  A capture may hold Request and Response in the
-wrong order, or lack either.  So only the end shows what was wrong.
+outstanding than the peer allows (RFC 6581 9.1).  A capture may have Request and Response in the
+wrong order, or lack one of them.  So only the end of the capture proves an error.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class _Excess:
     origin: Origin
     acknowledged: int | None
     outstanding: int
-    """How many were, by the Responses that were captured before it."""
+    """RDMA Read Requests outstanding with it, by the Responses known so far."""
     limit: int
-    """How many may be."""
+    """How many the peer allows."""
 
-    def had(self, end: int) -> bool:
-        """Tell whether its sender had received what ends at a sequence number."""
+    def had_received(self, end: int) -> bool:
+        """True if its sender had received all octets before the sequence number ``end``."""
         acknowledged = self.acknowledged
         return acknowledged is not None and unwrap(acknowledged, end) >= end
 
     def error(self) -> ErrorFound:
-        """Return it as the event that it is if nothing is missing from the capture."""
+        """Return the error, which holds only if nothing is missing from the capture."""
         what = f"RDMA Read Requests outstanding: {self.outstanding}, IRD of the peer: {self.limit}"
         return _error(self.origin, Violation(what, "RFC 6581 9.1", _NO_BUFFER))
 
@@ -50,41 +50,41 @@ def _error(origin: Origin, what: Violation) -> ErrorFound:
 
 @dataclass(slots=True, eq=False)
 class Outstanding:
-    """The Requests of one direction that are not answered, as far as was seen."""
+    """The Requests of one direction that no captured Response answers."""
 
     is_known: bool = True
-    """Whether nothing was forgotten."""
+    """False if Requests were forgotten."""
     _reads: int = 0
     """RDMA Read Requests sent, less those that the peer has answered."""
     _excess: tuple[_Excess, ...] = ()
-    """Of them, those that seem too many: a capture may hold a Response after the Request that
-    was sent when it had been received."""
+    """RDMA Read Requests that seem too many.  They may be allowed: a capture may have a Response
+    after a Request whose sender had already received that Response."""
     _identifiers: Counter[int] = field(default_factory=Counter)
-    """Of Atomic Requests that were sent and are not answered."""
+    """Request Identifiers of the outstanding Atomic Requests."""
     _unasked: dict[int, ErrorFound] = field(default_factory=dict)
-    """By identifier, Atomic Responses of the peer to Requests that were not seen so far."""
+    """By identifier, the errors for Atomic Responses of the peer without a Request so far."""
 
     def __len__(self) -> int:
-        """How much is remembered."""
+        """How many Requests and errors are kept."""
         return len(self._identifiers) + len(self._unasked) + len(self._excess)
 
     def forget(self) -> None:
-        """Take it that Atomic Responses may be to Requests that nobody knows of."""
+        """Forget all: from now on, Atomic Responses may answer unknown Requests."""
         self.is_known = False
         self._identifiers.clear()
         self._unasked.clear()
         self._excess = ()
 
-    def ask(self, identifier: int) -> None:
+    def add_atomic_request(self, identifier: int) -> None:
         """Take an Atomic Request, by its Request Identifier."""
-        # A capture may have the two in the wrong order.
+        # A capture may have Request and Response in the wrong order.
         if self._unasked.pop(identifier, None) is not None:
             return
         if len(self._identifiers) >= OUTSTANDING_REQUESTS:
             self.forget()
         self._identifiers[identifier] += 1
 
-    def answer(self, segment: DDPSegment, identifier: int) -> None:
+    def add_atomic_response(self, segment: DDPSegment, identifier: int) -> None:
         """Take an Atomic Response, by its Original Request Identifier."""
         known = self._identifiers.pop(identifier, 0)
         if known > 1:
@@ -93,33 +93,35 @@ class Outstanding:
             text = f"no Atomic Request has the identifier {identifier}"
             self._unasked[identifier] = _error(segment.origin, Violation(text, "RFC 7306 5.2.2"))
 
-    def ask_to_read(self, segment: DDPSegment, limit: int | None) -> None:
+    def add_read_request(self, segment: DDPSegment, limit: int | None) -> None:
         """Take an RDMA Read Request.
 
-        :param limit: how many the peer allows to be outstanding, None if that is not known.
+        :param limit: how many the peer allows to be outstanding, None if unknown.
         """
         self._reads += 1
-        # What was sent before it is captured by then, or lost.
+        # All segments sent before it have come by now, or are lost.
         if limit is not None and self._reads > limit and len(self._excess) < LATE_SEGMENTS:
-            one = _Excess(segment.origin, segment.acknowledged, self._reads, limit)
-            self._excess = (*self._excess, one)
+            self._excess += (_Excess(segment.origin, segment.acknowledged, self._reads, limit),)
 
-    def answer_read(self, segment: DDPSegment) -> None:
+    def add_read_response(self, segment: DDPSegment) -> None:
         """Take the last segment of an RDMA Read Response."""
         self._reads -= 1
         if not self._excess:
             return
-        # It may be captured after Requests whose sender had it.
+        # The sender of Requests captured before it may have had this Response.
         seq, _, leading, extent = segment.place
         end = seq - leading + extent
         for excess in self._excess:
-            excess.outstanding -= excess.had(end)
+            excess.outstanding -= excess.had_received(end)
         self._excess = tuple(each for each in self._excess if each.outstanding > each.limit)
 
-    def unasked(self) -> list[ErrorFound]:
-        """Return what is wrong with Atomic Responses, if nothing is missing from the capture."""
+    def responses_without_request(self) -> list[ErrorFound]:
+        """Return an error for each Atomic Response without a Request.
+
+        They hold only if nothing is missing from the capture.
+        """
         return list(self._unasked.values())
 
-    def exceeding(self) -> list[ErrorFound]:
-        """Return that more RDMA Read Requests were outstanding than the peer allows, once."""
+    def too_many_reads(self) -> list[ErrorFound]:
+        """Return the first error for too many outstanding RDMA Read Requests, if any."""
         return [excess.error() for excess in self._excess[:1]]

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which Response answers which Request (RFC 5040 5.2.1, 5.2.2; RFC 7306 5.2 and 7).
 
-RDMA Read Requests and Atomic Requests travel on QN 1.  The Responses travel in the other direction
-and in the order of the Requests, of both kinds.  A Response does not name its Request: an RDMA Read
-Response goes to the Data Sink STag and Tagged Offset that the Request gave, an Atomic Response
-reflects its Request Identifier.  Buffers are used again and again.  So the order counts, and STag,
-Tagged Offset and identifier must agree with it.
+RDMA Read Requests and Atomic Requests share QN 1.  Their Responses come in the other direction, in
+the order of the Requests.  A Response does not have the MSN of its Request.  An RDMA Read Response
+has the Data Sink STag and Tagged Offset of the Request, an Atomic Response its Request Identifier.
+Buffers are used again and again.  So the order decides, and these fields must agree with it.
 
-While everything is there, the next Response answers the oldest Request that is outstanding.  Where
-octets of the responding direction are missing, so may be Responses, as many as fit in the hole.
-Then the next Response may answer any of several Requests.  If just one of them fits, it is that
-one.  Else it cannot be known, and the record says so.
+If nothing is missing, the next Response answers the oldest outstanding Request.  A hole in the
+responding direction may have held Responses, as many as fit in it.  Then the next Response may
+answer any of several Requests.  If only one of them fits, it is that one.  If several fit, the
+Request is unknown, and the record shows this.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from scapy_mpa.wire.ddp import TAGGED_LENGTH
 from scapy_mpa.wire.fpdu import fpdu_length
 
 _LOOKED_AT: Final = 64
-"""Requests that are looked at, one by one, for one Response after a hole."""
+"""Requests that are compared with one Response, at most."""
 
 _LEAST: Final = fpdu_length(TAGGED_LENGTH)
-# Octets that a Response without payload takes in the stream.
+# Octets of a Response without payload in the stream.
 
 _serial_of = attrgetter("serial")
 
@@ -51,53 +50,58 @@ class Hole(NamedTuple):
     """Octets missing in the responding direction."""
 
     octets: int
-    """How many, Markers not counted."""
+    """Number of octets without Markers."""
     frame: int
-    """The frame that brought what follows them."""
+    """The last frame that brought the segment after the hole; 0 if that has no header."""
 
 
 @dataclass(slots=True, eq=False)
 class Requests:
-    """The Requests of one direction, and which of them the other direction answers next."""
+    """The Requests of one direction.  The candidates are those that the next Response may answer.
+
+    Each Request has a serial number, its place in the order of Requests.
+    """
 
     _out: list[MessageRecovered]
-    """To which the missing Responses are added."""
-    hidden: bool = False
-    """Whether unknown Requests may be outstanding, for example from before the capture.  Then a
+    """Takes the missing Responses."""
+    may_lack_some: bool = False
+    """True if unknown Requests may be outstanding, for example from before the capture.  Then a
     Response is paired only if one Request alone fits."""
     captured: int = 0
-    """The last frame that brought a segment of the requesting direction that was looked at."""
+    """The latest frame that brought a processed segment of the requesting direction."""
     now: int = 0
-    """The frame that shows what is looked at now, of either direction."""
+    """The frame of the segment that is processed now, of either direction."""
     shown: int = 0
-    """The frame that has shown the last segment of the requesting direction: it may show more."""
+    """The frame that completed the last segment of the requesting direction: it may complete
+    more."""
     is_whole: bool = True
-    """Whether everything was captured that the direction sent after the last Request."""
+    """True if no octets of the direction are missing after the last Request."""
     _queue: list[Request] = field(default_factory=list)
-    """Requests outstanding, without a break in their serial numbers."""
+    """Outstanding Requests, with consecutive serial numbers."""
     _by_key: dict[Key, list[Request]] = field(default_factory=dict)
-    """Those of them that say something, by what they say, ascending."""
+    """The captured Requests of the queue by key, ascending."""
     _missing: dict[int, Request] = field(default_factory=dict)
-    """The others by MSN, ascending: nothing else is known of them."""
+    """The Requests of the queue of which only the MSN is known, by MSN, ascending."""
     _next: int = 0
     """The serial number of the next Request."""
     _low: int = 0
-    """The first Request that may be the next to be answered."""
+    """Serial number of the first candidate."""
     _high: int = 0
-    """The last one."""
+    """Serial number of the last candidate; ``_next`` if that Request has not come yet."""
     _uncertain: int = 0
-    """Requests before this one that seem unanswered may have been answered all the same."""
-    _unseen_until: int = 0
-    """So may those that are still to come, if a frame up to this one brought them."""
+    """Requests before this serial number may have been answered, although no Response shows it."""
+    _uncertain_frame: int = 0
+    """Requests that a frame up to this one brings may have been answered, too."""
     _leftover: int = 0
-    """Octets that the Responses before ``_high`` leave of the last hole: more of them may have been
-    in it than Requests were known."""
+    """Octets of the last hole after the Responses before ``_high``.  They may have held Responses
+    to Requests that are not known yet."""
     _hole: Hole | None = None
-    """That hole."""
+    """The last hole."""
     _may_go_on: bool = False
-    """Whether, before the hole, a Response was in progress to a Request that is not known."""
+    """True if a Response to an unknown Request was in progress before the hole."""
     unanswered: list[tuple[int, Request]] = field(default_factory=list)
-    """Requests that others overtook, and up to where their Responses would have been."""
+    """Overtaken Requests: later ones were answered.  With each, the position before which its
+    Response would lie."""
 
     @property
     def held(self) -> int:
@@ -106,91 +110,92 @@ class Requests:
 
     # -- the requesting direction ----------------------------------------------------------------
 
-    def ask(self, *requests: Request) -> None:
-        """Take Requests; one without a key stands for one that was not captured.
+    def add(self, *requests: Request) -> None:
+        """Take Requests.  A Request without a key is one that was not captured.
 
-        One segment may skip very many, so there are few calls for each.
+        One segment may skip very many, so each Request costs few calls.
         """
         queue = self._queue
         for request in requests:
             request.serial = self._next
             self._next += 1
             if request.key is not None:
-                self._remember(request)
+                self._index(request)
             else:
                 self._missing[request.msn] = request
             if self._high == request.serial and self._hole is not None:
-                self._pass_over(request, self._hole)
+                self._fit_in_hole(request, self._hole)
         queue += requests
         too_many = len(queue) - OUTSTANDING_REQUESTS
         if too_many > 0:
             end = queue[too_many - 1].serial + 1
             self._uncertain = max(self._uncertain, end)
-            self._pass(end, 0)
-            self.hidden = True
+            self._drop_before(end, 0)
+            self.may_lack_some = True
 
-    def fill(self, request: Request) -> None:
-        """Take a Request that was missing when later ones came.
+    def add_late(self, request: Request) -> None:
+        """Take a Request that was missing when later Requests came.
 
-        If it is not outstanding any more its Response was reported, or its absence was.
+        If it is not outstanding any more, its Response was reported, or reported as missing.
         """
         missing = self._missing.pop(request.msn, None)
         if missing is not None:
             request.serial = missing.serial
             self._queue[missing.serial - self._queue[0].serial] = request
-            self._remember(request)
+            self._index(request)
 
-    def _remember(self, request: Request) -> None:
-        """Have a Request found by what it says."""
+    def _index(self, request: Request) -> None:
+        """Add a Request to ``_by_key``."""
         assert request.key is not None
         known = self._by_key.setdefault(request.key, [])
         known.insert(bisect_left(known, request.serial, key=_serial_of), request)
-        self._doubt(request)
+        self._mark_uncertain(request)
 
-    def _doubt(self, *requests: Request) -> None:
-        """Take it that a Response that has none may be to one of these Requests, if it may."""
+    def _mark_uncertain(self, *requests: Request) -> None:
+        """Mark those of these Requests that an earlier, unpaired Response may have answered."""
         for request in requests:
-            if request.captured <= self._unseen_until:
+            if request.captured <= self._uncertain_frame:
                 self._uncertain = max(self._uncertain, request.serial + 1)
 
     def give_up(self) -> None:
-        """Forget the Requests: from now on, others than are known may be outstanding."""
-        # A dictionary does not shrink when what is in it is deleted.
+        """Forget the Requests: from now on, unknown Requests may be outstanding."""
+        # A dictionary does not shrink when its items are deleted one by one.
         self._queue.clear()
         self._by_key.clear()
         self._missing.clear()
         self._low = self._high = self._uncertain = self._next
         self.settle(inf)
-        self.hidden = True
+        self.may_lack_some = True
 
     # -- the responding direction ----------------------------------------------------------------
 
     def knows_all(self, segment: DDPSegment) -> bool:
-        """Tell whether all Requests are known that a Response may answer.
+        """True if all Requests that a Response may answer are known.
 
-        :param segment: its first one.
+        :param segment: the first segment of the Response.
         """
-        if self.hidden:
+        if self.may_lack_some:
             is_known = self.shown < self.now and any(
                 each for key in keys_of(segment) for each in self._asked_before(segment, key)
             )
             return is_known or self._is_ahead_of(segment.captured)
         if self._high < self._next:
             return True
-        # Where none is outstanding that a hole may hide, the one that it answers is still to come:
-        # two directions that were captured apart may be any number of frames apart.
+        # If no Request is outstanding, its Request is still to come: if two directions were
+        # captured apart, any number of frames may lie between Request and Response.
         return self._low < self._next and self._is_ahead_of(segment.captured)
 
     def _is_ahead_of(self, frame: int) -> bool:
-        """Tell whether nothing that was sent before a frame is still to come, Requests for one."""
-        return (self.is_whole or self.hidden) and self.captured > frame + LATE_SEGMENTS
+        """True if no segment of the requesting direction sent before a frame is still to come."""
+        return (self.is_whole or self.may_lack_some) and self.captured > frame + LATE_SEGMENTS
 
-    def lose(self, hole: Hole, current: DDPMessage | None, *, force: bool) -> bool:
-        """Take note of a hole in the responding direction.
+    def note_hole(self, hole: Hole, current: DDPMessage | None, *, force: bool) -> bool:
+        """Note a hole in the responding direction; return False if that must wait.
+
+        It waits while the hole may have held Responses to Requests that are not known yet.
 
         :param current: the RDMA Read Response that was in progress.
-        :param force: also if Requests may have been answered in it that are not known yet; if not,
-            False is returned: ask again when more is known.
+        :param force: do not wait.
         """
         if self._hole is not hole:
             self._hole = hole
@@ -198,18 +203,20 @@ class Requests:
             if current is not None and current.request is not None:
                 self._leftover -= max(0, self._rest_of(current) - current.lost_after)
             for request in self._queue[self._high - self._low :]:
-                if not self._pass_over(request, hole):
+                if not self._fit_in_hole(request, hole):
                     break
         may_hold_more = self._high == self._next and self._leftover >= _LEAST
-        if may_hold_more and not (force or self.hidden or self._is_ahead_of(hole.frame)):
+        if may_hold_more and not (force or self.may_lack_some or self._is_ahead_of(hole.frame)):
             return False
         if current is not None and current.request is None:
             self._may_go_on = True
         return True
 
-    def _pass_over(self, request: Request, hole: Hole) -> bool:
-        """Take it that the next Request may have been answered in a hole, if the Response to it
-        fits; return whether it does."""
+    def _fit_in_hole(self, request: Request, hole: Hole) -> bool:
+        """Return whether the Response to the last candidate may lie in the rest of a hole.
+
+        If it may, the next Request is a candidate, too.
+        """
         self._leftover -= _LEAST + request.size
         if self._leftover < 0 or request.captured > hole.frame + LATE_SEGMENTS:
             self._leftover = 0
@@ -218,7 +225,7 @@ class Requests:
         return True
 
     def after_hole(self, current: DDPMessage | None, segment: DDPSegment) -> list[Request]:
-        """Return the Requests whose Responses a segment after a hole may be of, ascending.
+        """Return the Requests, ascending, to whose Responses a segment after a hole may belong.
 
         :param current: the RDMA Read Response that was in progress.
         """
@@ -228,11 +235,14 @@ class Requests:
                 fits.append(current.request)
             if current.lost_after < self._rest_of(current):
                 return fits
-        return fits + [each for each in self._possible() if each.key is None or each.holds(segment)]
+        return fits + [each for each in self._candidates if each.key is None or each.holds(segment)]
 
     def goes_on(self, current: DDPMessage, fits: list[Request]) -> bool:
-        """Tell whether a segment for which :meth:`after_hole` gave ``fits`` is of ``current``."""
-        may_be_next = current.lost_after >= self._rest_of(current) and self._is_open
+        """Return whether a segment after a hole continues ``current``.
+
+        :param fits: the Requests that :meth:`after_hole` has found for the segment.
+        """
+        may_be_next = current.lost_after >= self._rest_of(current) and self._has_more_candidates
         if fits != [current.request] or may_be_next:
             return False
         self._high = self._low
@@ -240,46 +250,47 @@ class Requests:
         return True
 
     def answer(self, message: DDPMessage, fits: list[Request] | None = None) -> None:
-        """Find the Request that a Response answers. Its first segment is there.
+        """Find the Request that a Response answers, by its first segment.
 
-        :param fits: what :meth:`after_hole` has found for it, None where nothing is missing.
+        :param fits: the Requests that :meth:`after_hole` has found for it, None if there is no
+            hole.
         """
         keys = keys_of(message.first)
-        if self.hidden:
-            self._answer_hidden(message, keys)
+        if self.may_lack_some:
+            self._answer_if_unique(message, keys)
             if message.lacks_header:
-                # It answers one of those outstanding, or another one.
+                # It may answer any outstanding Request, or an unknown one.
                 self._uncertain = self._next
         elif fits is None:
             fits = self._fitting(message, keys)
-            unknown = [each for each in self._possible() if each.key is None]
-            may_be = self._claim(message, sorted([*fits, *unknown], key=_serial_of))
-            if not may_be and not message.lacks_header:
+            unknown = [each for each in self._candidates if each.key is None]
+            is_found = self._answer_one_of(message, sorted([*fits, *unknown], key=_serial_of))
+            if not is_found and not message.lacks_header:
                 self._answer_overtaken(message, keys)
         elif self._may_go_on or (fits and fits[0].answered):
-            # It may yet be the one that was in progress.
+            # It may be the rest of the Response that was in progress.
             is_captured = all(each.key is not None for each in fits)
             message.requested = True if is_captured and not self._may_go_on else None
             self._may_go_on = False
             if fits:
                 self._high = self._uncertain = max(self._high, fits[-1].serial + 1)
         else:
-            self._claim(message, fits)
+            self._answer_one_of(message, fits)
 
     def _fitting(self, message: DDPMessage, keys: tuple[Key, ...]) -> list[Request]:
-        """Return the Requests that a Response may answer by what it says, of those in turn."""
+        """Return the candidates that a Response may answer by its fields."""
         if message.lacks_header:
-            # Nobody knows what its identifier is.
-            return [each for each in self._possible() if each.identifier is not None]
+            # Its Request Identifier is unknown.
+            return [each for each in self._candidates if each.identifier is not None]
         for key in keys:
             fits = [each for each in self._known(key) if each.serial <= self._high]
             if fits:
                 return fits
         # A sender need not send the octets of a message in their order (RFC 5041 5.3).
-        return [each for each in self._possible() if each.holds(message.first)]
+        return [each for each in self._candidates if each.holds(message.first)]
 
     def _answer_overtaken(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
-        """Find the Request of a Response that is out of order, if no other one fits."""
+        """Find the Request of a Response that is out of order, if only one Request fits."""
         for key in keys:
             known = self._by_key.get(key, ())
             if len(known) == 1 and self._low == self._high:
@@ -288,11 +299,11 @@ class Requests:
         if self._high < self._next or self.is_whole:
             message.requested = False
 
-    def _answer_hidden(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
-        """Find the Request although there may be others, nobody knows which."""
+    def _answer_if_unique(self, message: DDPMessage, keys: tuple[Key, ...]) -> None:
+        """Find the Request if only one fits, while unknown Requests may be outstanding."""
         missing = next(iter(self._missing.values()), None)
         for key in keys:
-            # Two are as good as many.
+            # Two are enough to know that it is not the only one.
             known = list(islice(self._asked_before(message.first, key), 2))
             # A Response without octets may answer a Request that is not known yet.
             is_only = len(known) == 1 and len(self._by_key[key]) <= _LOOKED_AT and EMPTY not in keys
@@ -305,41 +316,41 @@ class Requests:
                 self._pair(message, known[0], serial + 1)
                 return
             if known or not message.begun:
-                # Any of those outstanding, or another one.
+                # It may answer any outstanding Request, or an unknown one.
                 self._uncertain = self._next
             if known and missing is not None and EMPTY not in keys:
-                # It answers one of these, so the first of them is outstanding no more.
-                self._pass(min(known[0].serial, missing.serial) + 1, 0)
-        # Or one that was sent before, and was captured or is looked at later.
-        self._unseen_until = max(self._unseen_until, message.first.captured + LATE_SEGMENTS)
+                # It answers one of these, so the first of them is not outstanding any more.
+                self._drop_before(min(known[0].serial, missing.serial) + 1, 0)
+        # It may also answer a Request that was sent before it, but comes later.
+        self._uncertain_frame = max(self._uncertain_frame, message.first.captured + LATE_SEGMENTS)
         for key in keys:
-            self._doubt(*self._known(key))
+            self._mark_uncertain(*self._known(key))
 
     def forget_overtaken(self) -> None:
-        """Say of no Request that others overtook that it was not answered."""
+        """Report no overtaken Request as unanswered."""
         self.unanswered.clear()
         self._uncertain = max(self._uncertain, self._high + 1)
 
     def _asked_before(self, first: DDPSegment, key: Key) -> Iterator[Request]:
-        """Give the Requests that a Response may answer by its first segment, captured before it.
+        """Yield the captured Requests before a Response that it may answer by its first segment.
 
-        Buffers are used again: one that was captured after it comes after one that is hidden.
+        Buffers are used again.  A matching Request that was captured after the Response comes after
+        an unknown Request, which the Response answers.
         """
         for each in self._known(key):
             if each.captured <= first.captured and each.begins_with(first):
                 yield each
 
     def _known(self, key: Key) -> Iterable[Request]:
-        """Return the first few Requests outstanding that say this, ascending."""
+        """Return the first few outstanding Requests with a key, ascending."""
         return islice(self._by_key.get(key, ()), _LOOKED_AT)
 
     def _pair(self, message: DDPMessage, request: Request, serial: int = 0) -> None:
-        """Take it that a Response answers a Request, which is outstanding, and none before
-        ``serial``."""
+        """Pair a Response with an outstanding Request; drop the Requests before ``serial``."""
         message.request = request
         message.requested = request.answered = True
-        self._forget(request)
-        self._pass(max(serial, self._low), 0)
+        self._unindex(request)
+        self._drop_before(max(serial, self._low), 0)
 
     def settle(self, position: float) -> None:
         """Report the Responses missing before ``position`` of the responding direction."""
@@ -347,86 +358,87 @@ class Requests:
             self._report_unanswered()
 
     def finish(self) -> None:
-        """Report what was not answered."""
-        self._pass(self._next, 0)
+        """Report the Requests without a Response."""
+        self._drop_before(self._next, 0)
         self.settle(inf)
 
     def _report_unanswered(self) -> None:
         self._out.append(self.unanswered.pop(0)[1].unanswered())
 
-    # -- which one ---------------------------------------------------------------------------
+    # -- candidates --------------------------------------------------------------------------
 
-    def _possible(self) -> list[Request]:
-        """Return the Requests that may be the next to be answered, the first few of them."""
+    @property
+    def _candidates(self) -> list[Request]:
+        """The first few Requests that the next Response may answer."""
         count = min(self._high - self._low + 1, _LOOKED_AT)
         return [each for each in islice(self._queue, count) if not each.answered]
 
     @property
-    def _is_open(self) -> bool:
-        """Whether more Requests than those looked at may be the next to be answered."""
+    def _has_more_candidates(self) -> bool:
+        """True if the next Response may answer a Request that ``_candidates`` lacks."""
         return self._high - self._low >= _LOOKED_AT or (
             self._high >= self._next and not self.is_whole
         )
 
     @staticmethod
     def _rest_of(current: DDPMessage) -> int:
-        """Return the octets that the rest of an RDMA Read Response takes at least."""
+        """Return the fewest octets that the rest of an RDMA Read Response takes in the stream."""
         request = current.request
         assert request is not None
         return _LEAST + max(0, request.end - current.next_offset)
 
-    def _claim(self, message: DDPMessage, fits: list[Request]) -> bool:
-        """Take it that a Response answers one of some Requests, ascending; False if it cannot.
+    def _answer_one_of(self, message: DDPMessage, fits: list[Request]) -> bool:
+        """Note that a Response answers one of these Requests; return False if there is none.
 
-        Of those that were not captured nothing tells whether they fit.
+        :param fits: ascending, with Requests that were not captured: they may fit.
         """
-        is_open = self._is_open
+        has_more = self._has_more_candidates
         if not fits:
-            return is_open
+            return has_more
         first = fits[0]
-        last = self._high if is_open else fits[-1].serial
-        self._pass(first.serial, message.first.start)
+        last = self._high if has_more else fits[-1].serial
+        self._drop_before(first.serial, message.first.start)
         first.answered = True
-        self._forget(first)
+        self._unindex(first)
         is_captured = all(each.key is not None for each in fits)
-        message.requested = True if is_captured and not is_open else None
+        message.requested = True if is_captured and not has_more else None
         if first.serial != last:
             self._uncertain = last + 1
         elif is_captured:
             message.request = first
         self._low = first.serial
         self._high = min(last + 1, self._next)
-        self._pass(first.serial + 1, 0)
+        self._drop_before(first.serial + 1, 0)
         self._leftover = 0
         return True
 
-    def _pass(self, serial: int, position: int) -> None:
-        """Let go of the Requests before ``serial``, and of those after it that are answered.
+    def _drop_before(self, serial: int, position: int) -> None:
+        """Drop the Requests before ``serial``, and answered ones that follow directly.
 
-        :param position: where Responses to them would have been before.
+        :param position: the position before which their Responses would lie.
         """
-        passed = 0
+        dropped = 0
         for request in self._queue:
             if request.serial >= serial and not request.answered:
                 break
-            passed += 1
+            dropped += 1
             if request.key is None:
                 if request.msn in self._missing:
                     del self._missing[request.msn]
             elif not request.answered:
-                self._forget(request)
+                self._unindex(request)
                 if request.serial >= self._uncertain:
                     self.unanswered.append((position, request))
                     if len(self.unanswered) > OUTSTANDING_REQUESTS:
                         self._report_unanswered()
             if serial <= request.serial:
                 serial = request.serial + 1
-        del self._queue[:passed]
+        del self._queue[:dropped]
         self._low = max(self._low, serial)
         self._high = max(self._high, self._low)
 
-    def _forget(self, request: Request) -> None:
-        """No longer find a Request by what it says; mostly it is the first of its kind."""
+    def _unindex(self, request: Request) -> None:
+        """Remove a Request from ``_by_key``; mostly it is the first with its key."""
         if request.key is not None:
             known = self._by_key[request.key]
             known.remove(request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The octets of messages, put together of those of their DDP segments."""
+"""The octets of messages, assembled from the payload of their DDP segments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _Key = tuple[ConnectionId, int, int]
 def put_together(
     message: MessageRecovered, octets_at: Callable[[int], bytes | None]
 ) -> bytes | None:
-    """Return the octets of a message from its beginning, or from the first that is there.
+    """Return the octets of a message from its beginning, or from the first captured octet.
 
-    Octets that are missing are zeros; ``missing`` says which.  None if not all parts are listed, or
-    not all are there, or they reach too far.
+    Missing octets are zeros; ``missing`` lists them.  None if the message does not list all parts,
+    if the payload of a part is not kept, or if the offsets are too far apart.
 
-    :param octets_at: gives the payload of the segment with a sequence number.
+    :param octets_at: returns the payload of the segment with a sequence number.
     """
     parts = message.parts
     if not parts or len(parts) != message.fpdus:
@@ -29,10 +29,10 @@ def put_together(
     begin = message.to or 0
     end = max(part.offset + part.length for part in parts)
     if end - begin > HELD_IN_TOTAL:
-        # Its offsets may say anything.
+        # Offsets of a faulty sender may have any value.
         return None
     whole = bytearray(end - begin)
-    # The first that brought an octet counts.
+    # If several segments have an octet, the first one counts.
     for part in reversed(parts):
         octets = octets_at(part.seq)
         if octets is None:
@@ -43,7 +43,8 @@ def put_together(
 
 
 class Payloads:
-    """Keeps the payload of segments until their messages are reported; of too much, the last."""
+    """Keeps the payload of segments until their messages are reported.  The oldest goes first if
+    there is too much."""
 
     __slots__ = ("_held", "_kept")
 
@@ -57,13 +58,13 @@ class Payloads:
         octets = ulpdu[ddp_header_length(ulpdu) :]
         self._forget(key)
         self._kept[key] = octets
-        # Those without payload count, too: some never belong to a message.
+        # Segments without payload count, too: some never belong to a message.
         self._held += len(octets) + HELD_BY_PIECE
         while self._held > HELD_IN_TOTAL:
             self._forget(next(iter(self._kept)))
 
     def fill(self, message: MessageRecovered) -> MessageRecovered:
-        """Return a message with its payload, and forget that of its segments."""
+        """Return a message with its payload, and forget the payload of its segments."""
         connection, direction = message.connection, message.direction
 
         def octets_at(seq: int) -> bytes | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""RDMA Read Requests and Atomic Requests: what they ask for (RFC 5040 4.4, RFC 7306 5.2.1)."""
+"""RDMA Read Requests and Atomic Requests (RFC 5040 4.4, RFC 7306 5.2.1)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from scapy_mpa.wire.rdmap import (
 from scapy_mpa.wire.rdmap_names import Opcode, QueueNumber
 
 OUTSTANDING_REQUESTS: Final = 1024
-"""Requests of one direction that are remembered until they are answered.  IRD and ORD may go up to
-16383 (RFC 6581 9.1), implementations have a few hundred at most."""
+"""Requests of one direction that are kept until they are answered.  IRD and ORD are 16383 at most
+(RFC 6581 9.1); implementations have a few hundred at most."""
 
 Key: TypeAlias = tuple[str, int, int]
-"""What a Request and its Response have in common: their kind, then Data Sink STag and Tagged
+"""The fields that a Request and its Response share: their kind, then Data Sink STag and Tagged
 Offset, or the Request Identifier."""
 
 REQUESTS: Final = frozenset({Opcode.READ_REQUEST, Opcode.ATOMIC_REQUEST})
 """Opcodes of the messages that ask for a Response."""
 
 EMPTY: Final[Key] = ("empty", 0, 0)
-"""The key of all Requests for nothing: the STag and TO of a Response without octets mean nothing
+"""The key of all Requests for no octets: the STag and TO of a Response without octets mean nothing
 (RFC 5041 5.2)."""
 
 
@@ -38,15 +38,15 @@ class Request:
     msn: int
     """Its MSN."""
     origin: Origin | None = None
-    """What brought it, None if it was not captured."""
+    """The origin of its segment, None if it was not captured."""
     captured: int = 0
-    """The frame that did."""
+    """The last frame that brought its octets."""
     read: ReadRequest | None = None
     """The header of an RDMA Read Request."""
     identifier: int | None = None
     """The Request Identifier of an Atomic Request."""
     size: int = 0
-    """Octets of the Response, as far as they are known."""
+    """Octets of the Response; 0 if the Request was not captured."""
     key: Key | None = None
     answered: bool = False
     serial: int = 0
@@ -62,11 +62,11 @@ class Request:
 
     @property
     def end(self) -> int:
-        """The Tagged Offset after what an RDMA Read Request asks for."""
+        """The Tagged Offset after the last octet that an RDMA Read Request asks for."""
         return self.size if self.read is None else self.read.sink_to + self.size
 
     def holds(self, segment: DDPSegment) -> bool:
-        """Tell whether a segment may be any of the Response's, as if that were as asked for."""
+        """True if a segment may belong to the RDMA Read Response, if that is as requested."""
         read = self.read
         if read is None:
             return False
@@ -80,11 +80,11 @@ class Request:
         )
 
     def begins_with(self, first: DDPSegment) -> bool:
-        """Tell whether a Response to it may begin with a segment that says what it says itself."""
+        """True if a Response to it may begin with this segment, which has its key."""
         return self.read is None or self.holds(first)
 
     def unanswered(self) -> MessageRecovered:
-        """Return the Response that is missing."""
+        """Return the missing Response as an event."""
         assert self.origin is not None
         connection, direction, frame, time_ns, _ = self.origin
         missing = MessageRecovered(
@@ -111,9 +111,9 @@ class Request:
 
 
 def keys_of(first: DDPSegment) -> tuple[Key, ...]:
-    """Return what the Request has to say that a Response answers.
+    """Return the possible keys of the Request that a Response answers.
 
-    :param first: the first segment of it.
+    :param first: the first segment of the Response.
     """
     header = first.header
     if header.stag is None or header.to is None:

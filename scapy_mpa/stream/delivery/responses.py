@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Responses of one direction, in step with the Requests of the other.
+"""The Responses of one direction, which wait for the Requests of the other.
 
-A Response is read when all Requests are known that it may answer.  It waits if no Request is
-outstanding, or if a hole before it may have held the Responses to all of them.  For the capture may
-hold Request and Response in the wrong order, or lack the Request and not yet show it.
+A Response is paired when all Requests that it may answer are known.  It waits if no Request is
+outstanding, or if a hole before it may have held the Responses to all of them.  The capture may
+have Request and Response in the wrong order, or lack the Request and show that only later.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Responses:
     """The Responses of one direction."""
 
     _out: list[MessageRecovered]
-    """Where they go."""
+    """Takes the messages."""
     _requests: Requests
-    """Those of the other direction."""
+    """The Requests of the other direction."""
     waiting: list[DDPSegment | DDPMessage | Hole] = field(default_factory=list)
-    """What waits: segments of RDMA Read Responses, Atomic Responses, and holes."""
+    """Segments of RDMA Read Responses, Atomic Responses, and holes, in the order of the stream."""
     _current: DDPMessage | None = None
     """The RDMA Read Response in progress."""
     _is_sure: bool = True
-    """Whether the next segment begins an RDMA Read Response, if none is in progress."""
+    """True if the next segment is the first of an RDMA Read Response, if none is in progress."""
     settled: int = 0
-    """Position before which no more Responses will be found."""
+    """Position before which no more Responses will come."""
 
     @property
     def held(self) -> int:
@@ -43,9 +43,9 @@ class Responses:
     # -- in --------------------------------------------------------------------------------------
 
     def begin_unsure(self) -> None:
-        """Take note that the beginning of the direction was not captured."""
+        """Note that the beginning of the direction was not captured."""
         self._is_sure = False
-        self._requests.hidden = True
+        self._requests.may_lack_some = True
 
     def take(self, item: DDPSegment | DDPMessage | Hole) -> None:
         """Take a segment of an RDMA Read Response, an Atomic Response, or a hole."""
@@ -53,30 +53,32 @@ class Responses:
         self.release()
 
     def take_late(self, message: DDPMessage) -> None:
-        """Take a Response that comes after what follows it.  Nobody looks for its Request.  So no
-        Request that others overtook is reported as unanswered."""
+        """Take a Response that was captured after later messages, without searching its Request.
+
+        It may answer an overtaken Request, so none of these is reported as unanswered.
+        """
         self._requests.forget_overtaken()
         self._out.append(message.event())
 
     def release(self, *, force: bool = False) -> None:
-        """Look at what need not wait any longer.
+        """Process the items that need not wait any longer.
 
-        :param force: nothing needs.
+        :param force: process all items.
         """
         if not self.waiting:
             return
         done = 0
         for item in self.waiting:
-            if not self._look_at(item, force=force):
+            if not self._process(item, force=force):
                 break
             done += 1
         del self.waiting[:done]
         self._requests.settle(self.settled)
 
-    def _look_at(self, item: DDPSegment | DDPMessage | Hole, *, force: bool) -> bool:
-        """Look at what comes first; return False if that must wait."""
+    def _process(self, item: DDPSegment | DDPMessage | Hole, *, force: bool) -> bool:
+        """Process the first item; return False if it must wait."""
         if isinstance(item, Hole):
-            return self._lose(item, force=force)
+            return self._note_hole(item, force=force)
         if isinstance(item, DDPMessage):
             if not (force or self._requests.knows_all(item.first)):
                 return False
@@ -90,32 +92,32 @@ class Responses:
         return True
 
     def settle(self, position: int) -> None:
-        """Report the Responses missing before ``position``: no more will be found there."""
+        """Report the Responses missing before ``position``: no more will come there."""
         self.settled = max(self.settled, position)
         self._requests.settle(position)
 
     def relieve(self) -> None:
-        """Report what is there as it is: Requests that it answers may yet be captured."""
-        self._requests.hidden = True
+        """Free memory: report all Responses now, although their Requests may still come."""
+        self._requests.may_lack_some = True
         self.finish()
 
     def finish(self) -> None:
-        """Report what is there; nothing more will come."""
+        """Report all Responses; no more segments will come."""
         self.release(force=True)
         if self._current is not None:
             self._close()
 
     # -- RDMA Read Responses -----------------------------------------------------------------
 
-    def _lose(self, hole: Hole, *, force: bool) -> bool:
-        """Take note of a hole; return False if that must wait."""
-        if not self._requests.lose(hole, self._current, force=force):
+    def _note_hole(self, hole: Hole, *, force: bool) -> bool:
+        """Note a hole; return False if that must wait."""
+        if not self._requests.note_hole(hole, self._current, force=force):
             return False
         self._is_sure = False
         if self._current is not None:
             self._current.lost_after += hole.octets
             if self._current.request is None:
-                # Nothing tells whether the next segment is of the same message.
+                # It is unknown whether the next segment belongs to the same message.
                 self._close()
         return True
 
@@ -142,8 +144,8 @@ class Responses:
         """Report the RDMA Read Response in progress."""
         current = self._current
         assert current is not None
-        if self._requests.hidden and current.as_requested is False:
-            # It was a hidden Request that it answers.
+        if self._requests.may_lack_some and current.as_requested is False:
+            # It has another length than requested, so it answers an unknown Request.
             current.request = current.requested = None
         self._out.append(current.event())
         self._current = None

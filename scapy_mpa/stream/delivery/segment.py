@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What counts of one DDP segment, to messages and to checks (RFC 5041 4)."""
+"""The facts about one DDP segment that messages and checks need (RFC 5041 4)."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ WITH_HEADER: Final[dict[int, int]] = {
     Opcode.ATOMIC_REQUEST: ATOMIC_REQUEST_LENGTH,
     Opcode.ATOMIC_RESPONSE: ATOMIC_RESPONSE_LENGTH,
 }
-"""Opcodes of the messages whose RDMAP header says which Request and Response belong together, and
-how many octets that has."""
+"""Octets of the RDMAP header, by opcode, where it shows which Request and Response belong
+together."""
 
 Origin: TypeAlias = tuple[ConnectionId, int, int, int, int]
 """Connection, direction, frame, time in nanoseconds and sequence number: the first fields of
 :class:`~scapy_mpa.stream.events.FPDURecovered`."""
 
 _LONGEST_HEADER: Final = max(ATOMIC_REQUEST_LENGTH, LARGEST_TERMINATE_LENGTH)
-# One octet more shows that a message is longer than an RDMAP header may be.
+# One octet more shows that a message is too long for an RDMAP header.
 _KEPT: Final = _LONGEST_HEADER + 1
 _BODY: Final = HEADER_LENGTH + UNTAGGED_LENGTH
 _NO_HEADER: Final = DDPHeader(tagged=False, last=False)
@@ -50,7 +50,7 @@ _LOW: Final = 0xFFFFFFFF
 
 @dataclass(slots=True, eq=False)
 class DDPSegment:
-    """What counts of a DDP segment, whatever brought it."""
+    """A DDP segment, from an FPDU or another carrier."""
 
     origin: Origin
     place: Place
@@ -59,7 +59,7 @@ class DDPSegment:
     captured: int
     """The last of the frames that brought its octets."""
     frames: int | tuple[int, ...]
-    """All of them, or the only one."""
+    """All frames that brought its octets, or the only one."""
     out_of_order: bool
     settled: bool
     acknowledged: int | None
@@ -71,22 +71,22 @@ class DDPSegment:
     length: int
     """Octets after the DDP header."""
     cut_off: int = 0
-    """How many of them the snap length cut off."""
+    """How many octets of ``length`` the snap length cut off."""
     body: bytes = b""
-    """The first of those octets, if the message must be an RDMAP header and nothing else.  Without
-    a DDP header, all that was captured of the segment."""
+    """The first octets after the DDP header, if the message is an RDMAP header and nothing else.
+    Without a DDP header, all captured octets of the segment."""
     is_fpdu: bool = True
-    """Whether MPA carries it."""
+    """True if MPA carries it."""
     follows: bool = False
-    """Whether nothing lies between it and the segment before, wherever that seems to end."""
+    """True if it begins where the FPDU before it ends, whatever length was reported for that."""
     has_header: bool = True
-    """Whether its DDP header was captured, and nothing is wrong with it that hides the rest."""
+    """True if its DDP header was captured, and has no error that makes the rest unreadable."""
     is_acceptable: bool = True
-    """Whether a receiver takes it for what it is."""
+    """True if a receiver accepts it."""
     is_lost: bool = False
-    """Whether so little of it was captured that it counts as missing."""
+    """True if so little of it was captured that it counts as missing."""
     start: int = 0
-    """Position of the first octet of what carries it.  :class:`~.turns.Turns` sets both."""
+    """Position of the first octet of its carrier.  :class:`~.turns.Turns` sets start and end."""
     end: int = 0
 
     @property
@@ -96,15 +96,15 @@ class DDPSegment:
 
     @property
     def is_message(self) -> bool:
-        """Whether it is all of an Untagged message, or holds all of its RDMAP header.
+        """True if it is a whole Untagged message, or holds its whole RDMAP header.
 
-        There are receivers that take it for that whatever MO is.
+        Some receivers accept such an RDMAP header at any MO.
         """
         return self.header.last and (not self.offset or self.length == WITH_HEADER.get(self.opcode))
 
     @property
     def rdmap_header(self) -> bytes:
-        """The octets of its RDMAP header; none if the capture lacks any, or it has only a part.
+        """The octets of its RDMAP header; none if it is not whole or not all was captured.
 
         MULPDU is 128 at least (RFC 5044 4.5), so a conforming sender never cuts one up.
         """
@@ -113,7 +113,7 @@ class DDPSegment:
 
 
 def segment_of(item: Any) -> DDPSegment | None:
-    """Return the segment that a row or an event brings; None if it brings none of RDMAP."""
+    """Return the DDP segment of a row or an event, None if it carries no RDMAP."""
     if type(item) is tuple:
         return _of_row(item)
     return _of_event(item) if isinstance(item, CARRIERS) and item.carries_rdmap else None

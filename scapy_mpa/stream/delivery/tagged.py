@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Tagged messages of one direction (RFC 5041 5.2).
 
-A Tagged message has no name and no mark at its beginning: it is the segments between two Last
-flags, one after the other in the stream, to one STag.
+A Tagged message has no number, and nothing marks its first segment.  It consists of the segments
+to one STag that follow each other in the stream, up to a Last flag.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from scapy_mpa.wire.rdmap_names import Opcode
 
 
 class TaggedMessages:
-    """Those that are not whole, by opcode, but for Responses.
+    """The incomplete Tagged messages by opcode, without RDMA Read Responses.
 
-    :param out: where messages go.
+    :param out: takes the messages.
     """
 
     __slots__ = ("_is_sure", "_messages", "_out")
@@ -25,7 +25,7 @@ class TaggedMessages:
         self._out = out
         self._messages: dict[int, DDPMessage] = {}
         self._is_sure = True
-        """Whether the next RDMA Write begins with its first segment, if none is in progress."""
+        """True if the next segment is the first of an RDMA Write, if none is in progress."""
 
     @property
     def held(self) -> int:
@@ -34,7 +34,7 @@ class TaggedMessages:
 
     @property
     def is_open(self) -> bool:
-        """Whether a message is in progress, or may have begun before what was captured."""
+        """True if a message is in progress, or if the beginning of one may be missing."""
         return bool(self._messages) or not self._is_sure
 
     def add(self, segment: DDPSegment) -> None:
@@ -53,20 +53,20 @@ class TaggedMessages:
             self._close(opcode)
 
     def take_late(self, message: DDPMessage) -> None:
-        """Take a message that was captured after what follows it."""
+        """Take a message that was captured after messages that follow it in the stream."""
         self._out.append(message.event())
 
     def begin_unsure(self) -> None:
-        """Take it that the beginning of what comes next may have been missed."""
+        """Note that the beginning of the next message may be missing."""
         self._is_sure = False
 
-    def lose(self) -> None:
-        """Take note of a hole: nothing tells whether the next segment is of the same message."""
+    def note_hole(self) -> None:
+        """Note a hole: it is unknown whether the next segment belongs to the same message."""
         self.begin_unsure()
         self.close()
 
     def close(self) -> None:
-        """Report what is not whole as it is."""
+        """Report the incomplete messages as they are."""
         for opcode in list(self._messages):
             self._close(opcode)
 

@@ -15,33 +15,33 @@ from scapy_mpa.stream.sequence import first_position, unwrap
 
 @dataclass(slots=True, eq=False)
 class Turns:
-    """The segments of one direction that wait, and where the next one begins."""
+    """The waiting segments of one direction, and the position at which the next one begins."""
 
     expected: int | None = None
-    """Position after the last segment looked at; None as long as there was none."""
+    """Position after the last segment processed; None before the first segment."""
     waiting: list[tuple[int, int, DDPSegment]] = field(default_factory=list)
     _count: int = 0
-    # So that segments are never compared.
+    # Orders segments with the same position, so that the heap never compares segments.
 
     def place(self, segment: DDPSegment) -> None:
-        """Set where a segment begins and ends."""
+        """Set the positions at which a segment begins and ends."""
         seq, offset, leading, extent = segment.place
         near = self.expected
         if near is None:
             near = first_position(seq)
-            # Where the stream began before the first segment found, others may be missing.
+            # Segments may be missing before the first one found.
             self.expected = near - (leading if offset is None else offset)
         start = segment.start = unwrap(seq, near) - leading
         segment.end = start + extent
 
     def end_of(self, gap: GapFound) -> int:
-        """Return the position after a gap; only if there was a segment."""
+        """Return the position after a gap.  A segment must have come before."""
         assert self.expected is not None
         seq, length = gap.place
         return unwrap(seq, self.expected) + length
 
     def take(self, segment: DDPSegment) -> Iterator[DDPSegment]:
-        """Take a segment; give what is due now, most often that one."""
+        """Take a segment; yield the segments that are due now, mostly this one."""
         self.place(segment)
         if segment.follows:
             self.expected = segment.start
@@ -50,9 +50,9 @@ class Turns:
         return self.due(-1 if segment.out_of_order else segment.start)
 
     def due(self, upto: float = inf) -> Iterator[DDPSegment]:
-        """Give all that begin up to a position, and what follows without a hole.
+        """Yield the segments that begin by ``upto``, and those that follow without a hole.
 
-        Whoever looks at one moves ``expected`` on.
+        The caller advances ``expected`` after each.
         """
         waiting = self.waiting
         while waiting and (waiting[0][0] <= upto or waiting[0][0] == self.expected):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Untagged messages of one direction (RFC 5041 5.3).
 
-Queue Number and Message Sequence Number name a message.  The Message Offset of each segment says
-where it lies.  So the segments may be recovered in any order.
+Queue Number and Message Sequence Number identify a message.  The Message Offset gives the place of
+a segment in it.  So the segments may be recovered in any order.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _Key: TypeAlias = tuple[int, int, int]
 
 @dataclass(slots=True, eq=False)
 class UntaggedMessages:
-    """Those that are not whole, and the order on their queues."""
+    """The incomplete Untagged messages, and the order on their queues."""
 
     _out: list[MessageRecovered]
-    """Where messages go."""
-    _asked: Requests
+    """Takes the messages."""
+    _requests: Requests
     """The Requests of this direction."""
     _responses: Responses
     """The Responses of this direction."""
     _messages: dict[_Key, DDPMessage] = field(default_factory=dict)
     _due: dict[_Key, int] | None = None
-    """Of those, the ones that lack what lies in a hole, and the position in the stream before
-    which all of their segments lie; made with the first such one."""
+    """Messages that lost octets in a hole, and the position in the stream before which all their
+    segments lie; created on first use."""
     _first_msn: int | None = FIRST_MSN
-    """The MSN that comes first on a queue; None: the beginning was not captured."""
+    """The first MSN on a queue; None if the beginning was not captured."""
     _queues: dict[int, MSNSequence] = field(default_factory=dict)
-    """Those on which there were messages."""
+    """The queues that had messages."""
     holes: int = 0
     """Holes that the direction has had so far."""
     _held_by_messages: int = 0
@@ -56,35 +56,36 @@ class UntaggedMessages:
 
     @property
     def is_open(self) -> bool:
-        """Whether any message is not whole, or was skipped and may yet come."""
+        """True if a message is incomplete, or was skipped and may still come."""
         skips = [each.skipped for each in self._queues.values()]
         return bool(self._messages or any(skips))
 
     # -- in ------------------------------------------------------------------------------------
 
     def begin_unknown(self) -> None:
-        """Take it that nobody knows which MSNs were used before."""
+        """Note that it is unknown which MSNs were used before."""
         self._first_msn = None
         self._queues.clear()
 
     def add(self, segment: DDPSegment) -> None:
-        """Add a segment, all before which were looked at or are missing."""
+        """Add a segment, in the order of the stream or late."""
         key = _key_of(segment)
         message = self._messages.get(key)
         is_over = False
         if message is None:
             message = self._messages[key] = self._open(segment)
             self._held_by_messages += message.held
-            self._ask(message)
+            self._note_request(message)
             is_over = segment.opcode in WITH_HEADER and segment.is_message
         self._held_by_messages += message.add(segment)
         if is_over or message.has_all_segments:
             self._close(key)
 
     def take_send(self, number: int) -> bool:
-        """Take a Send in one segment, if nothing is missing before it; return whether it is next.
+        """Take a Send in one segment if its MSN is next and no hole came since the last Send.
 
         :param number: its QN, with its MSN in the lower 32 bits.
+        :return: whether it was taken.
         """
         sends = self._queues.get(QueueNumber.SEND)
         if sends is None or sends.holes != self.holes or sends.next is None:
@@ -95,7 +96,7 @@ class UntaggedMessages:
         return True
 
     def settle(self, position: int) -> None:
-        """Report what lies before ``position`` and is not whole, for it will never be."""
+        """Report the incomplete messages before ``position``: no more segments of them come."""
         while self._due:
             key, end = next(iter(self._due.items()))
             if end > position:
@@ -104,15 +105,15 @@ class UntaggedMessages:
         self._settle_skipped(position)
 
     def close(self) -> None:
-        """Report what is not whole as it is."""
+        """Report the incomplete messages as they are."""
         for key in list(self._messages):
             self._close(key)
         self._settle_skipped(inf)
 
-    # -- one begins ----------------------------------------------------------------------------
+    # -- the first segment of a message --------------------------------------------------------
 
     def _open(self, segment: DDPSegment) -> DDPMessage:
-        """Begin a message, and see to its place in the order of its queue."""
+        """Begin a message, and note its MSN on its queue."""
         qn, msn, _ = _key_of(segment)
         sequence = self._sequence(qn)
         holes = self.holes
@@ -126,22 +127,22 @@ class UntaggedMessages:
             is_lossless = holes == self.holes
             before = sequence.newest
             if before is not None and before.holes != self.holes:
-                # The next one begins, so that what it lacks lies in a hole.
+                # The next message begins, so the octets that this one lacks lie in a hole.
                 self._due = self._due or {}
                 self._due[_key_of(before.first)] = segment.start
             sequence.holes = self.holes
             skipped = sequence.note(number, segment.start, segment.origin)
             if skipped is not None:
-                self._skip(sequence, skipped, is_lossless=is_lossless)
+                self._note_skipped(sequence, skipped, is_lossless=is_lossless)
         message = DDPMessage(segment, holes=holes)
         if sequence is not None:
             sequence.newest = message
         if qn == QueueNumber.READ_REQUEST:
-            self._asked.is_whole = True
+            self._requests.is_whole = True
         return message
 
     def _sequence(self, qn: int) -> MSNSequence | None:
-        """Return the MSNs of a queue, None if there is none with this number."""
+        """Return the MSNs of a queue, None for an invalid Queue Number."""
         sequence = self._queues.get(qn)
         if sequence is None and qn in UNTAGGED_QUEUES:
             first = self._first_msn
@@ -152,33 +153,31 @@ class UntaggedMessages:
             )
         return sequence
 
-    def _ask(self, message: DDPMessage) -> None:
-        """Take note of a message that begins, in case it is a Request.
+    def _note_request(self, message: DDPMessage) -> None:
+        """Note a message that begins, if it is a Request, on any queue.
 
-        Also on another queue: there are Responders that do not mind.
+        Some Responders accept Requests on a wrong queue.
         """
         if message.first.opcode not in REQUESTS:
             return
-        request = message.asks = message.what_it_asks()
+        request = message.own_request = message.parse_request()
         if message.is_late:
             if request is not None:
-                self._asked.fill(request)
+                self._requests.add_late(request)
             return
         qn, msn = message.first.header.qn, message.first.header.msn
         if request is not None:
-            self._asked.ask(request)
+            self._requests.add(request)
         elif message.lacks_header and qn == QueueNumber.READ_REQUEST and msn is not None:
-            # Nobody knows what it asks for.
-            self._asked.ask(Request(msn))
+            # It is unknown what it asks for.
+            self._requests.add(Request(msn))
 
-    def _skip(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
-        """Take note of MSNs without a captured segment.
+    def _note_skipped(self, sequence: MSNSequence, skipped: Skipped, *, is_lossless: bool) -> None:
+        """Note MSNs without a captured segment.
 
-        :param is_lossless: whether nothing was missing before them, so that the sender skipped
-            them.
+        :param is_lossless: no octets are missing, so the sender has skipped these MSNs.
         """
         if is_lossless:
-            # There is nothing to wait for.
             sequence.settle(skipped)
             self._report_skipped(skipped)
             return
@@ -186,13 +185,13 @@ class UntaggedMessages:
         self._settle_skipped()
         if skipped.qn == QueueNumber.READ_REQUEST:
             if skipped.end - skipped.first > OUTSTANDING_REQUESTS:
-                self._asked.give_up()
+                self._requests.give_up()
                 return
             numbers = range(skipped.first, skipped.end)
-            self._asked.ask(*[Request(sequence_number(each)) for each in numbers])
+            self._requests.add(*[Request(sequence_number(each)) for each in numbers])
 
     def _settle_skipped(self, position: float = -1) -> None:
-        """Report what was skipped before a position, and the oldest if there is too much of it."""
+        """Report MSNs skipped before a position, and the oldest of too many."""
         for sequence in self._queues.values():
             for skipped in sequence.due(position) if sequence.skipped else ():
                 self._report_skipped(skipped)
@@ -219,7 +218,7 @@ class UntaggedMessages:
             self._responses.take(message)
 
     def _report_skipped(self, skipped: Skipped) -> None:
-        """Report messages of which nothing was seen."""
+        """Report messages without a captured segment."""
         self._out.append(
             MessageRecovered(
                 *skipped.follows[:4],
@@ -233,7 +232,7 @@ class UntaggedMessages:
 
 
 def _key_of(segment: DDPSegment) -> _Key:
-    """Return what the segments of one message have in common."""
+    """Return the key that all segments of a message share."""
     header = segment.header
     assert header.qn is not None and header.msn is not None
     return header.qn, header.msn, segment.opcode

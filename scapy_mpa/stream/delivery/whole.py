@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages that are each in one ordinary FPDU: the row of the FPDU is theirs, too.
+"""Messages that fit in one ordinary FPDU: the row of the FPDU also reports the message.
 
-Most messages of many applications are so.  Nothing is put together for them, and what is reported
-of them follows from the row alone.
+Many applications send mostly such messages.  They need no assembly.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from scapy_mpa.wire.rdmap_names import SEND_OPCODES, Opcode
 
 
 class MessageShape:
-    """What messages have in common whose FPDUs have a shape.  Who writes them keeps patterns here.
+    """The common fields of messages whose FPDUs have one shape.  Writers keep their patterns here.
 
-    :param fpdu: the shape of their FPDUs.
+    :param fpdu: the shape of the FPDUs.
     """
 
     __slots__ = ("first_json", "fpdu", "json", "lead", "line", "table", "tagged")
@@ -46,10 +45,10 @@ class MessageShape:
 
 
 def message_shape(fpdu: Shape) -> MessageShape | None:
-    """Return the shape of messages that are each in one FPDU of a shape.
+    """Return the shape of messages that fit in one FPDU of this shape.
 
-    None if none are, or if more must be known of them: what a Request asks for, which one a
-    Response answers, what an RDMAP header says.
+    None if there are none, or if their report needs more than the row: the fields of an RDMAP
+    header, or the Request that a Response answers.
     """
     is_response = fpdu.opcode == Opcode.READ_RESPONSE
     is_plain = not is_response if fpdu.tagged else fpdu.opcode in SEND_OPCODES
