@@ -51,11 +51,12 @@ _HELD_BY_TURN: Final = 200
 """Octets of memory that a waiting chunk takes, roughly."""
 
 _MOST_PROBLEMS: Final = 16
-"""Errors that wait for a session, to be reported with it: a chunk with another PPID counts once."""
+"""Errors of an association that wait for a session, at most, and foreign PPIDs that are reported,
+each once."""
 
 _T_FLAG: Final = 0x01
-"""Of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the Verification Tag
-(RFC 4960 8.5.1)."""
+"""A flag of ABORT and SHUTDOWN COMPLETE: the sender had no association, and reflects the
+Verification Tag (RFC 4960 8.5.1)."""
 
 _OUT_OF_THE_BLUE: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN_COMPLETE})
 
@@ -67,7 +68,7 @@ _ENDINGS: Final[dict[int, Ending]] = {
 
 
 class _Problem(NamedTuple):
-    """What is wrong with the association, or with a chunk that belongs to no session."""
+    """An error of the association, or of a chunk that belongs to no session."""
 
     direction: int
     frame: int
@@ -78,18 +79,18 @@ class _Problem(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Association:
-    """An association, from the first of its packets that was captured on."""
+    """An association, from its first captured packet on."""
 
     flow: bytes
-    """That of direction 0: who sent the first packet."""
+    """The flow of direction 0, the sender of the first captured packet."""
     _number: Callable[[], int]
-    """Gives the number of the next connection."""
+    """Returns the number of the next connection."""
     _emit: Callable[[Event], None]
     """Takes events."""
     _dialect: Dialect | None = None
-    """What the user says is spoken; with DDP over SCTP, PPIDs need no further evidence."""
+    """The dialect forced by the user.  If it is DDP over SCTP, PPIDs need no further evidence."""
     tags: list[int | None] = field(default_factory=lambda: [None, None])
-    """By direction, the Verification Tag of its packets, None if it is not known."""
+    """By direction, the Verification Tag of its packets, None if unknown."""
     _inits: list[InitChunk | None] = field(default_factory=lambda: [None, None])
     """By direction, its INIT or INIT ACK, None if it was not captured."""
     _tsns: tuple[TSNSpace, TSNSpace] = field(default_factory=lambda: (TSNSpace(), TSNSpace()))
@@ -102,27 +103,27 @@ class Association:
     _reported: set[int] = field(default_factory=set)
     """PPIDs of other protocols that were reported."""
     _unplaced: bool = False
-    """Whether a chunk was captured that is of no session."""
+    """True if a captured chunk belongs to no session."""
     carries_ddp: bool = False
-    """Whether anything has shown that it carries DDP."""
+    """True if anything has shown that it carries DDP."""
     _waiting: int = 0
-    """How many chunks wait for others, in all sessions."""
+    """Number of chunks that wait for earlier ones, in all sessions."""
     ending: Ending | None = None
-    """How it has ended, None while it lives."""
+    """How it has ended, None while it is open."""
     last_frame: int = 0
     last_time_ns: int = 0
     packets: int = 0
     held: int = 0
-    """Octets of memory that what waits takes, roughly."""
+    """Octets of memory taken, roughly."""
 
-    # -- whose packet it is ----------------------------------------------------------------------
+    # -- identity --------------------------------------------------------------------------------
 
     def direction_of(self, packet: SctpPacket) -> int | None:
-        """Return which direction a packet belongs to, None if it is none of this association's.
+        """Return the direction of a packet, None if it does not belong to this association.
 
-        Once it has ended, only a known Verification Tag shows that a packet does.
+        After the end of the association, only packets with a known Verification Tag belong to it.
 
-        :param packet: one between the same endpoints.
+        :param packet: a packet between the same endpoints.
         """
         direction = 0 if packet.flow == self.flow else 1
         own, peer = self.tags[direction], self.tags[1 - direction]
@@ -132,7 +133,7 @@ class Association:
             first = packet.chunks[0]
             kind = first.type
             if kind == ChunkType.INIT:
-                # It says the tag of the other direction.
+                # An INIT has Verification Tag 0, and announces the tag of the other direction.
                 own, tag = peer, int.from_bytes(first.value[:TAG_LENGTH], "big")
             elif kind in _OUT_OF_THE_BLUE and first.flags & _T_FLAG and tag == peer:
                 return direction
@@ -140,7 +141,7 @@ class Association:
 
     @property
     def is_gapless(self) -> bool:
-        """Whether it was captured from INIT and INIT ACK on, and no TSN is known to be missing."""
+        """True if it was captured from INIT and INIT ACK on, and no TSN is known to be missing."""
         return all(each.is_gapless for each in self._tsns)
 
     # -- in --------------------------------------------------------------------------------------
@@ -167,8 +168,10 @@ class Association:
         self._weigh()
 
     def _take_init(self, packet: SctpPacket, direction: int, chunk: Chunk) -> None:
-        """Take an INIT or INIT ACK; one that comes after DATA, or says another tag, is late or
-        forged (RFC 4960 5.2.3)."""
+        """Take an INIT or INIT ACK.
+
+        If it comes after DATA, or with another tag, it is late or forged (RFC 4960 5.2.3).
+        """
         init = parse_init(chunk.value)
         tsns = self._tsns[direction]
         if not tsns.is_empty or self.tags[1 - direction] not in (None, init.initiate_tag):
@@ -180,7 +183,7 @@ class Association:
         self.carries_ddp = self.carries_ddp or offers_ddp(init)
         is_answer = chunk.type == ChunkType.INIT_ACK
         asked = self._inits[1 - direction] if is_answer else init
-        # Without the INIT it is not known what it accepts.
+        # Without the INIT, the number of streams that its sender accepts is unknown.
         accepted = init.outbound_streams if asked is None else asked.inbound_streams
         name, whole = "INIT ACK" if is_answer else "INIT", len(chunk.value) == chunk.length
         for what in init_violations(init, name, accepted=accepted, whole=whole):
@@ -223,7 +226,7 @@ class Association:
                 control = parse_session_control(chunk.user_data)
             ddp_ssn, _ = parse_segment(chunk.user_data)
         except RemoteProtocolError:
-            # It is that short, or the snap length cut it.
+            # It was sent that short, or the snap length cut it.
             self._unplaced = True
             what = length_violation(chunk)
             if what is not None:
@@ -235,7 +238,7 @@ class Association:
         self._waiting += session.waiting
 
     def _take_other(self, packet: SctpPacket, direction: int, chunk: DataChunk) -> None:
-        """Take a chunk that is none of DDP's (RFC 5043 5.1)."""
+        """Take a chunk with the PPID of another protocol (RFC 5043 5.1)."""
         if chunk.ppid not in self._reported and len(self._reported) < _MOST_PROBLEMS:
             self._reported.add(chunk.ppid)
             for what in data_violations(chunk):
@@ -255,8 +258,8 @@ class Association:
         if known is not None:
             self._waiting -= known.waiting
             known.finish("reused", "connection ended", whole=False)
-        # A session begins with DDP-SSN 0, whichever of its chunks comes first; what is not known
-        # is only whether the first one of an association has begun in the capture.
+        # A session begins with DDP-SSN 0, whichever of its chunks comes first.  Only the first
+        # session of an association may have begun before the capture.
         begun = code in INITIATES or known is not None or any(self._inits)
         session = self._session(number, begun=begun)
         self._sessions[number] = session
@@ -266,17 +269,17 @@ class Association:
             found = stream_violation(message.chunk, own, peer)
             if found is not None:
                 session.error(direction, message.chunk.tsn, found)
-        self._tell(session)
+        self._report_problems(session)
         return session
 
     def _session(self, stream: int | None, *, begun: bool) -> Session:
-        """Return a new session, on no stream if there is none."""
+        """Return a new session, with stream None if no stream is known."""
         identity = SctpConnectionId(self._number(), self.flow, stream)
         halves = SessionHalf(begun), SessionHalf(begun)
         return Session(identity, self._emit, halves, self._tsns, self._dialect)
 
-    def _tell(self, session: Session) -> None:
-        """Report of a session what is wrong with the association."""
+    def _report_problems(self, session: Session) -> None:
+        """Report the errors of the association as errors of a session."""
         problems, self._problems = self._problems, []
         for each in problems:
             session.note(each.frame, each.time_ns)
@@ -285,29 +288,29 @@ class Association:
     def _add_problem(
         self, packet: SctpPacket, direction: int, chunk: DataChunk | InitChunk, what: Violation
     ) -> None:
-        """Report of a session, at once or when there is one."""
+        """Report an error as that of a session, now or when there is a session."""
         seq = chunk.tsn if isinstance(chunk, DataChunk) else chunk.initial_tsn
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.append(_Problem(direction, packet.frame, packet.time_ns, seq, what))
         number = chunk.stream if isinstance(chunk, DataChunk) else 0
         session = self._sessions.get(number) or next(iter(self._sessions.values()), None)
         if session is not None:
-            self._tell(session)
+            self._report_problems(session)
 
     # -- memory ----------------------------------------------------------------------------------
 
     def _weigh(self) -> None:
-        """Find out what is held."""
+        """Set ``held``."""
         waiting = (*self._fragments, *self._tsns)
         self.held = sum(each.held for each in waiting) + self._waiting * _HELD_BY_TURN
 
     @property
     def sessions(self) -> int:
-        """How many sessions are kept."""
+        """Number of sessions kept."""
         return len(self._sessions)
 
     def relieve(self) -> None:
-        """Wait for nothing: drop fragments, and give up all holes."""
+        """Free memory: drop fragments, and give up all holes."""
         for fragments, tsns in zip(self._fragments, self._tsns, strict=True):
             self._unplaced |= fragments.held > 0
             fragments.clear()
@@ -319,10 +322,10 @@ class Association:
     # -- the end ---------------------------------------------------------------------------------
 
     def finish(self, ending: Ending, reason: GapReason) -> bool:
-        """Report what is left to say; return whether the association had to do with DDP.
+        """Report the ends of all sessions; return whether the association carries DDP.
 
-        :param ending: unless it has ended by itself.
-        :param reason: why what is missing is not waited for any longer.
+        :param ending: used unless the association itself has ended.
+        :param reason: why missing chunks are not waited for any longer.
         """
         ending = self.ending or ending
         is_unplaced = self._unplaced or any(each.held for each in self._fragments)
@@ -330,10 +333,10 @@ class Association:
         for session in self._sessions.values():
             session.finish(ending, reason, whole=whole)
         if self.carries_ddp and not self._sessions:
-            alone = self._session(None, begun=False)
-            self._tell(alone)
-            alone.note(self.last_frame, self.last_time_ns)
-            alone.finish(ending, "capture ended", whole=False)
+            empty = self._session(None, begun=False)
+            self._report_problems(empty)
+            empty.note(self.last_frame, self.last_time_ns)
+            empty.finish(ending, "capture ended", whole=False)
         return self.carries_ddp
 
     @property
@@ -343,22 +346,22 @@ class Association:
 
 
 def _begins_another(session: Session, direction: int, position: int, code: int) -> bool:
-    """Tell whether a chunk begins another session on the stream of one (RFC 5043 6.1, 6.6).
+    """True if a chunk begins another session on the stream of this one (RFC 5043 6.1, 6.6).
 
-    :param code: its function code if its DDP-SSN is 0, else -1.
+    :param code: the function code of the chunk if its DDP-SSN is 0, else -1.
     """
     half = session.halves[direction]
     if code in INITIATES:
-        # What a direction begins with has the lowest TSN.
+        # The first message of a direction has the lowest TSN.
         return position > half.highest >= 0
-    # That Initiate was not captured which this answers.
+    # It may answer an Initiate that was not captured.
     return code in ANSWERS and half.is_over
 
 
 def _looks_like_ddp(chunk: DataChunk) -> bool:
-    """Tell whether a chunk shows by itself that DDP is spoken.
+    """True if a chunk alone shows DDP.
 
-    The PPIDs are assigned to DDP, but nothing keeps others from using them.
+    Its PPID is assigned to DDP, but other protocols can use it.
     """
     octets = chunk.user_data
     if chunk.ppid == SEGMENT_PPID:

@@ -23,23 +23,23 @@ _BATCH: Final = 512
 
 _BEGINNINGS: Final = frozenset({ChunkType.INIT, ChunkType.INIT_ACK})
 _OPENING: Final = _BEGINNINGS | {ChunkType.DATA}
-"""What an association that is not known may be met with first; the rest carries nothing."""
+"""Chunks with which an unknown association may begin in the capture.  Others carry no data."""
 _ENDS: Final = frozenset({ChunkType.ABORT, ChunkType.SHUTDOWN, ChunkType.SHUTDOWN_COMPLETE})
 
 _HELD_BY_ASSOCIATION: Final = 2560
 _HELD_BY_SESSION: Final = 2048
-"""Octets of memory that each takes, roughly, beside what waits in it."""
+"""Octets of memory that an association and a session take, roughly, without waiting chunks."""
 
 
 class Associations:
-    """Takes SCTP packets in the order of capture, gives events.
+    """Takes SCTP packets in the order of capture, and returns events.
 
-    :param number: gives the number of the next connection; each DDP Stream Session is one.
-    :param limits: what may be held in memory; there are never more associations, nor sessions, than
-        ``connections`` says, and what they take in memory counts toward ``octets_in_total``.
-    :param dialect: what the user says is spoken: with DDP over SCTP, what is sent under its PPIDs
-        is believed to be DDP without further evidence; with the draft before RFC 6581, control
-        flags have its meaning.
+    :param number: returns the number of the next connection; each DDP Stream Session is one.
+    :param limits: limits of memory.  ``connections`` limits associations, and also sessions.  Their
+        memory counts toward ``octets_in_total``.
+    :param dialect: the dialect forced by the user.  With DDP over SCTP, chunks with its PPIDs are
+        DDP without further evidence.  With the draft before RFC 6581, control flags have its
+        meaning.
     """
 
     def __init__(
@@ -55,28 +55,28 @@ class Associations:
         self._events: list[Event] = []
         self._by_flow: dict[bytes, Association] = {}
         self._by_tag: dict[tuple[bytes, int], tuple[Association, int]] = {}
-        """By ports and Verification Tag: whose packet it is if the addresses are other ones (RFC
-        4960 6.4: an endpoint may have several)."""
+        """By ports and Verification Tag, the association and direction of packets with unknown
+        addresses: an endpoint may have several (RFC 4960 6.4)."""
         self._live: OrderedDict[Association, None] = OrderedDict()
-        """The one without a packet for longest comes first."""
+        """All associations; the one without a packet for longest comes first."""
         self._lingering: Lingering[Association] = Lingering()
-        """Those of them that are over."""
+        """The associations that have ended, but may still get late packets."""
         self._sessions = 0
         self.without_ddp = 0
-        """Packets of associations that have shown nothing of DDP, counted when these end."""
+        """Packets of associations without a sign of DDP, counted when the association ends."""
         self.damaged = 0
-        """Packets with a bad Checksum (RFC 4960 6.8).  Their receiver discards them, so nothing in
-        them is believed."""
+        """Packets with a bad Checksum (RFC 4960 6.8), ignored because their receiver discards
+        them."""
         self.dropped: Counter[str] = Counter()
-        """Packets that met a fault of this program, by reason."""
+        """Packets dropped because of a fault of this program, by reason."""
         self.unknown = 0
         """Packets that belong to no association, by their Verification Tags (RFC 4960 8.5)."""
 
     def receive(self, packet: SctpPacket) -> list[Event]:
-        """Take a packet; return what it brought to light, in order of recovery."""
+        """Take a packet; return the events that it causes, in order of recovery."""
         kinds = {chunk.type for chunk in packet.chunks}
         if kinds & (_BEGINNINGS | _ENDS):
-            # As of TCP, few packets say what time it is.
+            # As with TCP, only few packets are used as a clock.
             for each in self._lingering.witness(packet.time_ns):
                 self._end(each, "closed", "connection ended")
         if packet.crc == "bad":
@@ -91,7 +91,7 @@ class Associations:
         try:
             association.receive(packet, direction)
         except Exception as error:
-            # For a fault of this program the other associations must not pay.
+            # A fault of this program must not stop the other associations.
             self.dropped[f"a fault of scapy-mpa in an SCTP association: {error!r}"] += 1
             with suppress(Exception):
                 self._end(association, "failed", "connection ended")
@@ -106,12 +106,12 @@ class Associations:
         return self._taken()
 
     def carries_ddp(self, flow: bytes) -> bool:
-        """Tell whether the association between these endpoints has shown that it carries DDP."""
+        """True if the association between these endpoints has shown that it carries DDP."""
         association = self._by_flow.get(flow)
         return association is not None and association.carries_ddp
 
     def ends(self) -> Iterator[list[Event]]:
-        """Yield what can be said now that the capture has ended, some hundred events at a time."""
+        """Yield the events of the end of the capture, some hundred at a time."""
         for association in sorted(self._live, key=lambda each: each.last_frame):
             is_over = association.ending is not None
             reason: GapReason = "connection ended" if is_over else "capture ended"
@@ -121,7 +121,7 @@ class Associations:
         yield self._taken()
 
     def _note(self, association: Association, time_ns: int) -> None:
-        """Take note of what is known of an association after a packet of it."""
+        """Note the Verification Tags and the end of an association after each packet."""
         self._live.move_to_end(association)
         for side, tag in enumerate(association.tags):
             if tag:
@@ -134,9 +134,9 @@ class Associations:
                 self._end(each, "closed", "connection ended")
 
     def _are_too_many(self) -> bool:
-        """Whether the association without a packet for longest must be ended.
+        """True if the association without a packet for longest must be ended.
 
-        One association with one session may stay, however low the limits are.
+        One association with one session always stays, even with the lowest limits.
         """
         if self._sessions > self._limits.connections:
             return True
@@ -165,13 +165,13 @@ class Associations:
             return None
         if association is not None:
             if association.ending is None and packet.chunks[0].type != ChunkType.INIT:
-                # It is discarded (RFC 4960 8.5).
+                # Its receiver discards it (RFC 4960 8.5).
                 return None
             self._end(association, "reused", "connection ended")
         return self._open(packet), 0
 
     def _open(self, packet: SctpPacket) -> Association:
-        # By another clock, one that is not idle may seem to be for as long as they are apart.
+        # If packets come from two clocks, an association may seem idle for their difference.
         idle_ns = self._limits.idle_seconds * SECOND + self._lingering.apart_ns
         while self._live:
             oldest = next(iter(self._live))

@@ -16,16 +16,16 @@ _HELD_BY_EACH: Final = 600
 
 
 class UserMessage(NamedTuple):
-    """A user message, or a fragment of one."""
+    """A user message, or a fragment of a user message."""
 
     position: int
-    """Of the TSN of its first DATA chunk."""
+    """Position of the TSN of its first DATA chunk."""
     chunk: DataChunk
-    """With the user data of all its chunks, as far as they were captured."""
+    """One chunk with the captured user data of all its chunks."""
     frames: tuple[int, ...]
-    """The captured frames that brought them, by TSN."""
+    """The captured frames that brought its chunks, by TSN."""
     frame: int
-    """The one that completed it."""
+    """The frame that completed it."""
     time_ns: int
     crc: CrcVerdict
 
@@ -39,7 +39,7 @@ class Fragments:
         self._fragments: dict[int, UserMessage] = {}
         """By position."""
         self._other_end: dict[int, int] = {}
-        """Of consecutive fragments of a message, the last one by the first, and the reverse."""
+        """In each run of consecutive fragments, the last position by the first, and the reverse."""
         self.held = 0
         """Octets of memory taken, roughly."""
 
@@ -63,9 +63,9 @@ class Fragments:
         return _joined(pieces, fragment)
 
     def _goes_on(self, position: int) -> bool:
-        """Tell whether the fragment after a position may be of the same message as that at it."""
-        one, other = self._fragments.get(position), self._fragments.get(position + 1)
-        return not (one is None or other is None or one.chunk.ending or other.chunk.beginning)
+        """True if the fragments at a position and after it may belong to one message."""
+        here, after = self._fragments.get(position), self._fragments.get(position + 1)
+        return not (here is None or after is None or here.chunk.ending or after.chunk.beginning)
 
     def clear(self) -> None:
         """Forget all fragments."""
@@ -75,7 +75,7 @@ class Fragments:
 
 
 def _joined(pieces: list[UserMessage], last: UserMessage) -> UserMessage:
-    """Return the message that fragments make; what follows one that was cut is left out."""
+    """Return the message of these fragments, up to the first one that the snap length cut."""
     octets = []
     for each in pieces:
         octets.append(each.chunk.user_data)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One direction of a DDP Stream Session: its chunks in the order of their DDP-SSNs (RFC 5043 6.1).
 
-Chunks are unordered for SCTP, so they are placed as they come; what must be read in the normative
-order waits here until all before it has come, or is known to stay missing.
+SCTP delivers the chunks unordered, so they are placed as they come.  Rules about their order need
+all chunks before.  For these rules, a chunk waits here until earlier ones have come or are given
+up.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from scapy_mpa.wire.sctp_session import HalfState
 from scapy_mpa.wire.startup import StartupFrame
 
 WAITING_CHUNKS: Final = 4096
-"""Chunks of one direction that may wait for earlier ones, an eighth of what RFC 5043 10 lets be
-under way: beyond it, all holes are given up."""
+"""Chunks of one direction that wait for earlier ones, at most: an eighth of the chunks that RFC
+5043 10 allows in flight.  If there are more, all holes are given up."""
 
 _LAP: Final = 1 << 16
 _HALF_LAP: Final = 1 << 15
@@ -30,7 +31,7 @@ class Turn(NamedTuple):
     """A chunk that waits for its turn."""
 
     serial: int
-    """Its DDP-SSN, counted on where that wraps."""
+    """Its DDP-SSN, as a number that never wraps."""
     code: int
     """Function code, or SEGMENT."""
     seq: int
@@ -42,22 +43,22 @@ class SessionHalf:
     """One direction of a session."""
 
     begun: bool
-    """Whether the session begins in the capture, so that DDP-SSN 0 is awaited."""
+    """True if the session begins in the capture, so that DDP-SSN 0 is expected."""
     expected: int | None = field(init=False)
-    """The serial number whose turn it is, None before the first chunk of an unknown beginning."""
+    """The next serial number; None before the first chunk if the beginning is unknown."""
     state: HalfState = field(init=False)
     is_whole: bool = field(init=False)
-    """Whether no DDP-SSN was given up."""
+    """False if the beginning is unknown or a DDP-SSN was given up."""
     first: Turn | None = None
-    """The message that the direction legally begins with."""
+    """The first message of the direction, if it may come first."""
     last: Turn | None = None
-    """The chunk whose turn was last."""
+    """The last chunk whose turn has come."""
     startup: StartupFrame | None = None
-    """What the enhanced message is equivalent to that it began with, None if there is none."""
+    """The startup frame equivalent to its first message, if that is an enhanced one."""
     first_segment: tuple[bytes, int] | None = None
-    """The head of its first DDP segment, and the octets of the whole segment."""
+    """The head of its first DDP segment, and the number of octets of the whole segment."""
     reported: set[object] = field(default_factory=set)
-    """What need not be reported again."""
+    """States and clauses whose violations need not be reported again."""
     highest: int = -1
     """Position of the highest TSN of its chunks."""
     waiting: dict[int, Turn] = field(default_factory=dict)
@@ -75,31 +76,31 @@ class SessionHalf:
         self.is_whole = self.begun
 
     def serial_of(self, ddp_ssn: int) -> int:
-        """Return the serial number of a chunk: the one closest to what is awaited."""
+        """Return the serial number of a chunk: the one closest to the expected number."""
         if self.expected is None:
-            # One lap up, so that what is captured late still has a number above zero.
+            # One lap is added, so that earlier chunks captured late have numbers above zero.
             self.expected = ddp_ssn + _LAP
         near = self.expected
         serial = near + ((ddp_ssn - near + _HALF_LAP) & _MASK) - _HALF_LAP
         return serial + _LAP if serial < 0 else serial
 
     def note_control(self, serial: int, control: SessionControl) -> None:
-        """Take note of the message that the direction begins with, if it has enhanced data."""
+        """Note the first message of the direction, if it has enhanced data."""
         if self.begun and serial == 0 and control.enhanced and self.startup is None:
             self.startup = control.startup
 
     def note_segment(self, serial: int, ulpdu: bytes, ulpdu_length: int) -> None:
-        """Take note of the first DDP segment.
+        """Note the first DDP segment.
 
-        :param ulpdu: as far as it was captured.
+        :param ulpdu: the captured octets.
         """
         head = ulpdu[:LONGEST_RTR]
         is_there = len(head) == min(ulpdu_length, LONGEST_RTR)
         if self.begun and serial == 1 and self.first_segment is None and is_there:
             self.first_segment = head, ulpdu_length
 
-    def has_had(self, serial: int) -> bool:
-        """Tell whether a chunk with this serial number came before, or is not waited for."""
+    def has_taken(self, serial: int) -> bool:
+        """True if a chunk with this serial number came before, or is not waited for."""
         assert self.expected is not None
         return serial < self.expected or serial in self.waiting
 
@@ -112,21 +113,21 @@ class SessionHalf:
 
     @property
     def first_code(self) -> int | None:
-        """Function code of the message that the direction legally begins with."""
+        """Function code of ``first``."""
         return None if self.first is None else self.first.code
 
     @property
     def is_over(self) -> bool:
-        """Whether the sender has nothing more to say."""
+        """True if the sender must not send any more."""
         return self.state in (HalfState.DONE, HalfState.REJECTED, HalfState.REFUSED)
 
     @property
     def has_terminated(self) -> bool:
-        """Whether it ended with a Terminate."""
+        """True if it ended with a Terminate."""
         return self.state in (HalfState.DONE, HalfState.REFUSED)
 
     def summary(self) -> HalfSummary:
-        """Return what it carried."""
+        """Return the summary of this direction."""
         return HalfSummary(
             markers=False,
             fpdus=self.segments,

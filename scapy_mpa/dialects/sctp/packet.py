@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is taken in: one SCTP packet as it was captured."""
+"""One captured SCTP packet, the input of this package."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class SctpPacket(NamedTuple):
     12 octets for IPv4, 36 for IPv6."""
     verification_tag: int
     chunks: list[Chunk]
-    """Those that were captured, the last one maybe cut."""
+    """The captured chunks.  The last one may be cut."""
     crc: Literal["good", "bad", "unknown"]
-    """Whether its Checksum is right; unknown if octets were cut off, or if it is zero.  A sender
-    that leaves it to the network card writes zeros, and so does one whose peer needs none (RFC
-    9653 5.2).  There is no partial checksum as in TCP, for a CRC has no pseudo-header."""
+    """The verdict on its Checksum; unknown if octets were cut off, or if the Checksum is zero.
+    Senders write zero if the network card computes it, or if their peer needs none (RFC 9653 5.2).
+    Partial checksums as in TCP do not exist, because a CRC has no pseudo-header."""
     frame: int
     """Number of the captured frame, from 1."""
     time_ns: int

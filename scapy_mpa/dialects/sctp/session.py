@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One DDP Stream Session: its chunks as events, and its rules (RFC 5043 6, RFC 6581 7)."""
+"""One DDP Stream Session: the events of its chunks, and its rules (RFC 5043 6, RFC 6581 7)."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class Session:
     """A session, from its first chunk on."""
 
     identity: SctpConnectionId
-    """What its events are given."""
+    """The connection of its events."""
     _emit: Callable[[Event], None]
     """Takes its events."""
     halves: tuple[SessionHalf, SessionHalf]
     _tsns: tuple[TSNSpace, TSNSpace]
-    """Those of the association.  If some are missing, what is wrong with the order of messages may
-    be the capture's fault."""
+    """The TSNs of the association.  If some are missing, a wrong order of messages may come from
+    the capture."""
     _dialect: Dialect | None = None
-    """What the user says is spoken."""
+    """The dialect forced by the user."""
     _active: int | None = None
     """The direction in which the active side sends."""
     _errors: int = 0
@@ -72,7 +72,7 @@ class Session:
     ) -> None:
         """Take a whole chunk.
 
-        :param control: what is in it, None if it is a DDP Segment Chunk.
+        :param control: its session control message, None if it is a DDP Segment Chunk.
         """
         half = self.halves[direction]
         chunk, frame, time_ns = message.chunk, message.frame, message.time_ns
@@ -113,7 +113,7 @@ class Session:
         self._wait(direction, Turn(serial, code, chunk.tsn))
 
     def error(self, direction: int, seq: int, what: Violation) -> None:
-        """Report something that is wrong, as the last frame has shown.
+        """Report an error, with the number and time of the last frame.
 
         :param seq: TSN.
         """
@@ -122,37 +122,37 @@ class Session:
         self._emit(ErrorFound(self.identity, direction, *shown, None, seq, str(what)))
 
     def note(self, frame: int, time_ns: int) -> None:
-        """Take note of a frame that has to do with the session."""
+        """Note a frame that belongs to the session."""
         self._frame, self._time_ns = frame, time_ns
 
     def relieve(self) -> None:
-        """Wait for nothing."""
+        """Free memory: give up all holes."""
         for direction in (0, 1):
             self._give_up(direction, "limit")
 
     @property
     def waiting(self) -> int:
-        """How many chunks wait for others."""
+        """Number of chunks that wait for earlier ones."""
         return sum(len(half.waiting) for half in self.halves)
 
     # -- in the order of DDP-SSNs ----------------------------------------------------------------
 
     def _wait(self, direction: int, turn: Turn) -> None:
-        """Let a chunk wait for its turn, which it may be."""
+        """Let a chunk wait for its turn, or process it if its turn has come."""
         half = self.halves[direction]
-        if half.has_had(turn.serial):
+        if half.has_taken(turn.serial):
             if half.is_whole:
                 what = Violation(f"DDP-SSN {turn.serial & _MASK} is used twice", "RFC 5043 5.2.1")
-                self._claim(direction, turn, what)
+                self._report_order(direction, turn, what)
             return
         half.waiting[turn.serial] = turn
         for due in half.due():
-            self._look_at(direction, due)
+            self._check_order(direction, due)
         if len(half.waiting) > WAITING_CHUNKS:
             self._give_up(direction, "limit")
 
-    def _look_at(self, direction: int, turn: Turn) -> None:
-        """Hold a chunk against what came before it."""
+    def _check_order(self, direction: int, turn: Turn) -> None:
+        """Check a chunk against the state of its direction."""
         half = self.halves[direction]
         code = turn.code
         role = self._role(direction, code)
@@ -167,16 +167,16 @@ class Session:
             half.state = NEXT[role or Role.ACTIVE, half.state, code]
         else:
             if code != SEGMENT or half.state not in half.reported:
-                # Of segments the first will do.
+                # Only the first segment in a wrong state is reported.
                 half.reported.add(half.state)
-                self._claim(direction, turn, found)
+                self._report_order(direction, turn, found)
             if half.state is HalfState.START:
-                # Once will do.
+                # A wrong beginning is reported only once.
                 half.state = HalfState.OPEN
         half.last = turn
 
     def _role(self, direction: int, code: int) -> Role | None:
-        """Return which side a direction is sent by, None if that is not known."""
+        """Return the side that sends in a direction, None if unknown."""
         if self._active is None:
             role = role_of(code)
             if role is not None:
@@ -185,10 +185,10 @@ class Session:
         return Role.ACTIVE if direction == self._active else Role.PASSIVE
 
     def _give_up(self, direction: int, reason: GapReason, *, is_skipped: bool = False) -> None:
-        """Wait no longer for what is in the holes of a direction.
+        """Wait no longer for the missing chunks of a direction.
 
-        :param is_skipped: whether nothing is missing from the capture, so that there is no chunk
-            with these DDP-SSNs.
+        :param is_skipped: nothing is missing from the capture, so the sender has skipped these
+            DDP-SSNs.
         """
         half = self.halves[direction]
         for serial in sorted(half.waiting):
@@ -197,14 +197,14 @@ class Session:
             if serial > begin:
                 half.is_whole = False
                 self._report_hole(direction, begin, serial - begin, None if is_skipped else reason)
-            self._look_at(direction, half.waiting.pop(serial))
+            self._check_order(direction, half.waiting.pop(serial))
 
     def _report_hole(
         self, direction: int, serial: int, length: int, reason: GapReason | None
     ) -> None:
-        """Report DDP-SSNs that did not come.
+        """Report missing DDP-SSNs.
 
-        :param reason: why they are not waited for; None: there are no such chunks.
+        :param reason: why they are not waited for; None if the sender has skipped them.
         """
         half = self.halves[direction]
         first = serial & _MASK
@@ -217,7 +217,7 @@ class Session:
         else:
             half.gaps += 1
             if half.state is HalfState.START:
-                # The message that the direction begins with may be missing.
+                # The first message of the direction may be missing.
                 half.state = HalfState.OPEN
             place = self._frame, self._time_ns, first
             self._emit(ChunksMissing(self.identity, direction, *place, length, reason, serial))
@@ -225,11 +225,11 @@ class Session:
     # -- the end ---------------------------------------------------------------------------------
 
     def finish(self, ending: Ending, reason: GapReason, *, whole: bool) -> None:
-        """Report what is left to say.
+        """Report the end of the session.
 
-        :param ending: if the session itself does not say how it ended.
-        :param reason: why what is missing is not waited for any longer.
-        :param whole: whether all DATA chunks were captured, of all streams and both directions.
+        :param ending: used if the messages of the session do not show how it ended.
+        :param reason: why missing chunks are not waited for any longer.
+        :param whole: all DATA chunks of all streams and both directions were captured.
         """
         for direction, half in enumerate(self.halves):
             self._give_up(direction, reason, is_skipped=whole and half.begun)
@@ -241,11 +241,11 @@ class Session:
             ending = "closed"
         elif terminated:
             ending = "half closed"
-        initiator, responder, came = None, None, None
+        initiator, responder, result = None, None, None
         if self._active is not None:
             endpoints = self.identity.endpoints
             initiator, responder = endpoints[self._active], endpoints[1 - self._active]
-            came = self._negotiated(*self._sides(self._active))
+            result = self._negotiated(*self._sides(self._active))
         self._emit(
             ConnectionEnded(
                 connection=self.identity,
@@ -261,16 +261,16 @@ class Session:
                 halves=(halves[0].summary(), halves[1].summary()),
                 errors=self._errors,
                 ending=ending,
-                negotiated=came,
+                negotiated=result,
             )
         )
 
     def _negotiated(self, active: SessionHalf, passive: SessionHalf) -> Negotiated | None:
-        """Return what came of the enhanced messages, None if nothing was negotiated.
+        """Return the result of the enhanced messages, None if nothing was negotiated.
 
-        Enhanced Initiate and Accept are equivalent to a Request and the Reply that accepts (RFC
-        6581 7).  The active side's first DDP segment is the RTR indication, if one is called for.
-        The passive side need not wait for it: a DDP segment cannot be taken for session control.
+        Enhanced Initiate and Accept are equivalent to a Request and an accepting Reply (RFC 6581
+        7).  If an RTR indication is agreed on, it is the first DDP segment of the active side.  The
+        passive side need not wait for it: a DDP segment differs from session control.
         """
         request, reply = active.startup, passive.startup
         if request is None or reply is None:
@@ -281,13 +281,16 @@ class Session:
         return None if agreed is None else negotiated(agreed, active.first_segment)
 
     def _sides(self, direction: int) -> tuple[SessionHalf, SessionHalf]:
-        """Return what the active and the passive side have sent."""
+        """Return the active and the passive half.
+
+        :param direction: the direction of the active side.
+        """
         return self.halves[direction], self.halves[1 - direction]
 
     def _compare(self, *, may_be_unfinished: bool) -> None:
-        """Report what is wrong between the two directions.
+        """Report the errors that only both directions together show.
 
-        :param may_be_unfinished: whether what was not sent is a fault, too.
+        :param may_be_unfinished: messages that were not sent are errors, too.
         """
         direction = self._active
         if direction is None:
@@ -295,9 +298,9 @@ class Session:
         active, passive = self._sides(direction)
         if active.first is not None and passive.first is not None:
             what = answer_violation(active.first.code, passive.first.code)
-            self._claim(1 - direction, passive.first, what)
+            self._report_order(1 - direction, passive.first, what)
         if active.begun and active.last is not None and active.last.serial:
-            self._claim(direction, active.last, rejected_violation(passive.state))
+            self._report_order(direction, active.last, rejected_violation(passive.state))
         if may_be_unfinished and active.is_whole and passive.is_whole:
             what = unfinished_violation(
                 (active.state, active.first_code), (passive.state, passive.first_code)
@@ -305,7 +308,7 @@ class Session:
             if what is not None:
                 self.error(direction, 0, what)
 
-    def _claim(self, direction: int, turn: Turn, what: Violation | None) -> None:
-        """Report what is wrong with the order of messages, unless some may be missing."""
+    def _report_order(self, direction: int, turn: Turn, what: Violation | None) -> None:
+        """Report a wrong order of messages, unless the capture may lack some."""
         if what is not None and all(each.is_gapless for each in self._tsns):
             self.error(direction, turn.seq, what)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Transmission Sequence Numbers of one direction: which have come (RFC 4960 3.3.1)."""
+"""Transmission Sequence Numbers captured in one direction (RFC 4960 3.3.1)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.sequence import first_position, unwrap
 
 TSNS_AHEAD: Final = 4096
-"""TSNs that are remembered beyond a hole, an eighth of the chunks that RFC 5043 10 lets be under
-way; if there are more, the holes before them are given up."""
+"""TSNs that are kept after a hole, at most: an eighth of the chunks that RFC 5043 10 allows in
+flight.  If there are more, the holes before them are given up."""
 
 _HELD_BY_EACH: Final = 100
-"""Octets of memory that a TSN beyond a hole takes, roughly."""
+"""Octets of memory that a TSN after a hole takes, roughly."""
 
 
 class TSNSpace:
-    """Takes 32-bit TSNs, gives positions that never wrap, and recognises copies."""
+    """Converts 32-bit TSNs to positions that never wrap, and recognises copies."""
 
     __slots__ = ("_acknowledged", "_ahead", "_end", "_highest", "_is_whole")
 
@@ -25,41 +25,41 @@ class TSNSpace:
         self._end: int | None = None
         """All TSNs before this position have come, or are not waited for."""
         self._ahead: set[int] = set()
-        """Those that have come after a hole."""
+        """Positions of the TSNs that have come after a hole."""
         self._highest = -1
         self._acknowledged = -1
-        """The highest position that the peer has acknowledged, with all before it."""
+        """The position up to which the peer has acknowledged all TSNs."""
         self._is_whole = False
-        """Whether the Initial TSN is known, and nothing after it was given up."""
+        """True if the Initial TSN is known, and no TSN after it was given up."""
 
     def begin(self, tsn: int) -> None:
-        """Take the Initial TSN, before any other has come (RFC 4960 3.3.2)."""
+        """Take the Initial TSN, before any other TSN (RFC 4960 3.3.2)."""
         self._end = self.position(tsn)
         self._highest = self._end - 1
         self._is_whole = True
 
     @property
     def is_empty(self) -> bool:
-        """Whether none has come, and none is awaited."""
+        """True if neither a TSN nor the Initial TSN has come."""
         return self._end is None
 
     @property
     def held(self) -> int:
-        """Octets of memory that is taken by what lies beyond holes, roughly."""
+        """Octets of memory taken, roughly."""
         return len(self._ahead) * _HELD_BY_EACH
 
     @property
     def is_gapless(self) -> bool:
-        """Whether no TSN is missing before the highest one captured or acknowledged."""
+        """True if no TSN is missing before the highest one captured or acknowledged."""
         return self._is_whole and not self._ahead and self._acknowledged <= self._highest
 
     @property
     def is_complete(self) -> bool:
-        """Whether the peer has acknowledged all that was captured, and nothing more."""
+        """True if the peer has acknowledged all captured TSNs, and no others."""
         return self.is_gapless and self._acknowledged == self._highest
 
     def acknowledge(self, tsn: int) -> None:
-        """Take note of a Cumulative TSN Ack of the peer (RFC 4960 3.3.4)."""
+        """Note a Cumulative TSN Ack of the peer (RFC 4960 3.3.4)."""
         self._acknowledged = max(self._acknowledged, self.position(tsn))
 
     def position(self, tsn: int) -> int:
@@ -69,7 +69,7 @@ class TSNSpace:
     def take(self, position: int) -> bool:
         """Take a TSN; return False if it came before, or is not waited for any longer."""
         if self._end is None:
-            # No INIT tells, and the capture may have others first.
+            # The Initial TSN is unknown, and earlier TSNs may come late.
             self._end = position - LATE_SEGMENTS
         if position < self._end or position in self._ahead:
             return False
@@ -83,7 +83,7 @@ class TSNSpace:
         return True
 
     def give_up(self) -> None:
-        """Wait no longer for what is missing before the highest."""
+        """Wait no longer for the TSNs missing before the highest one."""
         if self._ahead:
             self._ahead.clear()
             self._end = self._highest + 1
