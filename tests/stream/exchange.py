@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Requests and Responses in shorthand, and in shorthand what is reported about them."""
+"""A shorthand for Requests and Responses, and a shorthand for the reports about them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ RESPONSES = (messages.READ_RESPONSE, messages.ATOMIC_RESPONSE)
 
 
 def messages_of(events: Iterable[Event]) -> list[MessageRecovered]:
-    """The messages that the events of a capture give."""
+    """The messages found in the events of a capture."""
     taker = Messages()
     return [message for event in events for message in taker.take(event)]
 
 
 def cut(ulpdu: bytes, room: int) -> list[bytes]:
-    """An Untagged message of one segment, in segments of so many octets each."""
+    """An Untagged message of one segment, cut into segments of ``room`` octets."""
     header = messages.UNTAGGED_HEADER
     opcode, stag = ulpdu[1] & 15, int.from_bytes(ulpdu[2:6], "big")
     qn, msn = (int.from_bytes(ulpdu[at : at + 4], "big") for at in (6, 10))
@@ -32,14 +32,14 @@ def cut(ulpdu: bytes, room: int) -> list[bytes]:
 def spoken(words: str) -> list[tuple[int, bytes, str]]:
     """The messages of a shorthand such as ``>R1 <R``, as direction, ULPDU, and ``-`` or ``!``.
 
-    ``>`` is the Initiator, ``<`` the Responder. S is a Send, of the next MSN. ``>R1`` and ``>A1``
+    ``>`` is the Initiator, ``<`` the Responder. S is a Send with the next MSN. ``>R1`` and ``>A1``
     are an RDMA Read Request and an Atomic Request with MSN 1, ``<R`` and ``<A1`` are Responses.
-    Numbers follow these marks: ``:`` octets of an RDMA Read, ``@`` TO of its sink, ``s`` its STag,
-    ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``%`` order of the segments,
-    ``=`` identifier of an Atomic Operation, ``*`` number of Sends. ``-``: not captured, or these
-    segments are not. ``!``: with a bad CRC, likewise.
+    These marks have a number after them: ``:`` octets of an RDMA Read, ``@`` TO of its sink, ``s``
+    STag of its sink, ``/`` MULPDU, ``|`` octets of an RDMAP header in each segment, ``=``
+    identifier of an Atomic Operation, ``*`` number of Sends. ``%`` has the order of the segments.
+    ``-`` has the segments that are not captured, ``!`` those with a bad CRC; no number: all.
     """
-    said = []
+    parsed = []
     sends = [1, 1]
     for word in words.split():
         side, msn = "><".index(word[0]), int((re.match(r"\d+", word[2:]) or "0")[0])
@@ -67,12 +67,15 @@ def spoken(words: str) -> list[tuple[int, bytes, str]]:
                 for mark in "-!"
                 if mark in options and (not options[mark] or str(at) in options[mark])
             ]
-            said.append((side, ulpdu, "".join(fates)))
-    return said
+            parsed.append((side, ulpdu, "".join(fates)))
+    return parsed
 
 
 def talk_of(said: str | list[tuple[int, bytes, str]]) -> Talk:
-    """A connection with one FPDU a segment.  ``...``: the beginning is missing."""
+    """A connection with one FPDU in each TCP segment.
+
+    :param said: in shorthand; ``...`` before it: the beginning is missing.
+    """
     talk = started()
     if isinstance(said, str):
         if said.startswith("..."):
@@ -87,26 +90,27 @@ def talk_of(said: str | list[tuple[int, bytes, str]]) -> Talk:
 
 
 def exchanged(said: str | list[tuple[int, bytes, str]]) -> list[MessageRecovered]:
-    """The messages found."""
+    """The messages found in this connection, see :func:`talk_of`."""
     return messages_of(talk_of(said).fed())
 
 
 def answers(found: list[MessageRecovered]) -> str:
-    """The reports about Responses, in shorthand, and after ``/`` the Requests without one.
+    """The reports about Responses in shorthand, and after ``/`` the unanswered Requests.
 
-    ``1``: the Response to MSN 1, as requested; ``1~``: not as requested; ``1.``: that is unknown.
-    Others: ``-`` was not asked for; ``+`` was, by one of several; ``?``: that is unknown.
+    ``1``: answers MSN 1, with the requested length; ``1~``: with another length; ``1.``: it is
+    unknown whether the length is right.  ``-``: was not asked for; ``+``: answers one of several
+    Requests; ``?``: it is unknown whether it was asked for.
     """
-    given, absent = [], []
+    paired, unanswered = [], []
     for each in found:
         if each.opcode not in RESPONSES:
             continue
         if not each.fpdus:
-            absent.append(str(each.answers))
+            unanswered.append(str(each.answers))
         elif each.answers is None:
             assert each.as_requested is None
-            given.append({True: "+", False: "-", None: "?"}[each.requested])
+            paired.append({True: "+", False: "-", None: "?"}[each.requested])
         else:
             assert each.requested
-            given.append(f"{each.answers}{({True: '', False: '~', None: '.'})[each.as_requested]}")
-    return " ".join([*given, *["/"] * bool(absent), *absent])
+            paired.append(f"{each.answers}{({True: '', False: '~', None: '.'})[each.as_requested]}")
+    return " ".join([*paired, *["/"] * bool(unanswered), *unanswered])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rules for the order of segments, whatever happens on the way (RFC 5041 4.3, 5.4)."""
+"""Errors that the checks above MPA find, and captures without errors (RFC 5041 4.3, 5.4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.stream.crafted import places
 from tests.stream.feed import decoded, feed
 
 PROBE = PCAPS / "live_siw_probe_guest_eth0.pcap.gz"
-"""Breaks one rule per connection, see the list in ``pcaps/README.md``."""
+"""A capture that breaks one rule in each connection, see ``pcaps/README.md``."""
 
 PROBE_TERMINATES = {
     70: "1/2/0x03",
@@ -36,7 +36,7 @@ PROBE_TERMINATES = {
     75: "1/1/0x04",
     96: "1/2/0x03",
 }
-"""By connection, the error that siw has sent in its Terminate, where it conforms."""
+"""By connection, the error in the Terminate of siw, where siw conforms."""
 
 OF_DRAFT = PCAPS / "crafted" / "draft_ulp_send.pcap"
 PROBE_OTHERS = {
@@ -57,11 +57,11 @@ def events_of(conversation: Conversation, segments: list[Segment] | None = None)
 
 def errors_of(events: list[Event]) -> list[ErrorFound]:
     """The errors that the checks add."""
-    held = Checks()
+    checker = Checks()
     added: list[Event] = []
     for event in events:
-        out = list(held.take(event))
-        # They come after the given event, but before the end of a connection.
+        out = list(checker.take(event))
+        # Errors come after the given event, but before the end of a connection.
         given = out.pop(-1 if isinstance(event, ConnectionEnded) else 0)
         assert given is event or isinstance(given, ConnectionEnded)
         added += out
@@ -71,7 +71,7 @@ def errors_of(events: list[Event]) -> list[ErrorFound]:
 
 
 def sends(count: int, **options: Any) -> Conversation:
-    """Sends of both sides, short and long by turns."""
+    """Short and long Sends of both sides."""
     conversation = Conversation(**options)
     for number in range(count):
         conversation.initiator.send(bytes(3000 if number % 3 == 0 else 40))
@@ -83,8 +83,8 @@ def sends(count: int, **options: Any) -> Conversation:
 def spoken(words: str, **startup: int) -> Conversation:
     """A conversation in shorthand such as ``>R3 <R3``.
 
-    ``>`` is the Initiator.  S is a Send, R an RDMA Read of so many octets, A an Atomic Operation
-    with this identifier.
+    ``>`` is the Initiator.  S is a Send.  R3 is a Request or Response of an RDMA Read of 3 octets,
+    A5 one of an Atomic Operation with identifier 5.
     """
     conversation = Conversation(revision=2)
     conversation.startup(**startup)
@@ -111,12 +111,12 @@ def each_of(word: str, numbers: Iterable[int]) -> str:
 
 
 def after_hello(segments: list[Segment]) -> int:
-    """The place after the first Send."""
+    """The index after the first Send."""
     return next(at for at, each in enumerate(segments) if b"hello" in each.octets) + 1
 
 
 def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
-    """The same, with another MSN in the Initiator's message ``chosen``."""
+    """The conversation with another MSN in the Initiator's message ``chosen``."""
     return conversation.with_script(
         item.with_header(msn=msn)
         if isinstance(item, FPDUItem) and not item.side and item.header.msn == chosen
@@ -129,7 +129,7 @@ def with_msn(conversation: Conversation, chosen: int, msn: int) -> Conversation:
 def test_valid_conversations_are_accepted(
     conversation: Conversation, seed: int, loses: bool, copies: bool, reorders: bool
 ) -> None:
-    """There is no error, even if segments are missing, come twice, or in another order."""
+    """There is no error, even if segments are lost, copied or reordered."""
     rng = random.Random(seed)
     segments = [each for each in conversation.segments() if not (loses and rng.random() < 0.1)]
     segments += rng.sample(segments, min(3 * copies, len(segments)))
@@ -143,16 +143,16 @@ def test_valid_conversations_are_accepted(
 
 
 def captured_errors(path: Path) -> list[ErrorFound]:
-    """The errors that the checks add to what is found in a capture."""
+    """The errors that the checks find in a capture."""
     with open_capture(path) as capture:
         return errors_of(feed(decoded(capture)))
 
 
 @pytest.mark.parametrize("path", sorted({*OVER_TCP} - {PROBE, OF_DRAFT}), ids=capture_name)
 def test_real_captures_are_accepted(path: Path) -> None:
-    """The checks find no error in the traffic of real stacks.
+    """The checks find no error in the traffic of real stacks, with one exception.
 
-    But siw sends FPDUs over many segments, with ULPDUs longer than RFC 5044 3 allows.
+    siw sends FPDUs over many segments, with ULPDUs longer than RFC 5044 3 allows.
     """
     is_too_long = "trygso" in path.name
     texts = [error.text for error in captured_errors(path)]
@@ -160,9 +160,9 @@ def test_real_captures_are_accepted(path: Path) -> None:
 
 
 def test_checks_agree_with_a_real_receiver() -> None:
-    """The checks report each broken rule that the peer, siw, has terminated.
+    """The checks report each broken rule for which siw has sent a Terminate.
 
-    Not those about siw's own buffers, but also rules that siw does not check.
+    They also report rules that siw does not check.  They do not know the buffers of siw.
     """
     found = {error.connection.number: error.text for error in captured_errors(PROBE)}
     for number, terminate in PROBE_TERMINATES.items():
@@ -185,7 +185,7 @@ def test_msn_not_due(msn: int, markers: bool) -> None:
 
 
 def test_msn_wraps() -> None:
-    """0 follows 0xFFFFFFFF.  If the beginning is missing, any MSN may come first."""
+    """MSN 0 follows 0xFFFFFFFF.  If the beginning is missing, any MSN may come first."""
     conversation = Conversation()
     conversation.initiator.send(b"first")
     conversation.initiator.set_msn(0, 0xFFFFFFFE)
@@ -196,8 +196,8 @@ def test_msn_wraps() -> None:
     assert not errors_of(events_of(conversation, segments[5:]))
 
 
-def test_a_hole_makes_everything_unknown() -> None:
-    """After a hole any MSN may come.  From then on the order is known again."""
+def test_any_msn_may_come_after_a_hole() -> None:
+    """The first MSN after a hole is accepted.  The order of later MSNs is checked again."""
     conversation = with_msn(sends(12), 10, 77)
     segments = conversation.segments()
     lost = places(segments, 0)[5:9]
@@ -208,7 +208,7 @@ def test_a_hole_makes_everything_unknown() -> None:
 
 
 def interleaved(events: list[Event], count: int) -> Iterator[tuple[int, Event]]:
-    """The events of one connection as those of ``count`` connections, with their numbers."""
+    """Each event of one connection, repeated for ``count`` connections with their numbers."""
     for event, number in product(events, range(count)):
         yield number, event._replace(connection=ConnectionId(number, event.connection.flow))
 
@@ -241,11 +241,11 @@ def test_held_data_are_limited_in_total(
     connections."""
     most = 3000
     monkeypatch.setattr(checks, "HELD_IN_TOTAL", most)
-    held = Checks()
+    checker = Checks()
     for _, event in interleaved(events(), 4):
-        held.take(event)
-        assert sum(each.held for each in held._connections.values()) <= most
-    assert held._budget.room == most
+        checker.take(event)
+        assert sum(each.held for each in checker._connections.values()) <= most
+    assert checker._budget.room == most
 
 
 UNASKED = "no Atomic Request has the identifier {} (RFC 7306 5.2.2)"
@@ -264,7 +264,7 @@ EXCEEDING = (
     ],
 )
 def test_errors_that_the_end_proves(words: str, expected: list[str]) -> None:
-    """An error that only the end proves is reported then, if all was captured."""
+    """Some errors are proven only at the end.  They are reported there if nothing is missing."""
     conversation = spoken(words, ird=1, ord=2)
     found = errors_of(events_of(conversation))
     assert [each.text for each in found] == expected
@@ -277,7 +277,7 @@ def test_errors_that_the_end_proves(words: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("apart", [False, True])
 def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool) -> None:
-    """A Request acknowledges the Responses that make room for it, in any order of capture."""
+    """A Request acknowledges the Responses before it, so the order of capture does not matter."""
     rng = random.Random(seed)
     depth = rng.choice((1, 2, 4))
     sizes = [rng.randint(1, 3000) for _ in range(20)]
@@ -298,9 +298,9 @@ def test_read_requests_within_ird_in_any_order_of_capture(seed: int, apart: bool
 
 
 def test_atomic_response_whose_request_may_not_have_been_found() -> None:
-    """No error if the direction of Atomic Requests has no known beginning.
+    """There is no error if the beginning of the requesting direction is unknown.
 
-    Without CRCs and its Request Frame, its content is unknown.
+    Without CRCs and the Request Frame, the content of that direction is unknown.
     """
     conversation = Conversation(crc=False)
     conversation.startup()
@@ -317,7 +317,7 @@ def test_atomic_response_whose_request_may_not_have_been_found() -> None:
 
 @pytest.mark.parametrize(("piece", "captured"), [(20, 1514), (52, 110)])
 def test_atomic_response_whose_request_is_in_pieces(piece: int, captured: int) -> None:
-    """DDP segments may be of any size (RFC 5041 5.2), and a snap length may cut them."""
+    """DDP segments may have any size (RFC 5041 5.2), and a snap length may cut them."""
     conversation = Conversation()
     conversation.initiator.atomic_request(request_identifier=7)
     *before, item = conversation.script
@@ -334,17 +334,17 @@ def test_atomic_response_whose_request_is_in_pieces(piece: int, captured: int) -
 def test_errors_are_counted() -> None:
     """The event of a connection's end counts the errors that were added."""
     conversation = with_msn(sends(8), 5, 100)
-    held = Checks()
-    out = [each for event in events_of(conversation) for each in held.take(event)]
+    checker = Checks()
+    out = [each for event in events_of(conversation) for each in checker.take(event)]
     last = out[-1]
     assert isinstance(last, ConnectionEnded)
     assert last.errors == sum(isinstance(each, ErrorFound) for each in out) > 0
-    assert not held._connections
+    assert not checker._connections
 
 
 @pytest.mark.parametrize(("flags", "is_rtr"), [("AB", True), ("ABCD", True), ("AC", False)])
 def test_fpdu_of_no_octets_as_rtr(flags: str, is_rtr: bool) -> None:
-    """It needs no DDP header if it is the agreed RTR indication (RFC 6581 9.2)."""
+    """The agreed RTR indication needs no DDP header (RFC 6581 9.2)."""
     conversation = Conversation(revision=2, strict=False)
     conversation.startup(control_flags=flags)
     conversation.initiator.fpdu(b"")

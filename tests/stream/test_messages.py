@@ -27,7 +27,7 @@ from tests.truth.mpastream import Damage
 WRITE, READ_RESPONSE, SEND = messages.WRITE, messages.READ_RESPONSE, messages.SEND
 
 
-def carried(
+def delivered(
     ulpdus: Sequence[bytes],
     *,
     lost: tuple[int, ...] = (),
@@ -36,9 +36,11 @@ def carried(
     damage: dict[int, Damage] | None = None,
     acknowledged: int | None = None,
 ) -> list[MessageRecovered]:
-    """The messages of a connection with one FPDU a segment, where some are not captured.
+    """Return the messages of a connection, sent with one FPDU in each TCP segment.
 
-    :param acknowledged: the FPDU up to which the peer acknowledges octets before the end.
+    :param lost: FPDUs that are not captured.
+    :param order: FPDUs in the order of capture.
+    :param acknowledged: the FPDU that the peer acknowledges before later ones.
     """
     octets, truth = mpastream.build_stream(ulpdus, markers=markers, damage=damage)
     talk = started(markers=markers)
@@ -60,9 +62,9 @@ def payload(length: int) -> bytes:
     return random.Random(length).randbytes(length)
 
 
-THREE = messages.send(1, payload(3000), 1018)
-AGAIN = messages.write(1, 0, payload(3000), 1014)
-AROUND = (
+LONG_SEND = messages.send(1, payload(3000), 1018)
+LONG_WRITE = messages.write(1, 0, payload(3000), 1014)
+FOUR_WRITES = (
     *messages.write(1, 0, b"before"),
     *messages.write(2, 10_000, payload(3000), 1014),
     *messages.write(3, 0, b"after"),
@@ -71,23 +73,23 @@ AROUND = (
 
 
 @pytest.mark.parametrize(
-    ("made", "lost", "expected"),
+    ("ulpdus", "lost", "expected"),
     [
         # A message without payload is a message, too (RFC 5041 5.1).
         (messages.send(1, b""), (), [(1, 0, 1, True)]),
         (messages.write(5, 9, b""), (), [(5, 0, 1, True)]),
-        # The beginning or the end was never sent (RFC 5041 5.2).
-        (THREE[1:], (), [(1, 2000, 2, False)]),
-        (THREE[:2], (), [(1, 2000, 2, False)]),
-        (AGAIN[:2], (), [(1, 2000, 2, False)]),
+        # The beginning or the end was not sent (RFC 5041 5.2).
+        (LONG_SEND[1:], (), [(1, 2000, 2, False)]),
+        (LONG_SEND[:2], (), [(1, 2000, 2, False)]),
+        (LONG_WRITE[:2], (), [(1, 2000, 2, False)]),
         # Another STag ends a Tagged message, too.
-        ([*AGAIN[:2], *messages.write(2, 0, b"x")], (), [(1, 2000, 2, False), (2, 1, 1, True)]),
-        # A complete message is over.  The same MSN later is another message (RFC 5041 5.3).
+        (LONG_WRITE[:2] + messages.write(2, 0, b"x"), (), [(1, 2000, 2, False), (2, 1, 1, True)]),
+        # A complete message has ended.  The same MSN later is another message (RFC 5041 5.3).
         (
             messages.send(1, b"one") + messages.send(1, b"again"),
             *((), [(1, 3, 1, True), (1, 5, 1, True)]),
         ),
-        # An FPDU without ULPDU may come first (RFC 6581 9.2), and hides no message.
+        # An FPDU without ULPDU may come first (RFC 6581 9.2).  Later messages are found.
         (
             [b"", *messages.write(1, 0, b"first"), b"", *messages.write(1, 5, b"second")],
             *((), [(1, 5, 1, True), (1, 6, 1, True)]),
@@ -95,10 +97,11 @@ AROUND = (
         # Too short for a header: no message, no exception.
         ([b"", b"\x41", b"\x41\x43" + bytes(8), *messages.send(1, b"x")], (), [(1, 1, 1, True)]),
         # The TO after the hole continues the first Write, but belongs to the next Write.
-        (AGAIN * 3, (1, 2, 3), [(1, 1000, 1, False), (1, 2000, 2, False), (1, 3000, 3, True)]),
-        # A gap may hold the beginning of a Tagged message: the first one after it is not complete.
+        (LONG_WRITE * 3, (1, 2, 3), [(1, 1000, 1, False), (1, 2000, 2, False), (1, 3000, 3, True)]),
+        # The beginning of a Tagged message may lie in a gap, so the first one after it is not
+        # complete.
         *(
-            (AROUND, lost, expected)
+            (FOUR_WRITES, lost, expected)
             for lost, expected in (
                 ((0,), [(2, 3000, 3, False), (3, 5, 1, True), (3, 5, 1, True)]),
                 ((1,), [(1, 6, 1, True), (2, 2000, 2, False), *[(3, 5, 1, True)] * 2]),
@@ -112,12 +115,12 @@ AROUND = (
     ],
 )
 def test_messages_with_missing_parts(
-    made: Sequence[bytes], lost: tuple[int, ...], expected: list[tuple[int, int, int, bool]]
+    ulpdus: Sequence[bytes], lost: tuple[int, ...], expected: list[tuple[int, int, int, bool]]
 ) -> None:
-    """Each message comes once: its STag or MSN, its octets and segments, and if it is complete."""
+    """Each message is reported once, with STag or MSN, octets, segments, and completeness."""
     assert sorted(expected) == sorted(
         (each.stag or each.msn or 0, each.captured_length, each.fpdus, each.complete)
-        for each in carried(made, lost=lost)
+        for each in delivered(ulpdus, lost=lost)
         if each.fpdus
     )
 
@@ -126,32 +129,32 @@ def test_messages_with_missing_parts(
 def test_an_unknown_beginning(startup: bool) -> None:
     """Without the SYN, a direction may begin with the rest of a message.
 
-    That holds even if the startup frame, captured later, shows otherwise.
+    This holds even if a startup frame, captured later, shows that it does not.
     """
     talk = Talk(syn=False)
     if startup:
         talk.say(0, request())
         talk.say(1, reply())
     before, talk.segments = talk.segments, []
-    made = messages.write(7, 4096, bytes(3000))
-    talk.say(0, mpastream.build_stream(made * 2, markers=False)[0], size=1460)
+    ulpdus = messages.write(7, 4096, bytes(3000))
+    talk.say(0, mpastream.build_stream(ulpdus * 2, markers=False)[0], size=1460)
     talk.segments += before
-    one, other = messages_of(talk.closed())
-    assert (one.captured_length, one.missing, one.complete) == (3000, ((None, None),), False)
-    assert (other.length, other.complete) == (3000, True)
+    first, second = messages_of(talk.closed())
+    assert (first.captured_length, first.missing, first.complete) == (3000, ((None, None),), False)
+    assert (second.length, second.complete) == (3000, True)
 
 
 @pytest.mark.parametrize("markers", [True, False])
 @pytest.mark.parametrize(
-    "made", [messages.send(1, payload(1800), 618), messages.write(7, 0, payload(1800), 614)]
+    "ulpdus", [messages.send(1, payload(1800), 618), messages.write(7, 0, payload(1800), 614)]
 )
-def test_the_frame_that_completes_a_message(made: list[bytes], markers: bool) -> None:
-    """It is the one captured last, which may not be the last one in the stream.
+def test_the_frame_that_completes_a_message(ulpdus: list[bytes], markers: bool) -> None:
+    """It is the frame captured last, not the frame with the last octets of the stream.
 
     The first FPDU is in frame 6, after the SYNs, their acknowledgement and the startup frames.
     """
     for order in ([0, 1, 2], [0, 2, 1], [1, 2, 0], [2, 1, 0]):
-        (only,) = carried(made, order=order, markers=markers)
+        (only,) = delivered(ulpdus, order=order, markers=markers)
         assert (only.complete, only.fpdus) == (True, 3)
         assert (only.frame, only.time_ns) == (8, 8_000_000)
 
@@ -159,7 +162,10 @@ def test_the_frame_that_completes_a_message(made: list[bytes], markers: bool) ->
 def untagged(
     *pieces: tuple[int, int], last: int | None = None, msn: int = 1, opcode: int = SEND
 ) -> list[bytes]:
-    """Segments of one Untagged message at (MO, octets).  ``last``: the one with L."""
+    """Segments of one Untagged message, each with (MO, octets).
+
+    :param last: the segment with the Last flag.
+    """
     return [
         messages.untagged_header(opcode, 0, msn, mo, index == last) + bytes(length)
         for index, (mo, length) in enumerate(pieces)
@@ -167,7 +173,7 @@ def untagged(
 
 
 def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> list[bytes]:
-    """The same for an RDMA Write at (TO, octets)."""
+    """Segments of one RDMA Write, each with (TO, octets)."""
     return [
         messages.tagged_header(WRITE, stag, to, index == last) + bytes(length)
         for index, (to, length) in enumerate(pieces)
@@ -177,13 +183,13 @@ def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> 
 @pytest.mark.parametrize(
     ("ulpdus", "expected"),
     [
-        # Missing octets: in the middle, at the beginning, at the end, everywhere.
+        # Octets are missing in the middle, at the beginning, at the end, or at all these places.
         (untagged((0, 100), (250, 50), last=1), (150, 300, [(100, 150)], 0, 0, 0)),
         (untagged((80, 20), last=0), (20, 100, [(0, 80)], 0, 0, 0)),
         (untagged((0, 100)), (100, None, [(100, None)], 0, 0, 0)),
         (untagged((10, 10), (40, 10)), (20, None, [(0, 10), (20, 20), (50, None)], 0, 0, 0)),
         (untagged((50, 0), last=0), (0, 50, [(0, 50)], 0, 0, 0)),
-        # The same octets again, wholly and partly.
+        # Octets come twice: all or some octets of a segment.
         (untagged((0, 100), (0, 100), (100, 9), last=2), (109, 109, [], 1, 0, 0)),
         (untagged((0, 100), (20, 30), (100, 9), last=2), (109, 109, [], 1, 0, 0)),
         (untagged((0, 100), (50, 100), (150, 9), last=2), (159, 159, [], 0, 1, 0)),
@@ -207,8 +213,8 @@ def tagged(*pieces: tuple[int, int], last: int | None = None, stag: int = 5) -> 
 def test_missing_and_repeated_octets(
     ulpdus: list[bytes], expected: tuple[int, int | None, list[object], int, int, int]
 ) -> None:
-    """Missing, repeated and contradictory octets (RFC 5041 5.2), all as the sender made them."""
-    (found,) = carried(ulpdus)
+    """The sender itself leaves out, repeats or contradicts octets (RFC 5041 5.2)."""
+    (found,) = delivered(ulpdus)
     counts = found.duplicates, found.overlaps, found.conflicts
     assert (found.captured_length, found.length, list(found.missing), *counts) == expected
     assert found.complete == (not found.missing and not found.conflicts)
@@ -226,17 +232,17 @@ def duplicates(found: list[MessageRecovered]) -> list[tuple[int | None, int]]:
 
 
 def test_messages_that_were_never_sent() -> None:
-    """On each queue MSNs count from 1 (RFC 5041 4.3).  Skipped ones are missing."""
-    made = [
+    """On each queue MSNs count from 1 (RFC 5041 4.3).  Skipped MSNs are reported as missing."""
+    ulpdus = [
         *messages.send(3, b"third"),
         *messages.read_request(1, 1, 2, 3, 4, 5),
         *messages.send(4, b"fourth"),
         *messages.send(9, b"ninth"),
         *messages.terminate(0, 0, 0, msn=2),
     ]
-    found = carried(made)
+    found = delivered(ulpdus)
     assert skipped(found) == [(0, 1, 2), (0, 5, 4), (2, 1, 1)]
-    # Nothing was lost, so the report does not wait.
+    # No octets are missing, so the report does not wait.
     assert [each.opcode for each in found][:2] == [None, SEND]
     missing = next(each for each in found if each.opcode is None)
     assert (missing.captured_length, missing.fpdus, missing.complete) == (0, 0, False)
@@ -254,7 +260,7 @@ def without_beginning(ulpdus: list[bytes]) -> list[MessageRecovered]:
     ("missing", "expected"), [((), []), ((2**32 - 1, 0, 1), [(0, 2**32 - 1, 3)])]
 )
 def test_msn_wraps(missing: tuple[int, ...], expected: list[tuple[int, int, int]]) -> None:
-    """0 follows 0xFFFFFFFF (RFC 5041 4.3).  A capture may begin anywhere before that."""
+    """MSN 0 follows 0xFFFFFFFF (RFC 5041 4.3).  A capture may begin at any MSN."""
     msns = [msn for msn in (2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 2) if msn not in missing]
     found = without_beginning([messages.send(msn, b"x")[0] for msn in msns])
     assert duplicates(found) == [(msn, 0) for msn in msns]
@@ -262,9 +268,9 @@ def test_msn_wraps(missing: tuple[int, ...], expected: list[tuple[int, int, int]
 
 
 def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
-    """The octets of a hole come long after it was passed and acknowledged."""
-    made = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
-    octets, truth = mpastream.build_stream(made)
+    """The octets of a hole are captured long after later octets and their acknowledgement."""
+    ulpdus = [messages.send(msn, payload(40))[0] for msn in range(1, 301)]
+    octets, truth = mpastream.build_stream(ulpdus)
     talk = started()
     base = talk.next[0]
     for index, fpdu in enumerate(truth):
@@ -280,10 +286,10 @@ def test_messages_that_a_late_copy_brings_are_not_missing() -> None:
     assert not any(each.duplicates for each in found)
 
 
-def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
+def test_octets_that_the_snap_length_cut_off_are_missing() -> None:
     """A message is complete only if every octet is in the capture."""
-    made = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
-    octets, truth = mpastream.build_stream(made)
+    ulpdus = [*messages.send(1, payload(2000), 1018), *messages.write(1, 0, payload(500), 1018)]
+    octets, truth = mpastream.build_stream(ulpdus)
     talk = started()
     for fpdu in truth:
         talk.say(0, octets[fpdu.start : fpdu.end])
@@ -300,9 +306,9 @@ def test_octets_that_the_snap_length_cut_off_are_not_there() -> None:
 
 
 def test_missing_stretches_are_limited() -> None:
-    """The number that is listed for a message is limited, and so is the number that is kept."""
+    """A message lists a limited number of stretches, and keeps a limited number."""
     count = LISTED_PARTS + 100
-    (found,) = carried(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
+    (found,) = delivered(untagged(*((10 * at, 5) for at in range(1, count))), markers=False)
     assert found.missing == tuple(
         (0, 10) if at == 0 else (10 * at + 5, 5) for at in range(LISTED_STRETCHES)
     )
@@ -321,10 +327,10 @@ def test_segments_without_payload_are_limited(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_skipped_msns_are_limited() -> None:
-    """A peer that jumps between MSNs leaves a limited number of stretches after holes."""
+    """If a sender skips many MSNs, only a limited number of them waits after holes."""
     count = LATE_SEGMENTS + 20
-    made = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
-    found = carried(made, lost=tuple(range(0, 2 * count, 2)), markers=False)
+    ulpdus = [messages.send(3 * at, b"x")[0] for at in range(1, 2 * count + 1)]
+    found = delivered(ulpdus, lost=tuple(range(0, 2 * count, 2)), markers=False)
     assert [each[1] for each in skipped(found)] == [6 * at + 1 for at in range(count)]
 
 
@@ -332,25 +338,25 @@ ONE, TWO = messages.send(1, payload(40), 38), messages.send(2, payload(30), 38)
 
 
 @pytest.mark.parametrize(
-    ("made", "expected", "missing"),
+    ("ulpdus", "expected", "missing"),
     [
         # Each MSN is used once (RFC 5041 4.3): segments of a second message are duplicates.
         ([*ONE, *ONE, *TWO], [(1, 0), (1, 2), (2, 0)], []),
-        # The sender uses it late, against RFC 5041 4.3, but for the first time.
+        # The sender uses an MSN late, against RFC 5041 4.3, but for the first time.
         ([*TWO, *ONE], [(2, 0), (1, 0)], [(0, 1, 1)]),
         ([TWO[0], *ONE, TWO[1]], [(1, 0), (2, 0)], [(0, 1, 1)]),
     ],
 )
 def test_only_an_msn_that_was_used_is_a_duplicate(
-    made: list[bytes], expected: list[tuple[int, int]], missing: list[tuple[int, int, int]]
+    ulpdus: list[bytes], expected: list[tuple[int, int]], missing: list[tuple[int, int, int]]
 ) -> None:
-    """An MSN that comes after higher ones is no duplicate by itself."""
-    found = carried(made)
+    """An MSN after higher MSNs is no duplicate if it comes for the first time."""
+    found = delivered(ulpdus)
     assert (duplicates(found), skipped(found)) == (expected, missing)
 
 
 def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
-    """Whether it was used before the capture is unknown."""
+    """It is unknown whether it was used before the capture."""
     found = without_beginning([messages.send(msn, b"x")[0] for msn in (7, 8, 5)])
     assert duplicates(found) == [(7, 0), (8, 0), (5, 0)]
     assert not skipped(found)
@@ -358,24 +364,24 @@ def test_an_msn_from_before_the_capture_is_no_duplicate() -> None:
 
 @pytest.mark.parametrize("others", [0, LATE_SEGMENTS // 2, LATE_SEGMENTS])
 def test_an_msn_that_was_reported_missing_is_no_duplicate(others: int) -> None:
-    """After a hole it may be captured late, when too many others were missing."""
+    """It may be captured late after a hole, when too many other MSNs were missing."""
     msns = range(2, 2 * others + 4, 2)
-    made = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
-    lost = tuple(range(0, len(made), 2))
-    found = carried([*made, *messages.send(msns[-1] - 1, b"x")], lost=lost)
+    ulpdus = [each for msn in msns for each in (b"", *messages.send(msn, b"x"))]
+    lost = tuple(range(0, len(ulpdus), 2))
+    found = delivered([*ulpdus, *messages.send(msns[-1] - 1, b"x")], lost=lost)
     assert duplicates(found) == [(msn, 0) for msn in (*msns, msns[-1] - 1)]
-    found = carried([*made, *messages.send(3 if others else 1, b"x")], lost=lost)
+    found = delivered([*ulpdus, *messages.send(3 if others else 1, b"x")], lost=lost)
     assert duplicates(found) == [(msn, 0) for msn in (*msns, 3 if others else 1)]
 
 
-def test_remains_of_skipped_msns_are_limited() -> None:
-    """Every other MSN comes late.  Those between are reported before there are too many."""
+def test_stretches_of_skipped_msns_are_limited() -> None:
+    """Every second MSN comes late.  The MSNs between are reported before there are too many."""
     count = 4 * LATE_SEGMENTS
     late = range(1, 2 * count, 2)
-    made = [b"", *messages.send(2 * count, b"x")]
-    made += [messages.send(msn, b"x")[0] for msn in late]
-    # The hole was passed, but a late copy may still fill it.
-    found = carried(made, lost=(0,), acknowledged=1)
+    ulpdus = [b"", *messages.send(2 * count, b"x")]
+    ulpdus += [messages.send(msn, b"x")[0] for msn in late]
+    # Later octets are acknowledged, but a late copy may still fill the hole.
+    found = delivered(ulpdus, lost=(0,), acknowledged=1)
     assert duplicates(found) == [(msn, 0) for msn in (2 * count, *late)]
     assert skipped(found) == [(0, msn, 1) for msn in range(2, 2 * count, 2)]
     when = [each.fpdus for each in found]
@@ -386,13 +392,13 @@ def test_nothing_is_a_duplicate_when_memory_is_short(monkeypatch: pytest.MonkeyP
     """Skipped MSNs that were forgotten do not count as used."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 1)
     msns = [*range(2, 80, 2), *range(3, 80, 2), 1]
-    found = carried([messages.send(msn, b"x")[0] for msn in msns])
+    found = delivered([messages.send(msn, b"x")[0] for msn in msns])
     assert duplicates(found) == [(msn, 0) for msn in msns]
     assert skipped(found) == [(0, msn, 1) for msn in range(1, 79, 2)]
 
 
 def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are reported as incomplete if they take too much memory."""
+    """Open messages are reported as incomplete if they take too much memory."""
     monkeypatch.setattr(stream_messages, "HELD_IN_TOTAL", 100_000)
     header = messages.untagged_header
     count = 250
@@ -412,7 +418,7 @@ def test_open_messages_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @st.composite
 def segments_of_any_kind(draw: st.DrawFn) -> bytes:
-    """A DDP segment with small numbers, which often equal those of others."""
+    """A DDP segment with small numbers, so that segments often have equal fields."""
     opcode, last = draw(st.integers(0, 12)), draw(st.booleans())
     body = bytes(draw(st.sampled_from((0, 1, 5, 12, 28, 52))))
     if draw(st.booleans()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7): a table."""
+"""Which Response answers which Request (RFC 5040 5.2, RFC 7306 5.2 and 7)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.truth.impair import ACK
         (">R1 <R:0", "1~"),
         # STag and TO mean nothing without octets (RFC 5041 5.2).  The order decides.
         (">R1:0 >R2 >R3:0 <R:0@2s1 <R <R:0@4s3", "1 2 3"),
-        # To another place: it was not asked for, and the Request stays unanswered.
+        # A Response to another STag or TO was not asked for.  The Request stays unanswered.
         (">R1 <Rs8", "- / 1"),
         (">R1 <R@1001", "- / 1"),
         # All was captured, and there is no Request.
@@ -39,34 +39,34 @@ from tests.truth.impair import ACK
         (">S >R1- <R", "?"),
         (">R1- <R >S", "?"),
         (">R1- <R >R2 <R", "? 2"),
-        # The content of an FPDU with a bad CRC is unknown, of the last one or any other.
+        # The content of an FPDU with a bad CRC is unknown.
         (">S >R1! <R", "?"),
         (">S >R1! >S <R", "?"),
-        # Captured before its Request, as in captures that were merged from two.
+        # The Response was captured before its Request, as in a capture merged from two.
         (">S <R >R1 >S <R@5 >R2@5", "1 2"),
-        # Each direction was captured alone, and one was put before the other.
+        # The directions were captured apart, and one capture was put before the other.
         ("<R <A1=77 <R@5 >S*0 >R1 >S*0 >A2=77 >S*0 >R3@5 >S*0", "1 2. 3"),
         ("<R <A1=77 <R@5 >S*10 >R1 >S*10 >A2=77 >S*10 >R3@5 >S*10", "1 2. 3"),
         ("<R <A1=77 <R@5 >S*200 >R1 >S*200 >A2=77 >S*200 >R3@5 >S*200", "1 2. 3"),
-        # No Request comes for it before the end.  It waits, and so do those after it.
+        # Until the end, no Request comes for the first Response.  Later Responses wait, too.
         (">S <R >S*10", "-"),
         (">S <R >S*10 >R1@5 <R@5", "- 1"),
         (">S <R >S*200", "-"),
         (">S <R >S*200 >R1@5 <R@5", "- 1"),
-        # Without octets, and the beginning is missing: an earlier Request may have asked for none.
+        # The beginning is missing: an earlier Request may have asked for no octets.
         ("... >R5:0 >R6 >S <R:0 <R", "? 6"),
         ("... >R6 >S <R:0 <R", "? 6"),
         # A Response does not answer a Request to the same buffer that was captured after it.
         ("... <S >S <R >R5 <R", "? 5"),
-        # If the capture has them in the wrong order, it is unknown whether it was answered.
+        # In a capture with a wrong order, it is unknown whether the Request was answered.
         ("... >R4@9 <S <R@9 <R >R5", "4 ?"),
         ("... >S <S >S <R >R5 <R >R6 <R", "? 5 6"),
         ("... >S <S <A1=1 >A2=1 <A2=1", "? 2."),
-        # A Response of another size answers none: an earlier Request may have asked for that.
+        # A Response of another size is not paired: an earlier Request may have asked for that size.
         ("... >S <S >R4:3000 >S <R:1500", "?"),
         ("... >S <S >R4:1500 >S <R:3000", "?"),
-        # A missing Request may be the one that is answered.  Later answers are known again.  If
-        # nothing is missing after another Response, an answer to a Request before it is known, too.
+        # A Response may answer a missing Request.  Later Responses are paired again.  Before the
+        # missing Request, a Response is paired if nothing is missing since another Response.
         ("... >R4@4 >R5@5 >R6@5- >R7@7 >R8@8 <R@4 <R@5 <R@5 <R@7 <R@8", "? 5 ? ? 8"),
         ("... >R4@4 >R5@5 >R6@6- >R7@7 >R8@8 <R@4 <R@5 <R@6 <R@7 <R@8", "? 5 ? ? 8"),
         ("... >R4@4 >R5@5 >R6@7- >R7@7 >R8@8 <R@4 <R@5 <R@7 <R@7 <R@8", "? 5 ? 7 8"),
@@ -76,26 +76,26 @@ from tests.truth.impair import ACK
         (">R1|10 <R", "?"),
         (">R1 >R2@2|10 >R3@3 <R <R@2 <R@3", "1 ? 3"),
         (">A1=77 >R2 <A1=77|8 <R", "? 2 / 1"),
-        # A hole as long as a Response may have been one.  Then a hole that is too short.
+        # A hole that is long enough may have been a Response.  Then a hole that is too short.
         (">R1 <R >R2 <R >R3 <R", "1 2 3"),
         (">R1 <R >R2 <R- >R3 <R", "1 +"),
         (">R1 <R >R2 <S- <R >R3 <R", "1 2 3"),
-        # An MSN that comes late after missing octets is a Request, too.
+        # After missing octets, a Request may have a late MSN.
         (">S! >R2@2 >R1@1 <R@1 <R@2", "1 2"),
         (">S! >R2@2 >R1@1 <R@2 <R@1", "2 1"),
         (">S! >R2@2 >R1@1 <R@2", "2 / 1"),
-        # A Request that was missing when its Response came does not wait for another one.
+        # A Request that was missing when its Response came does not wait for another Response.
         (">R1! >R2@2 <R <R@2 >R1 >R3 <R", "? 2 3"),
-        # A Request that becomes known late counts at its place in the order.
+        # A Request that is captured late keeps its place in the order.
         (">R1! >R3:60 >R2:50 >R1:40 <R:40 <R:50 <R:60", "1 2 3"),
-        # A sender should keep the order of Tagged Offsets, but need not (RFC 5041 5.3).
+        # A sender should send Tagged Offsets in order, but need not (RFC 5041 5.3).
         (">R1:380 >R2:50 <R:380/114%1023 <R:50", "1 2"),
         (">R1:380 >R2:50 <R:380/114%2103 <R:50", "1 2"),
         (">R1:380 >R2:50 <R:380/114%2013 <R:50", "1 2"),
         (">R1:380 >R2:50 <R:380/114%0213 <R:50", "1 2"),
-        # A Response of 100 octets answers an earlier Request, not that for 64 octets.
+        # A Response of 100 octets answers an earlier Request, not the Request for 64 octets.
         ("... <S >S >R2:64 <R <R:64", "? 2"),
-        # They begin with the same octets, but their lengths distinguish them.
+        # The Responses begin with the same octets, but their lengths distinguish them.
         ("... <S >R2:64 >R3:20 >R4:300 <R:20", "3 / 4"),
         ("... <S >R2:64 >R3:20 >R4:300 <R:64", "2 / 3 4"),
         ("... <S >R2:64 >R3:20 >R4:300 <R:300", "4"),
@@ -105,7 +105,7 @@ from tests.truth.impair import ACK
     ],
 )
 def test_answered_requests(words: str, expected: str) -> None:
-    """The Request, if the order, the octets and the capture show it."""
+    """The report names the Request if order, octets and capture show it."""
     found = exchanged(words)
     assert answers(found) == expected
     assert not any(each.duplicates for each in found)
@@ -122,8 +122,8 @@ def test_answered_requests(words: str, expected: str) -> None:
 def test_a_request_recognised_after_its_response(size: int, far: bool) -> None:
     """If the beginning is missing, one direction may be recognised after the other one.
 
-    If several Requests are equal, it is unknown which one a Response answers.  So a Request that
-    was captured before that Response is not unanswered.  One that was captured long after it may
+    If several Requests are equal, it is unknown which Request a Response answers.  So no Request
+    captured before the Response is reported as unanswered.  A Request captured long after it may
     be.
     """
     talk = Talk()
@@ -131,27 +131,27 @@ def test_a_request_recognised_after_its_response(size: int, far: bool) -> None:
     for direction, ulpdu, _ in spoken(f">R1:{size} >R2:{size} >R3:{size}" + 3 * f" <R:{size}"):
         talk.say(direction, mpastream.build_stream([ulpdu])[0])
     *fpdus, end = talk.fed()
-    one, two, three, *given = (each for each in fpdus if isinstance(each, FPDURecovered))
-    assert [each.offset for each in (one, two, three, *given)] == [None] * 6
+    first, second, third, *responses = (each for each in fpdus if isinstance(each, FPDURecovered))
+    assert [each.offset for each in (first, second, third, *responses)] == [None] * 6
     if far:
-        three = three._replace(frame=200, frames=(200,))
-    found = messages_of([one, two, *given, three, end])
+        third = third._replace(frame=200, frames=(200,))
+    found = messages_of([first, second, *responses, third, end])
     assert answers(found) == ("? ? ? / 3" if far else "? ? ?")
 
 
 def test_the_missing_response() -> None:
-    """A separate record shows what was asked for, in the direction of the Response."""
+    """A separate record has the octets that were asked for, in the direction of the Response."""
     found = exchanged(">R1 >R2:50@3 <R")
     assert answers(found) == "1 / 2"
     missing = found[-1]
-    what = missing.direction, missing.opcode, missing.captured_length, missing.length
-    assert what == (1, messages.READ_RESPONSE, 0, 50)
+    fields = missing.direction, missing.opcode, missing.captured_length, missing.length
+    assert fields == (1, messages.READ_RESPONSE, 0, 50)
     assert (missing.stag, missing.to, missing.missing) == (7, 3, ((3, 50),))
     assert not missing.complete
 
 
-def test_the_missing_response_to_a_request_for_nothing() -> None:
-    """The Response is missing, but no octets are."""
+def test_the_missing_response_to_a_request_for_no_octets() -> None:
+    """The Response is missing, but no octets are missing."""
     found = exchanged(">R1:0")
     assert answers(found) == "/ 1"
     assert (found[-1].complete, found[-1].length, found[-1].missing) == (False, 0, ())
@@ -159,7 +159,7 @@ def test_the_missing_response_to_a_request_for_nothing() -> None:
 
 @pytest.mark.parametrize("lost", ["0", "1", "2", "01", "12"])
 def test_a_response_that_lost_a_part(lost: str) -> None:
-    """The Request shows where it begins and ends, and what belongs to it."""
+    """The Request shows where the Response begins and ends, and which parts belong to it."""
     found = exchanged(f">R1:3000 <R:3000/1014-{lost} >R2@9 <R@9")
     response = next(each for each in found if each.opcode == messages.READ_RESPONSE)
     assert (response.answers, response.length, response.complete) == (1, 3000, False)
@@ -171,14 +171,14 @@ def test_a_response_that_lost_a_part(lost: str) -> None:
 @pytest.mark.parametrize("atomic", [False, True])
 @pytest.mark.parametrize("between", [0, 1, 3])
 def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
-    """It is not paired, and its Request is not reported as unanswered."""
+    """The late Response is not paired, and its Request is not reported as unanswered."""
     talk = started()
     words = [f"A{msn}={100 + msn}" if atomic else f"R{msn}:50@{msn}" for msn in range(1, 5)]
-    asks, gives = (
+    requests, responses = (
         [ulpdu for _, ulpdu, _ in spoken(" ".join(side + each for each in words))] for side in "><"
     )
-    talk.say(0, mpastream.build_stream(asks)[0])
-    octets, truth = mpastream.build_stream(gives)
+    talk.say(0, mpastream.build_stream(requests)[0])
+    octets, truth = mpastream.build_stream(responses)
     late = octets[truth[0].start : truth[0].end]
     seq = talk.miss(1, late)
     talk.say(1, octets[truth[1].start : truth[between].end] or b"")
@@ -188,42 +188,42 @@ def test_a_response_whose_copy_comes_late(between: int, atomic: bool) -> None:
     talk.copy(1, seq, late)
     talk.close()
     found = messages_of(talk.fed())
-    given, _, absent = answers(found).partition(" / ")
+    paired, _, unanswered = answers(found).partition(" / ")
     expected = [f"{msn}{'.' * atomic}" for msn in range(2, between + 2)]
-    # Without another Atomic Response before it, its MSN shows that it is not late.
-    assert given.split() == [*expected, "1." if atomic and not between else "?"]
-    assert set(absent.split()) <= {str(msn) for msn in range(between + 2, 5)}
+    # If no other Atomic Response came before, its MSN is in order, so it is paired.
+    assert paired.split() == [*expected, "1." if atomic and not between else "?"]
+    assert set(unanswered.split()) <= {str(msn) for msn in range(between + 2, 5)}
 
 
 def test_requests_on_another_queue_are_requests() -> None:
     """Linux siw answers an RDMA Read Request on QN 0 or 7."""
-    asks = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
+    request = messages.read_request(1, 7, 1000, 100, 1, 1)[0]
     for qn in (0, 7):
-        moved = asks[:6] + qn.to_bytes(4, "big") + asks[10:]
+        moved = request[:6] + qn.to_bytes(4, "big") + request[10:]
         assert answers(exchanged([(0, moved, ""), *spoken("<R")])) == "1"
 
 
-def test_malformed_requests_ask_for_nothing() -> None:
-    """Too short, too long, or without L."""
+def test_responses_do_not_answer_malformed_requests() -> None:
+    """A Response does not answer an RDMA Read Request that is too short or too long."""
     for octets in (bytes(27), bytes(29), b""):
-        (asks,) = messages.untagged_message(messages.READ_REQUEST, 1, 1, octets)
-        found = exchanged([(0, asks, ""), *spoken("<R")])
+        (request,) = messages.untagged_message(messages.READ_REQUEST, 1, 1, octets)
+        found = exchanged([(0, request, ""), *spoken("<R")])
         assert answers(found) == "-"
         assert found[0].read_request is None
 
 
 def test_outstanding_requests_are_limited() -> None:
-    """The oldest are forgotten.  From then on no Response is reported as not asked for."""
+    """The oldest Requests are forgotten.  Then no Response is reported as not asked for."""
     count = OUTSTANDING_REQUESTS + 100
     octets, _ = mpastream.build_stream(
         [messages.read_request(msn, 7, 1000 * msn, 10, 1, 1)[0] for msn in range(1, count + 1)]
     )
     talk = started()
     talk.say(0, octets, size=50_000)
-    given, _ = mpastream.build_stream(
+    responses, _ = mpastream.build_stream(
         [messages.read_response(7, 1000 * msn, bytes(10))[0] for msn in (1, 101)]
     )
-    talk.say(1, given)
+    talk.say(1, responses)
     talk.close()
     found = messages_of(talk.fed())
     assert answers(found) == " ".join(["? 101 /", *map(str, range(102, count + 1))])
@@ -239,25 +239,25 @@ def test_waiting_responses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     talk.say(1, octets, size=50_000)
     events = talk.fed()
     taker = Messages()
-    early = [each for one in events[:-1] for each in taker.take(one)]
+    early = [each for event in events[:-1] for each in taker.take(event)]
     assert len(early) > 90
     late = taker.take(events[-1])
     assert len(early + late) == count
-    # Their Requests, if they still came, would not be found any more.
+    # Their Requests are unknown: they may still come.
     assert all(each.complete and each.requested is None for each in early + late)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["holes", "floods", "strays"])
 def test_time_is_linear(kind: str) -> None:
-    """Each costs about the same, with unanswered Requests or a hole before every Response."""
+    """Each Response costs about the same, with many Requests, many holes, or no Request."""
 
     def spent(count: int) -> int:
-        asks = [messages.read_request(msn, 7, 0, 50, 1, 1)[0] for msn in range(1, count + 1)]
-        gives = [messages.read_response(7, 0, bytes(50))[0] for _ in range(count)]
+        requests = [messages.read_request(msn, 7, 0, 50, 1, 1)[0] for msn in range(1, count + 1)]
+        responses = [messages.read_response(7, 0, bytes(50))[0] for _ in range(count)]
         if kind == "strays":
-            asks = asks[:1]
-        octets = [mpastream.build_stream(each) for each in (asks, gives)]
+            requests = requests[:1]
+        octets = [mpastream.build_stream(each) for each in (requests, responses)]
         talk = started()
         talk.say(0, octets[0][0], size=5000)
         for number, fpdu in enumerate(octets[1][1]):
