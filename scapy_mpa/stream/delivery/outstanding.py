@@ -61,24 +61,24 @@ class Outstanding:
     after a Request whose sender had already received that Response."""
     _identifiers: Counter[int] = field(default_factory=Counter)
     """Request Identifiers of the outstanding Atomic Requests."""
-    _unasked: dict[int, ErrorFound] = field(default_factory=dict)
+    _unmatched: dict[int, ErrorFound] = field(default_factory=dict)
     """By identifier, the errors for Atomic Responses of the peer without a Request so far."""
 
     def __len__(self) -> int:
         """How many Requests and errors are kept."""
-        return len(self._identifiers) + len(self._unasked) + len(self._excess)
+        return len(self._identifiers) + len(self._unmatched) + len(self._excess)
 
     def forget(self) -> None:
         """Forget all: from now on, Atomic Responses may answer unknown Requests."""
         self.is_known = False
         self._identifiers.clear()
-        self._unasked.clear()
+        self._unmatched.clear()
         self._excess = ()
 
     def add_atomic_request(self, identifier: int) -> None:
         """Take an Atomic Request, by its Request Identifier."""
         # A capture may have Request and Response in the wrong order.
-        if self._unasked.pop(identifier, None) is not None:
+        if self._unmatched.pop(identifier, None) is not None:
             return
         if len(self._identifiers) >= OUTSTANDING_REQUESTS:
             self.forget()
@@ -89,9 +89,9 @@ class Outstanding:
         known = self._identifiers.pop(identifier, 0)
         if known > 1:
             self._identifiers[identifier] = known - 1
-        elif not known and len(self._unasked) < OUTSTANDING_REQUESTS:
+        elif not known and len(self._unmatched) < OUTSTANDING_REQUESTS:
             text = f"no Atomic Request has the identifier {identifier}"
-            self._unasked[identifier] = _error(segment.origin, Violation(text, "RFC 7306 5.2.2"))
+            self._unmatched[identifier] = _error(segment.origin, Violation(text, "RFC 7306 5.2.2"))
 
     def add_read_request(self, segment: DDPSegment, limit: int | None) -> None:
         """Take an RDMA Read Request.
@@ -120,7 +120,7 @@ class Outstanding:
 
         They hold only if nothing is missing from the capture.
         """
-        return list(self._unasked.values())
+        return list(self._unmatched.values())
 
     def too_many_reads(self) -> list[ErrorFound]:
         """Return the first error for too many outstanding RDMA Read Requests, if any."""

@@ -68,7 +68,7 @@ class Requests:
     """True if unknown Requests may be outstanding, for example from before the capture.  Then a
     Response is paired only if one Request alone fits."""
     captured: int = 0
-    """The latest frame that brought a processed segment of the requesting direction."""
+    """The last frame that brought octets of the processed segments of the requesting direction."""
     now: int = 0
     """The frame of the segment that is processed now, of either direction."""
     shown: int = 0
@@ -327,7 +327,7 @@ class Requests:
             self._mark_uncertain(*self._known(key))
 
     def forget_overtaken(self) -> None:
-        """Report no overtaken Request as unanswered."""
+        """Forget the overtaken Requests: none is reported as unanswered."""
         self.unanswered.clear()
         self._uncertain = max(self._uncertain, self._high + 1)
 

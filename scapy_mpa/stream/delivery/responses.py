@@ -53,9 +53,9 @@ class Responses:
         self.release()
 
     def take_late(self, message: DDPMessage) -> None:
-        """Take a Response that was captured after later messages, without searching its Request.
+        """Take a Response that was captured after later messages; do not search its Request.
 
-        It may answer an overtaken Request, so none of these is reported as unanswered.
+        It may answer any overtaken Request.  So no overtaken Request is reported as unanswered.
         """
         self._requests.forget_overtaken()
         self._out.append(message.event())

@@ -38,8 +38,8 @@ class UntaggedMessages:
     """The Responses of this direction."""
     _messages: dict[_Key, DDPMessage] = field(default_factory=dict)
     _due: dict[_Key, int] | None = None
-    """Messages that lost octets in a hole, and the position in the stream before which all their
-    segments lie; created on first use."""
+    """Messages that lack octets because of a hole, and the position in the stream before which all
+    their segments lie; created on first use."""
     _first_msn: int | None = FIRST_MSN
     """The first MSN on a queue; None if the beginning was not captured."""
     _queues: dict[int, MSNSequence] = field(default_factory=dict)
@@ -57,8 +57,8 @@ class UntaggedMessages:
     @property
     def is_open(self) -> bool:
         """True if a message is incomplete, or was skipped and may still come."""
-        skips = [each.skipped for each in self._queues.values()]
-        return bool(self._messages or any(skips))
+        skipped = [each.skipped for each in self._queues.values()]
+        return bool(self._messages or any(skipped))
 
     # -- in ------------------------------------------------------------------------------------
 
