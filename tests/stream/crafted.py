@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Crafted segments, and records of their capture, by type and sender."""
+"""Select crafted segments, and records of their capture, by type and sender."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INITIATOR = "10.0.0.1:40000"
 
 
 def places(segments: Sequence[Segment], side: int | None = None) -> list[int]:
-    """The places of segments with octets, of one side or of both."""
+    """The indexes of segments with octets, of one side or of both."""
     return [at for at, each in enumerate(segments) if each.octets and side in (None, each.side)]
 
 
@@ -23,5 +23,5 @@ def of(records: Sequence[Record], kind: str, src: str | None = None) -> list[Rec
 
 
 def fpdu_keys(records: Sequence[Record]) -> list[tuple[str, int]]:
-    """Who sent each FPDU, and its sequence number."""
+    """Sender and sequence number of each FPDU."""
     return [(each["src"], each["seq"]) for each in of(records, "fpdu")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Captures that hold only the beginning of segments."""
+"""Captures that have only the beginning of some segments."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.truth import messages, mpastream
 from tests.truth.mpastream import TrueFPDU
 
 BASE = 1021
-"""Sequence number of offset 0 of direction 0 where `sent` begins."""
+"""Sequence number of offset 0 of direction 0 in the connections of `sent`."""
 
 
 def stream(sizes: list[int], *, markers: bool, crc: bool = True) -> tuple[bytes, list[TrueFPDU]]:
-    """FPDUs with these many octets of payload."""
+    """One FPDU for each of these payload sizes."""
     made = [
         messages.send(msn, random.Random(msn).randbytes(size), 4000)[0]
         for msn, size in enumerate(sizes, 1)
@@ -32,7 +32,10 @@ def wrong(events: list[Event]) -> list[Event]:
 
 
 def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, int]]:
-    """Offset and length of each gap of a direction; ``base`` is the number of offset 0."""
+    """Offset and length of each gap of a direction.
+
+    :param base: the sequence number of offset 0.
+    """
     return [
         ((each.seq - base + 2**31) % 2**32 - 2**31, each.length)
         for each in events
@@ -40,9 +43,9 @@ def gaps(events: list[Event], base: int, direction: int = 0) -> list[tuple[int, 
     ]
 
 
-def fed_with_cuts(talk: Talk, there: Mapping[int, int | None]) -> list[Event]:
-    """The events of a connection whose segments are cut to so many octets, by index."""
-    return feed(cut_to(talk, there))
+def fed_with_cuts(talk: Talk, captured: Mapping[int, int | None]) -> list[Event]:
+    """The events of a connection with cut segments, see :func:`cut_to`."""
+    return feed(cut_to(talk, captured))
 
 
 def sent(
@@ -52,21 +55,24 @@ def sent(
     markers: bool = False,
     crc: bool = True,
 ) -> list[Segment]:
-    """A connection, then segments of the Initiator from one offset to another.
+    """A connection in which the Initiator sends pieces of these octets.
 
-    :param pieces: the two offsets, and how many octets of the segment were captured.  None: all.
+    :param pieces: for each segment, begin and end offset, and its captured octets.  None: all.
     """
-    talk, there = started(markers=markers, crc=crc), dict[int, int | None]()
+    talk, captured = started(markers=markers, crc=crc), dict[int, int | None]()
     for begin, end, snap in pieces:
-        there[len(talk.segments)] = snap
+        captured[len(talk.segments)] = snap
         talk.copy(0, BASE + begin, octets[begin:end])
-    return cut_to(talk, there)
+    return cut_to(talk, captured)
 
 
-def cut_to(talk: Talk, there: Mapping[int, int | None]) -> list[Segment]:
-    """The segments of a connection, cut to so many octets by index."""
+def cut_to(talk: Talk, captured: Mapping[int, int | None]) -> list[Segment]:
+    """The segments of a connection, some of them cut.
+
+    :param captured: captured octets by index of the segment.  None or absent: all.
+    """
     segments = [as_segment(number, each) for number, each in enumerate(talk.segments, 1)]
     return [
-        each._replace(payload=each.payload[: there.get(index)])
+        each._replace(payload=each.payload[: captured.get(index)])
         for index, each in enumerate(segments)
     ]

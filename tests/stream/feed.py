@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the truth's segments to the stream core, and from its events back to the truth."""
+"""Feed the truth's segments to the stream core, and compare its events with the truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESPONDER_FLOW = bytes.fromhex("0a000002 0a000001 0fa0 9c40")
 
 
 def as_segment(number: int, segment: impair.Segment) -> Segment:
-    """One of the truth's segments as it comes from a capture, one a millisecond."""
+    """A segment of the truth as a captured segment; one is captured each millisecond."""
     flow = RESPONDER_FLOW if segment.direction else INITIATOR_FLOW
     return Segment(
         flow,
@@ -72,7 +72,7 @@ def fpdus(events: Iterable[Event], direction: int | None = None) -> list[FPDURec
 
 @dataclass(frozen=True)
 class Truth:
-    """What must be reported about an FPDU."""
+    """The fields that must be reported about an FPDU."""
 
     seq: int
     offset: int
@@ -83,14 +83,14 @@ class Truth:
 
 
 def expected(half: impair.Half, fpdu: mpastream.TrueFPDU) -> Truth:
-    """What must be reported about this FPDU of a direction."""
+    """The fields that must be reported about this FPDU of a direction."""
     verdict = {True: "good", False: "bad", None: "off"}[fpdu.crc_ok]
     seq = (half.base + fpdu.seq_offset) % 2**32
     return Truth(seq, fpdu.seq_offset, fpdu.ulpdu_length, fpdu.markers, verdict, fpdu.ulpdu)
 
 
 def reported(event: FPDURecovered) -> Truth:
-    """What was reported about it."""
+    """The fields that were reported about an FPDU."""
     assert event.offset is not None
     return Truth(event.seq, event.offset, event.ulpdu_length, event.markers, event.crc, event.ulpdu)
 
@@ -104,7 +104,10 @@ def halves(
     mulpdu: int = 1442,
     damage: tuple[dict[int, mpastream.Damage], dict[int, mpastream.Damage]] = ({}, {}),
 ) -> tuple[impair.Half, impair.Half]:
-    """Both directions of a connection; ``markers`` says for each sender whether it has them."""
+    """Both directions of a connection.
+
+    :param markers: for each sender, whether it sends Markers.
+    """
     made = []
     for direction, key in enumerate((mpastream.REQUEST_KEY, mpastream.REPLY_KEY)):
         startup = mpastream.startup_frame(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Startup frames and FPDUs after them, and what is reported about their connection."""
+"""Startup frames, FPDUs after them, and the events of their connection."""
 
 from __future__ import annotations
 

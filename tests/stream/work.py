@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Work, counted without a clock so that a busy machine does not change it, and memory."""
+"""Measure work and memory.  No clock is used, so a busy machine does not change the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def calls(work: Callable[[], object]) -> int:
 def steps(work: Callable[[], object], package: str) -> int:
     """Return how many lines of a package ``work`` executes.
 
-    A line also counts for each turn of a comprehension on it, which calls nothing.
+    A comprehension counts its line once for each turn.
 
     :param package: the prefix of the names of its modules.
     """
@@ -58,7 +58,7 @@ def steps(work: Callable[[], object], package: str) -> int:
 
 @contextmanager
 def traced() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Give a function that returns the octets allocated since then, held now and at most."""
+    """Yield a function that returns the octets allocated since then: held now, and at most."""
     gc.collect()
     tracemalloc.start()
     try:
