@@ -366,5 +366,5 @@ def _looks_like_ddp(chunk: DataChunk) -> bool:
     octets = chunk.user_data
     if chunk.ppid == SEGMENT_PPID:
         return plausible(octets[DDP_SSN_LENGTH:], chunk.length - DDP_SSN_LENGTH)
-    is_there = len(octets) >= SESSION_CONTROL_LENGTH
-    return is_there and parse_session_control(octets).function_code in FUNCTION_NAMES
+    is_captured = len(octets) >= SESSION_CONTROL_LENGTH
+    return is_captured and parse_session_control(octets).function_code in FUNCTION_NAMES

@@ -95,8 +95,8 @@ class SessionHalf:
         :param ulpdu: the captured octets.
         """
         head = ulpdu[:LONGEST_RTR]
-        is_there = len(head) == min(ulpdu_length, LONGEST_RTR)
-        if self.begun and serial == 1 and self.first_segment is None and is_there:
+        is_captured = len(head) == min(ulpdu_length, LONGEST_RTR)
+        if self.begun and serial == 1 and self.first_segment is None and is_captured:
             self.first_segment = head, ulpdu_length
 
     def has_taken(self, serial: int) -> bool:

@@ -138,15 +138,15 @@ class DDPMessage:
         if first and stretches[first - 1][1] >= at:
             first -= 1
         last = first
-        there = 0
+        known = 0
         while last < len(stretches) and stretches[last][0] <= end:
             start, stop = stretches[last]
-            there += min(end, stop) - max(at, start)
+            known += min(end, stop) - max(at, start)
             last += 1
         if not self.repeats:
-            self._duplicates += there == end - at
-            self._overlaps += 0 < there < end - at
-        if not there:
+            self._duplicates += known == end - at
+            self._overlaps += 0 < known < end - at
+        if not known:
             self._cut_off += cut_off
         if first < last:
             whole = min(at, stretches[first][0]), max(end, stretches[last - 1][1])

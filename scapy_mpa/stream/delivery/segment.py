@@ -108,8 +108,8 @@ class DDPSegment:
 
         MULPDU is 128 at least (RFC 5044 4.5), so a conforming sender never cuts one up.
         """
-        is_there = self.is_message and not self.cut_off and self.length <= _LONGEST_HEADER
-        return self.body if is_there else b""
+        is_whole = self.is_message and not self.cut_off and self.length <= _LONGEST_HEADER
+        return self.body if is_whole else b""
 
 
 def segment_of(item: Any) -> DDPSegment | None:
@@ -167,10 +167,10 @@ def _of_event(carrier: Carrier) -> DDPSegment:
     found = ddp_header_of(ulpdu)
     header = found or _NO_HEADER
     opcode = header.rsvdulp & OPCODE_BITS
-    there = len(ulpdu)
+    captured = len(ulpdu)
     body = ulpdu
     if found is not None:
-        there -= header.length
+        captured -= header.length
         length = max(0, length - header.length)
         is_header = opcode in HEADER_OPCODES and not header.tagged
         body = ulpdu[header.length :][:_KEPT] if is_header else b""
@@ -188,7 +188,7 @@ def _of_event(carrier: Carrier) -> DDPSegment:
         opcode,
         (header.to if header.tagged else header.mo) or 0,
         length,
-        length - there,
+        length - captured,
         body,
         is_fpdu,
         isinstance(carrier, SoftUiWARPRecovered),
