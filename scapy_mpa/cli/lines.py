@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records as lines to be read.
+"""Records as lines for people to read.
 
 ::
 
     frame  seconds since the first frame  #connection sender > receiver  what it is
 
-Lines are made of records.  Ordinary FPDUs have none: their lines are patterns, filled from rows.
-The words of equal startup frames are made once, and those of plain ends are patterns, too.
+A line is made from a record.  An ordinary FPDU has no record: a pattern is filled from its row.  A
+plain end of a connection has a pattern, too.  The words of equal startup frames are made once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scapy_mpa.wire.startup import StartupFrame
 
 _CACHED_ENDS: Final = 1024
 _NUMBER: Final = "\0"
-"""Stands for a number in a pattern that is being made."""
+"""Stands for a number while a pattern is made."""
 _WORD: Final = 0xFFFFFFFF
 _HEAD: Final = "%6d %11.6f %s"
 """Frame, seconds since the first frame, and connection."""
@@ -49,8 +49,8 @@ _COLOURS: Final = {
 class Lines:
     """Makes the lines of one capture.
 
-    :param clock: of the capture.
-    :param colour: set off what is not an ordinary FPDU.
+    :param clock: the clock of the capture.
+    :param colour: colour all lines but those of ordinary FPDUs.
     """
 
     def __init__(self, clock: Clock, *, colour: bool = False) -> None:
@@ -58,20 +58,20 @@ class Lines:
         self._colour = colour
         self.width = 0
         """Characters of the longest label so far."""
-        # By all that they differ in but numbers, patterns of what to say of ends.
+        # The patterns of plain ends, by everything but the numbers.
         self._ends: dict[tuple[Any, ...], str] = {}
 
     def line(self, record: dict[str, Any]) -> str:
-        """Return the line of a record, without the line's end."""
+        """Return the line of a record, without a newline."""
         kind = record["type"]
         between = "-" if kind == "connection" else ">"
         label = self._label(record["connection"], record["src"], record["dst"], between)
-        what = WORDS[kind](record) + ", late" * ("late" in record)
-        line = _HEAD % (record["frame"], record["time"], label) + f"  {what}"
+        words = WORDS[kind](record) + ", late" * ("late" in record)
+        line = _HEAD % (record["frame"], record["time"], label) + f"  {words}"
         return coloured(record, line) if self._colour else line
 
     def label(self, connection: ConnectionId, direction: int) -> str:
-        """Return number and endpoints."""
+        """Return the number and the endpoints of a connection."""
         source, target = connection.endpoints[:: -1 if direction else 1]
         return self._label(connection.number, source, target, ">")
 
@@ -81,7 +81,7 @@ class Lines:
         return text.ljust(self.width)
 
     def page(self, rows: Sequence[Any]) -> bytes:
-        """Return the lines of rows and events, each with its end."""
+        """Return the lines of rows and events, each with a newline."""
         lines: list[bytes] = []
         begin_ns = self.clock.begin_ns
         last, head = -1, b""
@@ -115,25 +115,25 @@ class Lines:
         return b"".join(lines)
 
     def _line_of(self, event: Any) -> bytes:
-        """Return the line of what has no pattern."""
+        """Return the line of an event that has no pattern of a shape."""
         kind = type(event)
         if kind is StartupSeen:
-            between, what = ">", _said(event.startup, event.dialect)
+            between, words = ">", _startup_words(event.startup, event.dialect)
         elif kind is ConnectionEnded and _is_plain(event):
-            between, what = "-", self._ended(event)
+            between, words = "-", self._end_words(event)
         else:
             return self.line(record_of(event, self.clock)).encode() + b"\n"
         source, target = event.connection.endpoints[:: -1 if event.direction else 1]
         label = self._label(event.connection.number, source, target, between)
         seconds = (event.time_ns - self.clock.begin_ns) / SECOND
-        line = _HEAD % (event.frame, seconds, label) + f"  {what}"
+        line = _HEAD % (event.frame, seconds, label) + f"  {words}"
         return (coloured({"type": type_of(event)}, line) if self._colour else line).encode() + b"\n"
 
-    def _ended(self, event: ConnectionEnded) -> str:
-        """Return what to say of a plain end: most differ in their numbers alone."""
-        one, other = event.halves[::-1] if event.direction else event.halves
+    def _end_words(self, event: ConnectionEnded) -> str:
+        """Return the words for a plain end: most plain ends differ only in numbers."""
+        first, second = event.halves[::-1] if event.direction else event.halves
         startup = event.dialect, event.revision, event.crc, event.rnics, event.negotiated
-        key = event.end and event.end.text, *startup, one.markers, other.markers
+        key = event.end and event.end.text, *startup, first.markers, second.markers
         pattern = self._ends.get(key)
         if pattern is None:
             if len(self._ends) >= _CACHED_ENDS:
@@ -141,28 +141,25 @@ class Lines:
             numbers = dict.fromkeys(("fpdus", "octets"), sides(_NUMBER, _NUMBER))
             words = WORDS["connection"](specific_keys(event, self.clock) | numbers)
             pattern = self._ends[key] = words.replace("%", "%%").replace(_NUMBER, "%d")
-        return pattern % (one.fpdus, other.fpdus, one.octets, other.octets)
+        return pattern % (first.fpdus, second.fpdus, first.octets, second.octets)
 
 
 def _is_plain(event: ConnectionEnded) -> bool:
-    """Tell whether a connection had a startup, and nothing odd is to be said of its end."""
-    one, other = event.halves
-    # After its octets, a summary has nothing but what is odd.
+    """Return whether a connection had a startup, and nothing unusual needs to be reported."""
+    first, second = event.halves
+    # After its octets, a summary has only items that are unusual if they are not 0.
     is_odd = event.errors or event.timing is None or event.timing.stalls
-    return event.revision is not None and not (is_odd or any(one[3:]) or any(other[3:]))
+    return event.revision is not None and not (is_odd or any(first[3:]) or any(second[3:]))
 
 
 @lru_cache(maxsize=1024)
-def _said(startup: StartupFrame, dialect: Dialect | None) -> str:
-    """Return what to say of a startup frame: many are the same.
-
-    :param dialect: what it speaks.
-    """
+def _startup_words(startup: StartupFrame, dialect: Dialect | None) -> str:
+    """Return the words for a startup frame: many are the same."""
     return WORDS["startup"](startup_fields(startup, dialect))
 
 
 def _pattern(row: tuple[Any, ...], clock: Clock) -> bytes:
-    """Return the pattern of the lines of a shape; empty if each must be seen as a whole."""
+    """Return the pattern of the lines of a shape; empty if each line needs its own record."""
     record = pattern_of(row, clock)
     if record is None or record.get("invalidate_stag") is not None:
         return b""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction in order: it takes the next octets, octets after a hole, and equal copies.
+"""One direction of a connection on the straight path.
 
-It takes a segment whole, or refuses it.  Of a refused segment it notes at most what the segment
-acknowledges.  A direction that refuses one goes to recovery (:mod:`~scapy_mpa.stream.handover`)
-until all is in order again.
+It takes the next octets, octets after a hole, and equal copies.  It takes a segment whole, or
+refuses it.  Of a refused segment it keeps at most the acknowledgement number.  Then recovery takes
+the connection (:mod:`~scapy_mpa.stream.handover`) until all octets are in order again.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 
 AHEAD_SEGMENTS: Final = 256
-"""Segments that may wait after a hole: more than overtake another on the way."""
+"""Most segments that may wait after a hole: fewer overtake another segment on the way."""
 
 AHEAD_OCTETS: Final = 1 << 20
-"""How far from the first octet that is not read they may end, in octets."""
+"""Most octets from the first FPDU that is not read to the end of a waiting segment."""
 
 PIECES: Final = 64
-"""Segments of an FPDU that is not whole yet: enough for the largest one in usual segments."""
+"""Most segments kept of an FPDU that is not whole: enough for the largest in usual segments."""
 
-_NONE: Final[list[tuple[int, bytes, int, bool]]] = []
-"""What waits in most directions; never added to."""
+_NOTHING_AHEAD: Final[list[tuple[int, bytes, int, bool]]] = []
+"""No waiting segments, as in most directions; never changed."""
 
 _NEAR: Final = PAST_OCTETS // 2
-"""Octets from where a direction stands at which a segment may lie: one farther off may be of
+"""Most octets from the next sequence number to a segment.  A segment farther away may belong to
 another connection."""
 
 
-class Carried(Protocol):
-    """A connection."""
+class OwningConnection(Protocol):
+    """The connection of a direction, ordinary or handed over by recovery."""
 
     identity: ConnectionId
     frame: int
@@ -55,16 +55,16 @@ class Carried(Protocol):
     times: Timed
 
     def carries_mpa(self, flow: bytes) -> bool:
-        """Tell whether what a direction carries now is MPA: octets after its startup frame."""
+        """Return whether a direction now carries MPA: octets after its startup frame."""
 
     def take_octets(
         self, direction: Direction, seq: int, ack: int, octets: bytes, frame: int, time_ns: int
     ) -> bool:
-        """Take octets of a direction that takes none; return False if they are refused."""
+        """Take octets of a direction that reads no FPDUs; return False if they are refused."""
 
 
 class Shared:
-    """What all directions of a capture share.
+    """The objects that all directions of a capture share.
 
     :param to_recovery: gives a connection to recovery.
     """
@@ -78,47 +78,48 @@ class Shared:
         self.recent = recent
         self.tables = ShapeTables()
         self.unread_shapes = self.tables[Kind(crc=True, marked=False, from_start=True)]
-        """Shapes of a direction that takes no FPDUs."""
+        """The empty table of a direction that reads no FPDUs."""
         self.to_recovery = to_recovery
         self.rows: list[Any] = []
-        """What was found: rows of FPDUs, and events of anything else, in order."""
+        """Rows of FPDUs, and events of anything else, in the order in which they were found."""
 
 
 class Direction:
-    """A direction of a connection that is in Full Operation.
+    """One direction of a connection.  It reads FPDUs, unless ``reads_no_fpdus`` is set.
 
     :param index: 0 or 1, see :mod:`scapy_mpa.stream.events`.
-    :param half: the same direction for recovery; None if recovery has not seen it.  Octets are
-        remembered under this, or under the direction itself.
+    :param half: the same direction in recovery; None if recovery has not seen it.  It owns the
+        octets in :class:`~scapy_mpa.stream.octets.overlap.RecentOctets`; without it, this object
+        does.
     :param origin: position of offset 0, from which Markers are counted.
-    :param offset: where the next FPDU begins.
-    :param ack: the highest acknowledgement number that it has sent, 32 bits.
+    :param offset: offset of the next FPDU.
+    :param ack: the highest acknowledgement number that the direction has sent, 32 bits.
     """
 
     __slots__ = (
         "ack",
         "ahead",
-        "awaits",
-        "brought_by",
+        "awaits_fpdu",
         "can_read_next",
         "connection",
-        "copied",
+        "copied_octets",
         "copies",
-        "early",
-        "farthest",
+        "farthest_ahead",
         "fpdus",
         "half",
-        "have",
         "held",
         "index",
         "is_closed",
         "label",
-        "last",
+        "last_fpdu",
         "missing",
         "offset",
         "origin",
+        "out_of_order",
         "peer",
         "pieces",
+        "pieces_length",
+        "reads_no_fpdus",
         "reserved",
         "segments",
         "seq",
@@ -127,8 +128,8 @@ class Direction:
         "shapes",
         "shared",
         "startup",
-        "tail",
-        "takes_no_octets",
+        "startup_brought_by",
+        "unproven",
     )
 
     peer: Direction
@@ -136,7 +137,7 @@ class Direction:
     def __init__(
         self,
         shared: Shared,
-        connection: Carried,
+        connection: OwningConnection,
         index: int,
         half: HalfConnection | None,
         shapes: Shapes,
@@ -150,58 +151,60 @@ class Direction:
         self.half = half
         self.shapes = shapes
         self.shape: Shape | None = None
-        """That of the FPDU that lies farthest, of those found."""
+        """The shape of the found FPDU with the highest offset."""
         self.origin = origin
         self.offset = offset
         self.ack = ack
         self.seq = sequence_number(origin + offset)
-        """The 32-bit sequence number at which it goes on."""
-        self.last = offset
-        """Without CRCs, where the last FPDU begins."""
+        """The next sequence number, 32 bits."""
+        self.last_fpdu = offset
+        """Without CRCs, the offset of the last FPDU."""
         self.pieces: list[tuple[bytes, int]] | tuple[()] = ()
-        """The beginning of an FPDU from ``offset`` on: octets, and the frame that brought them."""
-        self.have = 0
-        """Octets of them."""
+        """The beginning of the FPDU at ``offset``, segment by segment: octets and their frame."""
+        self.pieces_length = 0
+        """Octets of all pieces."""
         self.missing = 0
-        """Octets that the FPDU lacks, as far as is known."""
-        self.ahead: list[tuple[int, bytes, int, bool]] = _NONE
-        """Segments after a hole, ascending: offset, octets, frame, and whether their FPDUs were
-        found; none overlaps another."""
+        """Octets that this FPDU lacks; only those of its header until the header is whole."""
+        self.ahead: list[tuple[int, bytes, int, bool]] = _NOTHING_AHEAD
+        """Segments after a hole, ascending, without overlap: offset, octets, frame, and whether
+        their FPDUs were found."""
         self.held = 0
-        """Octets that count as held."""
+        """Octets that are held, as the budget counts them."""
         self.reserved = 0
-        """Octets of them for the pieces of an FPDU."""
+        """The part of ``held`` that is for pieces of FPDUs."""
         self.settled = True
-        """Whether all that was captured before the next octet is read or reported."""
+        """Whether every captured octet before the next one was read or reported."""
         self.segments = 0
         """Segments taken."""
-        self.early = 0
-        """FPDUs that were read after a hole."""
-        self.farthest = 0
-        """Octets from the first one not read to the farthest such FPDU, at most."""
+        self.out_of_order = 0
+        """FPDUs found after a hole."""
+        self.farthest_ahead = 0
+        """The greatest distance from the first missing octet to such an FPDU, in octets."""
         self.fpdus = 0
         """FPDUs found."""
         self.copies = 0
         """Segments that brought octets captured before."""
-        self.copied = 0
-        """Their octets."""
-        self.awaits = False
-        """Whether it must not send before it has received an FPDU (RFC 5044 7.1.2 rule 4)."""
+        self.copied_octets = 0
+        """Octets of these segments."""
+        self.awaits_fpdu = False
+        """Whether it must receive an FPDU before it may send (RFC 5044 7.1.2 rule 4)."""
         self.can_read_next = False
-        """Whether a segment that begins at ``seq`` can be read with no other check."""
-        self.takes_no_octets = False
-        """Whether its connection is asked to take octets: a startup frame, say.  It refuses them
-        after a FIN, and before the first FPDU without CRCs, which recovery checks."""
+        """Whether a segment at ``seq`` can be read without other checks."""
+        self.reads_no_fpdus = False
+        """Whether octets go to the connection: a startup frame, for example.  The connection
+        refuses octets after a FIN.  It also refuses a first FPDU without CRCs, which recovery
+        checks."""
         self.startup = b""
-        """Of an ordinary connection, its startup frame."""
-        self.brought_by = 0
-        """The frame that brought it, until the peer's was captured, too."""
+        """The startup frame; only in an ordinary connection."""
+        self.startup_brought_by = 0
+        """The frame that brought the startup frame; 0 after the peer's was captured, too."""
         self.is_closed = False
-        """Of such a one, whether its FIN was captured."""
-        self.tail: list[Chunk] | tuple[()] = ()
-        """Without CRCs, the segments that reach beyond ``last``: no length is proven yet there."""
+        """Whether the FIN was captured; only in an ordinary connection."""
+        self.unproven: list[Chunk] | tuple[()] = ()
+        """Without CRCs, the segments that end after ``last_fpdu``: only the next header proves the
+        length of that FPDU."""
         self.label: Any = None
-        """For who writes the FPDUs."""
+        """The words that name this direction in the output; the writer keeps them here."""
 
     # -- in --------------------------------------------------------------------------------------
 
@@ -209,98 +212,98 @@ class Direction:
         """Take a segment with no flags but ACK and PSH; return False if it is refused.
 
         :param seq: 32 bits, like ``ack``.
-        :param octets: all that it carries.
+        :param octets: its whole payload.
         """
         if seq != self.seq and (seq - self.seq + _NEAR) & SEQUENCE_MASK > 2 * _NEAR:
             return False
         connection = self.connection
         times = connection.times
-        # Whose octets were waited for, of a segment that comes long after the last progress.
-        waiting = self._late(time_ns) if time_ns >= times.late_ns else 0
+        # A segment long after the last progress may end a stall.
+        stalled = self._stalled(time_ns) if time_ns >= times.late_ns else 0
         if ack != self.ack:
-            more = (ack - self.ack) & SEQUENCE_MASK
-            if more < SEQUENCE_HALF:
-                # No more can be acknowledged than was captured of the peer, if nothing is missing.
-                if not more <= (self.peer.seq - self.ack) & SEQUENCE_MASK < SEQUENCE_HALF:
+            newly_acked = (ack - self.ack) & SEQUENCE_MASK
+            if newly_acked < SEQUENCE_HALF:
+                # If nothing is missing, only captured octets of the peer can be acknowledged.
+                if not newly_acked <= (self.peer.seq - self.ack) & SEQUENCE_MASK < SEQUENCE_HALF:
                     return False
                 self.ack = ack
-                if waiting:
-                    times.end_stall(frame, time_ns, waiting)
-                if time_ns > times.moved_ns:
-                    times.moved_ns = time_ns
+                if stalled:
+                    times.end_stall(frame, time_ns, stalled)
+                if time_ns > times.progress_ns:
+                    times.progress_ns = time_ns
         if not octets:
-            if self.awaits and not self._keeps_startup_rules(seq, 0, ack):
+            if self.awaits_fpdu and not self._keeps_startup_rules(seq, 0, ack):
                 return False
         elif self.can_read_next and seq == self.seq:
             shared, offset = self.shared, self.offset
             rows, recent = shared.rows, shared.recent
-            before = len(rows)
+            rows_before = len(rows)
             end = read(self, octets, 0, offset, frame, time_ns, frame, self.shapes, rows)
             if end == len(octets):
-                self.fpdus += len(rows) - before
+                self.fpdus += len(rows) - rows_before
                 recent.order.append((self.origin + offset, octets, frame, self.half or self))
                 recent.fresh += end
                 if recent.fresh > FRESH_OCTETS:
                     recent.trim()
                 self.offset = offset + end
                 self.seq = (seq + end) & SEQUENCE_MASK
-            elif not self._finish_read(octets, end, offset + end, before, frame):
+            elif not self._finish_read(octets, end, offset + end, rows_before, frame):
                 return False
-            if waiting:
-                times.end_stall(frame, time_ns, waiting)
-            if time_ns > times.moved_ns:
-                times.moved_ns = time_ns
+            if stalled:
+                times.end_stall(frame, time_ns, stalled)
+            if time_ns > times.progress_ns:
+                times.progress_ns = time_ns
         else:
             copies = self.copies
             if not self.take(seq, ack, octets, frame, time_ns):
                 return False
             if self.copies == copies:
-                if waiting:
-                    times.end_stall(frame, time_ns, waiting)
-                times.move(time_ns)
+                if stalled:
+                    times.end_stall(frame, time_ns, stalled)
+                times.note_progress(time_ns)
         self.segments += 1
         connection.frame = frame
         connection.time_ns = time_ns
-        if octets and not (self.can_read_next or self.takes_no_octets):
-            self._look_ahead()
+        if octets and not (self.can_read_next or self.reads_no_fpdus):
+            self._prepare_next()
         return True
 
-    def _late(self, time_ns: int) -> int:
-        """Return whose octets were waited for, if a segment comes late; else 0."""
+    def _stalled(self, time_ns: int) -> int:
+        """Return the ``unacknowledged`` directions if this segment may end a stall; else 0."""
         times = self.connection.times
         if times.is_opening and not self.index:
             times.end_handshake(time_ns)
-        return self.waiting if times.is_late(time_ns) else 0
+        return self.unacknowledged if times.is_late(time_ns) else 0
 
     @property
-    def waiting(self) -> int:
-        """Which directions have octets that were not acknowledged: 1 << index, or both."""
-        return self._waits << self.index | self.peer._waits << self.peer.index
+    def unacknowledged(self) -> int:
+        """The directions with unacknowledged octets, as bits: 1 << index."""
+        return self._waits_for_ack << self.index | self.peer._waits_for_ack << self.peer.index
 
     @property
-    def _waits(self) -> bool:
-        if self.takes_no_octets and self.half is not None:
-            # Recovery has its octets, and knows up to where they reach.
+    def _waits_for_ack(self) -> bool:
+        if self.reads_no_fpdus and self.half is not None:
+            # Recovery has these octets, and knows where they end.
             return waits(self.half)
         if self.half is None and not self.startup:
-            # It has sent no more than a SYN.
+            # Only a SYN was captured.
             return False
-        # Octets that were not captured may be acknowledged, too.
-        unacknowledged = (self.seq - self.peer.ack) & SEQUENCE_MASK
-        return bool(self.ahead) or 0 < unacknowledged < SEQUENCE_HALF
+        # If octets that were not captured are acknowledged, this is SEQUENCE_HALF or more.
+        octets = (self.seq - self.peer.ack) & SEQUENCE_MASK
+        return bool(self.ahead) or 0 < octets < SEQUENCE_HALF
 
     def take(self, seq: int, ack: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Take octets that need more checks; return False if they are refused."""
-        if self.takes_no_octets:
+        if self.reads_no_fpdus:
             return self.connection.take_octets(self, seq, ack, octets, frame, time_ns)
         if self._must_check_startup and not self._keeps_startup_rules(seq, len(octets), ack):
             return False
         if seq == self.seq and not self.ahead:
-            return self._append(octets, frame, frame, time_ns)
+            return self._read_next(octets, frame, frame, time_ns)
         return self._take_out_of_order(seq, octets, frame, time_ns)
 
-    def _look_ahead(self) -> None:
-        """See what the next segment will meet, after one that was taken."""
+    def _prepare_next(self) -> None:
+        """Prepare for the next segment, after one that was taken."""
         self.can_read_next = self.may_read_next
         if self.is_stuck:
             self.shared.to_recovery(self.connection)
@@ -309,97 +312,97 @@ class Direction:
 
     @property
     def may_read_next(self) -> bool:
-        """What ``can_read_next`` must be."""
+        """The value that ``can_read_next`` must have now."""
         return self.shapes.crc and not (self.pieces or self.ahead or self._must_check_startup)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the hole is filled, and what waited after it cannot be read."""
-        ahead = self.ahead
-        return bool(ahead) and ahead[0][0] == self.offset + self.have
+        """Whether the hole is filled, but the segment after it cannot be read."""
+        return bool(self.ahead) and self.ahead[0][0] == self.offset + self.pieces_length
 
     def begin_with(self, pieces: list[tuple[bytes, int]]) -> None:
-        """Begin in the midst of an FPDU.
+        """Begin inside an FPDU.
 
-        :param pieces: its octets so far, and the frame that brought each.
+        :param pieces: its octets so far, each with the frame that brought it.
         """
-        octets = b"".join([each for each, _ in pieces])
-        self.pieces, self.have = pieces, len(octets)
+        octets = b"".join([piece for piece, _ in pieces])
+        self.pieces, self.pieces_length = pieces, len(octets)
         self.missing = octets_missing(octets, self.offset, self.shapes) or 1
         self.seq = sequence_number(self.position)
         self._reserve()
 
     def _keeps_startup_rules(self, seq: int, length: int, ack: int) -> bool:
-        """Tell whether its first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
+        """Return whether the first octets keep rules 3 and 4 of RFC 5044 7.1.2."""
         peer = self.peer
         received = (ack - sequence_number(peer.origin)) & SEQUENCE_MASK
-        # What acknowledges part of them may not acknowledge the first FPDU.
-        if self.awaits and 0 < peer.offset <= received < SEQUENCE_HALF:
-            self.awaits = False
-        if self.awaits:
-            # It shows nothing of octets that it must not have sent yet.
+        # If only a part of these FPDUs is acknowledged, the first may not be.
+        if self.awaits_fpdu and 0 < peer.offset <= received < SEQUENCE_HALF:
+            self.awaits_fpdu = False
+        if self.awaits_fpdu:
+            # The segment, or its sequence number, must not show octets: it is too early for them.
             sent = (seq + length - sequence_number(self.origin)) & SEQUENCE_MASK
-            return not (self.takes_no_octets or 0 < sent < SEQUENCE_HALF)
-        return not length or (not self.takes_no_octets and received < SEQUENCE_HALF)
+            return not (self.reads_no_fpdus or 0 < sent < SEQUENCE_HALF)
+        return not length or (not self.reads_no_fpdus and received < SEQUENCE_HALF)
 
     @property
     def _must_check_startup(self) -> bool:
-        """Whether these rules must be checked: its first octets come next, or must not come yet."""
-        return self.awaits or self.takes_no_octets or self._begins
+        """Whether these rules must be checked: the first octets come next, or must not yet."""
+        return self.awaits_fpdu or self.reads_no_fpdus or self._is_at_start
 
     @property
-    def _begins(self) -> bool:
+    def _is_at_start(self) -> bool:
         """Whether the first octets of the Full Operation Phase come next."""
         return self.shapes.from_start and not self.offset
 
     def _take_out_of_order(self, seq: int, octets: bytes, frame: int, time_ns: int) -> bool:
         """Take octets that do not begin at ``seq``, or that may fill a hole."""
-        ahead = (seq - self.seq) & SEQUENCE_MASK
-        if ahead >= SEQUENCE_HALF:
-            return self._repeats(SEQUENCE_SPACE - ahead, octets)
-        if ahead:
-            return self._keep(self.offset + self.have + ahead, octets, frame, time_ns)
-        waiting, farthest = self.ahead, self.shape
-        if self.offset + self.have + len(octets) > waiting[0][0]:
+        distance = (seq - self.seq) & SEQUENCE_MASK
+        if distance >= SEQUENCE_HALF:
+            return self._take_copy(SEQUENCE_SPACE - distance, octets)
+        if distance:
+            offset = self.offset + self.pieces_length + distance
+            return self._keep_after_hole(offset, octets, frame, time_ns)
+        ahead, last_shape = self.ahead, self.shape
+        if self.offset + self.pieces_length + len(octets) > ahead[0][0]:
             return False
-        if not self._append(octets, frame, frame, time_ns):
+        if not self._read_next(octets, frame, frame, time_ns):
             return False
         freed = 0
-        while waiting and waiting[0][0] == self.offset + self.have:
-            _, waited, brought_by, is_found = waiting[0]
+        while ahead and ahead[0][0] == self.offset + self.pieces_length:
+            _, waiting, brought_by, is_found = ahead[0]
             if is_found:
-                if self.have:
+                if self.pieces_length:
                     break
-                self._pass_by(waited, brought_by)
-                self.shape = farthest
-            elif not self._append(waited, brought_by, frame, time_ns):
+                self._skip_found(waiting, brought_by)
+                self.shape = last_shape
+            elif not self._read_next(waiting, brought_by, frame, time_ns):
                 break
-            freed += len(waited) + CHUNK_OVERHEAD
-            del waiting[0]
-        if any([is_found for _, _, _, is_found in waiting]):
-            self.shape = farthest
-        self.ahead = waiting or _NONE
+            freed += len(waiting) + CHUNK_OVERHEAD
+            del ahead[0]
+        if any([is_found for _, _, _, is_found in ahead]):
+            self.shape = last_shape
+        self.ahead = ahead or _NOTHING_AHEAD
         if freed:
             self.hold(-freed)
         return True
 
-    def _append(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
+    def _read_next(self, octets: bytes, brought_by: int, frame: int, time_ns: int) -> bool:
         """Read octets that begin at ``seq``; return False if they are refused.
 
         :param brought_by: the frame that brought them.
         :param frame: the frame that filled the hole before them, or the same one.
         """
         rows, shapes, offset = self.shared.rows, self.shapes, self.offset
-        before, at = len(rows), 0
+        rows_before, at = len(rows), 0
         if self.pieces:
             need = self.missing
             while True:
                 if len(octets) < need:
                     return self._add_piece(octets, brought_by, need)
-                head = b"".join([each for each, _ in self.pieces]) + octets[:need]
-                frames = dict.fromkeys([*[each for _, each in self.pieces], brought_by])
-                brought = brought_by if len(frames) == 1 else tuple(frames)
-                if read(self, head, 0, offset, frame, time_ns, brought, shapes, rows):
+                head = b"".join([piece for piece, _ in self.pieces]) + octets[:need]
+                bringers = dict.fromkeys([*[bringer for _, bringer in self.pieces], brought_by])
+                frames = brought_by if len(bringers) == 1 else tuple(bringers)
+                if read(self, head, 0, offset, frame, time_ns, frames, shapes, rows):
                     break
                 more = octets_missing(head, offset, shapes)
                 if not more:
@@ -408,94 +411,95 @@ class Direction:
             at = need
             offset += len(head)
         end = read(self, octets, at, offset, frame, time_ns, brought_by, shapes, rows)
-        return self._finish_read(octets, end, offset + end - at, before, brought_by)
+        return self._finish_read(octets, end, offset + end - at, rows_before, brought_by)
 
     def _finish_read(
-        self, octets: bytes, end: int, offset: int, before: int, brought_by: int
+        self, octets: bytes, end: int, offset: int, rows_before: int, brought_by: int
     ) -> bool:
-        """Move on over octets that were read; return False if the rest is refused.
+        """Move on after octets that were read; return False if the rest is refused.
 
-        :param end: up to where they are whole FPDUs.
-        :param offset: where that lies in the stream.
-        :param before: how many rows there were before they were read.
+        :param end: index of the first octet after the whole FPDUs.
+        :param offset: offset of that octet in the stream.
+        :param rows_before: number of rows before these octets were read.
         """
         rows = self.shared.rows
         rest = octets[end:]
         # A startup frame may stand where an FPDU must begin.
-        is_lacking = rest and not begins_like_key(rest)
-        missing = octets_missing(rest, offset, self.shapes) if is_lacking else 0
-        # The first FPDU must be whole in its segment: it is looked at more closely.
-        if (rest and not missing) or (len(rows) == before and self._begins):
-            del rows[before:]
+        may_be_fpdu = rest and not begins_like_key(rest)
+        missing = octets_missing(rest, offset, self.shapes) if may_be_fpdu else 0
+        # Recovery checks the first FPDU if it is not whole in its segment.
+        if (rest and not missing) or (len(rows) == rows_before and self._is_at_start):
+            del rows[rows_before:]
             return False
-        if len(rows) > before:
-            self.fpdus += len(rows) - before
-            self.last = rows[-1][3]
-        self._note_taken(octets, brought_by)
+        if len(rows) > rows_before:
+            self.fpdus += len(rows) - rows_before
+            self.last_fpdu = rows[-1][3]
+        self._remember(octets, brought_by)
         self.offset = offset
         self.pieces = [(rest, brought_by)] if rest else ()
-        self.have, self.missing = len(rest), missing
+        self.pieces_length, self.missing = len(rest), missing
         if rest:
             self.can_read_next = False
             self._reserve()
         return True
 
     def _reserve(self) -> None:
-        """Count all that the FPDU will take, and keep that for the next ones: there are many."""
-        need = self.have + self.missing + (0 if self.shapes.crc else self.offset - self.last)
+        """Count all octets of the FPDU as held.  The next FPDUs use the same reserve."""
+        unproven = 0 if self.shapes.crc else self.offset - self.last_fpdu
+        need = self.pieces_length + self.missing + unproven
         if need > self.reserved:
             self.hold(need - self.reserved)
             self.reserved = need
 
-    def _note_taken(self, octets: bytes, brought_by: int) -> None:
-        """Take note of octets that were taken, before ``offset`` and ``pieces`` are changed."""
+    def _remember(self, octets: bytes, brought_by: int) -> None:
+        """Remember octets that were taken; call it before ``offset`` and ``pieces`` change."""
         position = self.position
         self.shared.recent.remember(self.half or self, position, octets, brought_by)
         self.seq = (self.seq + len(octets)) & SEQUENCE_MASK
         if not self.shapes.crc:
-            begin, chunk = self.origin + self.last, Chunk(position, octets, brought_by)
-            self.tail = [each for each in (*self.tail, chunk) if each.end > begin]
+            begin, chunk = self.origin + self.last_fpdu, Chunk(position, octets, brought_by)
+            self.unproven = [known for known in (*self.unproven, chunk) if known.end > begin]
 
     def _add_piece(self, octets: bytes, brought_by: int, need: int) -> bool:
         """Keep octets that do not complete an FPDU.
 
-        :param need: how many it lacks with all that was captured before.
+        :param need: octets that the FPDU lacked before these.
         """
         assert isinstance(self.pieces, list)
         if len(self.pieces) >= PIECES:
             return False
-        self._note_taken(octets, brought_by)
+        self._remember(octets, brought_by)
         self.pieces.append((octets, brought_by))
-        self.have += len(octets)
+        self.pieces_length += len(octets)
         self.missing = need - len(octets)
         self._reserve()
         return True
 
     @property
     def position(self) -> int:
-        """Position of the octet with which it goes on."""
-        return self.origin + self.offset + self.have
+        """Position of the next octet."""
+        return self.origin + self.offset + self.pieces_length
 
     @property
     def first_missing(self) -> int | None:
-        """As of :class:`~scapy_mpa.stream.halves.half.HalfConnection`."""
+        """As in :class:`~scapy_mpa.stream.halves.half.HalfConnection`."""
         return self.position if self.ahead else None
 
     @property
     def high(self) -> int:
-        """As of :class:`~scapy_mpa.stream.halves.half.HalfConnection`."""
+        """As in :class:`~scapy_mpa.stream.halves.half.HalfConnection`."""
         if not self.ahead:
             return self.position
         offset, octets, *_ = self.ahead[-1]
         return self.origin + offset + len(octets)
 
-    def _keep(self, offset: int, octets: bytes, frame: int, time_ns: int) -> bool:
-        """Keep a segment that lies after a hole; tell whether that is possible."""
+    def _keep_after_hole(self, offset: int, octets: bytes, frame: int, time_ns: int) -> bool:
+        """Keep a segment after a hole; return False if it is refused."""
         ahead = self.ahead
         end = offset + len(octets)
         if (
-            self._begins
-            # The peer has what lies in the hole.
+            self._is_at_start
+            # The peer has acknowledged octets of the hole.
             or (self.seq - self.peer.ack) & SEQUENCE_MASK >= SEQUENCE_HALF
             or len(ahead) >= AHEAD_SEGMENTS
             or end - self.offset > AHEAD_OCTETS
@@ -505,28 +509,26 @@ class Direction:
         index = len(ahead)
         while index and ahead[index - 1][0] >= end:
             index -= 1
-        if index:
-            before, known, _, _ = ahead[index - 1]
-            if before + len(known) > offset:
-                is_copy = before == offset and known == octets and len(octets) > 1
-                if is_copy:
-                    self._count_copy(octets)
-                return is_copy
+        before, known, _, is_before_found = ahead[index - 1] if index else (0, b"", 0, False)
+        if before + len(known) > offset:
+            is_copy = before == offset and known == octets and len(octets) > 1
+            if is_copy:
+                self._count_copy(octets)
+            return is_copy
         if index < len(ahead) and ahead[index][0] == end and not ahead[index][3]:
-            # Lengths may lead into it from here.
+            # FPDUs of this segment may extend into the next one, which is not read.
             return False
-        last = ahead[index - 1] if index else (0, b"", 0, False)
-        is_next = last[0] + len(last[1]) == offset
-        follows = is_next and last[3]
-        farthest = self.shape
-        # What goes on after octets that are not read shows nothing.
-        is_found = (follows or not is_next) and self._place(
+        is_next = before + len(known) == offset
+        follows = is_next and is_before_found
+        last_shape = self.shape
+        # After a segment that is not read, nothing shows where an FPDU begins.
+        is_found = (follows or not is_next) and self._find_fpdus(
             offset, octets, frame, time_ns, follows=follows
         )
         if not is_found and (self.shapes.marked or follows):
             return False
-        if not is_found or any([each[3] for each in ahead[index:]]):
-            self.shape = farthest
+        if not is_found or any([later[3] for later in ahead[index:]]):
+            self.shape = last_shape
         if ahead:
             ahead.insert(index, (offset, octets, frame, is_found))
         else:
@@ -535,54 +537,55 @@ class Direction:
         self.hold(len(octets) + CHUNK_OVERHEAD)
         return True
 
-    def _place(
+    def _find_fpdus(
         self, offset: int, octets: bytes, frame: int, time_ns: int, *, follows: bool
     ) -> bool:
-        """Find the FPDUs of a segment after a hole; tell whether it holds nothing else.
+        """Find the FPDUs of a segment after a hole; return whether it consists of FPDUs.
 
-        If there are Markers, these must prove where FPDUs begin (RFC 5044 4.3).
+        If there are Markers, the first FPDU must contain one that shows its start (RFC 5044 4.3).
 
-        :param follows: whether it goes on where FPDUs end that were found so.
+        :param follows: whether it follows a segment whose FPDUs were found; then no Marker is
+            needed.
         """
         # FPDUs and Markers are multiples of 4 octets.
         if not self.shapes.crc or offset % MARKER_LENGTH:
             return False
-        # Without Markers, a payload that holds FPDUs may be cut up like that.
-        if not self.shapes.marked and offset < self.offset + self.have + self.missing:
+        # Inside the next FPDU, only a Marker tells FPDUs from a payload that contains FPDUs.
+        if not self.shapes.marked and offset < self.offset + self.pieces_length + self.missing:
             return False
         rows = self.shared.rows
-        of_first, shapes = self.shared.tables.after_hole(self.shapes)
-        before = len(rows)
+        shapes_of_first, shapes = self.shared.tables.after_hole(self.shapes)
+        first = len(rows)
         end = read(self, octets, 0, offset, frame, time_ns, frame, shapes, rows)
-        if end < len(octets) or not (follows or rows[before][4].markers or not self.shapes.marked):
-            del rows[before:]
+        if end < len(octets) or not (follows or rows[first][4].markers or not self.shapes.marked):
+            del rows[first:]
             return False
         if not follows:
-            first = rows[before]
-            rows[before] = (*first[:4], of_first[first[4].key], *first[5:])
-        self.early += len(rows) - before
-        self.farthest = max(self.farthest, rows[-1][3] - self.offset - self.have)
-        self.fpdus += len(rows) - before
+            row = rows[first]
+            rows[first] = (*row[:4], shapes_of_first[row[4].key], *row[5:])
+        self.out_of_order += len(rows) - first
+        self.farthest_ahead = max(self.farthest_ahead, self.origin + rows[-1][3] - self.position)
+        self.fpdus += len(rows) - first
         return True
 
-    def _pass_by(self, octets: bytes, brought_by: int) -> None:
-        """Go on after FPDUs that were found before their turn."""
-        self._note_taken(octets, brought_by)
+    def _skip_found(self, octets: bytes, brought_by: int) -> None:
+        """Move on after a segment whose FPDUs were found when a hole was before it."""
+        self._remember(octets, brought_by)
         self.offset += len(octets)
 
-    def _repeats(self, back: int, octets: bytes) -> bool:
-        """Take a segment if all of it is known and the same; tell whether it is.
+    def _take_copy(self, back: int, octets: bytes) -> bool:
+        """Take a copy of octets that are still known; return False if it is refused.
 
-        :param back: how many octets before the next one it begins.
+        :param back: number of octets from its first one to the next octet.
         """
         position = self.position - back
         end = position + len(octets)
-        # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+        # A keep-alive probe repeats the last octet, perhaps with another value.
         if len(octets) > back or len(octets) == 1:
             return False
         known = self.shared.recent.between(position, end, self.half or self)
         at = position
-        for start, kept, _ in sorted(known, key=lambda each: each[0]):
+        for start, kept, _ in sorted(known, key=lambda chunk: chunk[0]):
             if start <= at < start + len(kept):
                 at = start + len(kept)
         if at < end or differing_stretch(position, octets, known) is not None:
@@ -592,25 +595,25 @@ class Direction:
 
     def _count_copy(self, octets: bytes) -> None:
         self.copies += 1
-        self.copied += len(octets)
+        self.copied_octets += len(octets)
 
     # -- memory ----------------------------------------------------------------------------------
 
     def hold(self, more: int) -> None:
-        """Count octets that are held from now on, or no more."""
+        """Count more octets as held; fewer if ``more`` is negative."""
         self.held += more
         self.shared.budget.count(self)
 
     def relieve(self) -> None:
-        """Free what is held.  If octets wait, recovery takes the connection over."""
-        if self.pieces or self.ahead or self.takes_no_octets:
+        """Free held octets.  If octets wait, recovery takes the connection."""
+        if self.pieces or self.ahead or self.reads_no_fpdus:
             self.shared.to_recovery(self.connection)
         else:
             self.held = self.reserved = 0
 
 
 def event_of(row: Any) -> Any:
-    """Return a row as an event; an event as it is."""
+    """Return the event of a row; an event is returned unchanged."""
     if type(row) is not tuple:
         return row
     frame, time_ns, direction, offset, shape, *_, frames, octets, ack = row
@@ -639,6 +642,6 @@ def event_of(row: Any) -> Any:
 
 
 def identity_of(row: Any) -> ConnectionId:
-    """Return the connection of a row, or of an event."""
+    """Return the connection of a row or an event."""
     identity: ConnectionId = row[2].connection.identity if type(row) is tuple else row.connection
     return identity

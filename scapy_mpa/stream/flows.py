@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All TCP connections of a capture: the door of the stream core."""
+"""All TCP connections of a capture: the entry point of the stream core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scapy_mpa.stream.networks import Networks
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.recovery import Recovery
 from scapy_mpa.stream.segment import ACK, HANDSHAKE, NOT_PSH, SYN, Segment, reverse_flow
-from scapy_mpa.stream.table import ConnectionTable, Either
+from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.stream.unanswered import Unanswered
 from scapy_mpa.wire.dialect import Dialect
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["LINGERING_CONNECTIONS", "LINGER_NS", "Flows"]
 
 _BATCH: Final = 512
-"""Events that are handed out at a time when all connections end."""
+"""Events that are returned at a time when all connections end."""
 STRAIGHT_AT_LEAST = 1 << 17
-"""Octets that a direction must be allowed to hold for the straight path: more than the longest FPDU
-in pieces."""
+"""The straight path needs a limit of at least this many octets for each direction: more than the
+longest FPDU in pieces."""
 
 
 class Flows:
-    """Takes TCP segments in the order of capture, gives events.
+    """Takes TCP segments in the order of capture, and returns events.
 
     >>> flows = Flows()
     >>> for segment in segments:                        # doctest: +SKIP
@@ -45,11 +45,11 @@ class Flows:
 
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
-    :param dialect: what the user says is spoken, where octets leave a choice.
-    :param others: what finds other framings than MPA's over TCP, such as
-        :func:`scapy_mpa.dialects.other_framings` returns.
-    :param straight: whether ordinary segments may go without recovery; if not, they may once
-        :meth:`to_straight_path` was called for their connection.
+    :param dialect: the dialect that the user names; it counts where octets leave a choice.
+    :param others: finds framings over TCP other than MPA's, as
+        :func:`scapy_mpa.dialects.other_framings` returns it.
+    :param straight: whether ordinary segments may take the straight path.  If not, a connection
+        takes it only after a call of :meth:`to_straight_path`.
     """
 
     __slots__ = (
@@ -83,30 +83,30 @@ class Flows:
         self._common = common = Common(Budget(self.limits), others)
         self.shared = Shared(common.budget, common.recent, self._to_recovery)
         self.directions: dict[bytes, Direction] = {}
-        """By flow, the directions that are as they should be."""
+        """By flow, the directions on the straight path."""
         self._recovery = Recovery(
             self._table, self.directions, self.shared, common, self.limits, dialect
         )
         self.unanswered = Unanswered()
-        """Takes what is in ``shared.rows`` before anybody else; :meth:`events` sees to that."""
+        """Must take ``shared.rows`` before any other reader, as :meth:`events` does."""
         common.emit = self.shared.rows.append
         networks = Networks(self._reach)
         self.place = networks.place
-        """Returns a segment with the flow of the connection that it belongs to."""
+        """Returns a segment with the flow of its connection."""
         self.owner = networks.owners.get
-        """Returns the network that has a flow, if that is not the usual one."""
+        """Returns the network of a flow, if it is not the usual one."""
         self.segments = 0
-        """Segments taken here, which is where each connection begins."""
+        """Segments that :meth:`take` has taken.  Connections begin only there."""
 
     def receive(self, segment: Segment) -> list[Event]:
-        """Take a segment; return what it brought to light, in order of recovery."""
+        """Take a segment; return the new events, in the order in which they were found."""
         self.take(segment)
         return self.events() if self.shared.rows else []
 
     def _reach(self, flow: bytes) -> int | None:
-        """Return the sequence number after the octets that were captured of a flow, if any were.
+        """Return the sequence number after everything captured of a flow; None if nothing was.
 
-        :raises KeyError: there is no connection of that flow.
+        :raises KeyError: no connection has this flow.
         """
         direction = self.directions.get(flow)
         if direction is not None:
@@ -117,9 +117,9 @@ class Flows:
         return connection.reach(flow)
 
     def take(self, segment: Segment) -> Segment:
-        """Take a segment; what it brings to light is added to ``shared.rows``.
+        """Take a segment; add its rows and events to ``shared.rows``.
 
-        Return it with the flow of the connection that it belongs to.
+        :return: the segment with the flow of its connection.
         """
         self.segments += 1
         flow, seq, ack, flags, octets, length, frame, time_ns, network = segment
@@ -143,27 +143,26 @@ class Flows:
         return segment
 
     def _follow(self, segment: Segment, direction: Direction | None) -> bool:
-        """Have a connection that is ordinary from its SYN on take a segment, or begin with it.
+        """Have an ordinary connection take a segment, or begin with it.
 
-        Return whether that is possible; else recovery takes the segment, and has the connection.
-
-        :param direction: has refused the segment, if the straight path has the connection.
+        :param direction: the direction that refused the segment; None if there is none.
+        :return: False if recovery must take the segment, and its connection.
         """
         flow, flags, time_ns = segment.flow, segment.flags, segment.time_ns
         connection = self._table.find(flow) if direction is None else direction.connection
         if connection is None:
             if not (segment.length or flags & SYN or self.holds(flow)):
-                # It carries nothing and opens nothing: a late word of a connection that is over.
+                # It carries nothing and opens nothing: it came late, and its connection is over.
                 self._table.expire(None, time_ns)
                 return True
             return flags & HANDSHAKE == SYN and self._begin(segment)
         if not isinstance(connection, OrdinaryConnection):
             return False
         if connection.lingers:
-            return connection.is_late_word(segment) and self._take_late_word(connection, segment)
+            return connection.is_late_ack(segment) and self._take_late_ack(connection, segment)
         if not connection.receive(segment):
             return False
-        # No other segment says what time it is, so that most need not come here to do so.
+        # Only these segments tell the time, so most segments need not come here.
         self._table.expire(None, time_ns)
         if flags & SYN:
             self.directions[connection.identity.flow], self.directions[connection.reverse] = (
@@ -175,15 +174,15 @@ class Flows:
         return True
 
     def fail(self, segment: Segment, error: Exception) -> None:
-        """Report a fault of this program, which costs the connection of a segment and no other."""
+        """Report a fault of this program.  Only the connection of the segment is lost."""
         self._recovery.fail(segment, error)
 
     def _begin(self, segment: Segment) -> bool:
-        """Begin an ordinary connection, if nothing that is known of its ports may be of it."""
+        """Begin an ordinary connection; return False if this may be a copy, or not ordinary."""
         flow, reverse = segment.flow, reverse_flow(segment.flow)
         if (
             segment.length
-            # A connection from an endpoint to itself: nobody could tell the directions apart.
+            # A connection from an endpoint to itself: its directions cannot be distinguished.
             or flow == reverse
             or self._dialect is not None
             or self.holds(flow)
@@ -195,19 +194,19 @@ class Flows:
         self._table.add(OrdinaryConnection(identity, reverse, self.shared, segment))
         return True
 
-    def _take_late_word(self, connection: OrdinaryConnection, segment: Segment) -> bool:
-        """Have a connection that lingers take an acknowledgement, unless it is over by then."""
+    def _take_late_ack(self, connection: OrdinaryConnection, segment: Segment) -> bool:
+        """Have a lingering connection take an acknowledgement, unless its time has expired."""
         self._table.expire(connection, segment.time_ns)
         if connection.lingers:
-            connection.acknowledge(segment)
+            connection.take_late_ack(segment)
             self._table.lingering.refresh(connection, segment.time_ns)
         return True
 
-    def _to_recovery(self, connection: Either) -> Connection:
+    def _to_recovery(self, connection: AnyConnection) -> Connection:
         return self._recovery.to_recovery(connection)
 
-    def _settle(self, connection: Either) -> Either:
-        """Return a connection that is to end as the one that can say what there is to be said."""
+    def _settle(self, connection: AnyConnection) -> AnyConnection:
+        """Return the object that reports the end of a connection."""
         if isinstance(connection, OrdinaryConnection) and connection.is_settled:
             if not connection.lingers:
                 del self.directions[connection.identity.flow], self.directions[connection.reverse]
@@ -215,7 +214,7 @@ class Flows:
         return self._to_recovery(connection)
 
     def events(self) -> list[Event]:
-        """Return what was found since this was asked last, in order of recovery."""
+        """Return the events since the last call, in the order in which they were found."""
         rows = self.shared.rows
         for row in rows:
             if type(row) is not tuple or row[4].opened:
@@ -226,11 +225,11 @@ class Flows:
         return events
 
     def holds(self, flow: bytes) -> bool:
-        """Whether segments of these ports are held until it is known whether they are copies."""
+        """Return whether segments of these ports are held, because they may be copies."""
         return self._recovery.holds(flow)
 
     def take_number(self) -> int:
-        """Return the number of the next connection, which it will not be any more."""
+        """Return the number of the next connection, and use it up."""
         return self._table.take_number()
 
     @property
@@ -240,62 +239,62 @@ class Flows:
 
     @property
     def late_copies(self) -> int:
-        """Segments with nothing but octets of connections that were ended before."""
+        """Segments that have only octets of connections that had ended before."""
         return self._recovery.late_copies
 
     def carries_mpa(self, flow: bytes) -> bool | None:
-        """Tell whether what a direction carries now is MPA: octets after its startup frame.
+        """Return whether a direction now carries MPA: octets after its startup frame.
 
-        None if there is no connection of that flow.
+        None if no connection has this flow.
         """
         direction = self.directions.get(flow)
         connection = self._table.find(flow) if direction is None else direction.connection
         return None if connection is None else connection.carries_mpa(flow)
 
     def identity(self, flow: bytes) -> ConnectionId | None:
-        """Return which connection has a flow now, None if there is none."""
+        """Return the identity of the connection that has a flow now; None if there is none."""
         connection = self._table.find(flow)
         return None if connection is None else connection.identity
 
     def find(self, flow: bytes) -> Connection | None:
-        """Return the connection of a flow, whichever path has it; None if there is none.
+        """Return the connection of a flow, on either path; None if there is none.
 
-        Only with ``straight`` off: then no connection is ordinary from its SYN on.
+        Only with ``straight`` off: then each one is a :class:`Connection`.
         """
         connection = self._table.find(flow)
         assert not isinstance(connection, OrdinaryConnection)
         return connection
 
     def to_straight_path(self, flow: bytes) -> None:
-        """Let the straight path have the connection of a flow if all is as it should be."""
+        """Move the connection of a flow to the straight path, if a direction is in order."""
         if flow not in self.directions and self.limits.octets_per_half >= STRAIGHT_AT_LEAST:
             self._recovery.to_straight_path(flow)
 
     @property
     def unsearched(self) -> int:
-        """Unknown directions that were not searched to their end for FPDUs, because too many octets
-        of the capture look like FPDUs."""
+        """Directions with an unknown beginning that were not searched for FPDUs to their end: too
+        many octets of the capture look like FPDUs."""
         return self._common.purse.unsearched
 
     def standing(self) -> Iterator[ConnectionEnded]:
-        """Yield how each connection stands that has not ended, as if it did now."""
+        """Yield the report on each open connection, as if it ended now."""
         for connection in self._table.all():
             if isinstance(connection, OrdinaryConnection) and connection.is_settled:
                 yield connection.standing()
             else:
-                # Which has it from now on, until the straight path takes it out.
+                # Recovery keeps the connection until it is in order again.
                 yield self._to_recovery(connection).standing()
 
     def finish(self) -> list[Event]:
-        """Return what can be said now that the capture has ended; start afresh."""
+        """Return the last events, at the end of the capture, and forget all connections."""
         for _ in self.ends():
             pass
         return self.events()
 
     def ends(self) -> Iterator[None]:
-        """Add to ``shared.rows`` what :meth:`finish` returns, a few hundred events at a time.
+        """Add to ``shared.rows`` the events that :meth:`finish` returns, a few hundred at a time.
 
-        Their memory is free when the next ones come.
+        The caller can free these events before the next ones come.
         """
         self._recovery.take_all_copies()
         for _ in self._table.ends():

@@ -80,7 +80,7 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
     )
     for direction in directions:
         direction.peer = directions[1 - direction.index]
-        direction.awaits = direction.index == silent
+        direction.awaits_fpdu = direction.index == silent
         direction.can_read_next = direction.may_read_next
     connection.is_ordinary = True
     return directions
@@ -97,12 +97,12 @@ def to_recovery(directions: tuple[Direction, Direction]) -> None:
     if connection.short_stays > _SHORT_STAYS:
         connection.resume_at = connection.segments + _SHORT_STAY
     startup = connection.startup
-    startup.is_silent = startup.is_silent and any(direction.awaits for direction in directions)
+    startup.is_silent = startup.is_silent and any(direction.awaits_fpdu for direction in directions)
     for direction in directions:
         half = _half(direction)
-        half.count_copies(direction.copies, direction.copied)
-        half.count_ahead(direction.early, direction.farthest)
-        if not direction.takes_no_octets:
+        half.count_copies(direction.copies, direction.copied_octets)
+        half.count_ahead(direction.out_of_order, direction.farthest_ahead)
+        if not direction.reads_no_fpdus:
             _to_recovery(direction)
         direction.held = 0
         direction.shared.budget.count(direction)
@@ -150,7 +150,7 @@ def recover(ordinary: OrdinaryConnection, common: Common) -> Connection:
         direction.connection, direction.half = connection, half
     if carries_fpdus and not connection.failed:
         for direction in directions:
-            direction.takes_no_octets = False
+            direction.reads_no_fpdus = False
         connection.segments = 0
         connection.startup.negotiating = ordinary.negotiating
         to_recovery((directions[0], directions[1]))
@@ -245,10 +245,10 @@ def _direction(
         direction = Direction(
             shared, connection, index, half, shared.unread_shapes, acknowledged, 0, ack
         )
-        direction.takes_no_octets = True
+        direction.reads_no_fpdus = True
         return direction
     direction = _following(connection, half, ack, shared)
-    half.octets -= direction.offset + direction.have
+    half.octets -= direction.offset + direction.pieces_length
     return direction
 
 
@@ -270,8 +270,8 @@ def _following(connection: Connection, half: HalfConnection, ack: int, shared: S
         before = island.cut_out(island.start, first)
     else:
         before = [chunk for chunk in held if chunk.position < first]
-        direction.last = run.last - origin
-        direction.tail = held[len(before) :]
+        direction.last_fpdu = run.last - origin
+        direction.unproven = held[len(before) :]
     pieces = island.cut_out(run.end, island.end)
     if pieces:
         direction.begin_with([(chunk.octets, chunk.frame) for chunk in pieces])
@@ -291,7 +291,7 @@ def _to_recovery(direction: Direction) -> None:
     half, origin = _half(direction), direction.origin
     end = compact(direction.position)
     half.high = max(half.high or 0, end)
-    half.octets += direction.offset + direction.have
+    half.octets += direction.offset + direction.pieces_length
     half.fpdus += direction.fpdus
     if direction.shape is not None:
         found = [at + len(octets) for at, octets, _, is_found in direction.ahead if is_found]
@@ -309,14 +309,14 @@ def _to_recovery(direction: Direction) -> None:
         island.runs = (run,)
     run = island.runs[-1]
     half.fill_purse(end - island.end)
-    held, at = direction.tail, origin + direction.offset
+    held, at = direction.unproven, origin + direction.offset
     for octets, frame in () if held else direction.pieces:
         held = [*held, Chunk(at, octets, frame)]
         at += len(octets)
     half.hold_again(island, held)
     island.end = end
     run.end = origin + direction.offset
-    run.last = run.end if direction.shapes.crc else origin + direction.last
+    run.last = run.end if direction.shapes.crc else origin + direction.last_fpdu
     island.need = island.start
     for offset, octets, frame, is_found in direction.ahead:
         inserted = half.islands.insert(origin + offset, octets, frame)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is over and stays for a while, so that what comes late finds it."""
+"""Connections and associations that are over: kept for a while, for segments that come late."""
 
 from __future__ import annotations
 
@@ -11,93 +11,93 @@ from scapy_mpa.stream.limits import LATE_SEGMENTS
 from scapy_mpa.stream.segment import BEFORE_ALL_NS, SECOND
 
 LINGER_NS: Final = 30 * SECOND
-"""Nanoseconds for which what is over still takes late copies as its own."""
+"""Nanoseconds for which a connection that is over still takes late copies."""
 
 LINGERING_CONNECTIONS: Final = 1024
-"""How many may linger at one time; the one that is over for longest goes first."""
+"""Most connections that linger at a time; the one that is over for longest is dropped first."""
 
-_WITNESSES: Final = LATE_SEGMENTS
-"""Others that must have come before what may still be missing something is let go for their sake.
+_WAIT_SEGMENTS: Final = LATE_SEGMENTS
+"""Calls of :meth:`Lingering.advance` that must come before an incomplete connection expires.
 
-Each interface that was captured from may have a clock of its own, and nothing tells the first word
-of another clock from a pause."""
+Each captured interface may have its own clock.  The first segment with another clock looks like a
+segment after a pause."""
 
-_Each = TypeVar("_Each")
+_Connection = TypeVar("_Connection")
 
 
-class Lingering(Generic[_Each]):
-    """Those that are over, the one that is so for longest first.
+class Lingering(Generic[_Connection]):
+    """Connections, or SCTP associations, that are over, in the order of their ends.
 
-    The time of the capture is the latest one seen here.  So where there are several clocks, it is
-    that of the one that is ahead, and no other is held against it.
+    The time of the capture is the latest time seen here.  If there are several clocks, this is the
+    time of the one that is ahead.
     """
 
-    __slots__ = ("_latest_ns", "_until", "_witnesses", "apart_ns")
+    __slots__ = ("_latest_ns", "_segments", "_until", "apart_ns")
 
     def __init__(self) -> None:
-        self._until: OrderedDict[_Each, tuple[int, int]] = OrderedDict()
-        """By who lingers, up to when it does, and the witness that is enough to let it go."""
+        self._until: OrderedDict[_Connection, tuple[int, int]] = OrderedDict()
+        """The time at which each connection expires, and the segments that must come first."""
         self._latest_ns = BEFORE_ALL_NS
-        self._witnesses = 0
+        self._segments = 0
         self.apart_ns = 0
-        """How far what was captured later has been after what was captured before, at most."""
+        """The greatest step back in time so far, in nanoseconds: clocks differ by that much."""
 
-    def add(self, each: _Each, time_ns: int, *, may_gain: bool) -> None:
-        """Take one that is over.
+    def add(self, connection: _Connection, time_ns: int, *, may_gain: bool) -> None:
+        """Add a connection that is over.
 
-        :param time_ns: when what ended it was captured.
-        :param may_gain: whether something of it is missing that may yet come.
+        :param time_ns: capture time of its end.
+        :param may_gain: whether missing octets of it may still come.
         """
         self._latest_ns = max(self._latest_ns, time_ns)
-        enough = self._witnesses + (_WITNESSES if may_gain else 0)
-        self._until[each] = self._latest_ns + LINGER_NS, enough
+        enough = self._segments + (_WAIT_SEGMENTS if may_gain else 0)
+        self._until[connection] = self._latest_ns + LINGER_NS, enough
 
-    def refresh(self, each: _Each, time_ns: int) -> None:
-        """Have one linger anew that is here, since something more of it has come.
+    def refresh(self, connection: _Connection, time_ns: int) -> None:
+        """Have a lingering connection start its time again, after another segment of it.
 
-        :param time_ns: when that was captured.
+        :param time_ns: capture time of the segment.
         """
-        _, enough = self._until.pop(each)
+        _, enough = self._until.pop(connection)
         self._latest_ns = max(self._latest_ns, time_ns)
-        self._until[each] = self._latest_ns + LINGER_NS, enough
+        self._until[connection] = self._latest_ns + LINGER_NS, enough
 
-    def discard(self, each: _Each) -> None:
-        """Forget one, if it is here."""
-        self._until.pop(each, None)
+    def discard(self, connection: _Connection) -> None:
+        """Forget a connection, if it lingers."""
+        self._until.pop(connection, None)
 
-    def exchange(self, each: _Each, other: _Each) -> None:
-        """Have another one linger in place of one that is here."""
+    def exchange(self, connection: _Connection, new: _Connection) -> None:
+        """Replace the object of a lingering connection by a new one."""
         self._until = OrderedDict(
-            (other if known is each else known, until) for known, until in self._until.items()
+            (new if known is connection else known, until) for known, until in self._until.items()
         )
 
-    def outstays(self, each: _Each, time_ns: int) -> bool:
-        """Tell whether one has lingered for long enough when something of its own comes.
+    def has_expired(self, connection: _Connection, time_ns: int) -> bool:
+        """Return whether a connection has expired when a segment of it comes.
 
-        :param time_ns: when that was captured.
+        :param time_ns: capture time of the segment.
         """
-        until_ns, enough = self._until.get(each, (time_ns, 0))
-        return until_ns < time_ns and enough <= self._witnesses
+        until_ns, enough = self._until.get(connection, (time_ns, 0))
+        return until_ns < time_ns and enough <= self._segments
 
-    def witness(self, time_ns: int) -> Iterator[_Each]:
-        """Take note of something of others; yield who has lingered for long enough then.
+    def advance(self, time_ns: int) -> Iterator[_Connection]:
+        """Count a segment of any connection; yield the connections that have expired.
 
-        Who is yielded must be discarded before the next one is asked for.
+        The caller must discard each before it asks for the next.
 
-        :param time_ns: when it was captured.
+        :param time_ns: capture time of the segment.
         """
-        self._witnesses += 1
+        self._segments += 1
         if time_ns >= self._latest_ns:
             self._latest_ns = time_ns
         else:
             self.apart_ns = max(self.apart_ns, self._latest_ns - time_ns)
         while self._until:
-            each, (until_ns, enough) = next(iter(self._until.items()))
-            if not (until_ns < time_ns and enough <= self._witnesses):
+            connection, (until_ns, enough) = next(iter(self._until.items()))
+            if not (until_ns < time_ns and enough <= self._segments):
                 return
-            yield each
+            yield connection
 
-    def surplus(self) -> Iterator[_Each]:
-        """Yield those that are too many; the same holds for them."""
+    def surplus(self) -> Iterator[_Connection]:
+        """Yield the connections that are too many; the caller must discard each, too."""
         while len(self._until) > LINGERING_CONNECTIONS:
             yield next(iter(self._until))

@@ -19,7 +19,7 @@ from scapy_mpa.stream.octets.past import PAST_OCTETS
 from scapy_mpa.stream.ordinary_connection import OrdinaryConnection
 from scapy_mpa.stream.segment import ACK, SYN, TURNS, Segment, reverse_flow
 from scapy_mpa.stream.sequence import unwrap
-from scapy_mpa.stream.table import ConnectionTable, Either
+from scapy_mpa.stream.table import AnyConnection, ConnectionTable
 from scapy_mpa.wire.dialect import Dialect
 
 
@@ -84,7 +84,7 @@ class Recovery:
             self._directions[connection.identity.flow] = directions[0]
             self._directions[connection.reverse] = directions[1]
 
-    def to_recovery(self, connection: Either) -> Connection:
+    def to_recovery(self, connection: AnyConnection) -> Connection:
         """Move a connection to recovery if it is on the straight path; return it."""
         if isinstance(connection, OrdinaryConnection):
             self._forget_directions(connection)
@@ -112,7 +112,7 @@ class Recovery:
         connection.frame, connection.time_ns = segment.frame, segment.time_ns
         connection.fail(error, segment)
 
-    def _forget_directions(self, connection: Either) -> None:
+    def _forget_directions(self, connection: AnyConnection) -> None:
         for flow in (connection.identity.flow, connection.reverse):
             self._directions.pop(flow, None)
 

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from scapy_mpa.stream.connections.connection import Connection
 
 
-Either: TypeAlias = "Connection | OrdinaryConnection"
+AnyConnection: TypeAlias = "Connection | OrdinaryConnection"
 
 _FIRST_SWEEP: Final = 1024
-"""Connections from which on those that are idle are looked for: fewer are in nobody's way."""
+"""From this number of connections on, idle ones are ended: fewer do no harm."""
 
 
 class ConnectionTable:
-    """Finds connections by flow, numbers them, and ends those that are over, idle or too many.
+    """Finds connections by flow, numbers them, and ends them when they are over, idle or too many.
 
     :param first_number: the number of the first connection.
     :param limits: what may be held in memory.
-    :param settle: returns a connection that is to end as the one that can report what is left.
+    :param settle: returns the object that reports the end of a connection.
     """
 
     __slots__ = (
@@ -43,81 +43,81 @@ class ConnectionTable:
     )
 
     def __init__(
-        self, first_number: int, limits: Limits, settle: Callable[[Either], Either]
+        self, first_number: int, limits: Limits, settle: Callable[[AnyConnection], AnyConnection]
     ) -> None:
-        # By the flow of direction 0 alone: of very many that takes half as much.
-        self._by_flow: dict[bytes, Either] = {}
+        # By the flow of direction 0 only, which takes half the memory.
+        self._by_flow: dict[bytes, AnyConnection] = {}
         self._limits = limits
         self._settle = settle
         self.next_number = first_number
         """The number that the next connection will have."""
         self._sweep_at = min(_FIRST_SWEEP, limits.connections)
-        # Of those that linger: what is known of their last octets.
-        self._tails: dict[Either, tuple[Tail, Tail]] = {}
-        self.lingering: Lingering[Either] = Lingering()
+        # The tails of the lingering connections.
+        self._tails: dict[AnyConnection, tuple[Tail, Tail]] = {}
+        self.lingering: Lingering[AnyConnection] = Lingering()
         self.past = PastConnections()
 
-    def find(self, flow: bytes) -> Either | None:
-        """Return the connection of a flow, whoever has it; None if there is none."""
+    def find(self, flow: bytes) -> AnyConnection | None:
+        """Return the connection of a flow; None if there is none."""
         return self._by_flow.get(flow) or self._by_flow.get(reverse_flow(flow))
 
     def take_number(self) -> int:
-        """Return the number of the next connection, which it will not be any more."""
+        """Return the number of the next connection, and use it up."""
         number = self.next_number
         self.next_number = number + 1
         return number
 
     def identity(self, segment: Segment) -> ConnectionId:
-        """Return that of a connection that begins, for which there is room now."""
+        """Return the identity of a connection that begins, after making room for it."""
         if len(self._by_flow) >= self._sweep_at:
             self._sweep(segment.time_ns)
         return ConnectionId(self.take_number(), segment.flow)
 
-    def all(self) -> list[Either]:
-        """Return the connections that have not ended, in order of their beginnings."""
+    def all(self) -> list[AnyConnection]:
+        """Return the connections that have not ended, in the order in which they began."""
         return list(self._by_flow.values())
 
-    def add(self, connection: Either) -> None:
-        """Take a connection that begins."""
+    def add(self, connection: AnyConnection) -> None:
+        """Add a connection that begins."""
         self._by_flow[connection.identity.flow] = connection
 
-    def exchange(self, connection: Either, other: Either) -> None:
-        """Have another object be a connection from now on."""
+    def exchange(self, connection: AnyConnection, new: AnyConnection) -> None:
+        """Replace the object of a connection by a new one."""
         flow = connection.identity.flow
         if self._by_flow.get(flow) is connection:
-            self._by_flow[flow] = other
+            self._by_flow[flow] = new
         if connection in self._tails:
-            self._tails[other] = self._tails.pop(connection)
-            self.lingering.exchange(connection, other)
+            self._tails[new] = self._tails.pop(connection)
+            self.lingering.exchange(connection, new)
 
-    def linger(self, connection: Either, time_ns: int) -> None:
-        """Keep a connection that is over for a while."""
+    def linger(self, connection: AnyConnection, time_ns: int) -> None:
+        """Let a connection linger that is over."""
         connection.lingers = True
         self._tails[connection] = connection.tails()
         self.lingering.add(connection, time_ns, may_gain=not connection.is_captured)
-        for each in self.lingering.surplus():
-            self.end(each)
+        for surplus in self.lingering.surplus():
+            self.end(surplus)
 
-    def linger_no_more(self, connection: Either) -> None:
-        """Take it that a connection is not over."""
+    def linger_no_more(self, connection: AnyConnection) -> None:
+        """Treat a connection as not over."""
         connection.lingers = False
         self._tails.pop(connection, None)
         self.lingering.discard(connection)
 
-    def expire(self, connection: Either | None, time_ns: int) -> None:
-        """End those that have been over for long enough.
+    def expire(self, connection: AnyConnection | None, time_ns: int) -> None:
+        """End the connections that have lingered for long enough.
 
-        :param connection: the one that a segment seems to be of.
-        :param time_ns: when that was captured.
+        :param connection: the connection that a segment seems to belong to.
+        :param time_ns: capture time of this segment.
         """
-        if connection is not None and self.lingering.outstays(connection, time_ns):
+        if connection is not None and self.lingering.has_expired(connection, time_ns):
             self.end(connection)
-        for each in self.lingering.witness(time_ns):
-            self.end(each)
+        for expired in self.lingering.advance(time_ns):
+            self.end(expired)
         self.past.apart = self.lingering.apart_ns // SECOND
 
-    def end(self, connection: Either, ending: Ending | None = None) -> None:
-        """Report what can be said of a connection, which loses its ports."""
+    def end(self, connection: AnyConnection, ending: Ending | None = None) -> None:
+        """End a connection: report it, and free its ports."""
         del self._by_flow[connection.identity.flow]
         connection = self._settle(connection)
         tails = self._tails.get(connection) or connection.tails()
@@ -129,7 +129,7 @@ class ConnectionTable:
         connection.finish("limit" if ending == "limit" else "connection ended", ending)
 
     def ends(self) -> Iterator[None]:
-        """Report what can be said of all connections, now that the capture has ended."""
+        """Report all connections, one at a time, at the end of the capture."""
         live = self.all()
         self._by_flow.clear()
         self._tails.clear()
@@ -142,12 +142,12 @@ class ConnectionTable:
             yield
 
     def _sweep(self, time_ns: int) -> None:
-        """Make room for a connection: end those that have been idle for long, or for longest."""
-        live = sorted(self._by_flow.values(), key=lambda each: each.time_ns)
+        """Make room for a connection: end the idle ones, and the longest idle if necessary."""
+        live = sorted(self._by_flow.values(), key=lambda connection: connection.time_ns)
         most = self._limits.connections
-        # So that the work of sweeping is spread over the connections that come.
+        # More than necessary, by an eighth of the limit: not every new connection needs a sweep.
         surplus = len(live) + 1 - most + most // 8 if len(live) >= most else 0
-        # By another clock, one that is not idle may seem to be for as long as they are apart.
+        # If clocks differ, a connection may seem idle for longer than it is, by that difference.
         idle_ns = self._limits.idle_seconds * SECOND + self.lingering.apart_ns
         for index, connection in enumerate(live):
             is_idle = time_ns - connection.time_ns >= idle_ns

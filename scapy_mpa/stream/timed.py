@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """When a connection began, how long its beginning took, and where it stalled.
 
-Progress is an octet that was not captured before, or an acknowledgement of one more.  Copies and
-repeated acknowledgements are none.
+Progress is a new octet, or an acknowledgement of a new octet.  Copies and repeated
+acknowledgements are no progress.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from scapy_mpa.stream.events import Timing
 from scapy_mpa.stream.segment import BEFORE_ALL_NS, HANDSHAKE, SECOND, SYN, Segment
 
 STALL_NS: Final = SECOND // 5
-"""Time without progress that is a stall: no timer of Linux retransmits earlier (TCP_RTO_MIN).  RFC
-6298 2.4 has one second, which hardly any stack keeps to."""
+"""The shortest time without progress that counts as a stall, in nanoseconds.  No timer of Linux
+retransmits earlier (TCP_RTO_MIN).  RFC 6298 2.4 demands one second, but hardly any stack waits so
+long."""
 
 _NO_STALLS: Final = 0, 0, None, 0
 
 
 class Timed:
-    """The times of a connection, whoever follows it.
+    """The times of a connection, on the straight path and in recovery.
 
-    :param segment: its first one.
+    :param segment: its first segment.
     """
 
     __slots__ = (
-        "_asked_ns",
         "_first_frame",
         "_first_ns",
         "_handshake_ns",
+        "_request_ns",
         "_startup_ns",
         "late_ns",
-        "moved_ns",
+        "progress_ns",
         "stalls",
     )
 
@@ -40,18 +41,18 @@ class Timed:
         self._first_frame = segment.frame
         self._first_ns = segment.time_ns
         self._handshake_ns: int | None = None
-        self._asked_ns: int | None = None
-        """When the Request was captured, until there is a Reply that accepts."""
+        self._request_ns: int | None = None
+        """Capture time of the Request; None again after the Reply that accepts it."""
         self._startup_ns: int | None = None
-        self.moved_ns = segment.time_ns
-        """When the last progress was captured, by the fastest clock of those that interfaces have:
-        the others would make a stall of each segment."""
+        self.progress_ns = segment.time_ns
+        """Capture time of the last progress.  If interfaces have different clocks, the fastest
+        counts: otherwise each segment with another clock would seem to end a stall."""
         is_opening = segment.flags & HANDSHAKE == SYN
         self.late_ns = BEFORE_ALL_NS if is_opening else segment.time_ns
-        """No stall has lasted long enough before this time; not known until the handshake is
+        """No segment before this time can end a stall.  BEFORE_ALL_NS until the handshake is
         over."""
         self.stalls: tuple[int, int, int | None, int] = _NO_STALLS
-        """How many, how long the longest was, the frame that ended it, and whose octets waited."""
+        """The last four items of :class:`~scapy_mpa.stream.events.Timing`."""
 
     @property
     def is_opening(self) -> bool:
@@ -59,21 +60,21 @@ class Timed:
         return self.late_ns == BEFORE_ALL_NS
 
     def end_handshake(self, time_ns: int) -> None:
-        """Take the first segment that the sender of the SYN sends after it."""
+        """Take the first segment that the sender of the SYN sends after the SYN."""
         self._handshake_ns = time_ns - self._first_ns
-        self.move(time_ns)
-        self.late_ns = self.moved_ns
+        self.note_progress(time_ns)
+        self.late_ns = self.progress_ns
 
-    def move(self, time_ns: int) -> None:
-        """Take progress."""
-        if time_ns > self.moved_ns:
-            self.moved_ns = time_ns
+    def note_progress(self, time_ns: int) -> None:
+        """Note that a segment with this time has made progress."""
+        if time_ns > self.progress_ns:
+            self.progress_ns = time_ns
 
     def is_late(self, time_ns: int) -> bool:
-        """Tell whether a segment comes so long after the last progress that it may end a stall."""
+        """Return whether a segment may end a stall: it comes long after the last progress."""
         if self.is_opening or time_ns < self.late_ns:
             return False
-        self.late_ns = self.moved_ns + STALL_NS
+        self.late_ns = self.progress_ns + STALL_NS
         return time_ns >= self.late_ns
 
     def begin_startup(self, time_ns: int | None) -> None:
@@ -81,45 +82,44 @@ class Timed:
 
         :param time_ns: when it was captured, None if it was found later.
         """
-        self._asked_ns, self._startup_ns = time_ns, None
+        self._request_ns, self._startup_ns = time_ns, None
 
     def end_startup(self, time_ns: int | None) -> None:
         """Take a Reply that accepts.
 
-        :param time_ns: as of the Request.
+        :param time_ns: as for the Request.
         """
-        asked_ns, self._asked_ns = self._asked_ns, None
+        request_ns, self._request_ns = self._request_ns, None
         self._startup_ns = None
-        if time_ns is not None and asked_ns is not None:
-            self._startup_ns = time_ns - asked_ns
+        if time_ns is not None and request_ns is not None:
+            self._startup_ns = time_ns - request_ns
 
-    def end_stall(self, frame: int, time_ns: int, waiting: int) -> None:
-        """Take progress after which :meth:`is_late` was true.
+    def end_stall(self, frame: int, time_ns: int, stalled: int) -> None:
+        """Take a segment with progress for which :meth:`is_late` was true.
 
-        :param frame: brings it.
-        :param waiting: whose octets were outstanding before: 1 << direction, or both.
+        :param stalled: the directions whose octets waited before it: the sum of 1 << direction.
         """
-        self.stalls = self._stalls(frame, time_ns, waiting)
+        self.stalls = self._stalls(frame, time_ns, stalled)
 
     def _stalls(
-        self, frame: int | None, time_ns: int, waiting: int
+        self, frame: int | None, time_ns: int, stalled: int
     ) -> tuple[int, int, int | None, int]:
-        """Return the stalls, among them the time since the last progress if that is one."""
-        lasted = time_ns - self.moved_ns
-        if not waiting or lasted < STALL_NS or self.is_opening:
+        """Return ``stalls``, with the time since the last progress if that is a stall."""
+        lasted = time_ns - self.progress_ns
+        if not stalled or lasted < STALL_NS or self.is_opening:
             return self.stalls
-        count, longest, ended_by, stalled = self.stalls
+        count, longest, ended_by, stalled_longest = self.stalls
         if lasted > longest:
-            longest, ended_by, stalled = lasted, frame, waiting
-        return count + 1, longest, ended_by, stalled
+            longest, ended_by, stalled_longest = lasted, frame, stalled
+        return count + 1, longest, ended_by, stalled_longest
 
-    def timing(self, time_ns: int, waiting: int) -> Timing:
-        """Return what is reported of all this at the end.
+    def timing(self, time_ns: int, stalled: int) -> Timing:
+        """Return the times to report at the end.
 
-        :param time_ns: of the last segment.
-        :param waiting: whose octets are outstanding, as of :meth:`end_stall`.
+        :param time_ns: capture time of the last segment.
+        :param stalled: the directions whose octets wait, as for :meth:`end_stall`.
         """
-        stalls = self._stalls(None, time_ns, waiting)
+        stalls = self._stalls(None, time_ns, stalled)
         return Timing(
             self._first_frame, self._first_ns, self._handshake_ns, self._startup_ns, *stalls
         )

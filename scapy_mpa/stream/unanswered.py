@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Requests that lack the end of their Response when a connection ends.
+"""Counts the Requests that lack the end of their Response when a connection ends.
 
-They are counted, not paired, so nothing is held but two numbers a connection.  Pairing is in
+They are counted, not paired, so a connection costs only two numbers.  Pairing is in
 :mod:`~scapy_mpa.stream.delivery.pairing`.
 """
 
@@ -14,26 +14,26 @@ from scapy_mpa.stream.events import CARRIERS, ConnectionEnded, GapFound
 from scapy_mpa.wire.rdmap import requests_opened
 
 _CONTROL_LENGTH: Final = 2
-"""Octets that tell what a DDP segment is of, and whether it is the last."""
+"""Octets with the opcode of a DDP segment, and whether it is the last of its message."""
 
 
 class _Side:
-    """What one direction has asked for."""
+    """The Requests that one direction has sent."""
 
-    __slots__ = ("has_answers", "is_torn", "requests")
+    __slots__ = ("has_answers", "is_incomplete", "requests")
 
     def __init__(self) -> None:
         self.requests = 0
-        """Requests sent less Responses that ended."""
+        """Requests, less the Responses that ended."""
         self.has_answers = False
-        """Whether there was a Response."""
-        self.is_torn = False
+        """Whether a Response to any of them ended."""
+        self.is_incomplete = False
         """Whether a Request or the end of a Response may be missing in this direction."""
 
     def unanswered(self, peer: _Side) -> int | None:
-        """Return how many Requests lack the end of their Response; None if that is not known."""
-        # A Response to a Request that is missing would count as one to another.
-        if peer.is_torn or (self.is_torn and self.has_answers):
+        """Return the number of Requests without the end of their Response; None if not known."""
+        # A Response to a missing Request would count for another Request.
+        if peer.is_incomplete or (self.is_incomplete and self.has_answers):
             return None
         return max(0, self.requests)
 
@@ -43,24 +43,24 @@ _NOTHING: Final = _Side()
 
 
 class Unanswered:
-    """Takes the rows and events of the stream core; adds what it knows to ends of connections."""
+    """Takes the rows and events of the stream core; adds its counts to the ends of connections."""
 
     __slots__ = ("_sides",)
 
     def __init__(self) -> None:
         self._sides: defaultdict[tuple[int, int], _Side] = defaultdict(_Side)
-        """By number of the connection and direction."""
+        """By the number of the connection, and direction."""
 
     def take(self, rows: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Return rows and events as they are, but for ends of connections; and the events alone."""
-        telling = [row for row in rows if type(row) is not tuple or row[4].opened]
-        if not telling:
-            return rows, telling
-        opened = [(row[2], row[4].opened) for row in telling if type(row) is tuple]
+        """Return rows and events, and the events alone; only ends of connections are changed."""
+        relevant = [row for row in rows if type(row) is not tuple or row[4].opened]
+        if not relevant:
+            return rows, relevant
+        opened = [(row[2], row[4].opened) for row in relevant if type(row) is tuple]
         for (direction, requests), times in Counter(opened).items():
             number = direction.connection.identity.number
             self._count(number, direction.index, requests * times)
-        events = [self._taken(row) for row in telling if type(row) is not tuple]
+        events = [self._take_event(row) for row in relevant if type(row) is not tuple]
         if any(isinstance(event, ConnectionEnded) for event in events):
             following = iter(events)
             rows = [row if type(row) is tuple else next(following) for row in rows]
@@ -71,34 +71,34 @@ class Unanswered:
         asking.requests += requests
         asking.has_answers |= requests < 0
 
-    def _taken(self, event: Any) -> Any:
-        """Take an event; return it, or what takes its place."""
+    def _take_event(self, event: Any) -> Any:
+        """Take an event; return it, or the event that replaces it."""
         if isinstance(event, ConnectionEnded):
-            return self._finished(event)
+            return self._take_end(event)
         number, direction = event.connection.number, event.direction
         if isinstance(event, CARRIERS) and event.carries_rdmap:
             control = event.ulpdu[:_CONTROL_LENGTH]
             is_cut = len(control) < min(_CONTROL_LENGTH, event.ulpdu_length)
             _, offset, *_ = event.place
             if offset is None or is_cut or not event.is_acceptable:
-                # Or the beginning is missing.
-                self._sides[number, direction].is_torn = True
+                # The beginning of the direction may be missing.
+                self._sides[number, direction].is_incomplete = True
             if len(control) == _CONTROL_LENGTH and event.is_acceptable:
                 self._count(number, direction, requests_opened(control))
         elif isinstance(event, GapFound):
-            self._sides[number, direction].is_torn = True
+            self._sides[number, direction].is_incomplete = True
         return event
 
-    def _finished(self, event: ConnectionEnded) -> ConnectionEnded:
-        """Return the end of a connection with the Requests of either direction that it left."""
+    def _take_end(self, event: ConnectionEnded) -> ConnectionEnded:
+        """Return the end of a connection, with the unanswered Requests of both directions."""
         sides, number = self._sides, event.connection.number
         if event.initiator is None:
             for direction, half in enumerate(event.halves):
                 if half.octets and not half.fpdus and event.halves[1 - direction].fpdus:
-                    # What it carries was not found out.
-                    sides[number, direction].is_torn = True
-        one, other = sides.pop((number, 0), _NOTHING), sides.pop((number, 1), _NOTHING)
+                    # It is not known what this direction carries.
+                    sides[number, direction].is_incomplete = True
+        first, second = sides.pop((number, 0), _NOTHING), sides.pop((number, 1), _NOTHING)
         if event.end is None:
             return event
-        unanswered = one.unanswered(other), other.unanswered(one)
+        unanswered = first.unanswered(second), second.unanswered(first)
         return event._replace(end=event.end.with_unanswered(unanswered, event.names))

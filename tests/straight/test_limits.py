@@ -93,7 +93,7 @@ def test_pieces_count_like_all_other_octets(total: int, head: int) -> None:
     scripts = [half_told(number, 60_000, head) for number in range(12)]
     octets = pcapfile.pcap([frame for turn in zip(*scripts, strict=True) for frame in turn])
     limits = Limits(octets_in_total=total)
-    most = max(sum(half.have for half in halves) for halves in followed(octets, limits))
+    most = max(sum(half.pieces_length for half in halves) for halves in followed(octets, limits))
     assert most <= total + 1448
     assert (most > len(scripts) * head) == (total > 60_000)
     lines = straight(octets, limits)

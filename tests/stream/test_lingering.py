@@ -20,7 +20,7 @@ SYN_ALONE = [Segment(0, 1, 0, SYN, b"")]
 def released(lingering: Lingering[str], time_ns: int) -> list[str]:
     """The ones that are released when a segment of others comes."""
     gone = []
-    for each in lingering.witness(time_ns):
+    for each in lingering.advance(time_ns):
         lingering.discard(each)
         gone.append(each)
     return gone
@@ -35,9 +35,9 @@ def test_one_clock(begin: int) -> None:
     begin += LINGER_NS
     assert released(lingering, begin + 1 * SECOND) == []
     assert released(lingering, begin + 2 * SECOND) == ["a"]
-    assert lingering.outstays("b", begin + 9 * SECOND) is False
-    assert lingering.outstays("b", begin + 10 * SECOND) is True
-    assert lingering.outstays("a", 1 << 62) is False
+    assert lingering.has_expired("b", begin + 9 * SECOND) is False
+    assert lingering.has_expired("b", begin + 10 * SECOND) is True
+    assert lingering.has_expired("a", 1 << 62) is False
     assert lingering.apart_ns == 0
     assert released(lingering, begin + 10 * SECOND) == ["b"]
     assert released(lingering, 1 << 62) == []

@@ -77,7 +77,7 @@ class Associations:
         kinds = {chunk.type for chunk in packet.chunks}
         if kinds & (_BEGINNINGS | _ENDS):
             # As with TCP, only few packets are used as a clock.
-            for each in self._lingering.witness(packet.time_ns):
+            for each in self._lingering.advance(packet.time_ns):
                 self._end(each, "closed", "connection ended")
         if packet.crc == "bad":
             self.damaged += 1

@@ -151,7 +151,7 @@ class Connection:
         flags = segment.flags
         direction = 0 if segment.flow == self.identity.flow else 1
         half, peer = self.halves[direction], self.halves[1 - direction]
-        waiting = self.waiting if self.times.is_late(segment.time_ns) else 0
+        stalled = self.unacknowledged if self.times.is_late(segment.time_ns) else 0
         progress = [one.progress for one in self.halves]
         had_fin = half.fin is not None
         if flags & ACK and not flags & RST:
@@ -165,9 +165,9 @@ class Connection:
             if not direction and flags & HANDSHAKE == ACK:
                 self.times.end_handshake(segment.time_ns)
         elif [one.progress for one in self.halves] != progress:
-            if waiting:
-                self.times.end_stall(segment.frame, segment.time_ns, waiting)
-            self.times.move(segment.time_ns)
+            if stalled:
+                self.times.end_stall(segment.frame, segment.time_ns, stalled)
+            self.times.note_progress(segment.time_ns)
         if not had_fin and half.fin is not None and self._is_first_fin(half, peer, segment):
             self.closer = Closer(direction, segment.frame)
         if self.reset is not None and not flags & RST and self.reset.is_dropped(segment, direction):
@@ -246,7 +246,7 @@ class Connection:
         return tail(self.halves[0]), tail(self.halves[1])
 
     @property
-    def waiting(self) -> int:
+    def unacknowledged(self) -> int:
         """The directions with unacknowledged octets, as bits: 1 << direction."""
         return sum(1 << half.direction for half in self.halves if waits(half))
 
@@ -556,5 +556,5 @@ def _ended(connection: Connection, ending: Ending) -> ConnectionEnded:
             closer=connection.closer,
             within=[half.direction for half in connection.halves if is_within_message(half)],
         ),
-        timing=connection.times.timing(connection.time_ns, connection.waiting),
+        timing=connection.times.timing(connection.time_ns, connection.unacknowledged),
     )

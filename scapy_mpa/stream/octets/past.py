@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is kept of connections that were ended: enough to know a late copy of their octets."""
+"""Keeps enough of ended connections to recognise late copies of their octets."""
 
 from __future__ import annotations
 
@@ -11,55 +11,56 @@ from scapy_mpa.stream.sequence import SEQUENCE_MASK, sequence_number
 from scapy_mpa.wire.crc import crc32c
 
 PAST_SECONDS: Final = 240
-"""Seconds for which copies are known: two Maximum Segment Lifetimes, for which TCP itself waits
+"""Seconds for which copies are recognised: two Maximum Segment Lifetimes.  TCP itself waits so long
 before it forgets a connection (RFC 9293 3.4.2, 3.6.1)."""
 
 PAST_OCTETS: Final = 1 << 24
-"""Last octets of a direction of which copies are known, more than nearly any window holds.  The
-more they are, the likelier they are taken for those of a later connection whose SYN is missing."""
+"""Last octets of a direction of which copies are recognised: more than nearly any window.  With a
+larger number, octets of a later connection without its SYN would more often count as copies."""
 
 PAST_CONNECTIONS: Final = 1 << 16
-"""Ports of which copies of connections are known, the last ones; each connection takes some 300
-octets of memory."""
+"""Pairs of ports whose last connections are kept; each connection takes some 300 octets of
+memory."""
 
 PAST_OF_PORTS: Final = 4
-"""Connections on the same ports of which copies are known, the last ones."""
+"""Last connections that are kept of the same ports."""
 
 _RECORD: Final = Struct(">I" + 2 * "IIIBI")
-"""When the connection was ended, in seconds; for each direction the sequence number of its first
-octet and of its end, how many octets before the end are known, and its tail."""
+"""The time at which the connection was ended, in seconds.  Then for each direction: the sequence
+numbers of its first octet and of its end, the number of recognised octets before the end, and its
+tail."""
 _DIRECTION: Final = 5
-"""Numbers of a direction."""
+"""Items of a direction."""
 
 TAIL: Final = 64
-"""Last octets of a direction of which a checksum is kept."""
+"""Number of last octets of a direction whose checksum is kept."""
 
 Tail: TypeAlias = tuple[int, int]
-"""How many octets, and their CRC-32."""
+"""The last octets of a direction: their number, and their CRC32c."""
 
 _NO_TAIL: Final[Tail] = (0, 0)
 
 Span: TypeAlias = tuple[int, int]
-"""The positions between which the octets of a direction lie; equal if there are none."""
+"""The positions of the first octet of a direction and of its end; equal if it has no octets."""
 
 
 def _numbers(span: Span, tail: Tail) -> tuple[int, ...]:
-    """Return what is kept of a direction."""
+    """Return the items of a direction in a record."""
     begin, end = span
     length = min(end - begin, PAST_OCTETS)
     return begin & SEQUENCE_MASK, end & SEQUENCE_MASK, length, *tail
 
 
 class PastConnections:
-    """The connections that were ended last."""
+    """The last connections that were ended."""
 
     __slots__ = ("_earlier", "_later", "apart")
 
     def __init__(self) -> None:
         self.apart = 0
-        """Seconds by which the clocks of the capture are apart, as far as is known."""
-        # By the flow of direction 0.  The earlier ones go all at once when the later ones are as
-        # many as may be: taking out the first of a dictionary again and again costs more and more.
+        """The known difference between clocks of the capture, in seconds."""
+        # By the flow of direction 0.  When ``_later`` is full, ``_earlier`` is dropped at once: to
+        # remove the first key of a dictionary again and again costs more and more.
         self._earlier: dict[bytes, tuple[bytes, ...]] = {}
         self._later: dict[bytes, tuple[bytes, ...]] = {}
 
@@ -70,79 +71,79 @@ class PastConnections:
         spans: tuple[Span, Span],
         tails: tuple[Tail, Tail] = (_NO_TAIL, _NO_TAIL),
     ) -> None:
-        """Take note of a connection that was ended.
+        """Keep a connection that was ended.
 
-        :param flow: of direction 0.
-        :param spans: of direction 0 and direction 1.
-        :param tails: of direction 0 and direction 1, as far as they are known.
+        :param flow: flow of direction 0.
+        :param time_ns: capture time of the last segment.
+        :param spans: spans of direction 0 and direction 1.
+        :param tails: tails of direction 0 and direction 1, if they are known.
         """
         if not any([end - begin for begin, end in spans]):
             return
         if len(self._later) >= PAST_CONNECTIONS // 2:
             self._earlier, self._later = self._later, {}
-        one, other = map(_numbers, spans, tails)
-        record = _RECORD.pack(time_ns // SECOND & SEQUENCE_MASK, *one, *other)
+        first, second = map(_numbers, spans, tails)
+        record = _RECORD.pack(time_ns // SECOND & SEQUENCE_MASK, *first, *second)
         records = self._later.get(flow) or self._earlier.get(flow) or ()
         self._later[flow] = record, *records[: PAST_OF_PORTS - 1]
 
     def spans(self, segment: Segment) -> bool:
-        """Tell whether all octets of a segment lie between the first and the last one of a
-        connection that was ended.
+        """Return whether all octets of a segment lie in the span of an ended connection.
 
-        A SYN is a beginning, unless :meth:`begins` knows better.
+        False for a SYN, which :meth:`begins` judges.
         """
-        known = self._of_ports(segment.flow)
-        return not segment.flags & SYN and any([each.spans(segment) for each in known])
+        directions = self._of_ports(segment.flow)
+        return not segment.flags & SYN and any([known.spans(segment) for known in directions])
 
     def begins(self, segment: Segment) -> bool:
-        """Tell whether a segment is a SYN with the number of one that was ended, at any time."""
-        known = self._of_ports(segment.flow)
-        return bool(segment.flags & SYN) and any([each.begins(segment) for each in known])
+        """Return whether a segment is a SYN with the number of an ended connection, at any time."""
+        directions = self._of_ports(segment.flow)
+        return bool(segment.flags & SYN) and any([known.begins(segment) for known in directions])
 
     def contradicts(self, segment: Segment) -> bool:
-        """Tell whether a segment can be of no connection that was ended on its ports."""
+        """Return whether a segment cannot belong to any ended connection on its ports."""
         return all([known.contradicts(segment) for known in self._of_ports(segment.flow)])
 
     def renew(self, segment: Segment) -> None:
-        """Keep the connection that was ended on the ports of a segment as if it ended then."""
+        """Keep the ended connections on the ports of a segment as if they ended at its time."""
         seconds = segment.time_ns // SECOND & SEQUENCE_MASK
         for flow in (segment.flow, reverse_flow(segment.flow)):
             flows = self._later if flow in self._later else self._earlier
             if flow in flows:
                 flows[flow] = tuple(
-                    _RECORD.pack(seconds, *_RECORD.unpack(each)[1:]) for each in flows[flow]
+                    _RECORD.pack(seconds, *_RECORD.unpack(record)[1:]) for record in flows[flow]
                 )
 
-    def _of_ports(self, flow: bytes) -> list[_Known]:
+    def _of_ports(self, flow: bytes) -> list[_PastDirection]:
         return [
-            _Known(direction, record, self.apart)
-            for direction, own in enumerate((flow, reverse_flow(flow)))
-            for record in self._later.get(own) or self._earlier.get(own) or ()
+            _PastDirection(direction, record, self.apart)
+            for direction, key in enumerate((flow, reverse_flow(flow)))
+            for record in self._later.get(key) or self._earlier.get(key) or ()
         ]
 
 
-class _Known:
-    """What is kept of one connection, for one of its directions.
+class _PastDirection:
+    """One direction of an ended connection.
 
-    :param direction: which one.
-    :param record: of the connection.
-    :param apart: seconds by which clocks are apart.
+    :param direction: 0 or 1.
+    :param record: the record of the connection.
+    :param apart: the difference between clocks, in seconds.
     """
 
     def __init__(self, direction: int, record: bytes, apart: int) -> None:
         self._apart = apart
         self._ended: int
-        self._ended, *numbers = _RECORD.unpack(record)
-        own: list[int] = numbers[_DIRECTION * direction :][:_DIRECTION]
-        self._first, self._end, self._length, *self._tail = own
+        self._ended, *items = _RECORD.unpack(record)
+        numbers: list[int] = items[_DIRECTION * direction :][:_DIRECTION]
+        self._first, self._end, self._length, *self._tail = numbers
         self._begin = sequence_number(self._end - self._length)
 
     def begins(self, segment: Segment) -> bool:
-        """Tell whether a SYN has the number with which the direction began."""
+        """Return whether a SYN has the initial sequence number of the direction."""
         return sequence_number(segment.seq + 1) == self._first
 
     def contradicts(self, segment: Segment) -> bool:
-        """Tell whether a segment cannot be of the connection: by its place, or by its octets."""
+        """Return whether its place or its octets show that a segment is of another connection."""
         if segment.flags & SYN:
             return not self.begins(segment)
         if segment.flags & RST:
@@ -161,12 +162,12 @@ class _Known:
         return is_last and crc32c(segment.payload[-tail:]) != crc
 
     def spans(self, segment: Segment) -> bool:
-        """Tell whether a segment lies between the first and the last octet, and came in time."""
+        """Return whether a segment lies in the recognised octets, and came in time."""
         elapsed = segment.time_ns // SECOND - self._ended & SEQUENCE_MASK
-        # Each interface may have a clock of its own.  And what was captured before the end, by any
-        # clock, is not of a later connection.
+        # Each interface may have its own clock.  A segment with a time before the end is not of a
+        # later connection.
         if PAST_SECONDS + self._apart < elapsed <= SEQUENCE_MASK // 2:
             return False
-        # After a FIN, which counts as an octet, there are only acknowledgements.
+        # An acknowledgement may lie one further: after the FIN, which counts as an octet.
         end = self._length + (not segment.length)
         return sequence_number(segment.seq - self._begin) + segment.length <= end

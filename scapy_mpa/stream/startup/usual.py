@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The usual startup: a Request and the Reply that accepts it, nothing wrong with either.
+"""The usual startup: a Request and the Reply that accepts it, both without a fault.
 
-Many connections begin with the same octets, so what these come to is worked out once.
+Many connections begin with the same octets, so each result is computed once and kept.
 """
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ _LAST_REVISION: Final = 2
 
 
 class Usual(NamedTuple):
-    """A startup frame."""
+    """A startup frame without a fault."""
 
     octets: bytes
     startup: StartupFrame
@@ -32,25 +32,25 @@ class Usual(NamedTuple):
 
 
 class Agreed(NamedTuple):
-    """What a Request and its Reply come to (RFC 5044 7.1.1)."""
+    """The result of a Request and its Reply (RFC 5044 7.1.1)."""
 
     request: Usual
     reply: Usual
     kinds: tuple[Kind, Kind]
-    """What the FPDUs of the Initiator have in common, and those of the Responder."""
+    """The kind of the FPDUs that the Initiator sends, and of those that the Responder sends."""
     rnics: Kinds | None
 
 
 @lru_cache(maxsize=1024)
 def usual_startup(octets: bytes) -> Usual | None:
-    """Return what octets are, as one object for all connections.
+    """Return the startup frame in octets, as one object for all connections.
 
-    :return: None if they are anything but one startup frame, with which nothing is wrong, and
-        after which nothing but FPDUs comes.
+    :return: None unless the octets are exactly one startup frame, without a fault, after which
+        only FPDUs come.
     """
     if (
         len(octets) < STARTUP_HEADER_LENGTH
-        # No other Key may stand in it.
+        # There must be no second Key in it.
         or octets.rfind(KEY_PREFIX)
         or octets[:KEY_LENGTH] not in KIND_OF_KEY
     ):
@@ -68,22 +68,22 @@ def usual_startup(octets: bytes) -> Usual | None:
 
 
 @lru_cache(maxsize=1024)
-def agreed(asked: bytes, answered: bytes) -> Agreed | None:
-    """Return what a Request and a Reply come to (RFC 5044 7.1.2); None if it is nothing usual."""
-    request, reply = usual_startup(asked), usual_startup(answered)
+def agreed_by(request_octets: bytes, reply_octets: bytes) -> Agreed | None:
+    """Return the result of a Request and a Reply (RFC 5044 7.1.2); None if it is not usual."""
+    request, reply = usual_startup(request_octets), usual_startup(reply_octets)
     if request is None or reply is None:
         return None
-    one, other = request.startup, reply.startup
-    state, first = step(StartupState.IDLE, one, by_initiator=True)
-    _, second = step(state, other, by_initiator=False)
+    asked, answered = request.startup, reply.startup
+    state, first = step(StartupState.IDLE, asked, by_initiator=True)
+    _, second = step(state, answered, by_initiator=False)
     if (
         (first, second) != (Step.REQUEST, Step.ACCEPT)
-        or reply_problems(declared(one, request.dialect), other)
-        or (one.revision, other.revision) == OSC_REVISIONS
+        or reply_problems(declared(asked, request.dialect), answered)
+        or (asked.revision, answered.revision) == OSC_REVISIONS
     ):
         return None
-    offers = [Offer(each.revision, each.markers, each.crc) for each in (one, other)]
-    crc = one.crc or other.crc
+    offers = [Offer(frame.revision, frame.markers, frame.crc) for frame in (asked, answered)]
+    crc = asked.crc or answered.crc
     by_responder, by_initiator = [
         Kind(crc, marked, from_start=True) for marked in agreed_markers(*offers)
     ]
