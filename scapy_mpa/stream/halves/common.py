@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What all TCP connections of a capture have in common."""
+"""The object that all TCP connections of a capture share."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Common:
-    """Each connection leads here and has nothing of it, for there may be a hundred thousand.
+    """Shared by all connections.  A copy in each would cost too much memory: there may be 100,000.
 
-    :param budget: what all half connections together may hold.
-    :param others: what finds connections that speak another framing.
+    :param budget: bounds the octets that all half connections together hold.
+    :param others: finds connections that speak another framing.
     """
 
     __slots__ = ("budget", "current", "emit", "others", "purse", "recent")
@@ -31,9 +31,9 @@ class Common:
     def __init__(self, budget: Budget, others: OtherFramings[Any] | None = None) -> None:
         self.budget = budget
         self.recent = RecentOctets()
-        """Where octets are kept for comparison."""
+        """Recent octets, kept to compare copies with them."""
         self.purse = Purse()
-        """What may be searched for FPDUs."""
+        """Pays for the searches for FPDUs."""
         self.others = others
         self.current: Segment | None = None
-        """The segment that is being received, if one is."""
+        """The segment that is being received, if any."""

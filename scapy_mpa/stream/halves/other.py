@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Other framings than MPA's over TCP, as the stream core sees them.
+"""Framings over TCP other than MPA, as the stream core sees them.
 
-Who makes :class:`~scapy_mpa.stream.flows.Flows` says which there are.
+They are passed to :class:`~scapy_mpa.stream.flows.Flows`.
 """
 
 from typing import NamedTuple, Protocol, TypeVar
@@ -13,21 +13,21 @@ _Half = TypeVar("_Half", contravariant=True)
 
 
 class Beginning(NamedTuple):
-    """What a connection begins with that speaks another framing."""
+    """The beginning of a connection that speaks another framing."""
 
     name: str
     length: int
-    """Octets of it."""
+    """Its length in octets."""
     clause: str
-    """What says that it must be whole."""
+    """The clause that says that it must be whole."""
 
 
 class OtherFraming(Protocol):
-    """What is known of a connection that may speak another framing."""
+    """State of a connection that may speak another framing."""
 
     @property
     def dialect(self) -> Dialect:
-        """What is spoken then."""
+        """The dialect of this framing."""
 
     @property
     def is_begun(self) -> bool:
@@ -35,10 +35,10 @@ class OtherFraming(Protocol):
 
     @property
     def initiator(self) -> int | None:
-        """The direction of who began it, None if that is not known."""
+        """The direction of the side that began it; None if that is not known."""
 
     def conclude(self, how: str | None) -> None:
-        """Report what its beginning lacks, now that nothing more will come.
+        """Report what its beginning lacks: nothing more will come.
 
         :param how: how the connection ended; None if that was not captured.
         """
@@ -48,10 +48,12 @@ class OtherFramings(Protocol[_Half]):
     """Finds connections that speak another framing."""
 
     def look(self, half: _Half, island: Island, position: int) -> None:
-        """Look for what one begins with in streaming mode octets; have frames read after it.
+        """Look for the beginning of another framing in octets of streaming mode.
 
-        :param position: from where on.
+        If it is found, the reader of that framing reads the octets after it.
+
+        :param position: where to begin to look.
         """
 
     def begins(self, island: Island, position: int) -> Beginning | None:
-        """Return what octets at a position seem to be the first ones of, None if nothing."""
+        """Return the beginning that octets at a position seem to belong to; None if none."""

@@ -12,8 +12,8 @@ class Phase(enum.Enum):
     STREAMING = enum.auto()
     """A startup frame is looked for."""
     HELD = enum.auto()
-    """Its startup frame was seen; what follows is held until the peer's is there."""
+    """Its startup frame was captured.  The octets after it are held until the peer's comes."""
     FULL = enum.auto()
     """FPDUs: the Full Operation Phase (RFC 5044 7.1.2)."""
     OTHER = enum.auto()
-    """What another framing than MPA's has (:mod:`~scapy_mpa.stream.halves.other`)."""
+    """Frames of another framing (:mod:`~scapy_mpa.stream.halves.other`)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What reads the octets of a half connection: streaming mode at first, then framing."""
+"""The readers of a half connection: streaming mode at first, then framing."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from scapy_mpa.stream.octets.island import Island
 
 
 class Reader(Protocol):
-    """Makes of islands what can be made of them."""
+    """Reads the octets of islands."""
 
     def advance(self, island: Island) -> None:
-        """See what can be made of an island that has grown."""
+        """Read on in an island that has grown."""
 
     def finish(self, island: Island) -> None:
-        """See what can be made of an island to whose end nothing will be added."""
+        """Read an island that will not grow at its end."""
 
     def give_up(self, island: Island) -> int:
-        """See what can be made of an island that is let go of, though more may come.
+        """Read an island that is let go of, though more may come.
 
-        Return where the octets begin that might have been of use then.
+        Return the position of the first octet that might have been useful then.
         """
 
 
 class FrameReader(Reader, Protocol):
-    """Reads the frames of another framing than MPA's."""
+    """Reads the frames of a framing other than MPA."""
 
     @property
     def markers(self) -> bool:

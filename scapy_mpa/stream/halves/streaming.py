@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Streaming mode: a half connection whose octets are not known to be FPDUs (RFC 5044 7.1.2).
 
-Startup frames are looked for in them.  All that is kept for that is one object, which is gone as
-soon as the Full Operation Phase begins.
+One object looks for startup frames in them.  It is dropped when the Full Operation Phase begins.
 """
 
 from typing import Final
@@ -28,7 +27,7 @@ _LEAST: Final = 64
 
 
 class Streaming:
-    """What is kept of a half connection until it is known to carry FPDUs.
+    """Reads a half connection until it is known to carry FPDUs.
 
     :param half: the half connection.
     """
@@ -38,8 +37,8 @@ class Streaming:
     def __init__(self, half: HalfConnection) -> None:
         self._half = half
         self.delayed: FoundStartup | None = None
-        """The startup frame after other octets that was taken last, and that what follows it may
-        still refute."""
+        """The last startup frame that was taken after other octets.  The octets after it may still
+        refute it."""
         self._key_checked = False
         self._look_at: int | None = 0
         """How many held octets the next look at them needs; None to look no more."""
@@ -54,23 +53,24 @@ class Streaming:
         return self._look_at is not None
 
     def look_no_more(self) -> None:
-        """Take it that nothing more will be found out."""
+        """Stop looking for good: nothing more will be found out."""
         self._look_at = None
 
     def look_soon(self) -> None:
-        """Take it that nothing could be found out as yet: the next octets are looked at."""
+        """Look again at the next octets: nothing could be found out yet."""
         self._look_at = 0
 
     def look_afresh(self) -> None:
         """Begin to look again: the phase has changed.
 
-        Where many startups are rejected, that costs no more than a few times what is held.
+        The next look comes when the held octets have doubled.  So even many rejected startups cost
+        only a few looks at all held octets.
         """
         self.delayed = None
         self._look_at = 2 * self._half.held
 
     def _is_due(self) -> bool:
-        """Tell whether to look at what is held: each time that it has doubled."""
+        """Return whether to look at the held octets: each time that they have doubled."""
         held = self._half.held
         if self._look_at is None or held < max(self._look_at, _LEAST) or self._half.purse.is_empty:
             return False
@@ -78,7 +78,7 @@ class Streaming:
         return True
 
     def decide(self) -> None:
-        """Have it decided what the octets are, each time that there are twice as many."""
+        """Ask the connection what the octets are, each time that they have doubled."""
         half = self._half
         is_unknown = self.is_looked_at and half.phase is not Phase.FULL
         if is_unknown and half.octets >= self._decide_at:
@@ -88,7 +88,7 @@ class Streaming:
     # -- octets come -------------------------------------------------------------------------
 
     def advance(self, island: Island) -> None:
-        """See what an island is that has grown."""
+        """Read on in an island that has grown."""
         half = self._half
         if half.phase is Phase.STREAMING:
             self.scan(island)
@@ -99,13 +99,13 @@ class Streaming:
             half.owner.on_unknown(half, must_decide=False)
 
     def finish(self, island: Island) -> None:
-        """See what an island is to whose end nothing will be added."""
+        """Read an island that will not grow at its end."""
         if self._half.phase is Phase.STREAMING:
             self.scan(island, final=True)
         self.decide()
 
     def give_up(self, island: Island) -> int:
-        """Return where the octets begin of an island that may be of a startup frame."""
+        """Return the position of the first octet that may belong to a startup frame."""
         begin = max(island.start, island.scan)
         is_streaming = self._half.phase is Phase.STREAMING and begin != self._half.begin
         return undecided_from(island) if is_streaming else begin
@@ -122,7 +122,7 @@ class Streaming:
             return
         at_begin = island.held == island.start == half.begin and not self._key_checked
         if at_begin and not self._check_key(island) and not final:
-            # A Key that is wrong must be seen as a whole.
+            # A wrong Key is recognised only as a whole.
             return
         before = island.scan
         if not self._find_startup(island, final=final):
@@ -140,14 +140,14 @@ class Streaming:
             self.stop_looking(island)
 
     def resume(self) -> None:
-        """See what all islands are, though they have not grown: more is known by now."""
+        """Read all islands again: they have not grown, but more is known by now."""
         for island in list(self._half.islands.items):
             if self._half.reader is self:
                 island.need = island.start
                 self.advance(island)
 
     def stop_looking(self, grown: Island | None = None) -> None:
-        """Take the octets so far for those of something else; a startup frame may still come."""
+        """Treat the octets so far as other traffic; a startup frame may still come."""
         half = self._half
         islands = [grown] if grown and self._look_at is None else self._half.islands.items
         self._look_at = None
@@ -156,8 +156,8 @@ class Streaming:
             island.has_hole = island.held > island.start
 
     def undecided_from(self) -> int | None:
-        """Return the position of the first octet that may belong to a startup frame that is not
-        whole; None if there is none such."""
+        """Return the position of the first octet that may belong to an incomplete startup frame;
+        None if there is none."""
         for island in self._half.islands.items:
             position = undecided_from(island)
             if position < island.end:
@@ -165,9 +165,9 @@ class Streaming:
         return None
 
     def awaits_startup(self) -> bool:
-        """Tell whether a startup frame may yet be captured, or become whole.
+        """Return whether a startup frame may still be captured, or become whole.
 
-        Its Private Data may hold anything, FPDUs for one.
+        Its Private Data may hold anything, even FPDUs.
         """
         half, begin = self._half, self._half.begin
         if begin is None:
@@ -181,9 +181,9 @@ class Streaming:
         return startup_reach(island, begin) > island.end
 
     def _check_key(self, island: Island) -> bool:
-        """Report a Key that was meant to be one, where a Key must stand.
+        """Report an almost correct Key where a Key must stand.
 
-        Return False if too few octets are there to tell.
+        Return False if there are too few octets to decide.
         """
         if island.end - island.start < KEY_LENGTH:
             return False
@@ -202,7 +202,7 @@ class Streaming:
         return True
 
     def refuse_startup(self) -> None:
-        """Report a startup frame that says it goes on into what has turned out to be FPDUs."""
+        """Report a startup frame whose PD_Length claims octets that turned out to be FPDUs."""
         half = self._half
         if half.phase is not Phase.STREAMING:
             return
@@ -214,19 +214,19 @@ class Streaming:
                 for problem in refused_at(island, island.start, holds_fpdus=alone):
                     half.wrong(ErrorCode.INVALID_STARTUP_FRAME, island.start, problem)
 
-    # -- what seems to be a startup frame ------------------------------------------------------
+    # -- seeming startup frames --------------------------------------------------------------
 
     def _find_startup(self, island: Island, *, final: bool = False) -> bool:
-        """Pass on what is, or may be, a startup frame; return whether all were, and none waits."""
+        """Pass on seeming startup frames; return False if one of them must wait for its turn."""
         half = self._half
-        # What is passed on may change it.
+        # A frame that is passed on may change the phase.
         phase = half.phase
         if phase is not Phase.STREAMING:
             return True
         for found in find_startups(island, half.begin, final=final):
             is_delayed = self._is_delayed(found)
             if is_delayed and _is_refuted(island, found):
-                # The rest of it may hold the true one.
+                # Its later octets may hold the true one.
                 island.scan = found.position + 1
             elif half.owner.must_wait(half, island, found):
                 return False
@@ -246,16 +246,16 @@ class Streaming:
         island.scan = min(found.end, island.end)
         half.owner.on_startup(half, island, found)
         if is_delayed and half.phase is Phase.HELD:
-            # What follows it is held, and tells what it is.
+            # The octets after it are held.  They show whether it is a startup frame.
             self.delayed = found
 
     def _is_delayed(self, found: FoundStartup) -> bool:
-        """Tell whether octets of streaming mode stand before a startup frame, or missing ones."""
+        """Return whether octets of streaming mode, captured or not, precede a startup frame."""
         half = self._half
         return found.position != half.begin and not half.owner.ends_startup(half, found.position)
 
     def refute(self) -> None:
-        """Go back to streaming mode: what seemed to be a startup frame was part of a payload."""
+        """Go back to streaming mode: a seeming startup frame was part of a payload."""
         assert self.delayed is not None
         half = self._half
         position = self.delayed.position
@@ -268,11 +268,11 @@ class Streaming:
 
 
 def _is_refuted(island: Island, found: FoundStartup) -> bool:
-    """Tell whether what directly follows a seeming startup frame shows that it is none.
+    """Return whether the octets directly after a seeming startup frame show that it is none.
 
-    FPDUs follow one that is accepted (RFC 5044 7.1.2 rules 3, 4), or an Rtr Frame comes before them
-    (rtr-frame-proposal-2007 2).  A payload may hold the same octets: in a capture that is sent as a
-    file, the next record follows.
+    FPDUs follow an accepted startup frame (RFC 5044 7.1.2 rules 3, 4), or an Rtr Frame comes first
+    (rtr-frame-proposal-2007 2).  A payload may hold the octets of a startup frame.  If it is a
+    capture file, for example, the next record follows them.
     """
     is_request = found.startup.kind is StartupKind.REQUEST
     may_be_followed = (
@@ -285,13 +285,12 @@ def _is_refuted(island: Island, found: FoundStartup) -> bool:
 
 
 def streaming_of(half: HalfConnection) -> Streaming | None:
-    """Return what reads a half connection in streaming mode; None once it carries FPDUs."""
+    """Return the reader of streaming mode; None once a half connection carries FPDUs."""
     reader = half.reader
     return reader if isinstance(reader, Streaming) else None
 
 
 def is_unknown(half: HalfConnection) -> bool:
-    """Tell whether it is worth looking at the octets of a half connection to find out what they
-    are."""
+    """Return whether another look at a half connection may show what its octets are."""
     streaming = streaming_of(half)
     return streaming is not None and streaming.is_looked_at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From one phase of a direction to the next, and what takes over from streaming mode."""
+"""Moves a direction from one phase to another, and replaces its reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scapy_mpa.wire.dialect import Dialect
 
 
 def abandon(half: HalfConnection) -> None:
-    """Forget its octets, and what reads them: after a fault nobody knows how they stand."""
+    """Forget the octets and their reader: after a fault their state is not known."""
     half.islands = Islands()
     half.reader = Streaming(half)
     half.phase = Phase.STREAMING
@@ -24,7 +24,7 @@ def abandon(half: HalfConnection) -> None:
 
 
 def hold(half: HalfConnection) -> None:
-    """Keep what follows the startup frame until the peer's is there, if it is not known."""
+    """Hold the octets after a startup frame until the peer's comes, unless FPDUs have begun."""
     streaming = streaming_of(half)
     if streaming is not None:
         half.phase = Phase.HELD
@@ -32,14 +32,14 @@ def hold(half: HalfConnection) -> None:
 
 
 def resume_streaming(half: HalfConnection) -> bool:
-    """Go back to streaming mode: the connection was rejected; return whether that is news."""
+    """Go back to streaming mode after a rejection; return whether the phase has changed."""
     streaming = streaming_of(half)
     if half.phase is not Phase.HELD or streaming is None:
         return False
     half.phase = Phase.STREAMING
     streaming.look_afresh()
     for island in half.islands.items:
-        # What was found in its midst counts anew.
+        # Stretches in its midst must be scanned again.
         island.scanned = None
     return True
 
@@ -55,19 +55,19 @@ def enter_full_operation(
     crc_is_known: bool = True,
     dialect: Dialect | None = None,
 ) -> None:
-    """Take what begins at ``origin`` for FPDUs (RFC 5044 7.1.2).
+    """Read the octets from ``origin`` on as FPDUs (RFC 5044 7.1.2).
 
-    :param from_start: whether that is the beginning of the Full Operation Phase, and not
-        merely a place from which Markers can be counted.
-    :param is_guess: whether Markers may as well be elsewhere.
+    :param from_start: whether the Full Operation Phase begins there; if not, Markers are only
+        counted from there.
+    :param is_guess: whether Markers may as well be at other positions.
     :param crc_is_known: whether it is known that CRCs are on, or off.
-    :param dialect: what the startup frames are of.
+    :param dialect: of the startup frames.
     """
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.refuse_startup()
     half.phase = Phase.FULL
-    # Of SoftUiWARP's Markers and CRCs nothing is known; with CRCs alone osc is as RFC 5044.
+    # Nothing is known of SoftUiWARP with Markers or CRCs.  With CRCs alone, osc is as RFC 5044.
     if (dialect is Dialect.SOFTUIWARP and not (markers or crc)) or (
         dialect is Dialect.OSC and (markers or not crc)
     ):
@@ -92,8 +92,8 @@ def enter_full_operation(
 def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:
     """Go back to streaming mode at a startup frame that stands where an FPDU must begin.
 
-    :param position: where it begins.
-    :param end: where it ends, from which on startup frames are looked for.
+    :param position: where the startup frame begins.
+    :param end: where it ends.  Startup frames are looked for from there on.
     """
     half.phase = Phase.STREAMING
     half.reader = Streaming(half)
@@ -107,7 +107,7 @@ def leave_full_operation(half: HalfConnection, position: int, end: int) -> None:
 
 
 def _let_go_before(half: HalfConnection, position: int) -> None:
-    """Let go of octets before a position, which are not to be searched for FPDUs."""
+    """Let go of the octets before a position: they must not be searched for FPDUs."""
     islands = half.islands
     islands.front = max(position, islands.front or 0)
     island = islands.at(position)
@@ -117,9 +117,9 @@ def _let_go_before(half: HalfConnection, position: int) -> None:
 
 
 def enter_other(half: HalfConnection, reader: FrameReader, origin: int) -> None:
-    """Take what begins at ``origin`` for frames of another framing than MPA's.
+    """Read the octets from ``origin`` on as frames of a framing other than MPA.
 
-    :param reader: finds them.
+    :param reader: of these frames.
     """
     half.phase = Phase.OTHER
     half.reader = reader
@@ -136,21 +136,21 @@ def _begin_at(half: HalfConnection, origin: int) -> None:
 
 
 def _hand_over(half: HalfConnection, begin: int) -> None:
-    """Have what is held from ``begin`` on read by what has taken over from streaming mode."""
+    """Give the held octets from ``begin`` on to the new reader."""
     items = half.islands.items
     for island in list(items):
         if island.held > max(island.start, begin):
-            # What was released in streaming mode leaves a hole.
+            # Octets that were released in streaming mode leave a hole.
             island.start = island.held
             island.has_hole = False
         island.scan = island.need = island.start
-        # It was for Keys.
+        # Those stretches were scanned for Keys.
         island.scanned = None
         if island.end > begin:
             half.purse.fill_more(island.end - max(island.start, begin))
             half.advance(island)
         else:
-            # No more than a startup frame, which has been read.
+            # It holds at most a startup frame, which was read.
             half.release(island, island.start, island.end)
             if island is not items[-1]:
                 items.remove(island)
