@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Octets of streaming mode that may yet be captured, though FPDUs are read already.
+"""Octets of streaming mode that may still be captured, though FPDUs are read already.
 
-Nothing waits for them.  What a late copy brings is counted, and not kept.  If nothing at all was
-captured, a startup frame lies there (:mod:`~scapy_mpa.stream.startup.lost`), which is kept.
+Nothing waits for them.  The octets of a late copy are counted, and not kept.  One exception: if
+nothing of streaming mode was captured, a startup frame lies there
+(:mod:`~scapy_mpa.stream.startup.lost`).  That is kept.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from scapy_mpa.stream.octets.scan import FoundStartup, find_startups
 
 
 class Early:
-    """What was captured before the place where FPDUs begin, and the holes between.
+    """Captured stretches before the first FPDU, and the holes between them.
 
-    :param islands: all that was captured of the direction.
-    :param end: where FPDUs begin.
+    :param islands: all captured octets of the direction.
+    :param end: position of the first FPDU.
     """
 
     __slots__ = ("_holds_startup", "_islands", "end")
@@ -28,25 +29,25 @@ class Early:
         self._islands = Islands()
         self._islands.floor = islands.floor
         self._islands.items = items = []
-        for each in islands.items:
-            # Only places count, so that octets are left out.
-            stretch = Island(min(each.start, end))
-            stretch.end = min(each.end, end)
+        for island in islands.items:
+            # Only positions matter, so the octets are left out.
+            stretch = Island(min(island.start, end))
+            stretch.end = min(island.end, end)
             items.append(stretch)
-            if each.end >= end:
+            if island.end >= end:
                 break
         self._holds_startup = len(items) == 1 and items[0].start == end
 
     def __len__(self) -> int:
-        """How many stretches there are."""
+        """Return the number of stretches."""
         return len(self._islands.items)
 
     def holes(self) -> Iterator[tuple[int, int]]:
-        """Yield where octets are missing."""
+        """Yield the start and end of each hole."""
         return self._islands.holes()
 
     def fill(self, position: int, octets: bytes, frame: int) -> Inserted:
-        """Take octets of a segment that begins before FPDUs do."""
+        """Take the octets of a segment that begins before the first FPDU."""
         inserted = self._islands.insert(position, octets[: self.end - position], frame)
         if not self._holds_startup:
             for island in inserted.islands:
@@ -54,7 +55,7 @@ class Early:
         return inserted
 
     def startup(self) -> tuple[Island, FoundStartup] | None:
-        """Return the startup frame that was captured now, and the island that holds it."""
+        """Return the island and the startup frame in it, once all its octets are captured."""
         if not self._holds_startup or any(self.holes()):
             return None
         island = self._islands.items[0]
@@ -62,7 +63,7 @@ class Early:
         return None if found is None or found.end != self.end else (island, found)
 
     def give_up(self) -> tuple[int, int]:
-        """Wait no more for what is missing before the first stretch; return where that is."""
+        """Give up the hole before the first stretch; return its start and end."""
         islands = self._islands
         first = islands.items.pop(0)
         hole = islands.floor, first.start

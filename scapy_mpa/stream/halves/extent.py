@@ -11,15 +11,15 @@ from scapy_mpa.stream.segment import ACK, RST, SYN, Segment
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, sequence_number, unwrap
 from scapy_mpa.wire.crc import crc32c
 
-# Octets that can be under way before the first acknowledgement.  The window of a SYN is never
-# scaled (RFC 9293 3.1, RFC 7323 2.2).  So a SYN is captured after no more than these.
+# The most octets that a sender sends before the first acknowledgement: the window of a SYN is never
+# scaled (RFC 9293 3.1, RFC 7323 2.2).  So a SYN is captured after at most this many octets.
 _FIRST_WINDOW: Final = 65_535
 
 
 def acknowledged_with(half: HalfConnection, start: int, end: int) -> int | None:
-    """Return the acknowledgement number of the last segment, if it brought octets of a stretch.
+    """Return the acknowledgement number of the current segment, if it brought octets of a stretch.
 
-    It says what their sender had received when it sent them.
+    The number shows what the sender had received when it sent these octets.
     """
     segment = half.owner.common.current
     if segment is None or not segment.flags & ACK:
@@ -31,7 +31,7 @@ def acknowledged_with(half: HalfConnection, start: int, end: int) -> int | None:
 
 
 def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
-    """Tell whether a segment can be of this half connection, or must be of a later one.
+    """Return whether a segment can belong to this connection, and not to another on its ports.
 
     :param peer: the other direction.
     """
@@ -39,7 +39,7 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         begin = peer.begin
         if begin is None or segment.flags & SYN or not segment.flags & ACK:
             return True
-        # What does not acknowledge the SYN of the peer is of a connection before.
+        # A segment that does not acknowledge the peer's SYN belongs to an earlier connection.
         return 0 <= unwrap(segment.ack, begin) - begin < SEQUENCE_WINDOW
     position = unwrap(segment.seq, half.high)
     if segment.flags & SYN:
@@ -48,23 +48,23 @@ def belongs(half: HalfConnection, peer: HalfConnection, segment: Segment) -> boo
         if half.begin is not None:
             return position + 1 == half.begin
         return _announces(half, position + 1)
-    # What a RST carries is a remark (RFC 9293 3.5.3), which is not octets of another connection.
+    # The octets of a RST are a remark (RFC 9293 3.5.3), so their position shows nothing.
     if segment.flags & RST:
         return True
     if half.owner.lingers and _lies_outside(half, position, position + segment.length):
         return False
     if position == half.high and half.fin is None:
-        # As nearly all do, it goes on where the last one has ended.
+        # Nearly all segments begin where the last one ended.
         return True
     return segment.length == 0 or abs(position - half.high) < SEQUENCE_WINDOW
 
 
 def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
-    """Tell whether octets can be none of a connection that is over, or a segment without any.
+    """Return whether a segment, with octets or without, lies outside a connection that is over.
 
-    After a FIN, which counts as an octet, there are none.  After a RST there may be what was
-    under way, and before either what comes twice: both no farther off than octets of connections
-    before are known.
+    After a FIN, which counts as an octet, no octets follow.  After a RST, octets under way may
+    come.  Before a FIN or RST, copies may come.  Both lie within the range in which copies of
+    closed connections are known (``PAST_OCTETS``).
     """
     high = half.high or 0
     last = high + PAST_OCTETS if half.fin is None else half.fin
@@ -75,7 +75,7 @@ def _lies_outside(half: HalfConnection, start: int, end: int) -> bool:
 
 
 def may_reset(half: HalfConnection, peer: HalfConnection, segment: Segment) -> bool:
-    """Tell whether a RST ends the connection.
+    """Return whether a RST ends the connection.
 
     The receiver drops a RST outside its window (RFC 9293 3.10.7.4).  No window is larger than 2^30
     octets (RFC 7323 2.3).  A RST that answers a SYN must acknowledge it (RFC 9293 3.10.7.3).
@@ -89,7 +89,7 @@ def may_reset(half: HalfConnection, peer: HalfConnection, segment: Segment) -> b
 
 
 def _may_answer(peer: HalfConnection, segment: Segment) -> bool:
-    """Tell whether a SYN,ACK may answer the SYN of the peer."""
+    """Return whether a SYN,ACK may answer the SYN of the peer."""
     if peer.begin is None:
         return True
     first, end = span(peer)
@@ -97,9 +97,9 @@ def _may_answer(peer: HalfConnection, segment: Segment) -> bool:
 
 
 def _announces(half: HalfConnection, begin: int) -> bool:
-    """Tell whether a SYN was captured after octets that it announces.
+    """Return whether a SYN can come before the octets that were captured so far.
 
-    :param begin: where octets begin after it.
+    :param begin: position of the first octet after the SYN.
     """
     items, end = half.islands.items, half.high or 0
     if not items:
@@ -109,7 +109,7 @@ def _announces(half: HalfConnection, begin: int) -> bool:
 
 
 def span(half: HalfConnection) -> Span:
-    """Return where the octets of a direction lie, as far as is known."""
+    """Return where the octets of a direction begin and end, as far as that is known."""
     high = half.high or 0
     begin = half.begin
     if begin is None:
@@ -121,23 +121,23 @@ def span(half: HalfConnection) -> Span:
 
 
 def end_of_captured(half: HalfConnection) -> int:
-    """Return the position after all that was captured of a direction, its FIN included."""
+    """Return the position after the last captured octet of a direction, or after its FIN."""
     high = half.high or 0
     return high if half.fin is None else max(high, half.fin + 1)
 
 
 def waits(half: HalfConnection) -> bool:
-    """Tell whether octets were captured that the peer has not acknowledged."""
+    """Return whether captured octets, or a FIN, follow the octets that the peer acknowledged."""
     return half.acknowledged is not None and half.acknowledged < end_of_captured(half)
 
 
 def is_within_message(half: HalfConnection) -> bool:
-    """Tell whether the last FPDU is not the last of its message, as far as is known."""
+    """Return whether the octets end with an FPDU that is not the last of its message."""
     return half.open_at == (span(half)[1], True)
 
 
 def tail(half: HalfConnection) -> Tail:
-    """Return how many of the last octets of a direction are still known, and their CRC-32."""
+    """Return how many of the last octets of a direction are still held, and their CRC32c."""
     end = span(half)[1]
     octets = half.owner.common.recent.last_of(half, end)
     if not octets and half.islands.items:
@@ -148,7 +148,7 @@ def tail(half: HalfConnection) -> Tail:
 
 
 def is_complete(half: HalfConnection) -> bool:
-    """Tell whether the FIN was captured, and every octet before it, or the peer has it all."""
+    """Return whether the FIN was captured, and the octets before it arrived or were captured."""
     if half.fin is None:
         return False
     if half.acknowledged is not None and half.acknowledged >= half.fin:
@@ -157,7 +157,7 @@ def is_complete(half: HalfConnection) -> bool:
 
 
 def is_captured(half: HalfConnection) -> bool:
-    """Tell whether the FIN was captured, and every octet before it that is still waited for."""
+    """Return whether the FIN was captured, and no octet before it is still waited for."""
     if half.fin is None:
         return False
     items = half.islands.items
@@ -167,11 +167,11 @@ def is_captured(half: HalfConnection) -> bool:
 
 
 def is_whole(half: HalfConnection, known: int = 0) -> bool:
-    """Tell whether all that was sent was captured, from the SYN on, as far as is known.
+    """Return whether all octets from the SYN on were captured, as far as that is known.
 
-    What the snap length cut off after the first FPDU is no matter: nothing but FPDUs stands there.
+    Octets that the snap length cut off after the first FPDU do not matter: only FPDUs stand there.
 
-    :param known: up to where it is no matter, either.
+    :param known: position up to which octets that were cut off do not matter either.
     """
     if half.begin is None or half.gaps or half.early is not None:
         return False
@@ -179,7 +179,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
     if half.fin is not None:
         if half.fin > end:
             return False
-        # It is acknowledged like an octet.
+        # A FIN is acknowledged like an octet.
         end += half.fin == end
     return (
         not any(half.islands.holes(half.begin))
@@ -189,7 +189,7 @@ def is_whole(half: HalfConnection, known: int = 0) -> bool:
 
 
 def _is_cut(half: HalfConnection, known: int) -> bool:
-    """Tell whether the snap length cut off octets after ``known`` that may be anything."""
+    """Return whether the snap length cut off octets between ``known`` and the first FPDU."""
     if half.cut_below > known:
         return True
     items = half.islands.items

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One direction of a TCP connection: segments in, and what its parts make of them.
+"""One direction of a TCP connection: its state, and what it reports.
 
-A half connection is in streaming mode at first, where a startup frame is looked for.  Once its
-own startup frame was seen it holds what follows, until the peer's startup frame has said
-whether there are Markers and CRCs.  Then its octets are FPDUs.
+A half connection begins in streaming mode, and looks for its startup frame.  It holds the octets
+after that until the peer's startup frame shows whether there are Markers and CRCs.  Then its octets
+are FPDUs.
 """
 
 from __future__ import annotations
@@ -45,62 +45,62 @@ if TYPE_CHECKING:
 
 
 class Owner(Protocol):
-    """The connection: it answers for the peer, and for the startup of both."""
+    """The connection, as its half connections see it."""
 
     common: Common
-    """What all connections have in common."""
+    """Shared by all connections."""
     identity: ConnectionId
     """Number and flow."""
     segments: int
     """Segments received so far."""
     frame: int
-    """The frame that brought the last of them."""
+    """Number of the frame that brought the last segment."""
     time_ns: int
-    """When that was captured, in nanoseconds since the epoch."""
+    """When that frame was captured, in nanoseconds since the epoch."""
     errors: int
     """Errors reported so far."""
     lingers: bool
-    """Whether it is known to be over, and late copies are waited for."""
+    """Whether the connection is over, and waits for late copies."""
     halves: tuple[HalfConnection, HalfConnection]
-    """By direction."""
+    """Its half connections, by direction."""
     met_key: tuple[HalfConnection, int] | None
-    """Where a startup frame stands that was met where an FPDU must begin."""
+    """Direction and position of a startup frame that stands where an FPDU must begin."""
     other: OtherFraming | None
-    """What is known of another framing that it may speak."""
+    """State of another framing that the connection may speak."""
 
     @property
     def was_reset(self) -> bool:
         """Whether a RST was captured, and nothing after it shows that its receiver dropped it."""
 
     def relieve(self, half: HalfConnection) -> None:
-        """Have a half connection hold fewer octets, if that is possible."""
+        """Make a half connection hold fewer octets, if that is possible."""
 
     def on_startup(self, half: HalfConnection, island: Island, found: FoundStartup) -> None:
         """Take a startup frame, and the island that holds it."""
 
     def must_wait(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
-        """Tell whether a startup frame must wait for what was sent before it."""
+        """Return whether a startup frame must wait for octets that were sent before it."""
 
     def reads_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
-        """Read FPDUs before a startup frame in streaming mode; tell whether there are some."""
+        """Read FPDUs before a startup frame in streaming mode; return whether there are any."""
 
     def on_refuted(self, half: HalfConnection) -> None:
-        """Learn that a startup frame was none, by what follows it."""
+        """Forget a startup frame: the octets after it show that it was none."""
 
     def ends_startup(self, half: HalfConnection, position: int) -> bool:
-        """Tell whether the last startup frame of a direction ends at a position."""
+        """Return whether the last startup frame of a direction ends at a position."""
 
     def on_unknown(self, half: HalfConnection, *, must_decide: bool) -> None:
-        """Find out what a half connection carries whose startup frames were not captured.
+        """Find out what a half connection carries if its startup frames were not captured.
 
-        :param must_decide: with what is there, as if nothing more came.  May be asked for more than
-            once: also where octets have become many, or memory short.
+        :param must_decide: decide as if nothing more came.  This may happen more than once: also
+            when there are many octets, or little memory.
         """
 
     def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
         """Take an FPDU that was found.
 
-        :param ulpdu: as far as a receiver takes it for what it is.
+        :param ulpdu: its ULPDU; empty if a receiver does not accept the FPDU.
         """
 
 
@@ -108,12 +108,14 @@ class HalfConnection:
     """One direction of a TCP connection.
 
     :param direction: 0 or 1, see :mod:`scapy_mpa.stream.events`.
-    :param owner: who gets what is found.
+    :param owner: the connection.
     """
 
     __slots__ = (
         "acknowledged",
+        "acks",
         "begin",
+        "closed_to",
         "crc_bad",
         "cut_below",
         "differs",
@@ -127,12 +129,10 @@ class HalfConnection:
         "held",
         "high",
         "islands",
-        "noted",
         "octets",
         "open_at",
         "out_of_order",
         "owner",
-        "passed",
         "phase",
         "reached",
         "reader",
@@ -144,7 +144,7 @@ class HalfConnection:
     )
 
     reader: Reader
-    """What reads its octets."""
+    """Reads its octets."""
 
     def __init__(self, direction: int, owner: Owner) -> None:
         self.direction = direction
@@ -155,75 +155,74 @@ class HalfConnection:
         self.held = 0
         """Octets held in memory."""
         self.high: int | None = None
-        """The highest position seen, around which sequence numbers are placed."""
+        """The highest position seen.  A sequence number becomes the position nearest to it."""
         self.begin: int | None = None
-        """Where the octets begin, if the SYN was captured."""
+        """Position of the first octet, if the SYN was captured."""
         self.acknowledged: int | None = None
-        """What the peer has acknowledged."""
+        """Position up to which the peer has acknowledged octets."""
         self.fin: int | None = None
-        """Where the FIN stands, if it was captured."""
+        """Position of the FIN, if it was captured."""
         self.cut_below = 0
-        """Below this position nobody knows any more what the snap length cut off in streaming
-        mode; 0 if it cut off nothing there."""
+        """In streaming mode, the snap length cut off octets below this position that are no longer
+        held; 0 if it cut off none."""
         self.streamed = 0
         """Position up to which octets of streaming mode were reported."""
         self.open_at: tuple[int, bool] = 0, False
-        """Where the FPDU ends that lies farthest, of those found, and whether its message is to go
-        on after it."""
+        """Where the last FPDU of the stream found so far ends, and whether its message goes on."""
         self.reached = 0
-        """Up to where the FPDU reaches that the last hole cut off, by what it says."""
+        """Where the FPDU that the last hole cut off must end, by its ULPDU_Length; 0 if none."""
         self.differs = False
         """Whether copies of its octets differed."""
-        self.noted: tuple[tuple[int, int], ...] = ()
-        """While a hole is open, how many segments of the connection had been received, and what was
-        acknowledged then."""
-        self.passed = 0
+        self.acks: tuple[tuple[int, int], ...] = ()
+        """While a hole is open: how many segments of the connection had been received, and the
+        position that was acknowledged then."""
+        self.closed_to = 0
         """Holes below this position were acknowledged long enough ago to be closed."""
         self.early_ack: int | None = None
-        """What the peer had acknowledged before anything of the direction was captured: a sequence
-        number."""
+        """Sequence number that the peer acknowledged before anything of the direction was
+        captured."""
         self.early: Early | None = None
-        """What may yet be captured of streaming mode, if FPDUs are read already."""
+        """Holes of streaming mode that may still be filled, though FPDUs are read already."""
         self.without_crcs: object = None
-        """Octets in which no FPDU has a good CRC, and what was known when they were searched."""
+        """Octets that hold no FPDU with a good CRC, and what was known when they were searched."""
         self.unsearched = False
-        """Whether it was not searched for FPDUs to the end, and is counted as such."""
-        # As HalfSummary explains them.
+        """Whether a search for FPDUs was cut short, and was counted as such."""
+        # HalfSummary explains these.
         self.fpdus = self.octets = self.crc_bad = self.gaps = 0
         self.out_of_order = self.farthest_ahead = 0
         self.retransmitted = self.retransmitted_octets = 0
 
     @property
     def budget(self) -> Budget:
-        """What all half connections together may hold."""
+        """Bounds the octets that all half connections together hold."""
         return self.owner.common.budget
 
     @property
     def purse(self) -> Purse:
-        """What may be searched for FPDUs in all half connections together."""
+        """Pays for the searches for FPDUs in all half connections."""
         return self.owner.common.purse
 
     def fill_purse(self, octets: int) -> None:
-        """Have new octets of this direction pay for searches."""
+        """Fill the purse for new octets of this direction."""
         self.purse.fill(octets)
         if self.phase is Phase.FULL:
             self.purse.fill_more(octets)
 
     @property
     def framing(self) -> Framing | InOrder | None:
-        """What finds its FPDUs, once it carries some."""
+        """The reader of its FPDUs; None before it carries FPDUs."""
         reader = self.reader
         return reader if isinstance(reader, (Framing, InOrder)) else None
 
     @property
     def other(self) -> FrameReader | None:
-        """What finds the frames of another framing, if it carries these."""
+        """The reader of frames of another framing; None if it carries none."""
         return cast("FrameReader", self.reader) if self.phase is Phase.OTHER else None
 
     # -- in ----------------------------------------------------------------------------------
 
     def advance(self, island: Island) -> None:
-        """See what can be made of an island that has grown."""
+        """Read on in an island that has grown."""
         if island.open_left and not self.islands.lies_beyond(island):
             island.open_left = False
         self.reader.advance(island)
@@ -236,40 +235,39 @@ class HalfConnection:
             return
         high = self.high
         position = unwrap(ack, high)
-        # What lies before the SYN is of no octets of this connection.
+        # A number before the SYN acknowledges nothing of this connection.
         known = self.acknowledged or (self.begin or 0) - 1
         if abs(position - high) < SEQUENCE_WINDOW and position > known:
-            # Mostly as one object: all that was sent was received.
+            # Mostly both positions are equal.  Then one object serves for both, which saves memory.
             self.acknowledged = high if position == high else compact(position)
 
     @property
     def acknowledged_number(self) -> int | None:
-        """What the peer has acknowledged, as a sequence number, None if nothing."""
+        """The sequence number that the peer has acknowledged; None if it acknowledged nothing."""
         known = self.early_ack if self.acknowledged is None else self.acknowledged
         return None if known is None else sequence_number(known)
 
     @property
     def progress(self) -> tuple[int | None, ...]:
-        """What changes with octets that are no copies, with a FIN, and with what is acknowledged
-        newly."""
+        """Values that change with new octets, with a FIN, and with a new acknowledgement."""
         return self.high, self.octets, self.fin, self.acknowledged
 
     # -- startup frames ----------------------------------------------------------------------
 
     def may_begin_at(self, island: Island, position: int) -> bool:
-        """Tell whether a startup frame may stand where one seems to, by what lies before it.
+        """Return whether a startup frame may begin at a position, by the octets before it.
 
-        Where octets before it are missing, it may be part of an FPDU's payload.
+        If octets before it are missing, it may be part of an FPDU's payload.
         """
         if self.begin is None:
             return position == island.start and not self.islands.lies_beyond(island)
         return island.start == self.begin
 
     def may_be_startup(self, island: Island, found: FoundStartup) -> bool:
-        """Tell whether what seems to be a startup frame is one, by what lies before it.
+        """Return whether a seeming startup frame is one, by the octets before it.
 
-        After missing octets, a payload that holds a Key may read as a frame; but that hardly fills
-        its segments.  A sender waits before and after a startup frame, so the frame does.
+        After missing octets, a payload that holds a Key may look like a startup frame.  But it
+        hardly fills its segments.  A true one does: its sender waits before and after it.
         """
         return self.may_begin_at(island, found.position) or island.fills_segments(
             found.position, found.end
@@ -278,9 +276,9 @@ class HalfConnection:
     # -- what is reported ----------------------------------------------------------------------
 
     def head(self, position: int) -> tuple[ConnectionId, int, int, int, int]:
-        """Return what most events begin with.
+        """Return the first fields of most events.
 
-        :param position: of what they report.
+        :param position: where the reported octets begin.
         """
         owner = self.owner
         seq = sequence_number(position)
@@ -288,7 +286,7 @@ class HalfConnection:
 
     def found(self, island: Island, fpdu: Candidate, located_by: LocatedBy) -> None:
         """Count an FPDU and report it."""
-        # Framing finds it, so there is some.
+        # Framing is the caller, so there is one.
         framing, islands, layout = self.framing, self.islands, fpdu.layout
         assert framing is not None
         self.fpdus += 1
@@ -321,33 +319,33 @@ class HalfConnection:
         self.owner.met_key = self, position
 
     def note_end(self, end: int, *, is_last: bool) -> None:
-        """Take an FPDU that ends at a position, and may be the last of its message."""
+        """Note where an FPDU ends, and whether it is the last of its message."""
         if end > self.open_at[0]:
             self.open_at = end, not is_last
 
     def count_ahead(self, fpdus: int, distance: int) -> None:
-        """Count FPDUs out of order, the farthest of them so many octets before its turn."""
+        """Count FPDUs out of order; the farthest comes ``distance`` octets before its turn."""
         self.out_of_order += fpdus
         self.farthest_ahead = max(self.farthest_ahead, distance)
 
     def count_copies(self, segments: int, octets: int) -> None:
-        """Count segments that brought octets captured before, and those octets."""
+        """Count segments that repeat captured octets, and the repeated octets."""
         self.retransmitted += segments
         self.retransmitted_octets += octets
 
     def wrong(self, code: ErrorCode | None, position: int, text: str) -> None:
         """Count an error and report it."""
         self.owner.errors += 1
-        # Its code comes before its place.
+        # ErrorFound has the code before the sequence number.
         identity, direction, frame, time_ns, seq = self.head(position)
         self.owner.common.emit(ErrorFound(identity, direction, frame, time_ns, code, seq, text))
 
     def ends_at(self, position: int) -> bool:
-        """Tell whether a FIN stands after the octets up to a position."""
+        """Return whether the FIN stands at a position."""
         return self.fin == position
 
     def reaches(self, end: int) -> None:
-        """Take note of up to where an FPDU reaches of which octets will never be there; 0: none."""
+        """Note where an FPDU must end that will never be whole; 0 if there is none."""
         self.reached = end
 
     def before(self, island: Island) -> Island | None:
@@ -357,8 +355,8 @@ class HalfConnection:
         return items[index - 1] if index else None
 
     def after(self, position: int) -> Island | None:
-        """Return the first island that lies after a position."""
-        return next((each for each in self.islands.items if each.start >= position), None)
+        """Return the first island that starts at or after a position."""
+        return next((island for island in self.islands.items if island.start >= position), None)
 
     def unfinished(self, position: int, length: int) -> None:
         """Report an FPDU that the end of the connection cut short."""
@@ -368,8 +366,8 @@ class HalfConnection:
             self.wrong(ErrorCode.CONNECTION_LOST, position, text)
 
     def hand_to_softuiwarp(self, island: Island, run: Run, *, final: bool) -> Handover:
-        """Have a run read on as SoftUiWARP's, if it is seen by now to be so."""
-        # Framing asks, so there is some.
+        """Read a run on as SoftUiWARP's, if its pads show that by now."""
+        # Framing is the caller, so there is one.
         standard = self.framing
         assert standard is not None
         end = pads_otherwise(island, run.last, run.end, final=final)
@@ -384,19 +382,19 @@ class HalfConnection:
         return "done"
 
     def cut_off(self, start: int, end: int) -> None:
-        """Report a stretch in which the snap length left no way to go on."""
+        """Report octets that cannot be read, since the snap length cut off some of them."""
         self.report_gap(start, end, "snap length")
 
     def release(self, island: Island, start: int, end: int) -> None:
-        """Give up octets whose work is done, or of which none will come."""
+        """Let go of octets that need not be read any more."""
         if island.runs and start < island.runs[0].start:
-            # A late segment before them can no longer be read on into them.
+            # FPDUs of a late segment before these octets cannot continue in them any more.
             island.has_hole = True
         self.let_go(island, start, end)
 
     def let_go(self, island: Island, start: int, end: int) -> None:
         """Let go of octets, but keep them for comparison for a while."""
-        # What the snap length cut off reads as zeros, which are not to be remembered.
+        # Octets that the snap length cut off read as zeros, which must not be remembered.
         cut = island.captured(start, end) if island.absent else ()
         is_streaming = self.phase in (Phase.STREAMING, Phase.HELD)
         if cut and is_streaming and not island.is_captured(start, end):
@@ -407,7 +405,7 @@ class HalfConnection:
             self.owner.common.recent.remember(self, *known.get(chunk.position, chunk))
 
     def hold_again(self, island: Island, chunks: Sequence[Chunk]) -> None:
-        """Hold octets that were let go of, back to back, after all others that are held."""
+        """Hold octets again that were let go of: back to back, after all held octets."""
         for chunk in chunks:
             island.put_back(chunk)
             self.held += weight_of(chunk)
@@ -417,8 +415,8 @@ class HalfConnection:
             self.owner.common.recent.forget(self, chunks[0].position, end)
 
     def report_gap(self, start: int, end: int, reason: GapReason) -> None:
-        """Report a hole that will stay."""
-        # Without a SYN nobody knows what came before the first octets.
+        """Report a hole that will not be filled."""
+        # Without a SYN, ``start`` is 0: the octets before the first captured one are unknown.
         if 0 < start < end:
             self.gaps += 1
             event = GapFound(*self.head(start), length=end - start, reason=reason)
@@ -428,24 +426,23 @@ class HalfConnection:
         """Hold fewer octets, if that is possible."""
         self.owner.relieve(self)
 
-    # -- how it stands -----------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------
 
     @property
     def dialect(self) -> Dialect | None:
-        """Whose FPDUs it carries, None if they are laid out as RFC 5044 4 has it."""
+        """The dialect of its FPDUs; None if their layout is that of RFC 5044 4."""
         reader = self.reader
         return reader.dialect if isinstance(reader, InOrder) else None
 
     @property
     def first_missing(self) -> int | None:
-        """Position of the first octet that is waited for although later ones were captured, None if
-        there is none such."""
+        """Position of the first octet in an open hole; None without one."""
         return None if self.islands.after_open_hole() is None else self.islands.front_end()
 
     # -- the end -----------------------------------------------------------------------------
 
     def how_it_ended(self, end: int) -> str | None:
-        """Return how the connection ended after the octets up to ``end``; None if not there."""
+        """Return how the connection ended, if it ended at position ``end``; else None."""
         items = self.islands.items
         if not items or items[-1].end != end:
             return None
@@ -456,11 +453,11 @@ class HalfConnection:
         return "reset" if self.owner.was_reset and is_all else None
 
     def leave(self) -> None:
-        """Let go of the connection, which is over: no cycle must keep the two alive."""
+        """Drop the references to the connection, which is over.  A cycle would keep both alive."""
         del self.owner, self.reader
 
     def summary(self) -> HalfSummary:
-        """Return what was counted."""
+        """Return the counters."""
         other = self.other
         reading = self.framing or other
         return HalfSummary(

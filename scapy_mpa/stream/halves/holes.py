@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Holes in one direction: which are still waited for, and what becomes of the others.
+"""Holes in one direction: open, closed, or gaps.
 
-A hole is *open* while the receiver may wait for it.  Once it need not (the peer has acknowledged
-what lies in it), it is *closed*: the island after it is framed as well as can be without the
-missing octets; but a late copy may still fill the hole.  It is a *gap* when that is no longer
-waited for, either: when nothing more will come, when too many holes are closed, or when a limit is
-reached.
+A hole is *open* while the receiver may wait for it.  It is *closed* after the peer has acknowledged
+its octets.  Then the island after it is read as well as possible, but a late copy may still fill
+the hole.  It becomes a *gap* when nothing more will come, when too many holes are closed, or when a
+limit is reached.
 
-Nothing waits for a hole before the startup frames once FPDUs begin
-(:mod:`~scapy_mpa.stream.halves.early`).
+Once FPDUs begin, nothing waits for holes before them (:mod:`~scapy_mpa.stream.halves.early`).
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.sequence import SEQUENCE_WINDOW, unwrap
 
 HELD_ISLANDS: Final = 1024
-"""Islands of one half connection: bounds what a segment that spans them all may cost."""
+"""Most islands of one half connection: bounds the cost of a segment that spans them all."""
 
 
 def check(half: HalfConnection) -> None:
-    """Close what the peer has acknowledged, and give up what waits for too long."""
+    """Close the holes that the peer has acknowledged, and give up islands that wait too long."""
     islands = half.islands
     items = islands.items
     while half.held > half.budget.each or len(items) > HELD_ISLANDS:
@@ -39,9 +37,9 @@ def check(half: HalfConnection) -> None:
     if islands.after_open_hole() is not None:
         _close_acknowledged(half)
     else:
-        half.noted = ()
-    # A capture can miss a segment and hold its spurious retransmission.  As long as nobody knows
-    # what is there, all of it may tell.
+        half.acks = ()
+    # A capture can miss a segment and hold its spurious retransmission.  Until it is known what the
+    # octets are, any of them may show it.
     if (
         not is_unknown(half)
         and len(items) > LATE_SEGMENTS
@@ -57,12 +55,12 @@ def relieve(half: HalfConnection) -> None:
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.decide()
-    # That may have begun the Full Operation Phase.
+    # The decision may have begun the Full Operation Phase.
     if streaming is not None and half.phase is Phase.STREAMING:
         streaming.stop_looking()
     elif len(items) == 1 and items[0].runs and items[0].runs[0].broken_at is None:
-        # Only as much as is needed to go on after the last FPDU, which is believed now, and to
-        # search before the first one.
+        # The last FPDU is believed now.  Keep only the octets after it, and those before the first
+        # FPDU that are still to be searched.
         run = items[0].runs[0]
         run.last = run.end
         half.release(items[0], items[0].start if items[0].settled else run.start, run.end)
@@ -77,22 +75,22 @@ def give_up(half: HalfConnection, reason: GapReason) -> None:
     half.report_gap(islands.floor, first.start, reason)
     if islands.front is not None and first.start > islands.front:
         _close(half, first)
-    lost = _finish(half, first, is_over=reason != "limit")
+    lost_from = _finish(half, first, is_over=reason != "limit")
     half.release(first, first.start, first.end)
     if islands.items and islands.items[0] is first:
-        # Else it was a startup frame, with which the Full Operation Phase has begun.
+        # Otherwise it held a startup frame, after which the Full Operation Phase has begun.
         del islands.items[0]
     islands.floor = first.end
     following = islands.items[0] if islands.items else None
     if following is None or following.start == first.end:
-        half.report_gap(lost, first.end, reason)
+        half.report_gap(lost_from, first.end, reason)
     else:
-        half.report_gap(lost, following.start, reason)
+        half.report_gap(lost_from, following.start, reason)
         islands.floor = following.start
         if islands.front is None or following.start > islands.front:
             _close(half, following)
         if following.runs and following.settled:
-            # What lies before its first FPDU belonged to one that will never be whole.
+            # The octets before its first FPDU belong to one that will never be whole.
             half.release(following, following.start, following.runs[0].start)
             following.runs[0].start = following.start
     if not islands.items:
@@ -100,7 +98,7 @@ def give_up(half: HalfConnection, reason: GapReason) -> None:
 
 
 def finish(half: HalfConnection, reason: GapReason) -> None:
-    """Take it that nothing more will come: report what can be said now."""
+    """Read and report what is left of a direction: nothing more will come."""
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.look_no_more()
@@ -116,34 +114,34 @@ def finish(half: HalfConnection, reason: GapReason) -> None:
 
 
 def _report_missing(half: HalfConnection, end: int, reason: GapReason) -> None:
-    """Report what the peer or the FIN says was sent after the last octets.
+    """Report a gap after the captured octets, if acknowledgements or the FIN show one.
 
-    :param end: where these end.
+    :param end: position after the last captured octet.
     """
-    upto = half.fin
+    sent_to = half.fin
     acknowledged = half.acknowledged or 0
     early = end if half.early_ack is None else unwrap(half.early_ack, end)
     if abs(early - end) < SEQUENCE_WINDOW:
         acknowledged = max(acknowledged, early)
-    # One octet more than was captured is the acknowledgement of a FIN that was not.
-    if upto is None and acknowledged > end + 1:
-        upto = acknowledged
-    if upto is not None:
-        half.report_gap(end, upto, reason)
+    # One octet more than was captured may be a FIN that was not.
+    if sent_to is None and acknowledged > end + 1:
+        sent_to = acknowledged
+    if sent_to is not None:
+        half.report_gap(end, sent_to, reason)
 
 
 def _close_acknowledged(half: HalfConnection) -> None:
     """Close the holes that the peer acknowledged long enough ago."""
     segments, acknowledged = half.owner.segments, half.acknowledged
-    if acknowledged is not None and (not half.noted or half.noted[-1][1] != acknowledged):
-        half.noted += ((segments, acknowledged),)
-    while half.noted and half.noted[0][0] + LATE_SEGMENTS <= segments:
-        half.passed, half.noted = half.noted[0][1], half.noted[1:]
-    while (island := half.islands.after_open_hole()) is not None and island.start <= half.passed:
+    if acknowledged is not None and (not half.acks or half.acks[-1][1] != acknowledged):
+        half.acks += ((segments, acknowledged),)
+    while half.acks and half.acks[0][0] + LATE_SEGMENTS <= segments:
+        half.closed_to, half.acks = half.acks[0][1], half.acks[1:]
+    while (island := half.islands.after_open_hole()) is not None and island.start <= half.closed_to:
         if half.other is None:
             _close(half, island)
         elif half.islands.items[0] is not island:
-            # Its frames are reported in order, so that no late copy is waited for.
+            # Frames of another framing are reported in order, so no late copy is waited for.
             give_up(half, "acknowledged")
         else:
             half.report_gap(half.islands.floor, island.start, "acknowledged")
@@ -152,7 +150,7 @@ def _close_acknowledged(half: HalfConnection) -> None:
 
 
 def _close(half: HalfConnection, island: Island) -> None:
-    """Go on after a hole that the receiver does not wait for."""
+    """Close the hole before an island, and read the island."""
     half.islands.front = island.start
     island.open_left = False
     island.need = island.start
@@ -160,14 +158,14 @@ def _close(half: HalfConnection, island: Island) -> None:
 
 
 def _finish(half: HalfConnection, island: Island, *, is_over: bool) -> int:
-    """Make of an island what can be made of it; return where the octets begin that are lost.
+    """Read an island for the last time; return the position from which its octets are lost.
 
-    :param is_over: nothing more will come, so that none are.
+    :param is_over: nothing more will come, so no octets are lost.
     """
     island.look_again()
     if not is_over:
         return half.reader.give_up(island)
-    # The first may make way for the other.
+    # The first call may replace the reader.
     streaming = streaming_of(half)
     if streaming is not None:
         streaming.finish(island)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A segment into its direction: its flags, and its octets, new ones and copies of others."""
+"""Takes a segment into its direction: its flags, its new octets, and its copies."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def receive(half: HalfConnection, segment: Segment) -> None:
     elif segment.length and half.islands.front is None:
         half.islands.front = position
     if high is None or (flags & SYN and not half.islands.items):
-        # No octets were captured, so that others than a SYN, a stray RST say, show nothing.
+        # Before any octets, a segment that is no SYN shows nothing: it may be a stray RST.
         half.high = high = position
     if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
         fin = position + segment.length
-        # One that lies before all octets is of a connection before.
+        # A FIN before the first octet belongs to an earlier connection.
         if half.begin is None or fin >= half.begin:
             half.fin = fin
-    # What a RST carries is a remark, not part of the stream (RFC 9293 3.5.3).
+    # The octets of a RST are a remark, not part of the stream (RFC 9293 3.5.3).
     if segment.length and not flags & RST:
         _take(half, position, segment)
         end = position + segment.length
@@ -41,10 +41,10 @@ def receive(half: HalfConnection, segment: Segment) -> None:
 
 
 def _begin_at(half: HalfConnection, position: int) -> None:
-    """Take a SYN."""
+    """Take a SYN: the octets of the direction begin at a position."""
     half.begin = position
     if half.framing is None:
-        # If octets came first, there may be others before them.
+        # Octets that were captured before the SYN may not be the first ones.
         islands = half.islands
         islands.front = islands.floor = position
         for island in islands.items:
@@ -54,7 +54,7 @@ def _begin_at(half: HalfConnection, position: int) -> None:
 def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     """Take the octets of a segment.
 
-    :param position: of the first of them.
+    :param position: of its first octet.
     """
     islands = half.islands
     before = half.held
@@ -80,7 +80,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
     if len(islands.items) > 1 or half.held > half.budget.each or island.open_left:
         holes.check(half)
     else:
-        half.noted = ()
+        half.acks = ()
     if half.held != before:
         half.budget.update(half)
 
@@ -93,16 +93,16 @@ def _fill_early(
     frame: int,
     repeated: list[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """Take what a late copy brings of octets before FPDUs.
+    """Take the octets of a late copy that lie before the first FPDU.
 
-    :param repeated: stretches that are not waited for.
-    :return: what of them had been captured before.
+    :param repeated: stretches of the copy that are not waited for.
+    :return: the stretches that had been captured before.
     """
     inserted = early.fill(position, octets, frame)
     half.octets += inserted.fresh
     late = early.startup()
     while len(early) > holes.HELD_ISLANDS:
-        # What copies bring of it from now on counts as captured before.
+        # From now on, octets of copies in this hole count as captured before.
         half.report_gap(*early.give_up(), "limit")
     if not any(early.holes()):
         half.early = None
@@ -113,9 +113,9 @@ def _fill_early(
 
 
 def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) -> None:
-    """Note what the snap length cut off a segment, unless it was captured before.
+    """Note the octets that the snap length cut off a segment, unless they were captured before.
 
-    It reads as zeros, and stays cut off, whatever a copy brings.
+    They stay cut off, and read as zeros, even after a copy brings them.
     """
     for known_start, known_end in (*inserted.repeated, (end, end)):
         if start < min(known_start, end):
@@ -127,14 +127,14 @@ def _mark_cut(half: HalfConnection, start: int, end: int, inserted: Inserted) ->
 def _compare(
     half: HalfConnection, position: int, octets: bytes, repeated: list[tuple[int, int]]
 ) -> None:
-    """Hold a second copy of octets against the first (RFC 5044 A.3)."""
+    """Compare a copy of octets with the first one (RFC 5044 A.3)."""
     if len(octets) <= 1 and position + 1 == half.high:
-        # A keep-alive probe repeats the last octet, and need not repeat it rightly.
+        # A keep-alive probe repeats the last octet, perhaps with another value.
         return
     half.count_copies(1, sum(end - start for start, end in repeated))
     united: list[tuple[int, int]] = []
     for start, end in repeated:
-        # Stretches that touch are one: the first may lie before a startup frame's end.
+        # Join stretches that touch: the first may lie before a startup frame's end.
         if united and united[-1][1] == start:
             start = united.pop()[0]
         united.append((start, end))
