@@ -181,7 +181,7 @@ class Connection:
             rtr.find(startup, final=False)
         self.common.current = None
         if startup.is_waiting and segment.length and direction == startup.initiator:
-            self.report(breaches.speak(startup, segment))
+            self.report(breaches.of_early_initiator(startup, segment))
         if startup.is_silent and direction != startup.initiator:
             self.hear(segment)
 
@@ -218,7 +218,7 @@ class Connection:
         :param segment: of the Responder; :meth:`receive` has taken it already.
         """
         startup = self.startup
-        breach = breaches.hear(startup, segment)
+        breach = breaches.of_early_responder(startup, segment)
         self.report(breach)
         if breach is not None and startup.negotiating is not None:
             startup.negotiating.take_breach(breach.text)

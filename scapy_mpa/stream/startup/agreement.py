@@ -16,7 +16,7 @@ class Agreement:
     """What is known from the startup frames of a connection.
 
     :param halves: both half connections, by direction.
-    :param forced: the dialect that the user says is spoken.
+    :param forced: the dialect that the user named.
     """
 
     __slots__ = ("declared", "forced", "halves", "initiator", "negotiating", "rtr_at")
@@ -27,39 +27,39 @@ class Agreement:
         self.halves = halves
         self.forced = forced
         self.negotiating: Negotiating | None = None
-        """There is one from the first startup frame of revision 2 on."""
+        """Set from the first startup frame of revision 2 on."""
         self.initiator: int | None = None
-        """Its direction, None if it is not known."""
+        """Direction of the Initiator; None if it is not known."""
         self.declared: list[Declared | None] = [None, None]
-        """By direction, what its startup frame said."""
+        """What the startup frame of each direction declared."""
         self.rtr_at: int | None = None
-        """Where an Rtr Frame begins, if there was one."""
+        """Position of the Rtr Frame, if there was one."""
 
     # -- a startup frame comes ---------------------------------------------------------------
 
-    def declare(self, direction: int, startup: StartupFrame, what: Step) -> None:
-        """Take note of what a startup frame declares, asks for, or agrees to."""
+    def declare(self, direction: int, startup: StartupFrame, role: Step) -> None:
+        """Note what a startup frame declares, asks for, or agrees to."""
         self.declared[direction] = declared(startup, self.dialect_of(startup))
         if startup.revision == 2 and self.negotiating is None:
             self.negotiating = Negotiating()
         if self.negotiating is not None:
-            # What the Request asks for has the draft's meaning, whatever the Reply's revision is.
+            # The Request has the draft's meaning, whatever the revision of the Reply is.
             is_draft = self.forced is Dialect.DRAFT_PEER_CONNECT_01
             dialect = self.forced if is_draft else self.dialect_of(startup)
-            self.negotiating.take_startup(startup, what, dialect)
+            self.negotiating.take_startup(startup, role, dialect)
 
-    # -- what they say -------------------------------------------------------------------------
+    # -- what is agreed on ---------------------------------------------------------------------
 
     @property
     def last(self) -> Declared | None:
-        """What the Reply said, or the Request while there is none."""
+        """What the Reply declared, or the Request as long as there is no Reply."""
         if self.initiator is None:
             return None
         return self.declared[1 - self.initiator] or self.declared[self.initiator]
 
     @property
     def dialect(self) -> Dialect | None:
-        """What is spoken, None if no startup frame was captured."""
+        """The dialect of the connection; None if no startup frame or FPDU shows it."""
         if self.saw_rtr:
             return Dialect.RTR_PROPOSAL_2007
         for half in self.halves:
@@ -75,14 +75,14 @@ class Agreement:
 
     @property
     def awaits_rtr(self) -> bool:
-        """Whether the Initiator's next FPDU may be the RTR indication that is called for."""
+        """Whether the Initiator's next FPDU may be the RTR indication that was agreed on."""
         return self.negotiating is not None and self.negotiating.is_open
 
     @property
     def uses_crc(self) -> bool | None:
-        """Whether CRCs are on; with one startup frame alone, what that says if nothing else does.
+        """Whether CRCs are on; None if that is not known.
 
-        None if it is not known."""
+        If nothing but one startup frame shows it, that frame alone counts."""
         crc = self.shows_crc
         if crc is None and any(self.declared) and not any(half.framing for half in self.halves):
             return False
@@ -90,29 +90,29 @@ class Agreement:
 
     @property
     def shows_crc(self) -> bool | None:
-        """Whether CRCs are on: if either side wants them (RFC 5044 7.1.1), or FPDUs have some; None
-        if that is not certain."""
+        """Whether CRCs are on: a side asks for them (RFC 5044 7.1.1), or FPDUs have them; None if
+        that is not certain."""
         frames = [frame for frame in self.declared if frame is not None]
         if len(frames) == 2 or any(frame.crc for frame in frames):
             return any(frame.crc for frame in frames)
         framings = (half.framing for half in self.halves if half.framing is not None)
-        return next((each.crc for each in framings if each.crc_is_known), None)
+        return next((framing.crc for framing in framings if framing.crc_is_known), None)
 
     def has_markers(self, direction: int) -> bool | None:
-        """Tell whether a direction has Markers: if its peer wants them (RFC 5044 7.1.1); None if
-        that is not known."""
-        own, peers = self.declared[direction], self.declared[1 - direction]
-        if own is None or peers is None or self.initiator is None:
-            return None if peers is None else peers.markers
-        is_asking = direction == self.initiator
-        request, reply = (own, peers) if is_asking else (peers, own)
-        return agreed_markers(request.offer, reply.offer)[is_asking]
+        """Return whether a direction has Markers: its receiver asks for them (RFC 5044 7.1.1); None
+        if that is not known."""
+        sender, receiver = self.declared[direction], self.declared[1 - direction]
+        if sender is None or receiver is None or self.initiator is None:
+            return None if receiver is None else receiver.markers
+        by_initiator = direction == self.initiator
+        request, reply = (sender, receiver) if by_initiator else (receiver, sender)
+        return agreed_markers(request.offer, reply.offer)[by_initiator]
 
     @property
     def rnics(self) -> Kinds | None:
-        """What kinds of RNIC the startup frames are from, None if they do not tell (RFC 5044 C).
+        """The kinds of RNIC that sent the startup frames; None if that is not known (RFC 5044 C).
 
-        OSC's software answers revision 0 with 1, as appendix C has it of others, and is neither.
+        OSC's software answers revision 0 with 1, like a kind of appendix C, but is none of them.
         """
         if self.initiator is None or self.dialect is Dialect.OSC:
             return None
@@ -121,31 +121,31 @@ class Agreement:
             return None
         return kinds_of(request.offer, reply.offer)
 
-    # -- whose they are ------------------------------------------------------------------------
+    # -- dialects ------------------------------------------------------------------------------
 
     def dialect_of(self, startup: StartupFrame) -> Dialect | None:
-        """Return what a startup frame speaks on this connection.
+        """Return the dialect of a startup frame on this connection.
 
         A Reply of revision 1 to a Request of revision 0 is osc's, unless the user says otherwise.
         """
-        said = dialect_in_force(startup, self.forced)
-        is_said = said is Dialect.OSC
-        if is_said or (startup.kind is StartupKind.REPLY and said is not self.forced):
-            return Dialect.OSC if self._fits_osc(startup, is_said=is_said) else startup.dialect
-        return said
+        in_force = dialect_in_force(startup, self.forced)
+        is_forced = in_force is Dialect.OSC
+        if is_forced or (startup.kind is StartupKind.REPLY and in_force is not self.forced):
+            return Dialect.OSC if self._fits_osc(startup, is_forced=is_forced) else startup.dialect
+        return in_force
 
-    def _fits_osc(self, startup: StartupFrame, *, is_said: bool) -> bool:
-        """Tell whether a Request or Reply has the revision that osc has in its place.
+    def _fits_osc(self, startup: StartupFrame, *, is_forced: bool) -> bool:
+        """Return whether a Request or Reply has the revision that osc gives it.
 
-        :param is_said: the user says that osc is spoken: without its Request a Reply may fit, too.
+        :param is_forced: the user named osc.  Then a Reply without its Request may fit, too.
         """
-        asked, answered = OSC_REVISIONS
+        request_revision, reply_revision = OSC_REVISIONS
         if startup.kind is StartupKind.REQUEST:
-            return startup.revision == asked
+            return startup.revision == request_revision
         request = None if self.initiator is None else self.declared[self.initiator]
-        is_asked = is_said if request is None else request.revision == asked
-        return is_asked and startup.revision == answered
+        request_fits = is_forced if request is None else request.revision == request_revision
+        return request_fits and startup.revision == reply_revision
 
     def may_be(self, dialect: Dialect) -> bool:
-        """Tell whether the user says that it is spoken, and no startup frame says otherwise."""
+        """Return whether the user named a dialect, and no startup frame or FPDU shows another."""
         return self.forced is dialect and self.dialect in (None, dialect)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Unknown beginnings: directions whose startup frames were not captured, or not all.
 
-Here is when they are looked at, and what one direction says of the other; what their octets say
-is :mod:`~scapy_mpa.stream.inference.hypothesis`.
+This module decides when to look at them, and what one direction shows of the other.
+:mod:`~scapy_mpa.stream.inference.hypothesis` finds what their octets show.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from scapy_mpa.wire.fpdu import WORD
 
 
 def conclude(startup: StartupPhase) -> None:
-    """Find out what can be found out, now that nothing more will come."""
+    """Find out what both directions carry: nothing more will come."""
     halves = startup.halves
     if not any(half.octets or half.islands.items for half in halves):
-        # Nothing but SYNs, of which there may be very many.
+        # Only SYNs were captured.  There may be very many such connections.
         return
-    # What one direction shows counts for the other.
+    # What one direction shows helps with the other.
     for half in (*halves, halves[0]):
         look(startup, half, must_decide=True, crc=True)
     for half in halves:
@@ -55,19 +55,19 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
 def look(
     startup: StartupPhase, half: HalfConnection, *, must_decide: bool = False, crc: bool = False
 ) -> None:
-    """Look at a direction of which not all is known; at the other one, too, if that helps.
+    """Look at a direction of which not all is known, and at its peer if that helps.
 
-    CRCs count as off only if the other direction does not show any: headers in a payload weigh
-    nothing beside a CRC.
+    CRCs count as off only if the peer shows no CRC.  A CRC is far better evidence than headers in
+    a payload.
 
-    :param must_decide: as if nothing more came.
-    :param crc: only CRCs are to be looked for.
+    :param must_decide: decide as if nothing more came.
+    :param crc: look for FPDUs with CRCs only.
     """
-    other, streaming = startup.halves[1 - half.direction], streaming_of(half)
+    peer, streaming = startup.halves[1 - half.direction], streaming_of(half)
     may_wait = half.phase is Phase.HELD and not must_decide
     if half.direction == startup.initiator:
-        if may_wait and other.framing is None and not lacks(other, other.acknowledged or 0):
-            # The Reply is there, or has not been sent.
+        if may_wait and peer.framing is None and not lacks(peer, peer.acknowledged or 0):
+            # The Reply was captured, or was not sent yet.
             return
         rtr.find_unanswered(startup, half, final=must_decide)
     if startup.state is StartupState.REJECTED:
@@ -83,24 +83,24 @@ def look(
     if not is_unknown(half) or (crc and known.crc is False):
         return
     if may_wait and known.origin is None:
-        # An Rtr Frame may yet be captured.
+        # An Rtr Frame may still be captured.
         return
     known = known._replace(crc=crc or known.crc)
     islands = _islands(half, known)
     if not islands:
         return
     if startup.may_be(Dialect.OSC):
-        # Its startup frames may yet come.
+        # Its startup frames may still come.
         if must_decide and _begin_osc(half, known):
-            look(startup, other, must_decide=must_decide)
+            look(startup, peer, must_decide=must_decide)
         return
     inferred = infer(islands, known, final=must_decide)
     if inferred is None:
         return
     has_crcs = inferred.crc and inferred.crc_is_known
-    if known.crc is None and not has_crcs and _shows_crcs(startup, other):
+    if known.crc is None and not has_crcs and _shows_crcs(startup, peer):
         return
-    if is_early and not lost.pass_by(startup, half, inferred):
+    if is_early and not lost.skip_startup(startup, half, inferred):
         return
     enter_full_operation(
         half,
@@ -112,30 +112,30 @@ def look(
         crc_is_known=inferred.crc_is_known,
         dialect=Dialect.SOFTUIWARP if startup.may_be(Dialect.SOFTUIWARP) else None,
     )
-    look(startup, other, must_decide=must_decide)
+    look(startup, peer, must_decide=must_decide)
 
 
 def _shows_crcs(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether an FPDU with a good CRC is in a direction that is unknown."""
+    """Return whether an unknown direction holds an FPDU with a good CRC."""
     known = _known_of(startup, half)
     return is_unknown(half) and shows_crcs(_islands(half, known), known)
 
 
 def _islands(half: HalfConnection, known: Known) -> list[Island]:
-    """Return the islands in which FPDUs may lie, all of whose octets are there."""
+    """Return the islands that may hold FPDUs, and of which all octets are held."""
     begin = known.origin
-    return [each for each in half.islands.whole() if begin is None or begin < each.end]
+    return [island for island in half.islands.whole() if begin is None or begin < island.end]
 
 
 def _begin_osc(half: HalfConnection, known: Known) -> bool:
-    """Have a direction read as osc's, which the user says is spoken; return whether that was done.
+    """Read a direction as osc, which the user named; return whether that was done.
 
-    Its startup frame must have been captured, and an FPDU after it.
+    Its startup frame, and an FPDU after it, must have been captured.
     """
     island = None if known.origin is None else half.islands.at(known.origin)
     if known.origin is None or island is None or not island.holds(known.origin):
         return False
-    # A Marker of zeros leads the first FPDU (RFC 5044 4.3).
+    # A Marker of zeros precedes the first FPDU (RFC 5044 4.3).
     first = island.read(known.origin, known.origin + WORD)
     markers = first == bytes(WORD) if known.markers is None else known.markers
     for crc in (True, False) if known.crc is None else (known.crc,):
@@ -149,12 +149,12 @@ def _begin_osc(half: HalfConnection, known: Known) -> bool:
 def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     """Return what is known of a direction."""
     direction = half.direction
-    other = startup.halves[1 - direction]
+    peer = startup.halves[1 - direction]
     if _is_unasked(startup, half):
         return Known(True, None, None, False, half.purse, half, unasked=True)
     is_held = half.phase is Phase.HELD
     if startup.state is StartupState.ACCEPTED and direction == startup.initiator:
-        # What may be an Rtr Frame was not captured.
+        # The octets that may be an Rtr Frame were not captured.
         is_held = False
     origin = startup.origins[direction] if is_held else None
     if (
@@ -165,33 +165,33 @@ def _known_of(startup: StartupPhase, half: HalfConnection) -> Known:
     ):
         island = half.islands.at(origin)
         if island is None or (island.holds(origin) and may_be_rtr(island, origin)):
-            # An Rtr Frame may lie in the hole there, or in part.
+            # An Rtr Frame may lie in the hole there, or be only partly captured.
             origin = None
     return Known(
         startup.shows_crc,
         startup.has_markers(direction),
         origin,
-        carries_fpdus=is_held or other.phase is not Phase.STREAMING,
+        carries_fpdus=is_held or peer.phase is not Phase.STREAMING,
         purse=half.purse,
         memory=half,
     )
 
 
 def _is_unasked(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether no FPDUs can follow in a direction, since nobody has asked for MPA.
+    """Return whether a direction can carry no FPDUs, since nobody has asked for MPA.
 
-    Each direction begins with a startup frame, whatever octets of streaming mode stand before it
-    (RFC 5044 7.1.2 rules 1 and 2).  So if one was captured whole, from the SYN on, and neither
-    holds a startup frame, neither carries FPDUs.  One exception: good CRCs in the peer show that
-    MPA is spoken against the rules.
+    In each direction a startup frame precedes all FPDUs, perhaps after octets of streaming mode
+    (RFC 5044 7.1.2 rules 1 and 2).  So if one direction was captured whole, from the SYN on, and
+    neither holds a startup frame, neither carries FPDUs.  One exception: good CRCs in the peer show
+    that MPA is spoken against the rules.
     """
-    other = startup.halves[1 - half.direction]
-    if other.framing is not None or any(_holds_startup(startup, each) for each in (half, other)):
+    peer = startup.halves[1 - half.direction]
+    if peer.framing is not None or any(_holds_startup(startup, each) for each in (half, peer)):
         return False
-    return is_whole(half) or is_whole(other)
+    return is_whole(half) or is_whole(peer)
 
 
 def _holds_startup(startup: StartupPhase, half: HalfConnection) -> bool:
-    """Tell whether a startup frame was found in a direction, though it may wait for its turn."""
+    """Return whether a startup frame was found in a direction; it may still wait for its turn."""
     is_found = startup.origins[half.direction] > 0 or startup.waiting[half.direction] != NOWHERE
     return is_found or half.phase is not Phase.STREAMING

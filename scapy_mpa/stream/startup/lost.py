@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A startup frame that was not captured, or not yet: FPDUs after it are not kept waiting.
+"""A startup frame that was not captured, or not yet: FPDUs after it do not wait for it.
 
-Its peer says where it ends, by what it had received (RFC 5044 7.1.2): the Responder with its Reply
-(rule 2), the Initiator with its first octets after the Request (rule 3).  So that is where the Full
-Operation Phase begins, if FPDUs are found there.
+The peer's acknowledgement shows where the frame ends (RFC 5044 7.1.2).  The Responder acknowledges
+the Request with its Reply (rule 2), and the Initiator the Reply with its first octets after the
+Request (rule 3).  If FPDUs are found there, the Full Operation Phase begins there.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 _LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
-"""Octets of a startup frame.  So much may be kept of one that is captured late."""
+"""Octets of the longest startup frame.  So many are kept of a frame that is captured late."""
 
 
 def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:
     """Return what is known of the FPDUs after a startup frame that was not captured at all.
 
-    None if that of the peer was not captured either, or if more than one frame may be missing.
+    None if the peer's was not captured either, or if more than one frame may be missing.
 
-    :param known: what is known without that.
+    :param known: what is known apart from that.
     """
     peer = startup.halves[1 - half.direction]
     waits_at = startup.waiting[peer.direction]
     if half.direction == startup.initiator or startup.state is not StartupState.REQUESTED:
-        received = startup.heard.get((peer.direction, waits_at), startup.replied_to)
+        received = startup.received_at.get((peer.direction, waits_at), startup.replied_to)
         end = None if received is None else unwrap(received, half.begin or 0)
     else:
         end = startup.early_ack
     if end is None or half.islands.items[0].start != end or end - (half.begin or 0) > _LONGEST:
         return None
-    # A Reply may wait for its Request.  What it declares is not known otherwise.
+    # A Reply that waits for its Request has not been taken yet, so read it here.
     island = peer.islands.at(waits_at)
     found = None if island is None else startup_at(island, waits_at)
     if found is not None:
@@ -50,19 +50,20 @@ def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Kn
     return known._replace(origin=end, carries_fpdus=True)
 
 
-def pass_by(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> bool:
-    """Wait no more for the startup frame of a direction if an FPDU stands where it ends; return
-    whether the direction is still to begin.
+def skip_startup(startup: StartupPhase, half: HalfConnection, inferred: Inferred) -> bool:
+    """Stop waiting for the startup frame of a direction if an FPDU stands where it ends.
 
-    :param inferred: what it carries.
+    Return whether the FPDUs of the direction are still to begin.
+
+    :param inferred: what the direction carries.
     """
     end = inferred.origin
     reader = FPDUReader(end, markers=inferred.markers, crc=inferred.crc)
-    # If the snap length has cut off the CRCs that would tell, the frame may, or more octets.
+    # If the snap length cut off the CRCs, the startup frame or more octets may still show it.
     is_shown = inferred.crc_is_known and reader.verifies(half.islands.items[0], end)
     if not is_shown:
         return False
-    # The frame of the peer has waited for it.
+    # The peer's startup frame has waited for this one.
     startup.waits_until = 0
     streaming = streaming_of(startup.halves[1 - half.direction])
     if streaming is not None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What one connection has negotiated, and whether its peers kept to it (RFC 6581 9).
 
-The Initiator's first FPDU is the RTR indication, if one is called for; the Responder sends none
-before it has that (RFC 5044 7.1.2 rule 4), which :func:`~scapy_mpa.stream.startup.breaches.hear`
-tells.
+The Initiator's first FPDU is the RTR indication, if one was agreed on.  The Responder must not send
+an FPDU before it has that (RFC 5044 7.1.2 rule 4).
+:func:`~scapy_mpa.stream.startup.breaches.of_early_responder` checks it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_RTR: Final = UNTAGGED_LENGTH + READ_REQUEST_LENGTH
 """Octets of the longest ULPDU that is an RTR indication."""
 
 _negotiate: Final = lru_cache(maxsize=1024)(negotiate)
-"""As one object for all connections that agree on the same."""
+"""Connections that agree on the same share one object."""
 
 
 class Negotiating:
@@ -44,7 +44,7 @@ class Negotiating:
     def __init__(self) -> None:
         self._request: StartupFrame | None = None
         self._reply: StartupFrame | None = None
-        """One that was captured before its Request."""
+        """A Reply that was captured before its Request."""
         self._agreed: Negotiation | None = None
         self._forget()
 
@@ -53,24 +53,24 @@ class Negotiating:
         self._first: tuple[bytes, int] | None = None
         """The ULPDU of the Initiator's first FPDU, and how many octets it has."""
         self._broken: tuple[str, ...] = ()
-        """What was broken after the startup frames."""
+        """Rules that were broken after the startup frames."""
         self._is_decided = False
-        """Whether it is known what the Initiator's first FPDU is, or that it never will be."""
+        """Whether the Initiator's first FPDU is known, or can never become known."""
         self._held_back = 0
 
-    def take_startup(self, startup: StartupFrame, what: Step, dialect: Dialect | None) -> None:
+    def take_startup(self, startup: StartupFrame, role: Step, dialect: Dialect | None) -> None:
         """Take a startup frame.
 
-        :param what: what it is, where it stands.
-        :param dialect: what it speaks.
+        :param role: its role, where it stands.
+        :param dialect: its dialect.
         """
-        # What the ULP adds is no matter here, and may be long.
+        # The ULP's Private Data does not matter here, and may be long.
         startup = startup._replace(data=startup.data[:ENHANCED_LENGTH])
-        if what in (Step.REQUEST, Step.LATE_ACCEPT, Step.REJECT):
+        if role in (Step.REQUEST, Step.LATE_ACCEPT, Step.REJECT):
             self._forget()
-            self._request = startup if what is Step.REQUEST else None
-            self._reply = startup if what is Step.LATE_ACCEPT else None
-        elif what is Step.ACCEPT:
+            self._request = startup if role is Step.REQUEST else None
+            self._reply = startup if role is Step.LATE_ACCEPT else None
+        elif role is Step.ACCEPT:
             is_reply = startup.kind is StartupKind.REPLY
             request, reply = (self._request, startup) if is_reply else (startup, self._reply)
             self._request = self._reply = None
@@ -79,41 +79,41 @@ class Negotiating:
 
     @property
     def is_open(self) -> bool:
-        """Whether the Initiator's FPDUs still have something to say of what was negotiated."""
+        """Whether the RTR indication that was agreed on may still come."""
         return self._agreed is not None and self._agreed.rtr is not None and not self._is_decided
 
     def holds_back(self) -> bool:
-        """Tell whether the connection must stay in recovery: the next FPDU may be the
+        """Return whether the connection must stay in recovery: the next FPDU may be the
         RTR indication."""
         if not self.is_open:
             return False
         self._held_back += 1
-        # One that comes still later is found if it fills a hole.
+        # An RTR indication that comes still later is found if it fills a hole.
         return self._held_back <= LATE_SEGMENTS
 
     def take_breach(self, text: str) -> None:
-        """Take note of a rule that was broken, if an RTR indication is called for.
+        """Note a rule that was broken, if an RTR indication was agreed on.
 
-        :param text: what was broken, with its clause.
+        :param text: the rule, with its clause.
         """
         if self._agreed is not None and self._agreed.rtr is not None:
             self._broken += (text,)
 
     def take_fpdu(self, fpdu: FPDURecovered) -> None:
-        """Take an FPDU of the Initiator, which may be found before the Reply is."""
+        """Take an FPDU of the Initiator.  It may be found before the Reply."""
         if self._is_decided or not (self._agreed is None or self.is_open):
             return
         if not _is_first(fpdu):
-            # Before one in order, what came first was not captured.
+            # If this one is in order, the first FPDU was not captured.
             self._is_decided = not fpdu.out_of_order
             return
         self._is_decided = True
         if fpdu.crc != "bad" and len(fpdu.ulpdu) == fpdu.ulpdu_length:
-            # What others were is not known.
+            # A damaged FPDU does not show what it was.
             self._first = fpdu.ulpdu[:LONGEST_RTR], fpdu.ulpdu_length
 
     def result(self) -> Negotiated | None:
-        """Return what came of it, None if nothing was negotiated."""
+        """Return the result; None if nothing was negotiated."""
         if self._agreed is None:
             return None
         return negotiated(self._agreed, self._first, self._broken)
@@ -122,7 +122,7 @@ class Negotiating:
 def negotiated(
     agreed: Negotiation, first: tuple[bytes, int] | None, broken: tuple[str, ...] = ()
 ) -> Negotiated:
-    """Return what came of a negotiation.
+    """Return the result of a negotiation.
 
     :param first: the Initiator's first ULPDU, up to ``LONGEST_RTR``, and how many octets it has;
         None if that is not known.
@@ -142,5 +142,5 @@ def negotiated(
 
 
 def _is_first(fpdu: FPDURecovered) -> bool:
-    """Tell whether an FPDU is the first of its direction in the Full Operation Phase."""
+    """Return whether an FPDU is the first of its direction in the Full Operation Phase."""
     return fpdu.offset == fpdu_layout(fpdu.ulpdu_length, fpdu.phase).header

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The order of startup frames: each is taken after all that was sent before it.
+"""The order of startup frames: each is taken after all octets that were sent before it.
 
-Sent before a frame: all octets before it in its direction, and those of the other direction that
-its segment acknowledges.  With both SYNs a frame *waits* until all that was captured, for 64
-segments of the connection at most: what it waits for may not have been captured at all.  So the
-table (:mod:`~scapy_mpa.stream.startup.steps`) need know nothing of disorder.
+These are the octets before it in its direction, and those of the other direction that its segment
+acknowledges.  If both SYNs were captured, a frame *waits* until these octets were captured, too.
+It waits for at most 64 segments of the connection, since the capture may lack the octets.  So the
+table (:mod:`~scapy_mpa.stream.startup.steps`) need not handle disorder.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ def must_wait(
     island: Island,
     found: FoundStartup,
 ) -> bool:
-    """Tell whether a startup frame must wait for what was sent before it.
+    """Return whether a startup frame must wait for octets that were sent before it.
 
-    :param island: that holds it.
+    :param island: holds the frame.
     """
-    other = startup.halves[1 - half.direction]
-    received = startup.received_before(half, found)
-    if received is not None:
-        startup.hear(half.direction, found.position, received)
-    if half.begin is None or other.begin is None:
+    peer = startup.halves[1 - half.direction]
+    ack = startup.received_before(half, found)
+    if ack is not None:
+        startup.note_received(half.direction, found.position, ack)
+    if half.begin is None or peer.begin is None:
         return False
-    had = (other.acknowledged or 0) if received is None else unwrap(received, other.begin)
+    received = (peer.acknowledged or 0) if ack is None else unwrap(ack, peer.begin)
     if startup.waits_until == 0:
-        # What waits keeps its order even when nothing more is waited for.
-        is_early = received is not None and _precedes(startup, other, found, had)
+        # Waiting frames keep their order, even when no more frames may wait.
+        is_early = ack is not None and _precedes(startup, peer, found, received)
     else:
         is_early = (
             half.islands.lies_beyond(island)
-            or lacks(other, had)
-            or startup.waiting[other.direction] < had
+            or lacks(peer, received)
+            or startup.waiting[peer.direction] < received
         )
     if not is_early:
         startup.waiting[half.direction] = NOWHERE
@@ -53,33 +53,35 @@ def must_wait(
     return True
 
 
-def lacks(half: HalfConnection, had: int) -> bool:
-    """Tell whether octets that the peer had received are not captured yet.
+def lacks(half: HalfConnection, received: int) -> bool:
+    """Return whether octets that the peer had received are not captured yet.
 
     :param half: the direction of these octets.
-    :param had: position up to which the peer had received them.
+    :param received: position up to which the peer had received them.
     """
     islands = half.islands
     captured = half.begin if islands.front is None else islands.front_end()
-    return captured is None or captured < had
+    return captured is None or captured < received
 
 
-def _precedes(startup: StartupPhase, other: HalfConnection, found: FoundStartup, had: int) -> bool:
-    """Tell whether a startup frame of the peer waits that was sent before this one.
+def _precedes(
+    startup: StartupPhase, peer: HalfConnection, found: FoundStartup, received: int
+) -> bool:
+    """Return whether a waiting startup frame of the peer was sent before this one.
 
-    Acknowledgements of a sender that lies may say so of both.
+    If a sender lies, each frame may acknowledge the other.
 
-    :param had: up to where the sender of this one had received the peer's octets.
+    :param received: position up to which the sender of this one had received the peer's octets.
     """
-    first = startup.waiting[other.direction]
-    received = startup.heard.get((other.direction, first))
-    return first < had and (received is None or unwrap(received, found.end) < found.end)
+    first = startup.waiting[peer.direction]
+    ack = startup.received_at.get((peer.direction, first))
+    return first < received and (ack is None or unwrap(ack, found.end) < found.end)
 
 
 def resume(startup: StartupPhase, segments: int) -> None:
     """Take the startup frames whose turn has come, or that have waited for long enough.
 
-    :param segments: of the connection received so far.
+    :param segments: segments of the connection received so far.
     """
     if segments < (startup.waits_until or 0):
         _go_on(startup)
@@ -90,18 +92,18 @@ def resume(startup: StartupPhase, segments: int) -> None:
 
 
 def wait_no_more(startup: StartupPhase) -> None:
-    """Take what waits as it stands; from now on nothing waits."""
-    is_waiting = startup.waits_until
+    """Take all startup frames that wait; from now on none waits."""
+    had_waiting = startup.waits_until
     startup.waits_until = 0
-    if is_waiting:
+    if had_waiting:
         _go_on(startup)
 
 
 def _go_on(startup: StartupPhase) -> None:
-    """Take what waits, and what follows it, for as long as that changes something."""
-    come_to = -1
-    while sum(startup.origins) > come_to:
-        come_to = sum(startup.origins)
+    """Take frames that wait, and those after them, until nothing changes any more."""
+    progress = -1
+    while sum(startup.origins) > progress:
+        progress = sum(startup.origins)
         for half in startup.halves:
             startup.look_after_end(half)
         for half in startup.halves:

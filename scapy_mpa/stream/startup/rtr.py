@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the Initiator sends first after a Reply that accepts: an Rtr Frame, or FPDUs.
 
-S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2), or means
-nothing.  Unless the user says that the proposal is spoken, the Initiator's octets are held until
-their first ones show which.
+S in Request and Reply of revision 1 announces an Rtr Frame (rtr-frame-proposal-2007 2).  Unless the
+user named the proposal, S may also mean nothing.  The Initiator's octets are held until the first
+ones show which.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 
 def find(startup: StartupPhase, *, final: bool) -> None:
-    """See what the Initiator sends after a Reply that accepts.
+    """Take the Rtr Frame after a Reply that accepts, or begin FPDUs if there is none.
 
     :param final: nothing more will come.
     """
@@ -31,16 +31,16 @@ def find(startup: StartupPhase, *, final: bool) -> None:
     if half.phase in (Phase.HELD, Phase.FULL) and not isinstance(found, bool):
         _take(half, found)
     else:
-        _miss(startup, half)
+        _report_missing(startup, half)
         startup.begin_fpdus()
 
 
-def _miss(startup: StartupPhase, half: HalfConnection) -> None:
-    """Report that something else comes, where the user says that S is more than an echo."""
+def _report_missing(startup: StartupPhase, half: HalfConnection) -> None:
+    """Report that an announced Rtr Frame is missing, if the user named the proposal."""
     position = startup.origins[half.direction]
     if startup.forced is not Dialect.RTR_PROPOSAL_2007 or (half.high or 0) <= position:
         return
-    if all(each is not None and each.revision == 1 and each.s_bit for each in startup.declared):
+    if all(frame is not None and frame.revision == 1 and frame.s_bit for frame in startup.declared):
         text = "no Rtr Frame, which S of Request and Reply has announced"
         text += " (rtr-frame-proposal-2007 2)"
         half.wrong(ErrorCode.INVALID_STARTUP_FRAME, position, text)
@@ -64,9 +64,9 @@ def _look(half: HalfConnection, position: int, *, final: bool) -> FoundStartup |
     """Return the Rtr Frame at a position, False if there is none, None if that is not known."""
     island = half.islands.at(position)
     if island is None or not island.holds(position):
-        # What lies after a hole there does not begin there.
+        # Octets after a hole do not show what begins at the position.
         return False if final and (half.high or 0) <= position else None
     if final and island.end == half.high and island.end < position + STARTUP_HEADER_LENGTH:
-        # No more was sent.
+        # The octets sent are too few for an Rtr Frame.
         return False
     return rtr_at(island, position, final=final)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Startup Phase of a connection: its startup frames, and what they start (RFC 5044 7.1).
+"""The Startup Phase of a connection: its startup frames, and their effects (RFC 5044 7.1).
 
-Frames come in order (:mod:`~scapy_mpa.stream.startup.order`).  What each is where it stands is a
-table (:mod:`~scapy_mpa.stream.startup.steps`).  Here is what the table does not know: that frames
-may be missing from the capture, and what a startup means for the two half connections.
+Frames come in order (:mod:`~scapy_mpa.stream.startup.order`).  A table shows the role of each frame
+where it stands (:mod:`~scapy_mpa.stream.startup.steps`).  This module adds what the table does not
+know: frames may be missing from the capture, and a startup changes both half connections.
 """
 
 from __future__ import annotations
@@ -21,36 +21,31 @@ from scapy_mpa.stream.octets.island import Island
 from scapy_mpa.stream.octets.scan import FoundStartup, has_key, startup_reach
 from scapy_mpa.stream.sequence import NOWHERE
 from scapy_mpa.stream.startup.agreement import Agreement
-from scapy_mpa.stream.startup.steps import (
-    StartupState,
-    Step,
-    rtr_may_follow,
-    step,
-)
+from scapy_mpa.stream.startup.steps import StartupState, Step, rtr_may_follow, step
 from scapy_mpa.wire.dialect import Dialect
 from scapy_mpa.wire.startup import StartupKind
 
 _STARTUPS: Final = 8
-"""Startups that are looked at with one segment.  Each one searches again all that is held."""
+"""Most startups to look at with one segment.  Each of them searches all held octets again."""
 
 
 class StartupPhase(Agreement):
     """How far the startup of a connection has come, and what its frames agree on.
 
-    They are one object, for there may be a hundred thousand connections.
+    Both are one object to save memory: there may be 100,000 connections.
 
     :param halves: both half connections, by direction.
-    :param forced: the dialect that the user says is spoken.
+    :param forced: the dialect that the user named.
     """
 
     __slots__ = (
-        "answer_at",
         "early_ack",
-        "heard",
         "is_silent",
         "is_waiting",
         "origins",
+        "received_at",
         "replied_to",
+        "reply_at",
         "state",
         "waiting",
         "waits_until",
@@ -62,49 +57,50 @@ class StartupPhase(Agreement):
         super().__init__(halves, forced)
         self.state = StartupState.IDLE
         self.origins = [0, 0]
-        """By direction, where FPDUs begin, as long as that is to be found out; 0 where that is not
-        known."""
-        self.answer_at: int | None = None
-        """Where the Reply must begin, by what the Initiator had received when it sent its Request;
-        None if that is not known, as in a delayed startup, or the Reply is there."""
-        self.heard: dict[tuple[int, int], int] = {}
-        """By direction and position of startup frames, what their senders had received then, as a
-        sequence number."""
+        """By direction, where the last startup frame ends; 0 if it is not known, or once FPDUs have
+        begun."""
+        self.reply_at: int | None = None
+        """Position where the Reply must begin: the Initiator had received the octets before it when
+        it sent its Request.  None if not known, as in a delayed startup, or after the Reply."""
+        self.received_at: dict[tuple[int, int], int] = {}
+        """By direction and position of a startup frame, the sequence number up to which its sender
+        had received octets."""
         self.replied_to: int | None = None
-        """Sequence number of what the Responder had received when it sent a Reply that was captured
-        before its Request; None if that is not known."""
+        """For a Reply that was captured before its Request: the sequence number up to which its
+        sender had received octets; None if that is not known."""
         self.waits_until: int | None = None
-        """Segments of the connection up to which startup frames wait for their turn, 0 if none may
-        any more; None if none does."""
+        """Startup frames wait until the connection has this many segments; None if none waits, 0 if
+        none may wait any more."""
         self.waiting = [NOWHERE, NOWHERE]
-        """By direction, where the first startup frame stands that waits for its turn."""
+        """By direction, position of the first startup frame that waits for its turn."""
         self.is_silent = False
-        """Whether the Responder may speak once it has something to go by, and has not yet."""
+        """Whether the Responder must still wait for an FPDU or Rtr Frame before it sends."""
         self.is_waiting = False
         """Whether the Initiator has sent nothing after its Request yet."""
         self.early_ack: int | None = None
-        """What it had received when it first did so before a Reply was captured."""
+        """Position up to which the Initiator had received octets when it first sent more; None if
+        it sent nothing more before the Reply was captured."""
 
     def received_before(self, half: HalfConnection, found: FoundStartup) -> int | None:
-        """Return what the sender of a startup frame had received then, as a sequence number.
+        """Return the sequence number up to which the sender of a startup frame had received octets.
 
-        None if its segment did not come last, and the frame did not wait.
+        None if the frame did not wait, and the current segment did not bring it.
         """
-        kept = self.heard.get((half.direction, found.position))
+        kept = self.received_at.get((half.direction, found.position))
         return acknowledged_with(half, found.position, found.end) if kept is None else kept
 
-    def hear(self, direction: int, position: int, received: int) -> None:
-        """Keep what the sender of a startup frame had received; what was kept first stays."""
-        # No more wait for their turn.
-        if len(self.heard) < 2 * LATE_SEGMENTS:
-            self.heard.setdefault((direction, position), received)
+    def note_received(self, direction: int, position: int, received: int) -> None:
+        """Note what the sender of a startup frame had received; the first note stays."""
+        # No more frames wait for their turn.
+        if len(self.received_at) < 2 * LATE_SEGMENTS:
+            self.received_at.setdefault((direction, position), received)
 
     def ends_at(self, direction: int, position: int) -> bool:
-        """Tell whether the last startup frame of a direction ends at a position."""
+        """Return whether the last startup frame of a direction ends at a position."""
         return self.origins[direction] == position
 
     def fpdus_from(self, half: HalfConnection) -> int:
-        """Return where the FPDUs of a direction begin, 0 if no startup frame has shown it."""
+        """Return where the FPDUs of a direction begin; 0 if no startup frame has shown it."""
         return self.origins[half.direction] if half.framing is None else half.framing.origin
 
     # -- a startup frame comes ---------------------------------------------------------------
@@ -112,75 +108,74 @@ class StartupPhase(Agreement):
     def take(self, half: HalfConnection, found: FoundStartup) -> tuple[Step, bool] | None:
         """Take a startup frame (RFC 5044 7.1.2).
 
-        Return what it is, and whether it follows others; None if it is none, but octets of
-        streaming mode.  What it means for the halves is up to :meth:`go_on`.
+        Return its role, and whether it follows other startup frames.  None if it is none, but
+        octets of streaming mode.  :meth:`go_on` changes the half connections.
         """
         direction, kind = half.direction, found.startup.kind
         is_first = self.state is StartupState.IDLE
         if kind is StartupKind.RTR and found.position == self.rtr_at:
             # It was taken before the frames that precede it.
             return None
-        self.state, what = step(
+        self.state, role = step(
             self._state_before(half, found), found.startup, by_initiator=self.initiator == direction
         )
-        if what is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
-            # A Reply that has rejected the first one was not captured.
-            what = Step.REQUEST
-        elif what is Step.REPLY_WITHOUT_REQUEST and self.initiator is None:
-            what = self._unasked(self.halves[1 - direction])
-        elif what is Step.LATE_READY and self.initiator is None:
+        if role is Step.REQUEST_AGAIN and not is_whole(self.halves[1 - direction]):
+            # A Reply that rejected the first Request was not captured.
+            role = Step.REQUEST
+        elif role is Step.REPLY_WITHOUT_REQUEST and self.initiator is None:
+            role = self._reply_without_request(self.halves[1 - direction])
+        elif role is Step.LATE_READY and self.initiator is None:
             if is_whole(half, self.origins[direction]):
-                what = Step.READY_WITHOUT_REQUEST
+                role = Step.READY_WITHOUT_REQUEST
             else:
                 self.initiator = direction
-        is_unasked = what.breach is not None and kind is not StartupKind.REQUEST
-        if is_unasked and not self._may_be_unasked(half, found):
+        is_out_of_place = role.breach is not None and kind is not StartupKind.REQUEST
+        if is_out_of_place and not self._may_be_out_of_place(half, found):
             return None
         if kind is StartupKind.RTR:
-            if what.breach is None:
+            if role.breach is None:
                 self.rtr_at = found.position
-        elif what in (Step.REQUEST, Step.REQUEST_AGAIN):
+        elif role in (Step.REQUEST, Step.REQUEST_AGAIN):
             self._begin_with(direction, found)
-        if kind is not StartupKind.RTR and what.counts:
-            self.declare(direction, found.startup, what)
-        return what, not is_first
+        if kind is not StartupKind.RTR and role.counts:
+            self.declare(direction, found.startup, role)
+        return role, not is_first
 
     def _state_before(self, half: HalfConnection, found: FoundStartup) -> StartupState:
-        """Return the state before a startup frame: whether its Request was lost, for one."""
+        """Return the state before a startup frame; ``LOST`` before a Reply without its Request."""
         direction = half.direction
         if found.startup.kind is not StartupKind.REPLY or self.state in (
             StartupState.ACCEPTED,
             StartupState.FULL,
         ):
             return self.state
-        asking = self.halves[1 - direction]
+        peer = self.halves[1 - direction]
         is_answer = self.state is StartupState.REQUESTED and direction != self.initiator
         # The Initiator sends nothing between Request and Reply (RFC 5044 7.1.2 rule 3).
         if is_answer or (
-            is_whole(asking, self.origins[asking.direction]) and not self._holds_request(asking)
+            is_whole(peer, self.origins[peer.direction]) and not self._holds_request(peer)
         ):
             return self.state
-        # What the Initiator sent before was no answer to this one.
+        # This Reply begins a new startup: earlier startup frames have no part in it.
         self._begin(1 - direction)
         self.replied_to = self.received_before(half, found)
         return StartupState.LOST
 
     def _holds_request(self, half: HalfConnection) -> bool:
-        """Tell whether a direction begins with a Request that was captured after FPDUs that follow
-        it were found."""
+        """Return whether a direction begins with a Request that was captured after its FPDUs."""
         if self.state is not StartupState.IDLE or not half.fpdus or half.begin is None:
             return False
         island = half.islands.at(half.begin)
         return island is not None and has_key(island, island.start, StartupKind.REQUEST)
 
-    def _unasked(self, other: HalfConnection) -> Step:
-        """Return what a Reply is if no Request is known."""
-        island = None if other.begin is None else other.islands.at(other.begin)
+    def _reply_without_request(self, peer: HalfConnection) -> Step:
+        """Return the role of a Reply if no Request is known."""
+        island = None if peer.begin is None else peer.islands.at(peer.begin)
         is_reply = island is not None and has_key(island, island.start, StartupKind.REPLY)
         return Step.BOTH_RESPOND if is_reply else Step.REPLY_WITHOUT_REQUEST
 
-    def _may_be_unasked(self, half: HalfConnection, found: FoundStartup) -> bool:
-        """Tell whether a startup frame may be one that is not asked for, by its place."""
+    def _may_be_out_of_place(self, half: HalfConnection, found: FoundStartup) -> bool:
+        """Return whether a startup frame that is out of place may be one, by its position."""
         is_next = self.state is StartupState.REJECTED and self.ends_at(
             half.direction, found.position
         )
@@ -189,44 +184,44 @@ class StartupPhase(Agreement):
 
     def _begin_with(self, direction: int, found: FoundStartup) -> None:
         """Begin a startup with a Request."""
-        other = self.halves[1 - direction]
+        peer = self.halves[1 - direction]
         self._begin(direction)
         self.rtr_at = None
         # In a delayed startup ULPs agree on where MPA begins (RFC 5044 7.1).
         is_immediate = found.position == self.halves[direction].begin
-        self.answer_at = other.acknowledged if is_immediate else None
+        self.reply_at = peer.acknowledged if is_immediate else None
         self.is_waiting = True
 
     def _begin(self, initiator: int | None) -> None:
-        """Forget what was known of the startup before."""
+        """Forget the startup before, and note the Initiator."""
         self.initiator = initiator
         self.declared = [None, None]
-        self.answer_at = self.replied_to = self.early_ack = None
+        self.reply_at = self.replied_to = self.early_ack = None
         self.is_waiting = False
 
-    # -- what it means for the half connections --------------------------------------------------
+    # -- effects on the half connections ---------------------------------------------------------
 
-    def go_on(self, half: HalfConnection, found: FoundStartup, what: Step, *, again: bool) -> None:
-        """Have the half connections do what a startup frame calls for.
+    def go_on(self, half: HalfConnection, found: FoundStartup, role: Step, *, again: bool) -> None:
+        """Change the half connections as a startup frame requires.
 
-        :param again: whether it follows others.
+        :param again: whether it follows other startup frames.
         """
         direction = half.direction
         self.origins[direction] = found.end
-        if what.counts or self.state is StartupState.REJECTED:
+        if role.counts or self.state is StartupState.REJECTED:
             transitions.hold(half)
-        if what in (Step.ACCEPT, Step.REJECT):
-            self.answer_at = None
-        if what is Step.ACCEPT:
+        if role in (Step.ACCEPT, Step.REJECT):
+            self.reply_at = None
+        if role is Step.ACCEPT:
             self._enter_full_operation()
-        elif what is Step.READY and self.state is StartupState.FULL:
+        elif role is Step.READY and self.state is StartupState.FULL:
             self.begin_fpdus()
-        elif what in (Step.REQUEST, Step.REQUEST_AGAIN, Step.LATE_ACCEPT) and again:
-            # What the peer has sent belongs to a startup that was rejected.
+        elif role in (Step.REQUEST, Step.REQUEST_AGAIN, Step.LATE_ACCEPT) and again:
+            # The peer's octets so far belong to a startup that was rejected.
             self.resume_streaming(self.halves[1 - direction])
 
     def _enter_full_operation(self) -> None:
-        """Start both directions, or the one whose first FPDU is known to come next."""
+        """Begin FPDUs in both directions, or only the Responder's if an Rtr Frame may come."""
         assert self.initiator is not None
         self.is_silent = True
         if rtr_may_follow(*self.declared) and not self.saw_rtr:
@@ -236,13 +231,13 @@ class StartupPhase(Agreement):
             self.begin_fpdus()
 
     def begin_fpdus(self) -> None:
-        """Start the half connections that were not started (RFC 5044 7.1.2)."""
+        """Begin FPDUs in each direction where they have not begun (RFC 5044 7.1.2)."""
         assert self.initiator is not None
         self.state = StartupState.FULL
         for direction in (self.initiator, 1 - self.initiator):
             self._begin_fpdus(direction)
         self.origins = [0, 0]
-        self.heard.clear()
+        self.received_at.clear()
 
     def _begin_fpdus(self, direction: int) -> None:
         half = self.halves[direction]
@@ -255,12 +250,12 @@ class StartupPhase(Agreement):
                 dialect=None if self.last is None else self.last.dialect,
             )
 
-    # -- refuted ones ------------------------------------------------------------------------
+    # -- refuted startup frames --------------------------------------------------------------
 
     def refute(self, half: HalfConnection) -> None:
-        """Forget a startup frame that was part of a payload, by what follows it.
+        """Forget a startup frame: the octets after it show that it was part of a payload.
 
-        After a rejection that is octets of streaming mode, which say nothing of it.
+        After a rejection these are octets of streaming mode, which show nothing.
         """
         if self.state is StartupState.REJECTED:
             return
@@ -270,7 +265,7 @@ class StartupPhase(Agreement):
             streaming.refute()
 
     def forget(self) -> None:
-        """Take it that no startup frames were captured that belong to what follows."""
+        """Forget all startup frames: none belongs to the octets that follow."""
         self.state = StartupState.IDLE
         self._begin(None)
         self.is_silent = False
@@ -279,7 +274,7 @@ class StartupPhase(Agreement):
     # -- after a startup frame ----------------------------------------------------------------
 
     def resume_streaming(self, *halves: HalfConnection) -> None:
-        """Go back to streaming mode, and look for startup frames there: first for a Request."""
+        """Go back to streaming mode, and look for startup frames, first those of the Initiator."""
         back = [half for half in halves if transitions.resume_streaming(half)]
         for half in sorted(back, key=lambda half: half.direction != self.initiator):
             streaming = streaming_of(half)
@@ -287,14 +282,16 @@ class StartupPhase(Agreement):
                 streaming.resume()
 
     def look_after_end(self, half: HalfConnection) -> None:
-        """See what stands directly after a startup frame: another Request, or, where the startup
-        was rejected, anything (RFC 5044 7.1.2 rule 3)."""
-        come_to = -1
-        # What was captured before may hold several startups.
+        """Look for another Request directly after a startup frame.
+
+        After a rejection, look for anything (RFC 5044 7.1.2 rule 3).
+        """
+        progress = -1
+        # Octets that were captured before may hold several startups.
         for _ in range(_STARTUPS):
-            if half.phase is not Phase.HELD or sum(self.origins) == come_to:
+            if half.phase is not Phase.HELD or sum(self.origins) == progress:
                 return
-            come_to = sum(self.origins)
+            progress = sum(self.origins)
             origin = self.origins[half.direction]
             island = half.islands.at(origin)
             if island is None or not island.holds(origin):
@@ -306,10 +303,10 @@ class StartupPhase(Agreement):
                 self.resume_streaming(half)
 
     def _look_after_rejection(self, half: HalfConnection, island: Island, origin: int) -> None:
-        """See what a connection that was rejected is used for.
+        """Find out what a rejected connection is used for.
 
-        It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But there are Initiators that send
-        FPDUs all the same, and Responders that reject in words only: Linux siw echoes R.
+        It goes back to streaming mode (RFC 5044 7.1.2 rule 3).  But some Initiators send FPDUs even
+        so, and some Responders set R without rejecting: Linux siw echoes R.
         """
         reach = startup_reach(island, origin)
         if reach:
@@ -326,8 +323,7 @@ class StartupPhase(Agreement):
             self.resume_streaming(*self.halves)
 
     def read_before(self, half: HalfConnection, island: Island, found: FoundStartup) -> bool:
-        """Read FPDUs that precede a startup frame on a connection that is in streaming mode; tell
-        whether there are some."""
+        """Read FPDUs before a startup frame in streaming mode; return whether there are any."""
         begin = max(island.start, self.origins[half.direction])
         if half.begin != island.start or not begin < found.position or not island.holds(begin):
             return False

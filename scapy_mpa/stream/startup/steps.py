@@ -1,41 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Startup Phase of a connection as a table (RFC 5044 7.1.2).
 
-The rules of RFC 5044 7.1.2, and where what breaks them is reported:
+The rules of RFC 5044 7.1.2, and where a breach of each is reported:
 
-1. Who sends the Request is the Initiator (``IDLE``).  FPDUs on a connection without startup frames:
+1. The sender of the Request is the Initiator (``IDLE``).  FPDUs without startup frames:
    :func:`~scapy_mpa.stream.startup.breaches.of_beginning`.
-2. The Responder waits for the Request: a Reply that answers none is out of place, unless the
-   capture began too late to hold the Request.  Octets that stand where the Request must are named
+2. The Responder waits for the Request.  A Reply without a Request is out of place, unless the
+   capture began too late to hold the Request.  Octets where the Request must stand are reported
    with it.  :meth:`~scapy_mpa.wire.startup.StartupFrame.problems` says what makes a frame
    improperly formatted.
-3. The Initiator waits for the Reply (``REQUESTED``); a Reply with R ends MPA and leaves the TCP
-   connection open, on which a new Request may follow (``REJECTED``).  A Reply of a revision above
-   that of the Request is one that the Initiator cannot interoperate with (7.1.1, Rev).  Octets
-   that stand where the Reply must, and a Request that nobody answers:
-   :func:`~scapy_mpa.stream.startup.breaches.of_frame`,
-   :func:`~scapy_mpa.stream.startup.breaches.of_silence`.  An Initiator that goes on before it has
-   the Reply: :func:`~scapy_mpa.stream.startup.breaches.speak`.
-4. FPDUs flow once the Reply has accepted (``FULL``), and the Responder's after one of the
-   Initiator.  The acknowledgement in its segment says what it had received
-   (:func:`~scapy_mpa.stream.startup.breaches.hear`).
-5. A Key that was meant to be one and is none: :func:`~scapy_mpa.stream.octets.scan.almost_key`.
-   Another one where the Request's must be: 2; where the Reply's:
+3. The Initiator waits for the Reply (``REQUESTED``).  A Reply with R ends MPA, but not the TCP
+   connection: a new Request may follow (``REJECTED``).  The Initiator cannot interoperate with a
+   Reply whose revision is above that of the Request (7.1.1, Rev).  Octets where the Reply must
+   stand, and a Request that nobody answers: :func:`~scapy_mpa.stream.startup.breaches.of_frame`,
+   :func:`~scapy_mpa.stream.startup.breaches.of_silence`.  An Initiator that sends more before it
+   has the Reply: :func:`~scapy_mpa.stream.startup.breaches.of_early_initiator`.
+4. FPDUs follow a Reply that accepts (``FULL``).  The Responder sends its first one after it has one
+   of the Initiator.  The acknowledgement in its segment shows what it had received
+   (:func:`~scapy_mpa.stream.startup.breaches.of_early_responder`).
+5. An almost correct Key: :func:`~scapy_mpa.stream.octets.scan.almost_key`.  Any other Key in place
+   of the Request's: rule 2; in place of the Reply's:
    :func:`~scapy_mpa.stream.startup.breaches.of_silence`.
-6. What consumers make of Private Data cannot be seen.
-7. A first FPDU without the Marker that must precede it, or with one that must not, is one with a
-   bad CRC.  Without CRCs it is not found.
-8. A Request from both sides is an Initiator/Initiator start: any Request of the Responder where its
-   Reply must stand.  A Reply from both sides is a Responder/Responder start:
+6. A capture does not show how consumers use Private Data.
+7. A first FPDU that lacks its Marker, or has one that it must not have, counts as one with a bad
+   CRC.  Without CRCs it is not found.
+8. A Request from both sides is an Initiator/Initiator start: the Responder sends a Request where
+   its Reply must stand.  A Reply from both sides is a Responder/Responder start:
    :mod:`~scapy_mpa.stream.startup.startup_phase`.
-9. PD_Length: ``problems()``; octets that never came.
-10. What was not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
+9. A wrong PD_Length: ``problems()``, or octets that never came.
+10. Frames that were not whole when the connection ended: ``of_frame()``, ``of_silence()``, and
     :func:`~scapy_mpa.stream.startup.breaches.of_part`.
 
-The Rtr frame proposal of 2007 adds a frame of the Initiator after the Reply, which comes if S is
-set in both frames.  Linux siw echoes S without meaning it, and then none comes.  So with S in
-either frame of revision 1 the Initiator's first octets decide (``ACCEPTED``).  They are held until
-then: the places of Markers depend on them.
+The Rtr frame proposal of 2007 adds a frame: the Initiator sends it after the Reply, if S is set in
+Request and Reply.  Linux siw echoes S without meaning it, and no Rtr Frame comes.  So if either
+frame has revision 1 and S, the Initiator's first octets decide (``ACCEPTED``).  They are held until
+then: the positions of Markers depend on them.
 """
 
 import enum
@@ -50,7 +49,7 @@ _PROPOSAL: Final = "rtr-frame-proposal-2007"
 
 
 class Declared(NamedTuple):
-    """What is remembered of a startup frame."""
+    """The fields of a startup frame that are kept."""
 
     revision: int
     markers: bool
@@ -60,7 +59,7 @@ class Declared(NamedTuple):
 
     @property
     def offer(self) -> Offer:
-        """What it offers the other side."""
+        """What it offers the peer."""
         return Offer(self.revision, self.markers, self.crc)
 
 
@@ -68,7 +67,7 @@ _declared: Final = lru_cache(maxsize=2048)(Declared)  # 256 revisions, three fla
 
 
 def declared(startup: StartupFrame, dialect: Dialect | None) -> Declared:
-    """Return what a startup frame declares, as one object for all connections."""
+    """Return what a startup frame declares; connections share the object."""
     return _declared(startup.revision, startup.markers, startup.crc, startup.s_bit, dialect)
 
 
@@ -79,18 +78,18 @@ class StartupState(enum.Enum):
     REQUESTED = enum.auto()
     REJECTED = enum.auto()
     LOST = enum.auto()
-    """A Reply comes, and the Request that it answers was not captured."""
+    """A Reply comes whose Request was not captured."""
     ANSWERED = enum.auto()
     """A Reply has accepted a Request that was not captured, or not yet."""
     ACCEPTED = enum.auto()
-    """The first octets of the Initiator will tell whether an Rtr Frame comes."""
+    """The first octets of the Initiator will show whether an Rtr Frame comes."""
     FULL = enum.auto()
 
 
 class Step(enum.Enum):
-    """What a startup frame means where it stands.
+    """The role of a startup frame where it stands.
 
-    ``BOTH_RESPOND`` is not of the table: it depends on what the other direction holds
+    ``BOTH_RESPOND`` is not in the table: it depends on the octets of the other direction
     (:mod:`~scapy_mpa.stream.startup.startup_phase`).
     """
 
@@ -103,7 +102,7 @@ class Step(enum.Enum):
     LATE_ACCEPT = enum.auto()
     """A Reply whose Request was not captured, or not yet."""
     REQUEST_AGAIN = enum.auto()
-    """A Request, and the one before it was not answered."""
+    """A Request after one that was not answered."""
     REQUEST_TOO_LATE = enum.auto()
     READY = enum.auto()
     """An Rtr Frame."""
@@ -113,12 +112,12 @@ class Step(enum.Enum):
 
     @property
     def breach(self) -> str | None:
-        """Which rule is broken if it is that."""
+        """The rule that such a frame breaks; None if it breaks none."""
         return _BREACHES.get(self)
 
     @property
     def counts(self) -> bool:
-        """Whether the frame has a part in the startup, though it may come too often."""
+        """Whether the frame has a part in the startup; a repeated Request has one, too."""
         return self.breach is None or self is Step.REQUEST_AGAIN
 
 
@@ -132,7 +131,7 @@ _BREACHES: Final = {
 }
 
 _S = StartupState
-# (state, kind of frame, sent by the Initiator, whether it rejects) -> (state, what it is)
+# (state, kind of frame, sent by the Initiator, whether it rejects) -> (next state, role)
 _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupState, Step]]] = {
     **{
         (state, StartupKind.REQUEST, by_initiator, False): (_S.REQUESTED, Step.REQUEST)
@@ -155,7 +154,7 @@ _TABLE: Final[dict[tuple[StartupState, StartupKind, bool, bool], tuple[StartupSt
     (_S.ANSWERED, StartupKind.RTR, True, False): (_S.ANSWERED, Step.LATE_READY),
     (_S.IDLE, StartupKind.RTR, False, False): (_S.IDLE, Step.LATE_READY),
     (_S.IDLE, StartupKind.RTR, True, False): (_S.IDLE, Step.LATE_READY),
-    # Its Reply was not captured, or not yet.
+    # The Reply was not captured, or not yet.
     (_S.REQUESTED, StartupKind.RTR, True, False): (_S.REQUESTED, Step.READY),
     (_S.ACCEPTED, StartupKind.RTR, True, False): (_S.FULL, Step.READY),
 }
@@ -165,24 +164,25 @@ _OUT_OF_PLACE: Final = {
     StartupKind.REPLY: Step.REPLY_WITHOUT_REQUEST,
     StartupKind.RTR: Step.READY_WITHOUT_REQUEST,
 }
-"""What a startup frame is where the table has none of its kind."""
+"""By kind, the role of a startup frame that has no entry in the table."""
 
 
 def step(
     state: StartupState, startup: StartupFrame, *, by_initiator: bool
 ) -> tuple[StartupState, Step]:
-    """Return the state after a startup frame, and what the frame is where it stands."""
+    """Return the state after a startup frame, and its role where it stands."""
     key = (state, startup.kind, by_initiator, startup.rejects)
     return _TABLE.get(key, (state, _OUT_OF_PLACE[startup.kind]))
 
 
 def rtr_may_follow(request: Declared | None, reply: Declared | None) -> bool:
-    """Tell whether the Initiator's first octets may be an Rtr Frame (rtr-frame-proposal-2007 2)."""
+    """Return whether the Initiator may send an Rtr Frame first (rtr-frame-proposal-2007 2)."""
     return any(each is not None and each.revision == 1 and each.s_bit for each in (request, reply))
 
 
 def reply_problems(request: Declared | None, reply: StartupFrame) -> list[str]:
-    """Say why a Reply cannot answer a Request; None if that was not captured (RFC 5044 7.1.1)."""
+    """Return why a Reply cannot answer a Request; the Request is None if it was not captured
+    (RFC 5044 7.1.1)."""
     if request is None or reply.revision <= request.revision:
         return []
     return [
@@ -192,7 +192,7 @@ def reply_problems(request: Declared | None, reply: StartupFrame) -> list[str]:
 
 
 def rtr_problems(request: Declared | None, reply: Declared | None, rtr: StartupFrame) -> list[str]:
-    """Say what an Rtr Frame breaks that Request and Reply have agreed on; None if not captured."""
+    """Return how an Rtr Frame contradicts Request and Reply; these are None if not captured."""
     found = []
     if request is not None and not request.s_bit:
         found.append(f"an Rtr Frame, and S of the Request has announced none ({_PROPOSAL} 2)")
