@@ -23,7 +23,7 @@ from scapy_mpa.wire.dialect import LARGEST_PD_LENGTH
 from scapy_mpa.wire.startup import STARTUP_HEADER_LENGTH
 
 _LONGEST: Final = STARTUP_HEADER_LENGTH + LARGEST_PD_LENGTH
-"""Octets of the longest startup frame.  So many are kept of a frame that is captured late."""
+"""Octets of the longest startup frame: at most these are kept of one that is captured late."""
 
 
 def known_after(startup: StartupPhase, half: HalfConnection, known: Known) -> Known | None:

@@ -57,8 +57,8 @@ class StartupPhase(Agreement):
         super().__init__(halves, forced)
         self.state = StartupState.IDLE
         self.origins = [0, 0]
-        """By direction, where the last startup frame ends; 0 if it is not known, or once FPDUs have
-        begun."""
+        """By direction, where the last startup frame ends and FPDUs may begin; 0 if that is not
+        known, or once they have begun."""
         self.reply_at: int | None = None
         """Position where the Reply must begin: the Initiator had received the octets before it when
         it sent its Request.  None if not known, as in a delayed startup, or after the Reply."""
