@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
-from scapy_mpa.cli.output import write_lines
+from scapy_mpa.cli.output import is_terminal, line_width, write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.table import Column, table
+from scapy_mpa.cli.table import Column, table, wrapped
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case
@@ -140,7 +140,11 @@ def _catalogue(chosen: list[Mutation], *, as_json: bool) -> Iterable[str]:
     """Return the lines that describe mutations."""
     if as_json:
         return [json.dumps(describe(mutation)) for mutation in chosen]
-    return table(_COLUMNS, [(each.name, each.expectation.short, each.breaks) for each in chosen])
+    rows = [(each.name, each.expectation.short, each.breaks) for each in chosen]
+    if is_terminal():
+        entries = ((name, f"{breaks} Receiver: {receiver}.") for name, receiver, breaks in rows)
+        return wrapped(entries, line_width())
+    return table(_COLUMNS, rows)
 
 
 def _others(manifest: Path, made: set[str]) -> list[Path] | None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import click
 
 from scapy_mpa.cli.impairing import impairment_options
-from scapy_mpa.cli.output import is_terminal, write_lines
+from scapy_mpa.cli.output import is_terminal, line_width, write_lines
 from scapy_mpa.cli.status import CLEAN
+from scapy_mpa.cli.table import wrapped
 
 _EXAMPLES: Final = """\
 \b
@@ -52,9 +53,11 @@ def _show_list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         return
     from scapy_mpa.craft.presets import PRESETS
 
+    entries = [(each.name, each.summary) for each in PRESETS.values()]
     # Names with a "/" are too long to align the summaries by.
-    width = max(len(name) for name in PRESETS if "/" not in name)
-    write_lines(f"{each.name:{width}}  {each.summary}" for each in PRESETS.values())
+    width = max(len(name) for name, _ in entries if "/" not in name)
+    in_lines = (f"{name:{width}}  {summary}" for name, summary in entries)
+    write_lines(wrapped(entries, line_width()) if is_terminal() else in_lines)
     ctx.exit(CLEAN)
 
 

@@ -57,3 +57,13 @@ def test_terminal() -> None:
     for options, wanted in ((), SHOWN), (("--wide",), run("dissect", TERMINATED).stdout):
         shown = on_terminal("dissect", *options, TERMINATED, NO_COLOR="1").decode()
         assert shown.replace("\r\n", "\n") == wanted
+
+
+@pytest.mark.parametrize("command", ["craft", "fuzz"])
+def test_lists_fit_a_terminal(command: str) -> None:
+    """Names are on lines of their own, and the texts below them are wrapped."""
+    printed = run(command, "--list").stdout.splitlines()[command == "fuzz" :]
+    shown = on_terminal(command, "--list").decode().replace("\r\n", "\n").splitlines()
+    assert max(map(len, shown)) <= 80
+    names = [line for line in shown if not line.startswith(" ")]
+    assert names == [line.split()[0] for line in printed]
