@@ -49,11 +49,13 @@ def rings(names: Sequence[str]) -> list[list[str]]:
 
 
 def _without_numbers(name: str) -> str:
+    """Return the part of a name that files of one ring share.
+
+    tcpdump -z compresses each file but the last, so the suffix of a compression does not count.
+    """
     directory, file = os.path.split(name)
-    plain, compressed = os.path.splitext(file)
-    if compressed not in SUFFIXES:
-        plain, compressed = file, ""
-    return os.path.join(directory, _NUMBERS.sub("", plain) + compressed)
+    plain, suffix = os.path.splitext(file)
+    return os.path.join(directory, _NUMBERS.sub("", plain if suffix in SUFFIXES else file))
 
 
 def _in_order(names: list[str]) -> Iterator[list[str]]:

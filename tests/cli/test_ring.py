@@ -93,6 +93,7 @@ OF_ONE_RING = {
     "tcpdump -C, as a shell sorts": ["trace.pcap9", "trace.pcap10", "trace.pcap11"],
     "tcpdump -W": ["trace.pcap08", "trace.pcap09", "trace.pcap10"],
     "tcpdump -W, starting again": ["trace.pcap2", "trace.pcap0", "trace.pcap1"],
+    "tcpdump -z gzip": ["t.pcap.gz", "t.pcap1.gz", "t.pcap2"],
     "tcpdump -G": [
         "t-2026-01-01_12:00:00.pcap",
         "t-2026-01-01_12:05:00.pcap",
