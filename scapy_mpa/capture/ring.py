@@ -31,15 +31,15 @@ _NUMBERS: Final = re.compile(
 def rings(names: Sequence[str]) -> list[list[str]]:
     """Return the names in groups: files that may be of one ring, in order of their first frames.
 
-    A group takes the place of its first name.  A file that is named twice, is no regular file, or
-    has no readable frame is a group by itself.
+    A group takes the place of its first name.  A file is a group by itself if it is named twice,
+    also with another compression, if it is no regular file, or if it has no readable frame.
     """
-    often = Counter(names)
+    often = Counter(map(_uncompressed, names))
     groups: list[list[str]] = []
     known: dict[str, list[str]] = {}
     for name in names:
         group = [name]
-        if often[name] == 1 and os.path.isfile(name):
+        if often[_uncompressed(name)] == 1 and os.path.isfile(name):
             group = known.setdefault(_without_numbers(name), group)
         if group == [name]:
             groups.append(group)
@@ -53,9 +53,14 @@ def _without_numbers(name: str) -> str:
 
     tcpdump -z compresses each file but the last, so the suffix of a compression does not count.
     """
-    directory, file = os.path.split(name)
-    plain, suffix = os.path.splitext(file)
-    return os.path.join(directory, _NUMBERS.sub("", plain if suffix in SUFFIXES else file))
+    directory, file = os.path.split(_uncompressed(name))
+    return os.path.join(directory, _NUMBERS.sub("", file))
+
+
+def _uncompressed(name: str) -> str:
+    """Return a name without the suffix of a compression."""
+    plain, suffix = os.path.splitext(name)
+    return plain if suffix in SUFFIXES else name
 
 
 def _in_order(names: list[str]) -> Iterator[list[str]]:
@@ -65,7 +70,7 @@ def _in_order(names: list[str]) -> Iterator[list[str]]:
         return
     begins = {name: _begin(name) for name in names}
     dated = [
-        (begin, [int(digits) for digits in re.findall(r"\d+", name)], name)
+        (begin, [int(digits) for digits in re.findall(r"\d+", _uncompressed(name))], name)
         for name, begin in begins.items()
         if begin is not None
     ]

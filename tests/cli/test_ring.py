@@ -122,6 +122,7 @@ APART = {
     "own numbers": ["run1.pcap", "run2.pcap", "run3.pcap"],
     "of several rings": ["a_00001.pcap", "b_00002.pcap", "c_00003.pcap"],
     "in several directories": ["a/x_00001.pcap", "b/x_00002.pcap", "c/x_00003.pcap"],
+    "a file and its compressed copies": ["x1.pcap", "x1.pcap.gz", "x1.pcap.bz2"],
     "in several formats": ["x_00001.pcap", "x_00002.pcapng", "x_00003.pcap.gz"],
 }
 
