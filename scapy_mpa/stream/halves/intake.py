@@ -24,7 +24,7 @@ def receive(half: HalfConnection, segment: Segment) -> None:
             _begin_at(half, position)
     elif segment.length and half.islands.front is None:
         half.islands.front = position
-    if high is None or (flags & SYN and not half.islands.items):
+    if high is None or (flags & SYN and not half.octets):
         # Before any octets, a segment that is no SYN shows nothing: it may be a stray RST.
         half.high = high = position
     if flags & FIN and abs(position - high) < SEQUENCE_WINDOW:
