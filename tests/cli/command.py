@@ -65,7 +65,6 @@ def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[b
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
         check=False,
-        env=environment(),
         timeout=60,
-        **{"capture_output": True, **options},
+        **{"capture_output": True, "env": environment(), **options},
     )

@@ -8,6 +8,7 @@ import os
 import signal
 import stat
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import BinaryIO
 import pytest
 
 from tests.clean.cleaning import frames_of
-from tests.cli.command import RPING, process, run
+from tests.cli.command import RPING, environment, process, run
 from tests.cli.running import on_linux, posix, running
 
 COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
@@ -26,6 +27,8 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
 }
 """Commands that write to a named file."""
 
+NO_CACHE = environment(PYTHONDONTWRITEBYTECODE="1")
+"""With a limit on the size of files, Python would leave parts of compiled modules."""
 OLD = b"the earlier file"
 BEFORE = [None, OLD]
 
@@ -57,7 +60,7 @@ def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> Non
     """One line is printed, the status is 2, and the file is unchanged."""
     target = tmp_path / "out.pcapng"
     with unchanged(target, before):
-        done = process(*COMMANDS[command](target), preexec_fn=limited(100))
+        done = process(*COMMANDS[command](target), preexec_fn=limited(100), env=NO_CACHE)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert done.stderr.startswith(f"scapy-mpa: {target}: ".encode())
@@ -67,7 +70,9 @@ def test_disk_is_full(command: str, before: bytes | None, tmp_path: Path) -> Non
 @posix
 def test_disk_is_full_while_fuzz_writes(tmp_path: Path) -> None:
     """The captures that remain are complete, and the manifest names only these."""
-    done = process("fuzz", "-o", tmp_path, "--only", "rfc5044/4.3/*", preexec_fn=limited(3000))
+    done = process(
+        "fuzz", "-o", tmp_path, "--only", "rfc5044/4.3/*", preexec_fn=limited(3000), env=NO_CACHE
+    )
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b".part" not in done.stderr
@@ -177,15 +182,32 @@ def test_standard_output_by_its_name(tmp_path: Path) -> None:
     assert listing(tmp_path).keys() == {"expected.pcapng", "out"}
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write any file"
-)
-def test_file_without_write_permission(tmp_path: Path) -> None:
-    """It is not replaced."""
-    target = tmp_path / "out.pcapng"
-    with unchanged(target, OLD):
-        target.chmod(0o444)
-        result = run("clean", "-q", RPING, "-o", target)
+@contextlib.contextmanager
+def no_privileges() -> Iterator[None]:
+    """Have no rights of root on files."""
+    before = os.geteuid()
+    os.seteuid(before or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+@posix
+def test_file_without_write_permission() -> None:
+    """It is not replaced, although anybody may write to its directory."""
+    # Other users cannot enter tmp_path.
+    with tempfile.TemporaryDirectory() as name:
+        target = Path(name) / "out.pcapng"
+        target.parent.chmod(0o777)
+        octets = RPING.read_bytes()
+        command = ("clean", "-q", "-", "-o", target)
+        # This also imports all modules, which may be closed to other users, too.
+        assert run(*command, stdin=octets).exit_code == 0
+        with unchanged(target, OLD):
+            target.chmod(0o444)
+            with no_privileges():
+                result = run(*command, stdin=octets)
     assert result.exit_code == 2
     assert "Permission denied" in result.stderr
 
