@@ -14,7 +14,8 @@ from scapy_mpa.capture.whole import whole_file
 from scapy_mpa.cli.attention import stopping
 from scapy_mpa.cli.output import is_terminal, line_width, write_lines
 from scapy_mpa.cli.status import CLEAN, FAILED, complain
-from scapy_mpa.cli.table import Column, table, wrapped
+from scapy_mpa.cli.table import Column, table
+from scapy_mpa.cli.wrapped import wrapped
 from scapy_mpa.craft import recorded
 from scapy_mpa.craft.mutations import Mutation, find, mutations
 from scapy_mpa.craft.mutations.corpus import SUFFIX, describe, file_name, write_case

@@ -96,7 +96,7 @@ def line_width() -> int:
 
 
 def wants_colour() -> bool:
-    """Return whether to print in colour: on a terminal, unless NO_COLOR is set or it is dumb."""
+    """Return whether to print in colour: on a terminal, unless NO_COLOR is set, or TERM is dumb."""
     return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

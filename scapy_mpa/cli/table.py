@@ -3,11 +3,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from textwrap import wrap
 from typing import Final, NamedTuple
 
 _BETWEEN: Final = "  "
-_INDENT: Final = "    "
 _NOTHING: Final = "0/-"
 """The characters in the cells of a column without information."""
 
@@ -36,13 +34,6 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Iterator[
     )
     for cells in chain((headings,), rows):
         yield pattern.format(*cells).rstrip()
-
-
-def wrapped(entries: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield each name on a line, and below it its text in lines of ``width`` characters."""
-    for name, text in entries:
-        yield name
-        yield from wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def fitting(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Column]:

@@ -176,16 +176,19 @@ def ulpdus_of(header: DDPHeader, payload: bytes, mulpdu: int) -> list[bytes]:
     :param mulpdu: octets of the largest ULPDU, more than those of a header.
     :raises LocalProtocolError: a number does not fit its field, or nothing fits a ULPDU.
     """
-    head = build_ddp(header._replace(last=True))
+    head = build_ddp(header if header.last else header._replace(last=True))
     room = mulpdu - len(head)
     if room <= 0:
         raise LocalProtocolError(f"no DDP segment has room in {mulpdu} octets")
+    if len(payload) <= room:
+        # Most messages have one segment.
+        return [head + payload]
     # Only L and the last field of the header differ from segment to segment.
     first, width = (header.to or 0, _TO_LENGTH) if header.tagged else (header.mo or 0, _MO_LENGTH)
     last = head[:-width]
     others = build_ddp(header._replace(last=False))[:-width]
     ulpdus = []
-    for at in range(0, len(payload) or 1, room):
+    for at in range(0, len(payload), room):
         offset = (first + at) % (1 << 8 * width)
         before = others if at + room < len(payload) else last
         ulpdus.append(before + offset.to_bytes(width, "big") + payload[at : at + room])

@@ -94,10 +94,10 @@ class SessionHalf:
 
         :param ulpdu: the captured octets.
         """
-        head = ulpdu[:LONGEST_RTR]
-        is_captured = len(head) == min(ulpdu_length, LONGEST_RTR)
-        if self.begun and serial == 1 and self.first_segment is None and is_captured:
-            self.first_segment = head, ulpdu_length
+        if self.begun and serial == 1 and self.first_segment is None:
+            head = ulpdu[:LONGEST_RTR]
+            if len(head) == min(ulpdu_length, LONGEST_RTR):
+                self.first_segment = head, ulpdu_length
 
     def has_taken(self, serial: int) -> bool:
         """True if a chunk with this serial number came before, or is not waited for."""

@@ -129,9 +129,9 @@ def enter_other(half: HalfConnection, reader: FrameReader, origin: int) -> None:
 
 def _begin_at(half: HalfConnection, origin: int) -> None:
     """Wait for nothing before ``origin``, where streaming mode ends."""
-    early = Early(half.islands, origin)
-    if any(early.holes()):
-        half.early = early
+    first_hole, _ = next(half.islands.holes(), (origin, origin))
+    if first_hole < origin:
+        half.early = Early(half.islands, origin)
     half.islands.front = half.islands.floor = max(origin, half.islands.floor)
 
 

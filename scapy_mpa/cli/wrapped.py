@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names with their descriptions, in lines that fit a terminal."""
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+from typing import Final
+
+_INDENT: Final = "    "
+
+
+def wrapped(entries: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    """Yield each name on a line, and below it its text in lines of ``width`` characters."""
+    for name, text in entries:
+        yield name
+        yield from wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
