@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures crafting beside building the same with Scapy's packets.
+"""Compares crafting FPDUs with building them from Scapy's packets.
 
 ::
 
     python -m benchmarks.craft --fpdus 20000 --runs 5
 
-Both make FPDUs from the numbers to the octets: those of an RDMA Write, each of which fills a
-segment; the Ethernet frames that carry them; the same FPDUs with Markers; and short Sends, each a
-message of its own, which is the most that a conversation has to do for an FPDU.  Scapy's side uses
-the layers of this project, field by field; it makes as many as take it about a second at most.
-What both make is compared before anything is measured.
+Both make octets from numbers: the FPDUs of an RDMA Write, one in each segment; the Ethernet frames
+that carry them; the same FPDUs with Markers; and short Sends.  Each Send is a message of its own,
+which costs a conversation most for an FPDU.  Scapy uses the layers of this project, field by field.
+It makes fewer FPDUs, in about a second at most.  The octets of both are compared first.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ _SEND: Final = 64
 _MULPDU: Final = 1454
 """Octets of the ULPDU that is an RDMA Write's header and that payload, with Markers as without."""
 
-# A conversation's numbers, which Scapy's side has to be told.
+# The numbers of a conversation, which the packets of Scapy must have, too.
 _ADDRESSES: Final = "10.0.0.1", "10.0.0.2"
 _PORTS: Final = 40000, 4000
 _FIRST: Final = 1000 + 1 + 20, 5000 + 1 + 20
-"""Sequence numbers behind the startup frames, which have 20 octets each."""
+"""Sequence numbers after the startup frames, which have 20 octets each."""
 
 
 def payload_of(fpdus: int, each: int = _PAYLOAD) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes captures of which it is known how many FPDUs they hold.
+"""Makes captures with a known number of FPDUs.
 
 ::
 

@@ -20,8 +20,8 @@ class Impairment(NamedTuple):
     """What happens to segments on their way; both are shares of them, 0 to 1."""
 
     loss: float = 0.0
-    """Lost and retransmitted until received.  Half of them are lost before the point of capture,
-    so that it sees them late; the other half behind it, so that it sees them twice."""
+    """Lost, and retransmitted until received.  Half of them are lost before the point of capture,
+    which captures them late.  The others are lost after it, and are captured twice."""
     reordering: float = 0.0
     """Overtaken by a few segments."""
 

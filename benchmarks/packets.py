@@ -67,7 +67,7 @@ class Sender:
         """The position of the next octet: a sequence number that does not wrap."""
 
     def send(self, payload: bytes, ack: int, flags: int = ACK) -> bytes:
-        """Return the frame of a new segment, and go on behind it."""
+        """Return the frame of a new segment, and go on after it."""
         frame = self.frame(self.next, payload, ack, flags)
         self.next += len(payload) + bool(flags & (SYN | FIN))
         return frame

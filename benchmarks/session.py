@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Measures ``MPASession`` beside Scapy's own ``TCPSession`` on the same capture.
+"""Compares ``MPASession`` with Scapy's own ``TCPSession`` on the same capture.
 
 ::
 
     python -m benchmarks.session --size 5M --runs 3
 
-TCPSession needs a layer that says where a packet ends.  The one here does that and nothing more: it
-neither checks a CRC nor dissects DDP and RDMAP, all of which MPASession does, and it would not find
-an FPDU behind a Marker, a hole or a late segment.  So the capture is what it can cope with: a
-``bulk`` capture, one FPDU in each segment.
+TCPSession needs a layer that says where a packet ends.  The layer here does only that.  MPASession
+also checks CRCs and dissects DDP and RDMAP.  The layer finds no FPDU after a Marker, a hole or a
+late segment.  So both read a ``bulk`` capture, with one FPDU in each segment.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _STARTUP_LENGTH: Final = 20
 
 
 class StandIn(Packet):  # type: ignore[misc]  # Scapy's classes are not typed
-    """An FPDU, or a startup frame, of which nothing is known but where it ends."""
+    """An FPDU, or a startup frame: only its end is known."""
 
     name = "MPA stand-in"
     fields_desc = [ShortField("ulpdu_length", 0), StrField("rest", b"")]  # noqa: RUF012

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many of the FPDUs of constructed captures are found, by situation, beside tshark.
+"""The share of FPDUs found in constructed captures, by situation, compared with tshark.
 
 ::
 
     python -m benchmarks.shares --seeds 20
 
-makes a capture for each situation, without Markers and with, in which so many connections lie one
-behind the other, and prints a table in Markdown.  ``docs/measured.md`` says how to read it.
+makes a capture for each situation, without Markers and with.  Each capture has so many connections,
+one after the other.  It prints a table in Markdown; ``docs/measured.md`` says how to read it.
 """
 
 from __future__ import annotations

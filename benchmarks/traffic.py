@@ -138,8 +138,8 @@ class FPDUSource:
 
 
 Segments = Callable[[FPDUSource, random.Random, Callable[[], bool]], Iterator[bytes]]
-"""Makes the payloads of segments from a source until it is told that they are enough, one at
-least; the last one ends with an FPDU."""
+"""Makes the payloads of segments from a source, at least one, until the callback says that they are
+enough.  The last one ends with an FPDU."""
 
 
 def aligned(source: FPDUSource, rng: random.Random, enough: Callable[[], bool]) -> Iterator[bytes]:
@@ -176,7 +176,7 @@ def mixed(source: FPDUSource, rng: random.Random, enough: Callable[[], bool]) ->
 def repacked(source: FPDUSource, rng: random.Random, enough: Callable[[], bool]) -> Iterator[bytes]:
     """Yield segments as a receiver merges them from shorter ones than the FPDUs were made for.
 
-    Full-size FPDUs, of which nearly every segment begins and ends in the middle of one.
+    FPDUs have the full size.  Nearly every segment begins and ends inside an FPDU.
     """
     fpdus: list[bytes] = []
     length = 0

@@ -54,7 +54,7 @@ class Decoder:
     :param take_sctp: called with each SCTP packet.  A separate way, so that segments cost nothing
         more.  None: SCTP packets are "not TCP".
     :param vxlan_ports: UDP ports of VXLAN, besides the usual ones.
-    :param link_types: the LINKTYPE_ values to use in place of those in the file.
+    :param link_types: by LINKTYPE_ value of the file, the value to use in its place.
     :param dissect: returns the segment of a frame with headers that are unknown here, or None.
     """
 

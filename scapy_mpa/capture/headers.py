@@ -128,7 +128,7 @@ class Headers:
         self.lengths: list[Length] = []
         self.sums: list[Sum] = []
         self.optional_sums: list[int] = []
-        """Where checksums of 16 bits are that may be 0."""
+        """Places of checksums (16 bits) that may be 0."""
         self.varying: list[tuple[int, int]] = []
         """Places and numbers of octets that do not affect how the frame is read."""
         self.fragment: Fragment | None = None

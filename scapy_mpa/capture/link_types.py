@@ -38,7 +38,7 @@ _MOST: Final = 0xFFFF
 
 
 def given_link_types(pairs: Iterable[str]) -> dict[int, int]:
-    """Return the link types to use in place of those in a file.
+    """Return, by LINKTYPE_ value of a file, the value to use in its place.
 
     :param pairs: texts such as ``user0=ethernet``.
     :raises LocalProtocolError: a text is no such pair, or its second link type cannot be read.

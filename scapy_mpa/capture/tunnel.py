@@ -84,7 +84,7 @@ def _is_ethernet(octets: bytes, at: int) -> bool:
 
 
 def _is_ipv4(octets: bytes, at: int) -> bool:
-    """True if the IPv4 checksum is good, which it hardly is if the octets begin a MAC address."""
+    """True if the IPv4 checksum is good.  The octets of a MAC address hardly ever pass."""
     length = (octets[at] & 0xF) * 4
     words = octets[at : at + length]
     return 20 <= len(words) == length and int.from_bytes(words, "big") % 0xFFFF == 0

@@ -21,7 +21,7 @@ NEEDED: Final = frozenset({StartupKind.REQUEST, StartupKind.REPLY})
 """The startup frames that must be written before FPDUs."""
 
 _STARTUP_FRAMES: Final = 16
-"""Most startup frames of a direction that are remembered."""
+"""Startup frames of a direction that are remembered, at most."""
 
 _DDP_VERSION: Final = 0x03
 """The bits of DV in the first octet of a DDP segment (RFC 5041 4.1)."""

@@ -39,7 +39,7 @@ _SHORTEST: Final = fpdu_length(0)
 """Octets of the shortest FPDU: other tools look for none in a shorter segment."""
 
 _MOST_IN_FRAME: Final = 64
-"""Most FPDUs in a copied frame: Wireshark reads 500 headers of a frame, up to seven for an FPDU."""
+"""Limit of FPDUs in a copied frame: Wireshark reads 500 headers of one, up to seven for an FPDU."""
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Final
 from scapy_mpa.wire.shown import counted
 
 _RUNS: Final = 64
-"""Most runs of frame numbers in a comment: an FPDU may have octets of more frames than fit."""
+"""Limit of runs of frame numbers in a comment: an FPDU may have octets of more frames than fit."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Report:
         handshakes = counted(self.handshakes, "TCP handshake")
         for number, before, what, after in (
             (self.holes, "", "hole", f" kept, {missing} in all"),
-            (self.left_out, "", "octet", " left out, which belong to no whole FPDU"),
+            (self.left_out, "", "octet", " left out, not part of a whole FPDU"),
             (self.extensions, "", "startup frame", " written as revision 1, without the extension"),
             (self.rtr_frames, "", "Rtr Frame", " removed"),
             (self.startup_frames, "supplied: ", "startup frame", f", {handshakes}"),

@@ -3,7 +3,7 @@
 
 A direction starts with its captured sequence number, and goes on as if the sender had used no
 Markers.  Holes stay, so sequence numbers jump there.  An acknowledgement still acknowledges the
-same octets, as far as they are written.
+same octets, if they are written.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def values_of(table: str, event: Any, given: Mapping[str, object] = {}) -> dict[
 def _plan(table: str, kind: type) -> tuple[dict[str, Any], list[str], Any, list[tuple[str, Any]]]:
     """Return how the fields of a table are taken from events of a type, all at once.
 
-    :return: all fields, with None; the names of those that events have; the function that gets
-        their values; and the fields to convert, with their functions.
+    :return: all fields, with None; the names of the fields that events have; the function that
+        gets their values; and the fields to convert, with their functions.
     """
     types = fields(table)
     names = [name for name in types if hasattr(kind, name)]

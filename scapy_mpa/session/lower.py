@@ -43,7 +43,7 @@ _FRAGMENT: Final = 0x3FFF
 _FLOW_LABEL: Final = 0xFFFFF
 
 _LINK_LAYERS: Final = frozenset({Ether, Dot1Q, Dot1AD, CookedLinux, CookedLinuxV2, Loopback})
-"""Link layers of which no field depends on the payload."""
+"""Link layers without a field that depends on the payload."""
 
 _NUMBERS: Final = {
     IP: frozenset({"len", "id", "chksum", "src", "dst"}),

@@ -342,7 +342,7 @@ class Direction:
             # The segment, or its sequence number, must not show octets: it is too early for them.
             sent = (seq + length - sequence_number(self.origin)) & SEQUENCE_MASK
             return not (self.reads_no_fpdus or 0 < sent < SEQUENCE_HALF)
-        return not length or (not self.reads_no_fpdus and received < SEQUENCE_HALF)
+        return not length or received < SEQUENCE_HALF
 
     @property
     def _must_check_startup(self) -> bool:

@@ -67,8 +67,8 @@ def to_straight_path(connection: Connection, shared: Shared) -> tuple[Direction,
     if silent is not None and (
         connection.halves[silent].fpdus or connection.halves[1 - silent].crc_bad
     ):
-        # The Responder sent too early, and its octets may still be needed to judge that.  Nor may
-        # it send after a damaged FPDU of its peer, of which the straight path knows nothing.
+        # The Responder sent too early, and its octets may still be needed to judge that.  It must
+        # not send after a damaged FPDU of its peer either, which the straight path cannot check.
         return None
     ready = [_is_ordinary(half, may_begin=not startup.awaits_rtr) for half in connection.halves]
     if not any(is_ready and index != silent for index, is_ready in enumerate(ready)):

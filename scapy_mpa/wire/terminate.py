@@ -243,8 +243,8 @@ def _judge(octets: bytes, followed: bool, by_responder: bool) -> _Verdict:
     """Decide the layout of the four octets of ``octets``.
 
     A conforming Terminate is not read mirrored.  Its error is defined and its reserved bits are
-    zero.  So its third octet is 0, or has one of M, D and R in their places.  The exception are
-    errors that a Responder hardly sends (``_OF_INITIATORS``).
+    zero.  So its third octet is 0, or has one of M, D and R in their places.  Only errors that a
+    Responder hardly sends are an exception (``_OF_INITIATORS``).
     """
     first, error_code, third, fourth = octets
     high, low = first >> 4, first & 15

@@ -91,7 +91,7 @@ def ends_of_turns(segments: Sequence[Segment]) -> list[int]:
 
 
 def delay_acknowledgement(segments: list[Segment], index: int, place: float) -> None:
-    """Let the receiver of a late segment not acknowledge it before it comes.
+    """Change earlier acknowledgements of a late segment: its receiver does not have it yet.
 
     :param segments: the list, which is changed.
     :param index: the index of the segment.

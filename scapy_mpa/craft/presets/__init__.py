@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Preset conversations, each of which shows one feature.
+"""Preset conversations: each shows one feature.
 
 >>> conversation = conversation_of("read", seed=1)
 >>> PRESETS["read"].summary

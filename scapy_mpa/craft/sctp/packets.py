@@ -60,7 +60,7 @@ class SctpSegment(Segment):
     """One SCTP packet; ``octets`` is the whole packet, and fields of TCP are 0."""
 
     items: tuple[int, ...] = ()
-    """The numbers of the items of which it has chunks."""
+    """The numbers of the items whose chunks it holds."""
     ends: tuple[int, ...] = ()
     """For each of these items, the offset in the packet where its octets end."""
 

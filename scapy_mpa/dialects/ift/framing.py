@@ -158,7 +158,7 @@ class IFTFraming:
             self._unframed_by = "hole"
 
     def _read(self, octets: _Octets) -> None:
-        """Report frame after frame, as far as the octets suffice."""
+        """Report frame after frame until octets are missing."""
         island = octets.island
         if self._at < island.start:
             self._skip_to(island.start)

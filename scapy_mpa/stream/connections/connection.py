@@ -117,7 +117,7 @@ class Connection:
         self.rejected_in = 0
         """The frame that completed the last rejecting Reply."""
         self.met_key: tuple[HalfConnection, int] | None = None
-        """Position of a startup frame found where an FPDU must begin."""
+        """Direction and position of a startup frame found where an FPDU must begin."""
         self.is_ordinary = False
         """Whether the straight path follows it (:mod:`~scapy_mpa.stream.handover`)."""
         self.short_stays = 0
@@ -363,7 +363,7 @@ class Connection:
     def on_fpdu(self, half: HalfConnection, event: FPDURecovered, ulpdu: bytes) -> None:
         """Report an FPDU, and note a Terminate or an RTR indication in it.
 
-        :param ulpdu: its ULPDU, as far as a receiver accepts it.
+        :param ulpdu: its ULPDU; empty if a receiver does not accept the FPDU.
         """
         startup = self.startup
         if half.direction == startup.initiator and startup.negotiating is not None:

@@ -48,7 +48,7 @@ class Reset:
     def acknowledge(self) -> None:
         """Count octets that the RST acknowledges but the capture lacks.
 
-        Call this when the RST has ended the connection.
+        Call this at the end of the connection, before gaps are reported.
         """
         end = end_of_captured(self._peer)
         if self.is_expected and self._ack is not None and unwrap(self._ack, end) > end:

@@ -81,7 +81,7 @@ class Requests:
     _by_key: dict[Key, list[Request]] = field(default_factory=dict)
     """The captured Requests of the queue by key, ascending."""
     _missing: dict[int, Request] = field(default_factory=dict)
-    """The Requests of the queue of which only the MSN is known, by MSN, ascending."""
+    """Requests of the queue, if only their MSN is known: by MSN, ascending."""
     _next: int = 0
     """The serial number of the next Request."""
     _low: int = 0

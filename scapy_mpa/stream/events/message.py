@@ -55,7 +55,7 @@ class MessageRecovered(NamedTuple):
     """Segments whose octets all had been captured before, with the same QN and MSN or in the same
     Tagged message."""
     overlaps: int = 0
-    """Segments of which only some octets had been captured before."""
+    """Segments that repeat some captured octets, and bring new ones."""
     conflicts: int = 0
     """Segments that contradict others about the end of the message: a Last flag at another
     position, or octets after the Last segment."""

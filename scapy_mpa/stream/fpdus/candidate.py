@@ -224,7 +224,7 @@ class FPDUReader:
         octets: bytes,
         seen: int,
     ) -> Candidate:
-        """Judge an FPDU of which the snap length cut off a part.
+        """Judge an FPDU that the snap length cut.
 
         Its header must make sense, and its captured Markers must point to it.  If the positions of
         Markers are a guess, the number of Markers in the cut part is not known.

@@ -10,8 +10,8 @@ The rules (RFC 5044 6, and section 8 for errors):
   (:meth:`~scapy_mpa.stream.fpdus.follower.Follower._is_believed`).
 * After a verified FPDU, the next start is *certain*.  An FPDU at a certain start is reported, good
   or bad.  An FPDU at any other start is reported only if it is verified.
-* The length of an unverified FPDU may be wrong.  Without CRCs, so may the length of the last FPDU
-  before a chain of lengths breaks.  Then the cheapest path shows which FPDUs follow
+* The length of an unverified FPDU may be wrong.  Without CRCs, the last FPDU before a chain of
+  lengths breaks may have a wrong length, too.  Then the cheapest path shows which FPDUs follow
   (:mod:`~scapy_mpa.stream.fpdus.path`).
 
 In an island after a hole, a Marker leads to an FPDU at once.  Without Markers only a search helps,

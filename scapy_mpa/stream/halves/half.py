@@ -345,7 +345,7 @@ class HalfConnection:
         return self.fin == position
 
     def reaches(self, end: int) -> None:
-        """Note where an FPDU must end that will never be whole; 0 if there is none."""
+        """Note where the FPDU that the last hole cut off must end; 0 if there is none."""
         self.reached = end
 
     def before(self, island: Island) -> Island | None:
@@ -436,7 +436,7 @@ class HalfConnection:
 
     @property
     def first_missing(self) -> int | None:
-        """Position of the first octet in an open hole; None without one."""
+        """Position of the first octet in an open hole; None if no hole is open."""
         return None if self.islands.after_open_hole() is None else self.islands.front_end()
 
     # -- the end -----------------------------------------------------------------------------

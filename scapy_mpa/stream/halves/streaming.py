@@ -24,7 +24,7 @@ from scapy_mpa.wire.errors import ErrorCode
 from scapy_mpa.wire.startup import KEY_LENGTH, StartupKind
 
 _LEAST: Final = 64
-"""No look is taken at fewer held octets."""
+"""Fewer held octets are not searched."""
 
 
 class Streaming:

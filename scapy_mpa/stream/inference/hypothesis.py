@@ -54,7 +54,7 @@ class Inferred(NamedTuple):
 def infer(islands: Sequence[Island], known: Known, *, final: bool) -> Inferred | None:
     """Return what a direction carries; None if it is not proven.
 
-    :param islands: islands of which no octets were released.
+    :param islands: islands that still hold all their octets.
     :param final: no octets will be added to them.
     """
     if not final and _may_be_one(islands, known):

@@ -15,8 +15,8 @@ PAST_SECONDS: Final = 240
 before it forgets a connection (RFC 9293 3.4.2, 3.6.1)."""
 
 PAST_OCTETS: Final = 1 << 24
-"""Last octets of a direction of which copies are recognised: more than nearly any window.  With a
-larger number, octets of a later connection without its SYN would more often count as copies."""
+"""Copies of so many last octets of a direction are recognised: more than nearly any window.  With
+a larger number, octets of a later connection without its SYN would more often count as copies."""
 
 PAST_CONNECTIONS: Final = 1 << 16
 """Pairs of ports whose last connections are kept; each connection takes some 300 octets of
@@ -78,7 +78,7 @@ class PastConnections:
         :param spans: spans of direction 0 and direction 1.
         :param tails: tails of direction 0 and direction 1, if they are known.
         """
-        if not any([end - begin for begin, end in spans]):
+        if all([begin == end for begin, end in spans]):
             return
         if len(self._later) >= PAST_CONNECTIONS // 2:
             self._earlier, self._later = self._later, {}

@@ -55,7 +55,7 @@ def decide(startup: StartupPhase, half: HalfConnection) -> None:
 def look(
     startup: StartupPhase, half: HalfConnection, *, must_decide: bool = False, crc: bool = False
 ) -> None:
-    """Look at a direction of which not all is known, and at its peer if that helps.
+    """Look at a direction whose startup is not fully known, and at its peer if that helps.
 
     CRCs count as off only if the peer shows no CRC.  A CRC is far better evidence than headers in
     a payload.
@@ -122,7 +122,7 @@ def _shows_crcs(startup: StartupPhase, half: HalfConnection) -> bool:
 
 
 def _islands(half: HalfConnection, known: Known) -> list[Island]:
-    """Return the islands that may hold FPDUs, and of which all octets are held."""
+    """Return the islands that may hold FPDUs, if all their octets are held."""
     begin = known.origin
     return [island for island in half.islands.whole() if begin is None or begin < island.end]
 

@@ -90,7 +90,7 @@ def _octets_before(
 ) -> list[str]:
     """Return what is wrong if other octets stand where the Reply must begin (rules 3, 5).
 
-    The Initiator takes for the Reply all octets that it receives after it sent its Request.
+    The Initiator reads all octets that it receives after its Request as the Reply.
     """
     begin = _reply_begin(startup, responder)
     if begin is None:
