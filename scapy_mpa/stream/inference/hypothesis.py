@@ -13,7 +13,7 @@ islands best counts, if it is proven:
   next.  That is weaker evidence than a CRC, and a payload may hold such a row, too.  So a row is
   believed if it begins with the phase, if it is longer than any payload, or if segments begin with
   seven of its FPDUs.  Any other row is believed only at the end, and if no CRC of either direction
-  contradicts it (``Known.crc``).  Of several hypotheses, the one with the longest rows counts,
+  contradicts it (``Known.crc``).  Of several hypotheses, the one with the longest row counts,
   since a payload is shorter than the FPDU around it.
 * If no startup frame can have been missed and there is none, nobody asked for MPA
   (``Known.unasked``).  Then only two good CRCs in a row are believed.
@@ -153,7 +153,7 @@ def _longest_row(islands: Sequence[Island], known: Known, *, final: bool) -> Row
     ]
     if pointing:
         hypotheses = pointing + [each for each in hypotheses if each[0].origin is None]
-    best = max(hypotheses, key=lambda each: sum(row.octets for row in each), default=None)
+    best = max(hypotheses, key=lambda each: max(row.octets for row in each), default=None)
     if best is None:
         return None
     longest = max(best, key=lambda row: row.octets)
