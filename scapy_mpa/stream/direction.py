@@ -22,7 +22,9 @@ from scapy_mpa.stream.ordinary import octets_missing, read
 from scapy_mpa.stream.sequence import SEQUENCE_HALF, SEQUENCE_MASK, SEQUENCE_SPACE, sequence_number
 from scapy_mpa.stream.shapes import Kind, Shape, Shapes, ShapeTables
 from scapy_mpa.stream.timed import Timed
-from scapy_mpa.wire.fpdu import MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.ddp import UNTAGGED_LENGTH
+from scapy_mpa.wire.fpdu import HEADER_LENGTH, MARKER_INTERVAL, MARKER_LENGTH
+from scapy_mpa.wire.rdmap import plausible
 
 if TYPE_CHECKING:
     from scapy_mpa.stream.halves.half import HalfConnection
@@ -551,7 +553,7 @@ class Direction:
         if not self.shapes.crc or offset % MARKER_LENGTH:
             return False
         # Inside the next FPDU, only a Marker tells FPDUs from a payload that contains FPDUs.
-        if not self.shapes.marked and offset < self.offset + self.pieces_length + self.missing:
+        if not self.shapes.marked and offset < self._end_over_hole():
             return False
         rows = self.shared.rows
         shapes_of_first, shapes = self.shared.tables.after_hole(self.shapes)
@@ -567,6 +569,17 @@ class Direction:
         self.farthest_ahead = max(self.farthest_ahead, self.origin + rows[-1][3] - self.position)
         self.fpdus += len(rows) - first
         return True
+
+    def _end_over_hole(self) -> int:
+        """Return the offset at which the next FPDU ends; 0 if its header makes no sense.
+
+        As in :class:`~scapy_mpa.stream.fpdus.follower.Follower`.  Without Markers only.
+        """
+        head = b"".join([octets for octets, _ in self.pieces])[: HEADER_LENGTH + UNTAGGED_LENGTH]
+        ulpdu_length = int.from_bytes(head[:HEADER_LENGTH], "big")
+        if not plausible(head[HEADER_LENGTH:], ulpdu_length):
+            return 0
+        return self.offset + self.pieces_length + self.missing
 
     def _skip_found(self, octets: bytes, brought_by: int) -> None:
         """Move on after a segment whose FPDUs were found when a hole was before it."""

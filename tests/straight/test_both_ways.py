@@ -228,6 +228,18 @@ def test_fpdus_of_any_length(
     same(pcapfile.pcap(pcapfile.frames(segments)))
 
 
+def test_a_senseless_header_before_a_hole() -> None:
+    """Its length is not believed: FPDUs that fill segments after the hole are reported at once."""
+    segments = alike(random.Random(0), "write", 100, 1000, every=4)
+    segments[20] = segments[20]._replace(payload=b"\x04" * 80)
+    fpdus = [
+        each
+        for each in map(json.loads, same(pcapfile.pcap(pcapfile.frames(segments))))
+        if each["type"] == "fpdu" and each["out_of_order"]
+    ]
+    assert [fpdu["frame"] for fpdu in fpdus[:3]] == [22, 23, 24]
+
+
 # -- frames ----------------------------------------------------------------------------------------
 
 
