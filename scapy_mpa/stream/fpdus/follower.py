@@ -211,8 +211,8 @@ class Follower:
         """Find FPDUs after a break of the chain; return whether the chain goes on."""
         broken_at = run.broken_at
         assert broken_at is not None
-        is_certain = self.crc and run.is_certain and broken_at == run.end and not self.is_guess
-        first = self.reader.fpdu_at(island, broken_at, limit) if is_certain else limit
+        may_be_whole = self.crc and run.ends_unverified and not self.is_guess
+        first = self.reader.fpdu_at(island, broken_at, limit) if may_be_whole else limit
         if not isinstance(first, int) and first.crc != "unknown":
             # The FPDU is whole now.  It is reported, good or bad.
             run.broken_at = run.search = None
@@ -388,8 +388,7 @@ class Follower:
         if self.crc:
             is_wrong = self._has_wrong_length(run, at)
         else:
-            is_open = run.is_certain and begin == run.broken_at
-            is_wrong = is_open and self.reader.makes_sense(island, begin, at)
+            is_wrong = run.ends_unverified and self.reader.makes_sense(island, begin, at)
         if not island.is_captured(begin, at):
             self._sink.cut_off(begin, at)
         elif is_wrong:
@@ -410,21 +409,19 @@ class Follower:
 
     def _has_wrong_length(self, run: Run, end: int) -> bool:
         """Return whether the FPDU after a run claims octets after ``end``, where another begins."""
-        is_open = run.is_certain and run.end == run.broken_at and not self.is_guess
-        return is_open and run.end + SHORTEST <= end
+        return run.ends_unverified and not self.is_guess and run.end + SHORTEST <= end
 
     def _abandon(self, island: Island, run: Run, limit: int) -> None:
         """Report octets that stay unexplained, since no more will come."""
         if run.broken_at is None:
             return
         if run.end < limit:
-            is_open = run.is_certain and run.end == run.broken_at
             is_cut = not island.is_captured(run.end, limit)
             if is_cut and not self._is_unfinished(island, run, limit):
                 self._sink.cut_off(run.end, limit)
             elif self.crc and limit < island.end and self._has_wrong_length(run, limit):
                 self._report(island, run, self.reader.with_wrong_length(island, run.end, limit))
-            elif is_open:
+            elif run.ends_unverified:
                 self._sink.unfinished(run.end, limit - run.end)
             elif run.end > run.start:
                 self._report_no_fpdu(run.end, limit)
@@ -436,7 +433,7 @@ class Follower:
 
         If the positions of Markers are a guess, the number of its Markers is not known.
         """
-        if limit < island.end or not run.is_certain or run.end != run.broken_at or self.is_guess:
+        if limit < island.end or not run.ends_unverified or self.is_guess:
             return False
         fpdu: Candidate | int = self.reader.fpdu_at(island, run.end, limit)
         return isinstance(fpdu, int) and fpdu != UNREADABLE

@@ -15,7 +15,7 @@ from scapy_mpa.stream.octets.islands import Inserted, Islands
 from scapy_mpa.stream.octets.scan import FoundStartup, find_startups
 
 
-class Early:
+class EarlyOctets:
     """Captured stretches before the first FPDU, and the holes between them.
 
     :param islands: all captured octets of the direction.

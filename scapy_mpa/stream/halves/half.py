@@ -24,7 +24,7 @@ from scapy_mpa.stream.fpdus.candidate import Candidate
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
 from scapy_mpa.stream.fpdus.softuiwarp import pads_otherwise
-from scapy_mpa.stream.halves.early import Early
+from scapy_mpa.stream.halves.early import EarlyOctets
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.octets.chunk import Chunk, weight_of
 from scapy_mpa.stream.octets.island import Island, Run
@@ -181,7 +181,7 @@ class HalfConnection:
         self.early_ack: int | None = None
         """Sequence number that the peer acknowledged before anything of the direction was
         captured."""
-        self.early: Early | None = None
+        self.early: EarlyOctets | None = None
         """Holes of streaming mode that may still be filled, though FPDUs are read already."""
         self.without_crcs: object = None
         """Octets that hold no FPDU with a good CRC, and what was known when they were searched."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.events import OverlapDiffers
 from scapy_mpa.stream.halves import holes
-from scapy_mpa.stream.halves.early import Early
+from scapy_mpa.stream.halves.early import EarlyOctets
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.octets.chunk import CHUNK_OVERHEAD
 from scapy_mpa.stream.octets.islands import Inserted
@@ -87,7 +87,7 @@ def _take(half: HalfConnection, position: int, segment: Segment) -> None:
 
 def _fill_early(
     half: HalfConnection,
-    early: Early,
+    early: EarlyOctets,
     position: int,
     octets: bytes,
     frame: int,

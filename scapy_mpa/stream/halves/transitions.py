@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from scapy_mpa.stream.fpdus.framing import Framing
 from scapy_mpa.stream.fpdus.in_order import InOrder
-from scapy_mpa.stream.halves.early import Early
+from scapy_mpa.stream.halves.early import EarlyOctets
 from scapy_mpa.stream.halves.half import HalfConnection
 from scapy_mpa.stream.halves.phase import Phase
 from scapy_mpa.stream.halves.reader import FrameReader
@@ -131,7 +131,7 @@ def _begin_at(half: HalfConnection, origin: int) -> None:
     """Wait for nothing before ``origin``, where streaming mode ends."""
     first_hole, _ = next(half.islands.holes(), (origin, origin))
     if first_hole < origin:
-        half.early = Early(half.islands, origin)
+        half.early = EarlyOctets(half.islands, origin)
     half.islands.front = half.islands.floor = max(origin, half.islands.floor)
 
 

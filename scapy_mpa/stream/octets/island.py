@@ -82,6 +82,11 @@ class Run:
         """Whether it has no FPDU and only marks where a search begins."""
         return not self.is_certain and self.end == self.start
 
+    @property
+    def ends_unverified(self) -> bool:
+        """Whether an FPDU begins at ``end`` for certain, but its length may be wrong."""
+        return self.is_certain and self.end == self.broken_at
+
     def ensure_search(self) -> Search:
         """Return the state of the search; create it on first use."""
         if self.search is None:
