@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from scapy_mpa.cli.words import WORDS
 from scapy_mpa.records.page import pattern_of
-from scapy_mpa.records.record import record_of, specific_keys, startup_fields, type_of
+from scapy_mpa.records.record import common_keys, record_of, specific_keys, startup_fields, type_of
 from scapy_mpa.records.values import sides
 from scapy_mpa.stream.clock import Clock
 from scapy_mpa.stream.direction import event_of
-from scapy_mpa.stream.events import ConnectionEnded, ConnectionId, StartupSeen
+from scapy_mpa.stream.events import ConnectionEnded
 from scapy_mpa.stream.segment import SECOND
 from scapy_mpa.stream.sequence import SEQUENCE_MASK
 from scapy_mpa.wire.dialect import Dialect
@@ -32,7 +32,7 @@ _NUMBER: Final = "\0"
 """Stands for a number while a pattern is made."""
 _WORD: Final = 0xFFFFFFFF
 _HEAD: Final = "%6d %11.6f %s"
-"""Frame, seconds since the first frame, and connection."""
+"""The beginning of a line, also as octets: frame, seconds since the first frame, and connection."""
 
 _COLOURS: Final = {
     "startup": "green",
@@ -61,21 +61,21 @@ class Lines:
         # The patterns of plain ends, by everything but the numbers.
         self._ends: dict[tuple[Any, ...], str] = {}
 
-    def line(self, record: dict[str, Any]) -> str:
-        """Return the line of a record, without a newline."""
+    def line(self, record: dict[str, Any], words: str = "") -> str:
+        """Return the line of a record, without a newline.
+
+        :param words: the text of the record, if it is known.  Then its common keys are enough.
+        """
         kind = record["type"]
         between = "-" if kind == "connection" else ">"
         label = self._label(record["connection"], record["src"], record["dst"], between)
-        words = WORDS[kind](record) + ", late" * ("late" in record)
-        line = _HEAD % (record["frame"], record["time"], label) + f"  {words}"
+        words = words or WORDS[kind](record)
+        late = ", late" * ("late" in record)
+        line = f"{_HEAD % (record['frame'], record['time'], label)}  {words}{late}"
         return coloured(record, line) if self._colour else line
 
-    def label(self, connection: ConnectionId, direction: int) -> str:
+    def _label(self, number: int, source: str, target: str, between: str = ">") -> str:
         """Return the number and the endpoints of a connection."""
-        source, target = connection.endpoints[:: -1 if direction else 1]
-        return self._label(connection.number, source, target, ">")
-
-    def _label(self, number: int, source: str, target: str, between: str) -> str:
         text = f"#{number:<2} {source} {between} {target}"
         self.width = max(self.width, len(text))
         return text.ljust(self.width)
@@ -84,7 +84,7 @@ class Lines:
         """Return the lines of rows and events, each with a newline."""
         lines: list[bytes] = []
         begin_ns = self.clock.begin_ns
-        last, head = -1, b""
+        last, head, head_of = -1, b"", _HEAD.encode()
         for row in rows:
             if type(row) is not tuple:
                 lines.append(self._line_of(row))
@@ -101,9 +101,10 @@ class Lines:
                 last = frame
                 label = direction.label
                 if label is None or len(label) != self.width:
-                    label = self.label(direction.connection.identity, direction.index).encode()
-                    direction.label = label
-                head = b"%6d %11.6f %b" % (frame, (time_ns - begin_ns) / SECOND, label)
+                    connection, source = direction.connection.identity, direction.index
+                    ends = connection.endpoints[source], connection.endpoints[1 - source]
+                    label = direction.label = self._label(connection.number, *ends).encode()
+                head = head_of % (frame, (time_ns - begin_ns) / SECOND, label)
             seq = (direction.origin + offset + shape.lead) & SEQUENCE_MASK
             if shape.kind == "message":
                 name = (first, second) if shape.tagged else (second >> 32, second & _WORD)
@@ -116,24 +117,23 @@ class Lines:
 
     def _line_of(self, event: Any) -> bytes:
         """Return the line of an event that has no pattern of a shape."""
-        kind = type(event)
-        if kind is StartupSeen:
-            between, words = ">", _startup_words(event.startup, event.dialect)
-        elif kind is ConnectionEnded and _is_plain(event):
-            between, words = "-", self._end_words(event)
+        kind = type_of(event)
+        if kind == "startup":
+            line = self.line(
+                common_keys(event, self.clock), _startup_words(event.startup, event.dialect)
+            )
+        elif kind == "connection" and _is_plain(event):
+            line = self.line(common_keys(event, self.clock), self._end_words(event))
         else:
-            return self.line(record_of(event, self.clock)).encode() + b"\n"
-        source, target = event.connection.endpoints[:: -1 if event.direction else 1]
-        label = self._label(event.connection.number, source, target, between)
-        seconds = (event.time_ns - self.clock.begin_ns) / SECOND
-        line = _HEAD % (event.frame, seconds, label) + f"  {words}"
-        return (coloured({"type": type_of(event)}, line) if self._colour else line).encode() + b"\n"
+            line = self.line(record_of(event, self.clock))
+        return line.encode() + b"\n"
 
     def _end_words(self, event: ConnectionEnded) -> str:
         """Return the words for a plain end: most plain ends differ only in numbers."""
+        assert event.end is not None
         first, second = event.halves[::-1] if event.direction else event.halves
         startup = event.dialect, event.revision, event.crc, event.rnics, event.negotiated
-        key = event.end and event.end.text, *startup, first.markers, second.markers
+        key = event.end.text, *startup, first.markers, second.markers
         pattern = self._ends.get(key)
         if pattern is None:
             if len(self._ends) >= _CACHED_ENDS:

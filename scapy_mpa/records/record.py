@@ -9,7 +9,6 @@ the same keys; a key that does not apply is None.  ``docs/records.md`` says what
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -74,10 +73,14 @@ def record_of(event: RecordedEvent, clock: Clock, *, payload: bool = False) -> R
     :param payload: add the key ``payload`` to records with octets of a ULP: the octets captured
         after the DDP header, in hexadecimal.
     """
+    return common_keys(event, clock) | specific_keys(event, clock, payload=payload)
+
+
+def common_keys(event: RecordedEvent, clock: Clock) -> Record:
+    """Return the keys that the records of all events have."""
     return {
         **connection_keys(type_of(event), event.connection, event.direction),
         **when(event.frame, event.time_ns, clock),
-        **specific_keys(event, clock, payload=payload),
     }
 
 
@@ -162,7 +165,6 @@ def _startup(event: StartupSeen, clock: Clock) -> Record:
     return {**startup_fields(event.startup, event.dialect), **carried_by(event.frames, clock)}
 
 
-@lru_cache(maxsize=1024)
 def startup_fields(startup: StartupFrame, dialect: Dialect | None) -> Record:
     """Return the keys of a ``startup`` record for the frame itself.
 
