@@ -24,9 +24,8 @@ LINKTYPE_RAW: Final = 101
 
 
 def dissect(frame: Frame) -> Packet:
-    """Return the packet that Scapy makes of a frame."""
+    """Return the packet that Scapy makes of a frame, without the time of the frame."""
     packet = packet_of(layer_of_type(frame.link_type), frame.octets)
-    packet.time = frame.time_ns / SECOND
     packet.wirelen = frame.original_length
     return packet
 

@@ -23,7 +23,7 @@ from scapy.utils import PcapNgReader, PcapReader, RawPcapNgReader, RawPcapReader
 
 from scapy_mpa.capture.frame import Frame
 from scapy_mpa.layers import FPDU, DDPUntagged, RDMAPSend
-from scapy_mpa.session import MPASession, Provenance, lower, rdmpa, upper
+from scapy_mpa.session import MPASession, Provenance, lower, packets, rdmpa, upper
 from scapy_mpa.session.lower import LowerLayers
 from scapy_mpa.session.upper import UpperLayers
 from scapy_mpa.stream.events import ConnectionId, FPDURecovered
@@ -284,7 +284,7 @@ def test_a_shape_is_dissected_once(link: int, is_ipv6: bool, wrap: Any) -> None:
 
     def counted(frame: Frame) -> Packet:
         calls.append(frame)
-        return without_payload(frame)[0]
+        return packets._lower_layers(frame)
 
     made = LowerLayers(counted, whole=False)
     for number in range(5):
